@@ -27,6 +27,7 @@ from onnxlab.errors import EditError, LoadError, NameLookupError, OnnxlabError, 
 from onnxlab.printable import printable, printable_lines
 
 if TYPE_CHECKING:
+    from onnxlab.errors import Diagnostic
     from onnxlab.model import Model
 
 FOUND, USAGE, UNREADABLE, FAILED, UNWRITABLE, INTERRUPTED = 1, 2, 3, 4, 5, 130
@@ -87,6 +88,12 @@ def parser() -> argparse.ArgumentParser:
     ):
         verb = _verb(verbs, name, command, words)
         verb.add_argument("--json", action="store_true", help="answer in JSON")
+        if name == "info":
+            words = "print the operators that it needs, as a required_operators.config of ONNX Runtime"
+            verb.add_argument("--operators", action="store_true", help=words)
+        else:
+            words = "a required_operators.config: nodes that are not in that build of ONNX Runtime are errors"
+            verb.add_argument("--build", metavar="CONFIG", help=words)
 
     svg = _verb(verbs, "svg", _svg, "draw the model as SVG, PNG or a page to explore")
     words = "file to write, .svg, .png or .html by its name; default: SVG on standard output"
@@ -148,6 +155,11 @@ def _info(options: argparse.Namespace) -> int:
     from onnxlab.render import text
 
     model = _load(options)
+    if options.operators:
+        needed = model.files.required_operators()
+        rows = [{"domain": domain, "version": since, "operator": name} for domain, since, name in needed.operators]
+        _answer(options, lambda: {"operators": rows}, lambda: str(needed))
+        return 0
     _answer(options, lambda: facts(model), lambda: text.summary(model))
     return 0
 
@@ -179,7 +191,7 @@ def facts(model: "Model") -> dict[str, Any]:
 
 def _check(options: argparse.Namespace) -> int:
     model = _load(options)
-    found = model.check()
+    found = [*model.check(), *(_not_in_build(model, options.build) if options.build else ())]
     errors = sum(item.severity == "error" for item in found)
 
     def rows() -> dict[str, Any]:
@@ -195,6 +207,24 @@ def _check(options: argparse.Namespace) -> int:
 
     _answer(options, rows, words)
     return FOUND if errors else 0
+
+
+def _not_in_build(model: "Model", path: str) -> "list[Diagnostic]":
+    """A problem for each operator of a model that a build of ONNX Runtime does not have."""
+    from onnxlab.errors import Diagnostic
+    from onnxlab.formats.ort import required_operators
+
+    try:
+        build = required_operators.parse(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise LoadError(f"cannot read the operators in {path!r}: {error}") from error
+    return [
+        Diagnostic(
+            "error", "not-in-build", f"{name} of version {since} of {domain or 'ai.onnx'} is not in that build",
+            hint="add it to the list, and build ONNX Runtime anew",
+        )
+        for domain, since, name in model.files.required_operators().missing(build)
+    ]  # fmt: skip
 
 
 def _label(model: "Model", node: int) -> str:

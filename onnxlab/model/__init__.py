@@ -1,17 +1,20 @@
 """`Model`: what users hold. One ModelGraph with its inference, values, journal and views; facades without logic.
 
 Files:
-    commit   `Commit`: what one edit did, as followers of a Model hear of it.
-    copying  A Model copied, or sent to another process: with its files, without the session around it.
-    files    What else a Model does with files: reports before it is saved, weights, and edits that were never saved.
-    model    `Model`: a graph with its inference, values and journal, kept in step by one stream of commits.
-    opening  `load`, `save` and `run`: the functions of the package's front door that deal with whole models.
-    renamed  Names that a Model had before: they still work, and a DeprecationWarning says what stands in their place.
-    running  How a Model runs: the whole, a selection, by which providers, and the arrays that stay.
-    saving   How a Model is saved, and what was not saved comes back.
-    showing  How a Model is shown: by the layers above it that draw, which are asked for by name at that moment.
-    source   What a model can be made of.
-    weights  How the weights of a Model are taken from files, and written to them.
+    commit    `Commit`: what one edit did, as followers of a Model hear of it.
+    copying   A Model copied, or sent to another process: with its files, without the session around it.
+    files     What else a Model does with files: reports before it is saved, weights, and edits that were never saved.
+    model     `Model`: a graph with its inference, values and journal, kept in step by one stream of commits.
+    opening   `load`, `save` and `run`: the functions of the package's front door that deal with whole models.
+    renamed   Names that a Model had before: they still work, and a DeprecationWarning says what stands in their
+              place.
+    running   How a Model runs: the whole, a selection, by which providers, and the arrays that stay.
+    saving    How a Model is saved, and what was not saved comes back.
+    showing   How a Model is shown: by the layers above it that draw, which are asked for by name at that moment.
+    source    What a model can be made of.
+    training  Training with the artifacts of onnxruntime-training: a training graph, an optimizer graph and a
+              checkpoint.
+    weights   How the weights of a Model are taken from files, and written to them.
 """
 
 from onnxlab.model.commit import Commit

@@ -8,6 +8,8 @@ from onnxlab.formats import saving
 from onnxlab.formats.base.format import LossReport
 from onnxlab.formats.journals import recovery
 from onnxlab.formats.journals.recovery import Recovery
+from onnxlab.formats.ort import required_operators
+from onnxlab.formats.ort.required_operators import RequiredOperators
 from onnxlab.formats.report import FieldChange
 from onnxlab.model.weights import WeightFiles
 
@@ -70,6 +72,19 @@ class Files(WeightFiles):
         """
         with self._model.graph.lock:
             return saving.loss_report(self._model.graph.proto, self._model._source, format)
+
+    def required_operators(self) -> RequiredOperators:
+        """The operators that a build of ONNX Runtime needs for the model; as text a required_operators.config.
+
+        Example:
+            >>> print(onnxlab.load().files.required_operators())
+            ai.onnx;11;Conv
+            ai.onnx;12;MaxPool
+            ai.onnx;13;Flatten,Gemm,Softmax
+            ai.onnx;14;Relu,Reshape
+        """
+        with self._model.graph.lock:
+            return required_operators.required(self._model.graph.proto)
 
     def recover(self, which: Recovery | None = None) -> int:
         """Make the edits again that were never saved, each as an undoable step; returns how many steps were made.

@@ -198,12 +198,14 @@ _FILL: Final[dict[int, tuple[str, Any]]] = {
 }  # fmt: skip
 
 
-def fill_tensor(stored: Table, tensor: onnx.TensorProto) -> None:
-    """Fill a TensorProto; raises LoadError for data outside of the file."""
+def fill_tensor(stored: Table, tensor: onnx.TensorProto, in_file: bool = True) -> None:
+    """Fill a TensorProto, its data only where it is in the file; raises LoadError where it should be and is not."""
     tensor.name, tensor.data_type = stored.text("name"), stored["data_type"]
     if doc := stored.text("doc_string"):
         tensor.doc_string = doc
     tensor.dims.extend(stored["dims"])
+    if not in_file:
+        return
     if stored["external_data_offset"] >= 0:
         raise LoadError(f"its tensor {tensor.name!r:.100} is in another file, which ONNX Runtime does not read either")
     if tensor.data_type == onnx.TensorProto.STRING:

@@ -11,6 +11,7 @@ from onnxlab import dtypes
 from onnxlab.errors import LoadError, MissingKeyError, SaveError
 from onnxlab.formats import output
 from onnxlab.formats.kinds import Kind
+from onnxlab.formats.ort import checkpoint
 from onnxlab.formats.paths import PathProblem, absolute
 from onnxlab.formats.weights import npz, safetensors
 from onnxlab.graph.protos import tensors
@@ -20,7 +21,7 @@ from onnxlab.printable import printable_lines
 
 SAFETENSORS: Final = Kind("safetensors", (".safetensors",), safetensors.begins_like_one)
 NPZ: Final = Kind("an .npz archive", (".npz",), lambda head: head.startswith((b"PK\x03\x04", b"PK\x05\x06")))
-KINDS: Final = (SAFETENSORS, NPZ)
+KINDS: Final = (SAFETENSORS, NPZ, checkpoint.KIND)
 """Kinds of files that weights are written to."""
 
 _LARGEST_INDEX: Final = 1 << 28
@@ -113,7 +114,7 @@ class Weights(Mapping[str, LazyTensor]):
 
 
 def read_weights(path: Any) -> Weights:
-    """List the tensors of a .safetensors or .npz file, or of the index of several (*.safetensors.index.json).
+    """List the tensors of a .safetensors or .npz file, of a training checkpoint, or of an index of several files.
 
     Nothing but the headers is read; elements are read where they are touched.
 
@@ -140,6 +141,11 @@ def read_weights(path: Any) -> Weights:
         raise LoadError(f"cannot read the weights {str(path)!r:.1000}: {problem}") from None
     except OSError as error:
         raise LoadError(f"cannot read the weights {file}: {error.strerror or error}") from None
+    if checkpoint.KIND.fits(head):
+        try:
+            return Weights(file, checkpoint.read_checkpoint(file).parameters)
+        except LoadError as error:
+            raise LoadError(f"{file.name}: {error}") from error
     if head.startswith(b"PK"):
         archive = npz.read(file)
         return Weights(file, archive.tensors, untyped=archive.untyped)
@@ -181,9 +187,11 @@ def kind_of(path: Any) -> Kind:
     """
     suffix = Path(path).suffix.lower()
     for kind in KINDS:
-        if suffix in kind.suffixes:
+        if suffix and suffix in kind.suffixes:
             return kind
-    raise SaveError(f"cannot write weights to {str(path)!r:.1000}: give a name that ends in .safetensors or .npz")
+    raise SaveError(
+        f"cannot write weights to {str(path)!r:.1000}: give a name that ends in .safetensors, .npz or .ckpt"
+    )
 
 
 def write_weights(
@@ -211,10 +219,13 @@ def write_weights(
     def content(file: IO[bytes]) -> None:
         if kind is NPZ:
             npz.write(file, stored, base_dir)
+        elif kind is checkpoint.KIND:
+            file.write(checkpoint.of_model(stored, base_dir).to_bytes())
         else:
             safetensors.write(file, stored, base_dir, metadata)
 
-    if kind is NPZ and metadata:
-        raise SaveError("an .npz archive has no place for metadata; write .safetensors, or leave it out")
-    (npz if kind is NPZ else safetensors).check(stored)
+    if kind is not SAFETENSORS and metadata:
+        raise SaveError(f"{kind.name} has no place for metadata; write .safetensors, or leave it out")
+    if kind is not checkpoint.KIND:
+        (npz if kind is NPZ else safetensors).check(stored)
     return output.write(path, content, kind, inputs)

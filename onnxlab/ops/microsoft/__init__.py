@@ -16,4 +16,5 @@ Files:
                n-grams.
     quantized  com.microsoft operators on quantized tensors: QLinear*, dynamic quantization, MatMulNBits.
     search     Search for sequences of tokens, and n-grams of them: what a generating model does around its network.
+    training   com.microsoft operators of training on a device: gradients, accumulation, and steps of optimizers.
 """

@@ -278,7 +278,7 @@ def test_other_files_are_not_written_over(tmp_path: Path) -> None:
     (tmp_path / "w.npz").write_text("notes")
     with pytest.raises(SaveError, match=r"not an \.npz archive"):
         model.files.save_weights(tmp_path / "w.npz")
-    with pytest.raises(SaveError, match=r"ends in \.safetensors or \.npz"):
+    with pytest.raises(SaveError, match=r"ends in \.safetensors, \.npz or \.ckpt"):
         model.files.save_weights(tmp_path / "w.bin")
     with pytest.raises(EditError, match="is called nope"):
         model.files.save_weights(tmp_path / "w2.npz", names=["nope"])

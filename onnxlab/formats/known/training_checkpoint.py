@@ -1,0 +1,47 @@
+"""Training checkpoints of ONNX Runtime: a model of initializers alone, with the state of the optimizer beside them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import onnx
+
+from onnxlab.formats.base.format import Content, Format, Loss, Opened, Written
+
+
+def _recognizes(content: Content) -> bool:
+    return content.head[4:8] == b"ODTC"
+
+
+def _read(content: Content) -> Opened:
+    from onnxlab.formats.ort.checkpoint import decode
+
+    checkpoint = decode(content.data, content.path)
+    model = onnx.ModelProto(ir_version=10, producer_name="onnxruntime-training")
+    model.opset_import.add(version=21)
+    model.graph.name = content.path.stem if content.path is not None else "checkpoint"
+    model.graph.initializer.extend(checkpoint.parameters.values())
+    return Opened(model, checkpoint)
+
+
+def _write(model: onnx.ModelProto, extra: Any) -> Written:
+    from onnxlab.formats.ort import checkpoint
+
+    told = [f"{loss.what} {loss.where}" for loss in _losses(model, extra)]
+    if isinstance(extra, checkpoint.Checkpoint):
+        made, gone = checkpoint.with_values(extra, list(model.graph.initializer))
+        told += [f"the state of {name!r}" for name in gone]
+    else:
+        made = checkpoint.of_model(model.graph.initializer)
+    return Written(made.to_bytes(), f"a checkpoint does not hold {', '.join(told[:8])}" if told else "")
+
+
+def _losses(model: onnx.ModelProto, extra: Any) -> Sequence[Loss]:
+    graph = model.graph
+    counts = (("nodes", len(graph.node)), ("inputs", len(graph.input)), ("outputs", len(graph.output)))
+    return [Loss(what, f"({count})", "left out: a checkpoint has parameters alone") for what, count in counts if count]
+
+
+FORMAT = Format(
+    "checkpoint", "a training checkpoint", (".ckpt",), _recognizes, _read, _write, _losses, rank=11,
+    holds_external_data=False,
+)  # fmt: skip

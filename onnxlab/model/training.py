@@ -1,0 +1,179 @@
+"""Training with the artifacts of onnxruntime-training: a training graph, an optimizer graph and a checkpoint."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+import onnx
+
+from onnxlab.errors import EditError
+from onnxlab.formats.ort.checkpoint import Checkpoint, OptimizerGroup, with_values
+from onnxlab.graph import edits
+from onnxlab.graph.protos import tensors
+from onnxlab.graph.protos.value_info import describe
+from onnxlab.model.model import Model
+
+Array = Any
+
+_DOMAIN: Final = "com.microsoft"
+_MOMENTS: Final = ("momentum0", "momentum1")
+# what an optimizer makes behind its flag: how many lists of arrays
+_STATES: Final = {"AdamWOptimizer": 3, "SGDOptimizerV2": 1}
+
+
+class Training:
+    """Steps of training on NumPy, as onnxruntime-training makes them from the same artifacts.
+
+    Attributes:
+        parameters: {name: array} of all parameters, trained and frozen, as they are by now.
+        step_count: how many steps the optimizer has made, those before the checkpoint included.
+        learning_rate: of the steps to come.
+    """
+
+    def __init__(
+        self, training: Model, optimizer: Model, checkpoint: Checkpoint, *, learning_rate: float | None = None
+    ) -> None:
+        """Take the artifacts; neither model is changed.
+
+        Args:
+            training: the graph that computes loss and gradients, and accumulates them.
+            optimizer: the graph of one optimizer node.
+            checkpoint: where the parameters and the state of the optimizer begin.
+            learning_rate: default: that of the checkpoint, else 0.001.
+
+        Raises:
+            EditError: the graphs are none of these, or do not belong to the checkpoint.
+        """
+        self._checkpoint = checkpoint
+        self.parameters = {name: tensors.to_array(tensor) for name, tensor in checkpoint.parameters.items()}
+        self._training = training
+        self._gradients = _gradients(training, self.parameters)
+        self._optimizer, self._states = _with_states(optimizer)
+        group = checkpoint.groups[0] if checkpoint.groups else OptimizerGroup(learning_rate=0.001)
+        self.step_count = group.step
+        self.learning_rate = group.learning_rate if learning_rate is None else learning_rate
+        self._moments = {
+            name: [
+                tensors.to_array(group.momentums[name][key]) if key in group.momentums.get(name, {})
+                else np.zeros_like(self.parameters[name]) for key in _MOMENTS
+            ]
+            for name in self._gradients
+        }  # fmt: skip
+        self._accumulated: dict[str, Array] = {}
+
+    def backward(self, feeds: Mapping[str, Any]) -> float:
+        """Run the training graph on inputs of the user, and add its gradients to those not yet stepped; the loss."""
+        given = {**feeds, **self.parameters}
+        loss = self._training.outputs[0].name
+        for value in self._training.inputs:
+            if value.name == "lazy_reset_grad":
+                given[value.name] = np.ones(1, np.bool_)
+            elif value.name.endswith("_grad.accumulation.buffer"):
+                given[value.name] = np.zeros_like(self.parameters[value.name.removesuffix("_grad.accumulation.buffer")])
+        found = self._training.run(given, [loss, *self._gradients.values()])
+        for name, gradient in self._gradients.items():
+            before = self._accumulated.get(name)
+            self._accumulated[name] = found[gradient] if before is None else before + found[gradient]
+        return float(np.asarray(found[loss]).reshape(()))
+
+    def step(self, feeds: Mapping[str, Any] | None = None) -> float | None:
+        """Let the optimizer make a step by the gradients that were gathered, and forget them.
+
+        Args:
+            feeds: inputs to run `backward` on first; its loss is returned, else None.
+
+        Raises:
+            EditError: no gradients were gathered.
+        """
+        loss = self.backward(feeds) if feeds is not None else None
+        if not self._accumulated:
+            raise EditError("there are no gradients to make a step by: give feeds, or call backward(feeds) before")
+        names = list(self._gradients)
+        self.step_count += 1
+        given: dict[str, Any] = {
+            "learning_rate": np.asarray(self.learning_rate, np.float32), "step": np.asarray(self.step_count, np.int64),
+            "params": [self.parameters[name] for name in names],
+            "gradients": [self._accumulated[name] for name in names],
+            "first_order_moments": [self._moments[name][0] for name in names],
+            "second_order_moments": [self._moments[name][1] for name in names],
+        }  # fmt: skip
+        wanted = {value.name for value in self._optimizer.inputs}
+        shapes = {value.name: self._optimizer.fact(value.id) for value in self._optimizer.inputs}
+        for name in ("learning_rate", "step"):
+            if name in shapes and getattr(shapes[name], "shape", None):
+                given[name] = given[name].reshape(1)
+        found = self._optimizer.run({name: value for name, value in given.items() if name in wanted}, self._states)
+        for state, place in zip(self._states, (None, 0, 1), strict=False):
+            for name, array in zip(names, found[state], strict=True):
+                if place is None:
+                    self.parameters[name] = np.asarray(array)
+                else:
+                    self._moments[name][place] = np.asarray(array)
+        self._accumulated = {}
+        return loss
+
+    def checkpoint(self) -> Checkpoint:
+        """The parameters and the state of the optimizer as they are by now."""
+        order = [*self._checkpoint.trained, *self._checkpoint.frozen]
+        values = [tensors.from_array(self.parameters[name], name) for name in order]
+        made, _ = with_values(self._checkpoint, values)
+        momentums = {
+            name: {
+                key: tensors.from_array(array, key)
+                for key, array in zip(_MOMENTS[: len(self._states) - 1], moments, strict=False)
+            }
+            for name, moments in self._moments.items()
+        }
+        old = self._checkpoint.groups[0] if self._checkpoint.groups else OptimizerGroup()
+        group = replace(old, step=self.step_count, learning_rate=self.learning_rate, momentums=momentums)
+        return replace(made, groups=(group,))
+
+    def export(self, model: Model) -> None:
+        """Put the trained parameters into a model for inference, by the names of its initializers, as one step.
+
+        Raises:
+            EditError: the model has none of them, or one of another shape or type.
+        """
+        held = {tensor.name: tensor for tensor in model.proto.graph.initializer}
+        found = [name for name in self.parameters if name in held]
+        if not found:
+            raise EditError(f"the model has no initializer of the names {', '.join(list(self.parameters)[:5])}")
+        for name in found:
+            array, tensor = self.parameters[name], held[name]
+            if list(tensor.dims) != list(array.shape):
+                raise EditError(f"{name!r} is {list(tensor.dims)} in the model and {list(array.shape)} in training")
+        with model.graph.edit("export trained parameters"):
+            for name in found:
+                value = model.graph.values[model.graph.main.names[name]]
+                tensor = tensors.from_array(self.parameters[name], name)
+                describe(tensor, value.tensor)
+                edits.set_initializer(model.graph, value, tensor)
+
+
+def _gradients(training: Model, parameters: Mapping[str, Array]) -> dict[str, str]:
+    """{parameter: the value that its gradient is}, of the accumulators of a training graph."""
+    found = {}
+    for node in training.nodes:
+        if node.op_type.startswith("InPlaceAccumulator") and node.proto.domain == _DOMAIN:
+            name = node.proto.input[0].removesuffix("_grad.accumulation.buffer")
+            if name not in parameters:
+                raise EditError(f"the training graph accumulates gradients of {name!r}, which is not in the checkpoint")
+            found[name] = node.proto.input[1]
+    if not found:
+        raise EditError(f"{training.name} is no training graph: it has no InPlaceAccumulatorV2 of com.microsoft")
+    return found
+
+
+def _with_states(optimizer: Model) -> tuple[Model, list[str]]:
+    """A copy of an optimizer graph whose node gives out the new state, and the names of that."""
+    proto = onnx.ModelProto()
+    proto.CopyFrom(optimizer.proto)
+    nodes = [node for node in proto.graph.node if node.domain == _DOMAIN and node.op_type in _STATES]
+    if len(nodes) != 1:
+        raise EditError(f"{optimizer.name} is no optimizer graph: it has {len(nodes)} nodes of {', '.join(_STATES)}")
+    (node,) = nodes
+    names = [f"state_{place}" for place in range(_STATES[node.op_type])]
+    del node.output[1:]
+    node.output.extend(names)
+    return Model(proto), names
