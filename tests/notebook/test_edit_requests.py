@@ -413,3 +413,20 @@ def test_small_tensors_are_sent_whole_and_large_ones_are_not(monkeypatch: pytest
     assert "no tensor" in hand.ask("elements", value=model.value("a").id)["error"]["message"]
     monkeypatch.setattr("onnxlab.notebook.session.editor.MOST_TYPED", 2)
     assert hand.ask("elements", value=model.value("unused").id)["error"]["code"] == "too_large"
+
+
+def test_moves_that_follow_from_an_edit_are_not_told() -> None:
+    """A model put onto a wire stands behind its reader at first."""
+    model = onnxlab.load(wide())
+    hand = Hand(model)
+    shown = hand.edit("insert_model", "model", [], inserted(["a"], ["a"], outputs=False))["result"]["python"]
+    assert shown == "model.insert('piece.onnx', {'in': 'a'}, add_outputs=False, feed={'a': 'out'})"
+    model.add_node("Neg", ["x"], ["last"], position=len(model.nodes))
+    with model.edit("read what comes late") as _:
+        model.nodes["conv"].set_input(0, "last")
+    assert model.history.statements()[-1] == "model.nodes['conv'].set_input(0, 'last')"
+    copy = onnxlab.load(wide())
+    namespace: dict[str, Any] = {"__name__": "script"}
+    exec(model.history.to_python(), namespace)
+    namespace["replay"](copy)
+    assert copy.to_bytes() == model.to_bytes()

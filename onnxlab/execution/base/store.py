@@ -117,11 +117,11 @@ class ValueStore:
         """Note what a commit touched; dependents are worked out at the next question."""
         touched = commit.touched
         with self._lock:
-            self.dependents.follow(commit)
             if not self._state.stamps:
                 # nothing is kept that could be stale; but a run that began before must not be kept either
                 self._state = replace(self._state, generation=self._state.generation + 1)
                 return
+            self.dependents.follow(commit)
             if touched.opsets or touched.functions:
                 self._edited.add(-1)
             for node in touched.nodes:

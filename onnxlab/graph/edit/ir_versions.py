@@ -14,12 +14,12 @@ _IMPORTS_SINCE = 3
 
 
 def raise_for_initializers(graph: GraphState, transaction: OpenEdit) -> None:
-    """Raise an IR version in which each initializer must be a graph input, where the edit made one that is none.
+    """Raise an IR version below INITIALIZERS_SINCE where the edit made an initializer that is no graph input.
 
     The label of the edit says so. Those that a file already had stay as they are.
     """
     header = graph.header
-    if not 0 < header.ir_version < INITIALIZERS_SINCE or not _lacks_an_input(graph, transaction):
+    if not _lacks_an_input(graph, transaction):
         return
     transaction.label += f" (IR version {header.ir_version} → {INITIALIZERS_SINCE})"
     if header.ir_version < _IMPORTS_SINCE and not header.opset_import:

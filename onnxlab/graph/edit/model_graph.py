@@ -49,7 +49,7 @@ class ModelGraph(EditableGraph):
             self.index_type = GlanceIndex
         super().__init__(proto, base_dir, shared)
         self.networks = Networks(self.index, ge_dump.is_dump(proto))
-        self.caches.views = self._snapshots = Snapshots(self)
+        self._snapshots = Snapshots(self)
 
     # -- editing ----------------------------------------------------------------------------------------------------
 
@@ -145,7 +145,7 @@ class ModelGraph(EditableGraph):
     def snapshot(self) -> Snapshot:
         """An immutable picture of the model as it is now, for a run; cheap after a small edit."""
         with self.lock:
-            self.caches.keeps = True
+            self.caches.keeps, self.caches.views = True, self._snapshots
             return self._snapshots.take(inside_edit=self.transaction is not None)
 
     def nx(self, scope: Scope | None = None) -> Any:

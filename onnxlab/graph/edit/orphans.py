@@ -16,7 +16,7 @@ from onnxlab.graph.state.graph_state import GraphState
 def remove_orphans(graph: GraphState, transaction: OpenEdit) -> None:
     """Remove, as a part of the transaction, what mentions nothing but values that it removed."""
     gone = graph.index.gone
-    for value in [gone[vid] for vid in gone if vid not in graph.values] if gone else ():
+    for value in [gone[vid] for vid in gone if vid not in graph.values]:
         scope = graph.scopes.get(value.scope)
         if scope is None or value.name in scope.names:
             continue

@@ -20,8 +20,6 @@ def restore_order(graph: GraphState, transaction: OpenEdit, backward: Mapping[in
     Raises:
         EditError: a new edge closes a cycle; the message names it.
     """
-    if not graph.index.unsorted:
-        return
     for scope in [graph.scopes[ident] for ident in sorted(graph.index.unsorted)]:
         before = backward.get(scope.id, frozenset())
         # in a scope that was unsorted any new edge can close a cycle, else only one that runs backward

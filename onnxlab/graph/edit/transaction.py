@@ -11,7 +11,7 @@ from onnxlab.errors import EditError
 from onnxlab.graph.edit import validation
 from onnxlab.graph.edit.commits import Completer
 from onnxlab.graph.edit.editable_graph import EditableGraph
-from onnxlab.graph.edit.ir_versions import raise_for_initializers
+from onnxlab.graph.edit.ir_versions import INITIALIZERS_SINCE, raise_for_initializers
 from onnxlab.graph.edit.orphans import remove_orphans
 from onnxlab.graph.edit.reordering import restore_order
 from onnxlab.graph.edit.script import Recorded, ScriptStep, script_step, without_copy
@@ -116,6 +116,16 @@ class Transaction:
             for number in range(first, len(deeds)):
                 deeds[number] = deeds[number]._replace(shown=told.text if number == first else None)
 
+    def _single(self) -> Recorded | None:
+        """The one statement that was made in this transaction, None where there were others, or changes."""
+        if not self._deeds:
+            return None
+        first, *rest = self._deeds
+        if first.change is None:
+            return None if rest else Recorded("", first.said or "", exact=True)
+        whole = first.shown and all(each.shown is None for each in rest)
+        return Recorded("", first.shown or "") if whole else None
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
@@ -138,15 +148,20 @@ class Transaction:
     def _commit(self) -> None:
         try:
             if self.inverses:
-                restore_order(self._graph, self, self.problems.backward)
-                remove_orphans(self._graph, self)
-                raise_for_initializers(self._graph, self)
+                told = self._graph.recorded or self._single()
+                index = self._graph.index
+                if index.unsorted:
+                    restore_order(self._graph, self, self.problems.backward)
+                if index.gone:
+                    remove_orphans(self._graph, self)
+                if 0 < self._graph.header.ir_version < INITIALIZERS_SINCE:
+                    raise_for_initializers(self._graph, self)
                 touched = self.touch.freeze()
                 suspects = self.touch.suspects
                 if found := self.problems.introduced(suspects, lambda: self._faults_before(touched, suspects)):
                     raise EditError(f"{self.label or 'edit'}: refused. " + " ".join(found))
-                if self._graph.recorded is not None:
-                    self.sum_up(self._graph.recorded)
+                if told is not None:
+                    self.sum_up(told)  # what follows from the edit is a part of it
                 if self._graph.completer is not None:
                     touched = self._completed(self._graph.completer, touched)
                 if self._graph.journal is not None:

@@ -145,15 +145,18 @@ def _is_wrong(entry: onnx.TensorShapeProto.Dimension, was: Dim | None, dim: Dim)
     """Whether a declared dim does not hold any more where the fact was `was` and is `dim`."""
     field = entry.WhichOneof("value")
     stated = getattr(entry, field) if field else None
-    if stated is None or stated == _stated(dim):
+    if stated is None or _says(stated, dim):
         return False
-    if was is not None and stated == _stated(was):
+    if was is not None and _says(stated, was):
         return True  # it said what was known
     return isinstance(stated, int) and not is_open(dim)
 
 
-def _stated(dim: Dim) -> int | str:
-    return dim if isinstance(dim, int) else str(dim)
+def _says(stated: int | str, dim: Dim) -> bool:
+    """Whether a declared number or name is that of a dim."""
+    if isinstance(stated, int):
+        return isinstance(dim, int) and stated == dim
+    return not isinstance(dim, int) and stated == str(dim)
 
 
 def write_dim(entry: onnx.TensorShapeProto.Dimension, dim: Dim) -> None:

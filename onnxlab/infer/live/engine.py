@@ -362,7 +362,8 @@ class Inference:
 
     def _forget_node(self, node: int) -> None:
         self._walker.catalogue.forget_node(node)
-        self._walker.calls.forget_node(node)
+        if self._walker.calls.made:
+            self._walker.calls.forget_node(node)
         self._frame.problems.pop(node, None)
 
     def _settle_source(self, value: ValueRecord) -> None:

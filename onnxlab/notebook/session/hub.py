@@ -80,7 +80,7 @@ class Hub:
     def _follow(self, commit: "Commit") -> None:
         for ident in (*commit.touched.nodes, *commit.touched.values, *commit.touched.declared):
             self._touched[ident] = (commit.version, commit.origin)
-        delta = {**self.scene.delta(commit.touched, commit.fact_ids), **self.state()}
+        delta = {**self.scene.delta(commit.touched, commit.fact_ids), **self.state(commit.touched.opsets)}
         delta["python"] = self.model.history.last_statement() if commit.kind == "edit" else f"model.{commit.kind}()"
         delta["refusal"] = diagnostics([commit.first_refusal])[0] if commit.first_refusal else None
         delta["diagnostics"] = diagnostics(self.model.diagnostics)
@@ -106,23 +106,24 @@ class Hub:
         """Groups that are equal to others, class by class; some 10 µs for each node."""
         return {"blocks": equal_groups(self.model.graph, self.scene.hierarchy)}
 
-    def state(self) -> JSON:
-        """Where the model stands in its history, its edits to save or recover, its file, its opsets."""
+    def state(self, opsets: bool = True) -> JSON:
+        """Where the model stands in its history, its edits to save or recover, its file, its opsets where asked for."""
         history = self.model.history
         labels, redo = history.labels, history.redo_labels
         position = {"length": len(history), "position": history.position, "recoverable": self._recoverable()}
-        return {
+        found = {
             "history": {"undo": labels[-1] if labels else None, "redo": redo[-1] if redo else None, **position},
             "dirty": self.model.dirty,
             "path": str(self.model.path) if self.model.path else None,
-            "opsets": dict(self.model.opsets),
         }
+        return {**found, "opsets": dict(self.model.opsets)} if opsets else found
 
     def _recoverable(self) -> str | None:
         """The edits that `recover` would make again, where loading the model warned of them."""
+        if self.model.history.state != 0:
+            return None  # edits can be recovered only into the model as it was loaded
         waiting = self.model.files.recoverable
-        pristine = self.model.history.state == 0
-        return str(waiting[-1]) if pristine and waiting and waiting[-1].urgent else None
+        return str(waiting[-1]) if waiting and waiting[-1].urgent else None
 
     def recover(self) -> JSON:
         """Make the edits again that were never saved."""
