@@ -108,6 +108,9 @@ REFUSED = {
     "a type that came later": lambda: model([RELU], [info("x", [2, 3], TensorProto.INT32)], opset=6),
     "a deprecated operator": lambda: model([helper.make_node("Upsample", ["x", "s"], ["y"])], opset=10, initializer=[
         onnx.numpy_helper.from_array(np.ones(2, np.float32), "s")]),
+    "an output of another type": lambda: model([RELU], outputs=[info("y", [2, 3], TensorProto.INT64)]),
+    "an output that is no sequence": lambda: model(
+        [RELU], outputs=[helper.make_tensor_sequence_value_info("y", TensorProto.FLOAT, None)]),
     "opset 99": lambda: model([RELU], opset=99),
     "opset 2**31 - 1": lambda: model([RELU], opset=2**31 - 1),
     "ai.onnx.ml 99": lambda: _with_import(model([RELU]), "ai.onnx.ml", 99),
@@ -138,13 +141,35 @@ def test_a_run_refuses_what_onnxruntime_does_not_load(what: str, providers: Any,
     with pytest.raises(Exception, match=r"."):
         ort_run(proto.SerializeToString(), fed(proto))
     opened = onnxlab.Model(proto)
-    assert any(each.severity == "error" for each in opened.check())
+    assert any(each.severity == "error" or each.code == "declared-type" for each in opened.check())
     with pytest.raises(RunError, match="onnxruntime refuses such a model too: strict=False runs it all the same"):
         opened.run(fed(proto), providers=providers)
     if what not in ("too many inputs", "attribute missing", "a deprecated operator", "two writers"):
         assert opened.run(fed(proto), providers=providers, strict=False)["y"].shape == (2, 3)
         with pytest.raises(RunError, match="strict=False"):
             opened.run(fed(proto), providers=providers)
+
+
+@pytest.mark.parametrize("node", [
+    helper.make_node("Constant", [], ["y"], value_floats=[1.0]), helper.make_node("Neg", ["x"], ["z"]),
+])  # fmt: skip
+def test_an_output_whose_declared_type_onnxruntime_does_not_compare_is_no_reason(node: Any, ort_run: OrtRun) -> None:
+    made = ("y", [1]) if node.op_type == "Constant" else ("x", [2, 3])
+    proto = model([node], outputs=[info(*made, TensorProto.INT64)])
+    assert [each.code for each in onnxlab.Model(proto).check()] == ["declared-type"]
+    ort_run(proto.SerializeToString(), {"x": X})
+    assert len(onnxlab.Model(proto).run(X)) == 1
+
+
+def test_an_edit_that_changes_the_type_of_an_output_changes_its_declaration_and_runs() -> None:
+    opened = onnxlab.Model(model([RELU]))
+    opened.nodes[0].op_type = "IsNaN"
+    assert opened.run(X)["y"].dtype == bool
+    wrong = onnxlab.Model(model([RELU], outputs=[info("y", [2, 3], TensorProto.INT64)]))
+    with pytest.raises(RunError, match="'y' is declared as int64"):
+        wrong.run(X)
+    wrong.declarations("refresh")
+    assert wrong.run(X)["y"].dtype == np.float32
 
 
 def test_what_the_outputs_do_not_need_is_not_refused_and_an_edit_mends_it() -> None:

@@ -20,9 +20,9 @@ from onnxlab.infer import Inference
 
 REFUSED = frozenset(
     ("type-mismatch", "arity", "attribute-missing", "attribute-type", "attribute-unknown", "attribute-repeated",
-     "deprecated", "single-assignment", "opset-newer", "ir-version")
+     "deprecated", "single-assignment", "opset-newer", "ir-version", "declared-type")
 )  # fmt: skip
-"""Codes of errors for which ONNX Runtime too refuses a model."""
+"""Codes of errors for which ONNX Runtime too refuses a model; "declared-type" of outputs that a node makes."""
 
 GE_DUMP = "ge-dump"
 """The code for which a dump of GE is not run."""
@@ -42,7 +42,8 @@ class Judge:
             if ge_dump.is_dump(self._graph.header):
                 message = "this is a dump of GE, whose operators only that engine runs; it can be looked at and edited"
                 return [Diagnostic("error", GE_DUMP, message)]
-            found = [each for each in self._inference.problems if each.code in REFUSED and self._counts(each)]
+            problems = chain(self._inference.problems, self._inference.output_conflicts)
+            found = [each for each in problems if each.code in REFUSED and self._counts(each)]
             return [*self._versions(), *self._made_twice(), *found]
 
     def sentence(self, problem: Diagnostic) -> str:
@@ -72,7 +73,11 @@ class Judge:
         It does not check a Constant, and it checks operators of other domains by its own schemas.
         """
         node = self._graph.nodes.get(problem.node)
-        if node is None or problem.severity != "error" or (node.op_type == "Constant" and not node.domain):
+        if (
+            node is None
+            or (problem.severity != "error" and problem.code != "declared-type")
+            or (node.op_type == "Constant" and not node.domain)
+        ):
             return False
         if function_key(node.proto) in self._graph.index.functions:
             return False

@@ -50,6 +50,12 @@ class Conflicts:
         further = chain(declared_twice(self._graph, facts), unlike_outputs(self._graph, facts), self._unmade())
         return [*conflicts, *further]
 
+    def of_outputs(self, facts: Mapping[int, Fact]) -> list[Diagnostic]:
+        """The contradictions of the model's outputs alone."""
+        values = [self._graph.values[vid] for vid in dict.fromkeys(self._graph.main.outputs)]
+        found = [self._compare(value, facts.get(value.id, UNKNOWN)) for value in values]
+        return [each for each in found if each is not None]
+
     def _unmade(self) -> Iterator[Diagnostic]:
         for value in [self._graph.values[vid] for vid in sorted(self._graph.index.undefined)]:
             for reader in dict.fromkeys(node for node, _ in value.uses):

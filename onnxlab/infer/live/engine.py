@@ -126,6 +126,12 @@ class Inference:
             return list(dict.fromkeys([*self.problems, *self._conflicts.diagnostics(known)]))
 
     @property
+    def output_conflicts(self) -> list[Diagnostic]:
+        """Outputs of the model whose declared types contradict what is inferred: a few of `diagnostics`."""
+        with self._graph.lock:
+            return self._conflicts.of_outputs(ChainMap(self._walker.overruled, self._frame.facts))
+
+    @property
     def problems(self) -> list[Diagnostic]:
         """The diagnostics but for conflicts of types."""
         with self._graph.lock:
