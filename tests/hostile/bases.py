@@ -9,7 +9,7 @@ import onnx
 
 LARGEST = 60_000  # bytes
 CORPUS = ("digits", "script_control", "string_ops", "logreg_iris", "surfaces_tree", "surfaces_mlp", "stft_audio")
-_HALVES = ("float16", "bfloat16")
+HALVES = ("float16", "bfloat16")
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Base:
     @property
     def is_halves_in_steps(self):
         """Whether it computes in 16 bits by several operators, after each of which NumPy rounds and Numba need not."""
-        return "expanded" in self.name and any(getattr(x, "dtype", None) in _HALVES for x in self.feeds.values())
+        return "expanded" in self.name and any(getattr(x, "dtype", None) in HALVES for x in self.feeds.values())
 
 
 @functools.cache

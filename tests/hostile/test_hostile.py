@@ -16,7 +16,7 @@ import onnxlab
 from onnxlab.errors import EditError
 from tests.hostile import campaign, server
 from tests.hostile.exercise import close
-from tests.hostile.judge import is_comparable, least
+from tests.hostile.judge import is_comparable, least, rounds_scores
 from tests.hostile.trial import Broken, Case
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -49,7 +49,17 @@ def test_what_saturates_is_compared_by_what_onnxruntime_resolves():
     ours, theirs = np.float32([6e-16, 1e-20]), np.float32([0, 0])
     assert close(ours, theirs, "y", least(proto("Exp"))) == "other numbers"
     assert not close(ours, theirs, "y", least(proto("Sigmoid")))
-    assert close(ours + np.float32(2e-7), theirs, "y", least(proto("Sigmoid"))) == "other numbers"
+    assert close(ours + np.float32(2e-6), theirs, "y", least(proto("Sigmoid"))) == "other numbers"
+
+
+def test_scores_of_16_bits_are_not_compared():
+    def proto(op_type):
+        return helper.make_model(helper.make_graph([helper.make_node(op_type, ["q", "k", "v"], ["y"])], "g", [], []))
+
+    half, single = {"q": np.ones(3, np.float16)}, {"q": np.ones(3, np.float32)}
+    assert rounds_scores(proto("Attention"), half)
+    assert not rounds_scores(proto("Attention"), single)
+    assert not rounds_scores(proto("MatMul"), half)
 
 
 def outcome(monkeypatch, trial, seconds=None):

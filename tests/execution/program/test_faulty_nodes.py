@@ -8,7 +8,7 @@ from onnx import AttributeProto, TensorProto, helper
 
 import onnxlab
 from onnxlab import OnnxlabError
-from onnxlab.errors import ProviderError
+from onnxlab.errors import ProviderError, RunError
 from onnxlab.execution.base.provider import SubgraphClaim
 from onnxlab.execution.numba.provider import NumbaProvider
 from onnxlab.execution.planning.loop_invariants import steady_inputs
@@ -179,3 +179,16 @@ def test_inputs_are_made_up_for_nodes_with_faults():
     indices = [("x", TensorProto.FLOAT, [2, 3]), ("i", TensorProto.INT64, [2])]
     made = model(odd(node("Gather", ("x", "i"), axis=1), AttributeProto.FLOATS), inputs=indices)
     assert made.sample_inputs()["i"].shape == (2,)
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [{}, {"value": 3}, {"value": [1.0]}, {"sparse_value": 1.5}, {"value_int": "a"}, {"value_strings": 3}],
+    ids=str,
+)
+@pytest.mark.parametrize("output", ["v", "y"])
+@pytest.mark.parametrize("providers", [["numpy"], [NumbaProvider(background=False), "numpy"]], ids=["numpy", "numba"])
+def test_a_constant_of_a_wrong_attribute_is_refused(attributes, output, providers):
+    lab = model(node("Constant", [], ["v"], **attributes), node("Neg", ["v"]), inputs=[])
+    with pytest.raises(RunError, match=r"Constant.*(expected|invalid)"):
+        lab.run({}, [output], providers=providers, strict=False)

@@ -35,18 +35,23 @@ def constant(
 ) -> Array:
     """The one attribute that is set, as a tensor; a sparse value comes here dense."""
     for array in (value, sparse_value):
-        if array is not None:
+        if isinstance(array, np.ndarray):
             return array
+        if array is not None:
+            raise ValueError(f"the attribute value is of type {type(array).__name__}: expected a tensor")
     for item, dtype in (
         (value_int, np.int64),
         (value_ints, np.int64),
         (value_float, np.float32),
         (value_floats, np.float32),
-        (value_string, object),
-        (value_strings, object),
     ):
         if item is not None:
             return np.array(item, dtype)
+    for text in (value_string, value_strings):
+        if text is not None:
+            if not all(isinstance(each, str) for each in (text if isinstance(text, Sequence) else [text])):
+                raise ValueError(f"the attribute value_string or value_strings is {text!r}: expected strings")
+            return np.array(text, object)
     raise ValueError("none of the attributes value, sparse_value, value_int, … is set: expected exactly one")
 
 
