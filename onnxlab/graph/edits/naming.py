@@ -14,12 +14,13 @@ def rename_node(graph: ModelGraph, node: NodeRecord, name: str) -> None:
     if not isinstance(name, str):
         raise EditError(f"a node's name is a string, got {name!r}")
     scope = graph.scopes[node.scope]
-    if name and name != node.name and graph.names.nodes_called(scope, name):
-        raise EditError(f"another node is called {name!r} already; choose a name that is not in use")
-    with graph.edit() as edit:
-        if ge_dump.is_dump(graph.header):
-            _rename_references(graph, node, name, scope)
-        edit.apply(SetField(("node", node.id), "name", name))
+    with graph.lock:
+        if name and name != node.name and graph.names.nodes_called(scope, name):
+            raise EditError(f"another node is called {name!r} already; choose a name that is not in use")
+        with graph.edit() as edit:
+            if ge_dump.is_dump(graph.header):
+                _rename_references(graph, node, name, scope)
+            edit.apply(SetField(("node", node.id), "name", name))
 
 
 def _rename_references(graph: ModelGraph, node: NodeRecord, name: str, scope: Scope) -> None:

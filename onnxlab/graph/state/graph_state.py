@@ -50,7 +50,7 @@ class GraphState:
         self.nodes: dict[int, NodeRecord] = self.index.nodes
         self.values: dict[int, ValueRecord] = self.index.values
         self.scopes: dict[int, Scope] = self.index.scopes
-        self.names = Names(self.index)
+        self.names = Names(self.index, self.lock)
         self.caches = Caches(self.names)
         self.touch = NO_TRANSACTION
         self.filing = NodeWriteBuffer(self.index, self.lock, at_once=shared)

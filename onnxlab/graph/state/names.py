@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from typing import Any
 
 from onnxlab.errors import NameLookupError
 from onnxlab.graph.index.index import Index
@@ -15,8 +17,9 @@ class Names:
     Those of a main graph just read only after many lookups, which the index answers from hashes of the names read.
     """
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: Index, lock: AbstractContextManager[Any]) -> None:
         self._index = index
+        self._lock = lock  # of the graph: a look-up brings the tables up to date, and may come without
         self._by_name: dict[int, dict[str, int | dict[int, None]]] = {}  # one node, as most names have, or several
         self._known: dict[int, dict[int, str]] = {}
         self._stale: dict[int, int] = {}
@@ -24,17 +27,19 @@ class Names:
 
     def forget(self, node: NodeRecord) -> None:
         """Look at the name of a node again: it was added or changed, or is about to be removed."""
-        if node.scope in self._known:
-            self._stale[node.id] = node.scope
-        elif node.scope == self._index.main.id:
-            self._touched[node.id] = None
+        with self._lock:
+            if node.scope in self._known:
+                self._stale[node.id] = node.scope
+            elif node.scope == self._index.main.id:
+                self._touched[node.id] = None
 
     def nodes_called(self, scope: Scope, name: str) -> list[int]:
         """Ids of the nodes of a scope with a name, in file order."""
-        ids = self._searched(scope, name)
-        if ids is None:
-            found = self._names(scope).get(name, 0)
-            ids = list(found) if isinstance(found, dict) else [found] if found else []
+        with self._lock:
+            ids = self._searched(scope, name)
+            if ids is None:
+                found = self._names(scope).get(name, 0)
+                ids = list(found) if isinstance(found, dict) else [found] if found else []
         return sorted(ids, key=lambda node: self._index.nodes[node].label) if len(ids) > 1 else ids
 
     def resolve_node(self, key: int | str) -> int:
@@ -65,13 +70,14 @@ class Names:
 
     def tells(self, scope: Scope, name: str) -> bool:
         """Whether one node alone of a scope has a name."""
-        names = self._by_name.get(scope.id)
-        if names is None and (ids := self._searched(scope, name)) is not None:
-            return len(ids) == 1
-        if names is None or self._stale:
-            names = self._names(scope)
-        found = names.get(name, 0)
-        return found != 0 if isinstance(found, int) else len(found) == 1
+        with self._lock:
+            names = self._by_name.get(scope.id)
+            if names is None and (ids := self._searched(scope, name)) is not None:
+                return len(ids) == 1
+            if names is None or self._stale:
+                names = self._names(scope)
+            found = names.get(name, 0)
+            return found != 0 if isinstance(found, int) else len(found) == 1
 
     def _searched(self, scope: Scope, name: str) -> list[int] | None:
         """Ids of the nodes with a name, without a table of all; None where that is there or has to be made."""
@@ -142,7 +148,8 @@ class Names:
         self._stale.clear()
 
     def _suggest(self, key: str) -> str:
-        names = self._names(self._index.main)
+        with self._lock:
+            names = list(self._names(self._index.main))
         return suggestion(key, [*names, *self._index.main.names])
 
     def label(self, node: NodeRecord) -> str:

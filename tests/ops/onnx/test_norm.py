@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
 
+import onnxlab
 from tests.ops.support.single_node import agree, floats, run
 
 
@@ -44,3 +46,15 @@ def test_dropout_does_nothing_at_inference():
     x = floats(3, 4)
     agree("Dropout", x, opset=10, outputs=2)
     agree("Dropout", x, opset=13, outputs=2)
+
+
+@pytest.mark.parametrize("scale", [TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE])
+@pytest.mark.parametrize("x", [TensorProto.FLOAT16, TensorProto.FLOAT])
+def test_rms_normalization_makes_what_its_scale_is(x, scale):
+    node = helper.make_node("RMSNormalization", ["x", "s"], ["y"])
+    infos = [helper.make_tensor_value_info("x", x, [2, 3]), helper.make_tensor_value_info("s", scale, [3])]
+    graph = helper.make_graph([node], "g", infos, [helper.make_empty_tensor_value_info("y")])
+    lab = onnxlab.Model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10))
+    found = lab.run(lab.sample_inputs())["y"]
+    assert lab.fact("y").elem_type == scale
+    assert found.dtype == helper.tensor_dtype_to_np_dtype(scale)

@@ -409,8 +409,8 @@ def layer_normalization_rule(
 
 @rule("RMSNormalization", since=23)
 def rms_normalization_rule(ctx: InferContext, attributes: Attributes, x: Fact, scale: Fact) -> Fact:
-    """The input's shape."""
-    return x.bare
+    """The input's shape, the scale's element type."""
+    return TensorFact(elem_type(scale) or dtypes.UNDEFINED, x.shape)
 
 
 @rule("Dropout", since=7)
