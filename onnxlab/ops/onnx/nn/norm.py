@@ -19,7 +19,7 @@ from onnxlab.ops.base.half_arithmetic import BLOCK
 from onnxlab.ops.base.kernel_helpers import Array, averaging, narrow, normal_axes, normal_axis, widen, widened
 from onnxlab.ops.base.prepared_constants import prepared
 from onnxlab.ops.base.registry import Attributes, in_place, kernel, rule
-from onnxlab.ops.base.rule_helpers import MaybeFact, along_axis, checked_axis, dims_text, like, same_as_first
+from onnxlab.ops.base.rule_helpers import MaybeFact, along_axis, checked_axis, dims_text, elem_type, like, same_as_first
 from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.shapes import Dim, Fact, FactError, TensorFact
 
