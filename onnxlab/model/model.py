@@ -25,7 +25,7 @@ from onnxlab.graph.edit.transaction import Transaction
 from onnxlab.graph.edits.declaring import Action
 from onnxlab.graph.edits.extraction import extract
 from onnxlab.graph.handles.handles import Node, Nodes, Value
-from onnxlab.graph.handles.model_edits import ValueKey, ValueKeys
+from onnxlab.graph.handles.model_lookup import ValueKey, ValueKeys
 from onnxlab.graph.handles.model_queries import Querying
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.protos.lazy_tensor import LazyTensor

@@ -6,7 +6,7 @@ from types import EllipsisType
 from typing import Any, Literal
 
 from onnxlab.formats import kinds, output
-from onnxlab.graph.handles.model_edits import NodeKeys
+from onnxlab.graph.handles.model_lookup import NodeKeys
 from onnxlab.model.saving import Saving
 from onnxlab.viewers import viewer
 

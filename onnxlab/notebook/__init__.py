@@ -15,7 +15,7 @@ from pathlib import Path
 from types import EllipsisType
 from typing import Any, Literal
 
-from onnxlab.graph.handles.model_edits import NodeKeys
+from onnxlab.graph.handles.model_lookup import NodeKeys
 from onnxlab.model import Model, ModelSource, load
 
 __all__ = ["mimebundle", "publish", "show", "view"]

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from onnxlab.graph.handles.handles import Node, Value
-from onnxlab.graph.handles.model_edits import Editing, NodeKey, NodeKeys
+from onnxlab.graph.handles.model_edits import Editing
+from onnxlab.graph.handles.model_lookup import NodeKey, NodeKeys
 from onnxlab.graph.index.records import ValueRecord
 from onnxlab.graph.query import cones
 from onnxlab.graph.query.block_copies import find_copies

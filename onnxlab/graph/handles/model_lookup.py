@@ -1,0 +1,99 @@
+"""What a Model's methods are given, keys and handles, looked up as records."""
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+import onnx
+
+from onnxlab.errors import NameLookupError
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.handles.handles import Node, Value
+from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
+from onnxlab.graph.query.queries import FactOf
+from onnxlab.shapes import UNKNOWN
+from onnxlab.spelling import Spelled
+
+NodeKey = int | str | Node
+"""Position, name, output or path of a node, or its handle."""
+
+NodeKeys = NodeKey | Iterable[NodeKey]
+"""One node or several."""
+
+ValueKey = str | Value
+"""Name or path of a value, or its handle."""
+
+ValueKeys = ValueKey | Iterable[ValueKey]
+"""One value or several."""
+
+Handle = TypeVar("Handle", Node, Value)
+
+
+class Lookup(Spelled):
+    """The records of what users name: nodes, values, and scopes by path."""
+
+    __slots__ = ()
+
+    graph: ModelGraph
+
+    def _node_record(self, key: NodeKey | Value) -> NodeRecord:
+        """The record of what a user calls a node; NameLookupError for a value, or what is not in the model."""
+        if isinstance(key, Node):
+            return self._own(key)._record
+        if isinstance(key, Value):
+            raise NameLookupError(f"{key!r} is a value, not a node; its producer and uses are nodes")
+        return self.graph.nodes[self.graph.resolve_node(key)]
+
+    def _node_records(self, keys: NodeKeys) -> list[NodeRecord]:
+        """The records of several nodes, or of one."""
+        several = [keys] if isinstance(keys, int | str | Node) else keys
+        return [self._node_record(key) for key in several]
+
+    def _value_record(self, key: ValueKey | Node) -> ValueRecord:
+        """The record of what a user calls a value; NameLookupError for a node, or what is not in the model."""
+        if isinstance(key, Value):
+            return self._own(key)._record
+        if isinstance(key, Node):
+            raise NameLookupError(f"{key!r} is a node, not a value; its inputs and outputs are values")
+        return self.graph.values[self.graph.resolve_value(key)]
+
+    def _value_records(self, keys: ValueKeys) -> list[ValueRecord]:
+        """The records of several values, or of one."""
+        several = [keys] if isinstance(keys, str | Value) else keys
+        return [self._value_record(key) for key in several]
+
+    def _own(self, handle: Handle) -> Handle:
+        """A handle, if it is one of this model."""
+        if handle._graph is not self.graph:
+            raise NameLookupError(f"{handle!r} belongs to another model; look it up by name in this one")
+        return handle
+
+    def _scope_record(self, path: str) -> Scope:
+        """The scope at a path: "" for the main graph, "if_3/then_branch", "domain::name" of a function.
+
+        Where several nodes have a name, "If#3/then_branch" tells which, by its position.
+
+        Raises:
+            NameLookupError: there is none; the message lists what there is.
+        """
+        return self.graph.names.find_scope(path)
+
+    def node_at(self, scope: str, position: int) -> Node:
+        """The node at a position of the scope at a path, whatever it is called."""
+        return Node(self.graph, self._scope_record(scope).node_ids[position])
+
+    def value_at(self, scope: str, name: str) -> Value:
+        """The value of a name that the scope at a path defines."""
+        return Value(self.graph, self._scope_record(scope).names[name])
+
+    def _type_refusal(self, value: ValueRecord, node: NodeRecord, slot: int) -> str | None:
+        """Why types forbid a wire; a Model asks its inference."""
+        return None
+
+    @property
+    def _fact_of(self) -> FactOf:
+        """What is known of a value id; a Model asks its inference."""
+        return lambda _: UNKNOWN
+
+    def _declaration(self, value: int) -> onnx.ValueInfoProto | None:
+        """What an output declares of a value id; a Model asks its inference."""
+        return self.graph.values[value].info
