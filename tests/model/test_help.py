@@ -14,9 +14,10 @@ import pytest
 
 import onnxlab
 from onnxlab.graph.handles.handles import Node, Value
+from onnxlab.graph.handles.structure import Structure
 
 SCREEN = 60
-CLASSES: list[type] = [Node, Value]
+CLASSES: list[type] = [Node, Value, Structure]
 
 
 def public_names() -> Iterator[tuple[str, Any]]:

@@ -5,8 +5,12 @@ Files:
     handle           The base of handles: a name for (ModelGraph, id) that looks everything up when asked.
     handles          Handles of nodes and values: names for (ModelGraph, id) that look everything up when asked.
     model_edits      The edits that a Model offers, by names and handles: each a thin call of `graph.edits`.
+    model_lookup     What a Model's methods are given, keys and handles, looked up as records.
     model_queries    The questions that a Model answers about its structure, by names and handles: thin calls of
                      `queries` and `cones`.
+    model_values     Edits of a Model's inputs, outputs and initializers, by names and handles: thin calls of
+                     `graph.edits`.
+    model_whole      Edits of a Model as a whole: its opsets, metadata and documentation, conversion, and cleaning.
     node_attributes  The attributes of a node as a live mapping: reading gives Python values, writing is an edit.
     node_fields      What a node says of itself: its own fields, read and set, and the edits that concern no other
                      handle.

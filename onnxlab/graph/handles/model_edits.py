@@ -38,12 +38,29 @@ class Editing(ValueEditing, WholeEditing):
         position: int | None = None,
         **attributes: Any,
     ) -> Node:
-        """Add a node to the main graph or the scope at a path, behind what makes its inputs or at a position.
+        """Add a node, by default behind what makes its inputs.
 
         Args:
+            op_type: the operator.
             inputs: values by slot, as names or handles; None leaves an optional one out.
             outputs: names of the values that it makes; None: fresh ones for the outputs that the operator must have.
-            attributes: typed by the operator's schema.
+            name: of the node.
+            domain: of the operator, "" for ai.onnx.
+            scope: path of the body or function to add it to; "" is the main graph.
+            position: in the file order; None: behind what makes its inputs.
+            attributes: by name, typed by the operator's schema.
+
+        Returns:
+            Node: the new node.
+
+        Raises:
+            EditError: there is no such operator or value, or inputs and attributes do not fit it.
+
+        Example:
+            >>> model.add_node("Clip", ["logits", None, None], ["clipped"], name="clip")
+            <Node 'clip': Clip>
+            >>> print(model.fact("clipped"))
+            float32[batch,10]
         """
         where = self._scope_record(scope)
         proto = edits.make_node(self.graph, op_type, domain, **attributes)
@@ -56,29 +73,98 @@ class Editing(ValueEditing, WholeEditing):
             return Node(self.graph, edits.add_node(self.graph, proto, where, position).id)
 
     def insert_node(self, proto: onnx.NodeProto, position: int, *, scope: str = "") -> Node:
-        """Put a node at a position just as it is; inside an `edit` what it reads may follow later."""
+        """Put a node at a position just as it is; inside an `edit` what it reads may follow later.
+
+        Args:
+            proto: copied as it is.
+            position: in the file order.
+            scope: path of the body or function; "" is the main graph.
+
+        Returns:
+            Node: the new node.
+
+        Raises:
+            EditError: the model would not be valid with it.
+
+        Example:
+            >>> proto = onnx.helper.make_node("Relu", ["image"], ["positive"])
+            >>> model.insert_node(proto, 0).position
+            0
+        """
         where = self._scope_record(scope)
         return Node(self.graph, edits.insert_node(self.graph, proto, where, position).id)
 
     def remove(self, nodes: NodeKeys, bypass: bool = False) -> None:
-        """Remove nodes as one step; with `bypass` the readers of each node's output read its first input instead."""
+        """Remove nodes, as one step.
+
+        Args:
+            nodes: one or several, as positions, names or handles.
+            bypass: let the readers of each node's output read its first input instead.
+
+        Raises:
+            EditError: something still reads what they make.
+
+        Example:
+            >>> model.remove(model.find("BatchNormalization"), bypass=True)
+            >>> len(model.nodes)
+            19
+        """
         edits.remove_nodes(self.graph, self._node_records(nodes), bypass)
 
     def duplicate(self, nodes: NodeKeys) -> list[Node]:
-        """Copy nodes, bodies and all; copies read each other where the nodes do, and make new values."""
+        """Copy nodes, bodies and all; copies read each other where the nodes do, and make new values.
+
+        Args:
+            nodes: one or several, as positions, names or handles.
+
+        Returns:
+            list[Node]: the copies, in the order of the nodes.
+
+        Example:
+            >>> model.duplicate(["/stem/conv/Conv", "/stem/relu/Relu"])[0].inputs[0]
+            <Value 'image'>
+        """
         copies = edits.duplicate_nodes(self.graph, self._node_records(nodes))
         return [Node(self.graph, node.id) for node in copies]
 
     def can_connect(self, value: ValueKey, node: NodeKey, slot: int) -> str | None:
-        """The reason why a node must not read a value in an input slot, as a sentence; None where it may.
+        """Tell why a node must not read a value in an input slot.
 
         Cycles, visibility, the number of inputs and the types that the operator takes are checked.
+
+        Args:
+            value: name or handle.
+            node: position, name or handle.
+            slot: position among the inputs.
+
+        Returns:
+            str | None: a sentence; None where the node may read it.
+
+        Example:
+            >>> print(model.can_connect("logits", "/stem/relu/Relu", 0))
+            /stem/relu/Relu would depend on itself: ...
+            >>> model.can_connect("stem/conv_out", "/stem/relu/Relu", 0) is None
+            True
         """
         types: Refusal = self._type_refusal
         return edits.can_connect(self.graph, self._value_record(value), self._node_record(node), slot, types)
 
     def connect(self, value: ValueKey, node: NodeKey, slot: int) -> None:
-        """Let a node read a value in an input slot, where `can_connect` has nothing against it."""
+        """Let a node read a value in an input slot, where `can_connect` has nothing against it.
+
+        Args:
+            value: name or handle.
+            node: position, name or handle.
+            slot: position among the inputs.
+
+        Raises:
+            EditError: what `can_connect` says.
+
+        Example:
+            >>> model.connect("stem/conv_out", "/stem/relu/Relu", 0)
+            >>> model.diagnostics
+            []
+        """
         if refused := self.can_connect(value, node, slot):
             raise EditError(f"{refused}. The wire stays as it was.")
         edits.set_input(self.graph, self._node_record(node), slot, self._value_record(value).name)
@@ -86,18 +172,46 @@ class Editing(ValueEditing, WholeEditing):
     # -- functions and blocks ---------------------------------------------------------------------------------------
 
     def make_function(self, nodes: NodeKeys, name: str, domain: str = "local", *, copies: bool = False) -> list[Node]:
-        """Move nodes into a new function and call it in their place; with `copies` in that of each like block too."""
+        """Move nodes into a new function and call it in their place.
+
+        Args:
+            nodes: one or several, as positions, names or handles.
+            name: of the function.
+            domain: of the function.
+            copies: also in the place of each block that is like the nodes.
+
+        Returns:
+            list[Node]: the calls.
+
+        Raises:
+            EditError: there is such an operator already, or a path between two of the nodes leaves them.
+
+        Example:
+            >>> model.make_function(["/stem/bn/BatchNormalization", "/stem/relu/Relu"], "BnRelu", copies=True)
+            [<Node 'BnRelu': local::BnRelu>, <Node 'BnRelu_1': local::BnRelu>]
+        """
         records = self._node_records(nodes)
         return [Node(self.graph, call.id) for call in edits.make_function(self.graph, records, name, domain, copies)]
 
     def inline(self, call: NodeKey | None = None, *, function: str = "", nested: bool = False) -> int:
-        """Replace a call of a function by its nodes, all calls of the function at a path ("local::Block"), or all.
+        """Replace calls of functions by their nodes: one call, all of a function, or all there are.
 
         Args:
+            call: one call, as a position, name or handle.
+            function: path of a function ("local::Block"), of which all calls are replaced.
             nested: of one call: whether calls among the new nodes are replaced too.
 
         Returns:
-            How many calls were replaced, those inside not counted.
+            int: how many calls were replaced, those inside not counted.
+
+        Raises:
+            EditError: the node calls no function of the model.
+
+        Example:
+            >>> model.make_function(["/stem/bn/BatchNormalization", "/stem/relu/Relu"], "BnRelu")
+            [<Node 'BnRelu': local::BnRelu>]
+            >>> model.inline(function="local::BnRelu")
+            1
         """
         if call is not None:
             edits.inline_call(self.graph, self._node_record(call), nested)
@@ -107,7 +221,25 @@ class Editing(ValueEditing, WholeEditing):
         return edits.inline_functions(self.graph)
 
     def for_each_copy(self, nodes: NodeKeys, edit: Callable[..., Any], label: str = "") -> int:
-        """Call `edit(*nodes)` for a block of nodes and for every copy of it, as one step; returns for how many."""
+        """Make the same edit to a block of nodes and to every copy of it, as one step.
+
+        Args:
+            nodes: the block, as positions, names or handles.
+            edit: called with a handle for each node of the block, and for those of each copy in the same order.
+            label: of the step in the history.
+
+        Returns:
+            int: how many blocks were edited.
+
+        Raises:
+            EditError: the edit is refused in one of them; then none is changed.
+
+        Example:
+            >>> def leaky(relu):
+            ...     relu.op_type = "LeakyRelu"
+            >>> model.for_each_copy(["/stem/relu/Relu"], leaky)
+            5
+        """
 
         def with_handles(*records: NodeRecord) -> None:
             edit(*(Node(self.graph, node.id) for node in records))

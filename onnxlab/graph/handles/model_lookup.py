@@ -78,11 +78,41 @@ class Lookup(Spelled):
         return self.graph.names.find_scope(path)
 
     def node_at(self, scope: str, position: int) -> Node:
-        """The node at a position of the scope at a path, whatever it is called."""
+        """Look a node up by its place in a body or function.
+
+        Args:
+            scope: path of the scope, "" for the main graph.
+            position: index in the file order of that scope.
+
+        Returns:
+            Node: the node.
+
+        Raises:
+            NameLookupError: there is no such scope.
+
+        Example:
+            >>> model.node_at("", 2)
+            <Node '/stem/relu/Relu': Relu>
+        """
         return Node(self.graph, self._scope_record(scope).node_ids[position])
 
     def value_at(self, scope: str, name: str) -> Value:
-        """The value of a name that the scope at a path defines."""
+        """Look a value up in the scope that defines it.
+
+        Args:
+            scope: path of the scope, "" for the main graph.
+            name: of the value there.
+
+        Returns:
+            Value: the value.
+
+        Raises:
+            NameLookupError: there is no such scope.
+
+        Example:
+            >>> model.value_at("", "stem/relu_out")
+            <Value 'stem/relu_out'>
+        """
         return Value(self.graph, self._scope_record(scope).names[name])
 
     def _type_refusal(self, value: ValueRecord, node: NodeRecord, slot: int) -> str | None:

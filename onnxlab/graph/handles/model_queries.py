@@ -20,7 +20,12 @@ class Querying(Editing):
 
     @property
     def structure(self) -> Structure:
-        """What depends on what: ancestors, cones, paths, boundaries, and copies of blocks."""
+        """What depends on what: ancestors, cones, paths, boundaries, and copies of blocks; see `help(model.structure)`.
+
+        Example:
+            >>> len(model.structure.ancestors("/head/Softmax"))
+            23
+        """
         return Structure(self)
 
     def find(
@@ -35,7 +40,7 @@ class Querying(Editing):
         where: Callable[[Node], Any] | None = None,
         **attributes: Any,
     ) -> list[Node]:
-        """The nodes for which all holds that is given: `find("Conv", name="*/attn/*", shape=(…, 768), group=1)`.
+        """Find the nodes for which all holds that is given.
 
         Args:
             op_type: a glob ("Conv*"), or several of which one must match.
@@ -46,6 +51,18 @@ class Querying(Editing):
             scope: a path to search alone ("" is the main graph); None searches bodies and functions too.
             where: asked last, with a handle.
             attributes: values by name, defaults included; `...` for "is set", None for "is not set".
+
+        Returns:
+            list[Node]: the nodes, scope by scope in file order.
+
+        Raises:
+            NameLookupError: there is no such scope.
+
+        Example:
+            >>> model.find("Conv", name="/block2/*", shape=(..., 4, 4), strides=[2, 2])
+            [<Node '/block2/conv1/Conv': Conv>, <Node '/block2/shortcut/Conv': Conv>]
+            >>> model.find(where=lambda node: len(node.inputs) > 4)[0]
+            <Node '/stem/bn/BatchNormalization': BatchNormalization>
         """
         asked = None if where is None else (lambda node: where(Node(self.graph, node.id)))
         found = queries.find(
@@ -63,7 +80,25 @@ class Querying(Editing):
         kind: str | None = None,
         scope: str | None = None,
     ) -> list[Value]:
-        """The values for which all that is given holds; kinds: "input", "output", "initializer", "made", "unused"."""
+        """Find the values for which all holds that is given.
+
+        Args:
+            name: a glob, or several of which one must match.
+            dtype: by inference.
+            shape: ints, names of dims, None for any dim, `...` for any number of dims.
+            kind: "input", "output", "initializer", "made" or "unused".
+            scope: a path to search alone ("" is the main graph); None searches bodies and functions too.
+
+        Returns:
+            list[Value]: the values.
+
+        Raises:
+            NameLookupError: there is no such scope or kind.
+
+        Example:
+            >>> model.find_values("head.*", kind="initializer")
+            [<Value 'head.minus_one'>, <Value 'head.fc.weight'>, <Value 'head.fc.bias'>]
+        """
         where = None if scope is None else self._scope_record(scope)
         found = queries.find_values(
             self.graph, self._fact_of, name=name, dtype=dtype, shape=shape, kind=kind, scope=where

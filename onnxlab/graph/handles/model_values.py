@@ -23,13 +23,46 @@ class ValueEditing(Lookup):
         position: int | None = None,
         scope: str = "",
     ) -> Value:
-        """Give the graph (or the scope at a path) another input of a dtype ("float32") and shape."""
+        """Give the graph another input.
+
+        Args:
+            name: of the value.
+            dtype: element type ("float32", a NumPy dtype or a DataType); None in a function, which declares no types.
+            shape: an integer for each dim, a name for a dynamic one, None for an unknown one; None: of unknown rank.
+            position: among the inputs; None: behind them.
+            scope: path of the body or function; "" is the main graph.
+
+        Returns:
+            Value: the input.
+
+        Raises:
+            EditError: the name is in use, or there is no such type.
+
+        Example:
+            >>> model.add_input("mask", "bool", ["batch", 10])
+            <Value 'mask'>
+            >>> print(model.fact("mask"))
+            bool[batch,10]
+        """
         where = self._scope_record(scope)
         info = name if where.is_function else declare(name, dtype, shape)
         return Value(self.graph, edits.add_input(self.graph, info, where, position).id)
 
     def remove_input(self, value: ValueKey) -> None:
-        """Take an input away that nobody reads; one with a default becomes an initializer."""
+        """Take an input away that nobody reads; one with a default becomes an initializer.
+
+        Args:
+            value: name or handle.
+
+        Raises:
+            EditError: a node reads it.
+
+        Example:
+            >>> mask = model.add_input("mask", "bool", [1])
+            >>> model.remove_input(mask)
+            >>> model.inputs
+            (<Value 'image'>,)
+        """
         edits.remove_input(self.graph, self._value_record(value))
 
     def add_output(
@@ -41,19 +74,30 @@ class ValueEditing(Lookup):
         shape: Sequence[int | str | None] | None = None,
         scope: str | None = None,
     ) -> tuple[Value, ...]:
-        """Make a value an output of the model, declared with the type that inference knows; returns the outputs.
+        """Make a value an output of the model, declared with the type that inference knows.
+
+        A value of a function ("local::Block/h") is returned by each call of it; one in the body of a Loop or Scan is
+        collected over the iterations, with their number as its first dim.
 
         Args:
+            value: name, path or handle.
+            position: among the outputs; None: behind them.
             dtype: element type to declare instead of the inferred one ("float32").
             shape: dims to declare instead of the inferred ones (["batch", 3, None]).
             scope: path of the body or function that is to return it, and no more than that: what the node that has the
                 body, or a call, makes of it is left to `set_outputs`. Default: it is carried out to the model.
 
-        A value of a function ("local::Block/h") is returned by each call of it; one in the body of a Loop or Scan is
-        collected over the iterations, with their number as its first dim.
+        Returns:
+            tuple[Value, ...]: the outputs, one for each call where the value is in a function.
 
         Raises:
             EditError: it is an output already, or made in one branch of an If alone.
+
+        Example:
+            >>> model.add_output("stem/relu_out")
+            (<Value 'stem/relu_out'>,)
+            >>> model.outputs
+            (<Value 'probabilities'>, <Value 'stem/relu_out'>)
         """
         record = self._value_record(value)
         given = None if dtype is None and shape is None else declare(record.name, dtype, shape)
@@ -65,13 +109,56 @@ class ValueEditing(Lookup):
         return tuple(Value(self.graph, each.id) for each in made)
 
     def remove_output(self, value: ValueKey, *, scope: str = "") -> None:
-        """Take a value out of the outputs of the graph, or of the body or function at a path; what makes it stays."""
+        """Take a value out of the outputs; what makes it stays.
+
+        Args:
+            value: name, path or handle.
+            scope: path of the body or function that returns it; "" is the main graph.
+
+        Raises:
+            EditError: it is no output.
+
+        Example:
+            >>> added = model.add_output("logits")
+            >>> model.remove_output("probabilities")
+            >>> model.outputs
+            (<Value 'logits'>,)
+        """
         edits.remove_output(self.graph, self._value_record(value), self._scope_record(scope))
 
     def add_initializer(self, name: str, array: Any, *, scope: str = "") -> Value:
-        """Store an array under a new name."""
+        """Store an array under a new name.
+
+        Args:
+            name: of the value.
+            array: the data.
+            scope: path of the body; "" is the main graph.
+
+        Returns:
+            Value: the initializer.
+
+        Raises:
+            EditError: the name is in use, or ONNX has no such element type.
+
+        Example:
+            >>> model.add_initializer("half", np.float32(0.5))
+            <Value 'half'>
+            >>> model.add_node("Mul", ["logits", "half"], ["softer"]).outputs
+            (<Value 'softer'>,)
+        """
         return Value(self.graph, edits.add_initializer(self.graph, name, array, self._scope_record(scope)).id)
 
     def remove_initializer(self, value: ValueKey) -> None:
-        """Take a stored array away that nobody reads; one that is also an input becomes a required input."""
+        """Take a stored array away that nobody reads; one that is also an input becomes a required input.
+
+        Args:
+            value: name or handle.
+
+        Raises:
+            EditError: a node reads it.
+
+        Example:
+            >>> half = model.add_initializer("half", np.float32(0.5))
+            >>> model.remove_initializer("half")
+        """
         edits.remove_initializer(self.graph, self._value_record(value))

@@ -14,26 +14,67 @@ class WholeEditing(Lookup):
 
     @property
     def opsets(self) -> Opsets:
-        """Opset versions by operator domain, live; setting one converts nothing."""
+        """Opset versions by operator domain, live; setting one converts nothing (`convert_opset` does).
+
+        Example:
+            >>> dict(model.opsets)
+            {'': 20}
+            >>> model.opsets["com.microsoft"] = 1
+        """
         return Opsets(self.graph)
 
     def opsets_of(self, function: str) -> Opsets:
-        """The same of what a function ("local::Block") imports; graphs and bodies go by the model's."""
+        """Opset versions that a function imports, live; graphs and bodies go by the model's.
+
+        Args:
+            function: its path, "local::Block".
+
+        Returns:
+            Opsets: versions by operator domain; setting one is an edit and converts nothing.
+
+        Raises:
+            NameLookupError: there is no such function.
+            EditError: the path leads to a graph.
+
+        Example:
+            >>> model.make_function(["/stem/relu/Relu"], "Activation")
+            [<Node 'Activation': local::Activation>]
+            >>> dict(model.opsets_of("local::Activation"))
+            {'': 20}
+        """
         return Opsets(self.graph, self._scope_record(function))
 
     @property
     def metadata(self) -> Metadata:
-        """metadata_props of the model, live; those of its graph are `graph_metadata`."""
+        """metadata_props of the model, live; those of its graph are `graph_metadata`.
+
+        Example:
+            >>> model.metadata["license"] = "MIT"
+            >>> model.metadata
+            {'license': 'MIT'}
+        """
         return Metadata(self.graph, lambda: None)
 
     @property
     def graph_metadata(self) -> Metadata:
-        """metadata_props of the main graph, live."""
+        """metadata_props of the main graph, live; those of the model are `metadata`.
+
+        Example:
+            >>> model.graph_metadata["trained"] = "2024"
+            >>> model.graph_metadata
+            {'trained': '2024'}
+        """
         return Metadata(self.graph, lambda: self.graph.main)
 
     @property
     def doc_string(self) -> str:
-        """The model's text about itself. Setting it is an edit."""
+        """Documentation of the model in the file. Setting it is an edit.
+
+        Example:
+            >>> model.doc_string = "Recognizes digits."
+            >>> model.history.labels
+            ['document the model']
+        """
         return str(self.graph.proto.doc_string)
 
     @doc_string.setter
@@ -42,7 +83,11 @@ class WholeEditing(Lookup):
 
     @property
     def graph_doc_string(self) -> str:
-        """The main graph's text about itself. Setting it is an edit."""
+        """Documentation of the main graph in the file. Setting it is an edit.
+
+        Example:
+            >>> model.graph_doc_string = "A small ResNet."
+        """
         return str(self.graph.proto.graph.doc_string)
 
     @graph_doc_string.setter
@@ -50,32 +95,97 @@ class WholeEditing(Lookup):
         edits.set_doc_string(self.graph, self.graph.main, text)
 
     def set_field(self, field: str, value: Any) -> None:
-        """Set ir_version, producer_name, producer_version, domain or model_version."""
+        """Set a plain field of the model.
+
+        Args:
+            field: ir_version, producer_name, producer_version, domain or model_version.
+            value: a number or text.
+
+        Raises:
+            EditError: there is no such field, or the value does not fit it.
+
+        Example:
+            >>> model.set_field("model_version", 2)
+            >>> model.proto.model_version
+            2
+        """
         edits.set_model_field(self.graph, field, value)
 
     def convert_opset(self, version: int) -> int:
         """Convert the model, bodies and functions included, to another version of ai.onnx, up or down.
 
         Only nodes whose operators changed between the two versions are touched, by onnx's own adapters or, where the
-        older version has no such operator, by what its schema says it stands for. Returns how many nodes changed.
+        older version has no such operator, by what its schema says it stands for.
+
+        Args:
+            version: of ai.onnx.
+
+        Returns:
+            int: how many nodes changed.
 
         Raises:
             EditError: there is no such version, or nodes cannot be said in it; the message lists them with reasons.
+
+        Example:
+            >>> model.convert_opset(11)
+            2
+            >>> model.opsets[""]
+            11
         """
         return edits.convert_opset(self.graph, version, self._declaration, lambda vid: self._fact_of(vid).value)
 
     def sort_nodes(self) -> int:
-        """Put producers before consumers everywhere; returns how many nodes were moved."""
+        """Put producers before consumers everywhere.
+
+        Returns:
+            int: how many nodes were moved.
+
+        Raises:
+            EditError: nodes depend on each other in a circle.
+
+        Example:
+            >>> model.sort_nodes()
+            0
+        """
         return edits.sort_nodes(self.graph)
 
     def drop_dead_nodes(self) -> int:
-        """Remove the nodes that no output depends on; returns how many."""
+        """Remove the nodes that no output depends on.
+
+        Returns:
+            int: how many.
+
+        Example:
+            >>> extra = model.add_node("Relu", ["image"])
+            >>> model.drop_dead_nodes()
+            1
+        """
         return edits.drop_dead_nodes(self.graph)
 
     def drop_unused_initializers(self) -> int:
-        """Remove the stored tensors without readers; returns how many."""
+        """Remove the stored tensors that nobody reads.
+
+        Returns:
+            int: how many.
+
+        Example:
+            >>> unused = model.add_initializer("unused", np.zeros(3))
+            >>> model.drop_unused_initializers()
+            1
+        """
         return edits.drop_unused_initializers(self.graph)
 
     def drop_unused_functions(self) -> int:
-        """Remove the functions that are never called; returns how many."""
+        """Remove the functions that nobody calls.
+
+        Returns:
+            int: how many.
+
+        Example:
+            >>> call = model.make_function(["/stem/relu/Relu"], "Activation")
+            >>> model.inline()
+            1
+            >>> model.drop_unused_functions()
+            0
+        """
         return edits.drop_unused_functions(self.graph)

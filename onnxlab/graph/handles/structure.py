@@ -32,8 +32,16 @@ class Boundary:
 class Structure(Spelled, metaclass=ShortHelp):
     """What depends on what in a model: `model.structure`.
 
+    Upstream and downstream: ancestors, descendants, cone, connected
+    Between nodes: between, paths
+    Selections: boundary, is_convex, copies
+
     Nodes come back as handles, scope by scope in file order. `via` chooses the wires: "data" from node to node,
     "capture" into the bodies of If, Loop and Scan, or "any".
+
+    Example:
+        >>> model.structure.connected("/stem/conv/Conv", "/head/Softmax")
+        True
     """
 
     __slots__ = ("_graph", "_model")
@@ -43,48 +51,157 @@ class Structure(Spelled, metaclass=ShortHelp):
         self._graph = model.graph
 
     def ancestors(self, starts: Starts, via: Via = "any") -> list[Node]:
-        """All that nodes depend on; of a value also the node that makes it."""
+        """List all that nodes depend on; of a value also the node that makes it.
+
+        Args:
+            starts: nodes, as positions, names or handles, and handles of values.
+            via: the wires to follow: "data", "capture" or "any".
+
+        Returns:
+            list[Node]: the nodes upstream.
+
+        Example:
+            >>> model.structure.ancestors("/stem/relu/Relu")
+            [<Node '/stem/conv/Conv': Conv>, <Node '/stem/bn/BatchNormalization': BatchNormalization>]
+        """
         nodes, values = self._sorted_out(starts)
         makers = [value.producer[0] for value in values if value.producer]
         return self._handles(cones.ancestors(self._graph, nodes, via) | cones.cone(self._graph, makers, via))
 
     def descendants(self, starts: Starts, via: Via = "any") -> list[Node]:
-        """All that depends on nodes; of a value also the nodes that read it."""
+        """List all that depends on nodes; of a value also the nodes that read it.
+
+        Args:
+            starts: nodes, as positions, names or handles, and handles of values.
+            via: the wires to follow: "data", "capture" or "any".
+
+        Returns:
+            list[Node]: the nodes downstream.
+
+        Example:
+            >>> model.structure.descendants(model.value("logits"))
+            [<Node '/head/Softmax': Softmax>]
+        """
         nodes, values = self._sorted_out(starts)
         readers = {reader for value in values for reader in cones.readers(self._graph, value, via)}
         return self._handles(cones.descendants(self._graph, [*nodes, *readers], via) | readers)
 
     def cone(self, ends: Starts, via: Via = "any") -> list[Node]:
-        """Nodes, or what makes values, with all that they depend on."""
+        """List nodes, or what makes values, with all that they depend on.
+
+        Args:
+            ends: nodes, as positions, names or handles, and handles of values.
+            via: the wires to follow: "data", "capture" or "any".
+
+        Returns:
+            list[Node]: the nodes and those upstream.
+
+        Example:
+            >>> len(model.structure.cone(model.outputs)) == len(model.nodes)
+            True
+        """
         nodes, values = self._sorted_out(ends)
         makers = [value.producer[0] for value in values if value.producer]
         return self._handles(cones.cone(self._graph, [*nodes, *makers], via))
 
     def between(self, starts: NodeKeys, ends: NodeKeys, via: Via = "any") -> list[Node]:
-        """The nodes on any path from one of `starts` to one of `ends`, both included."""
+        """List the nodes on any path from one of some nodes to one of others, both included.
+
+        Args:
+            starts: nodes, as positions, names or handles.
+            ends: the same.
+            via: the wires to follow: "data", "capture" or "any".
+
+        Returns:
+            list[Node]: the nodes.
+
+        Example:
+            >>> len(model.structure.between("/stem/relu/Relu", "/block1/Add"))
+            7
+        """
         return self._handles(cones.between(self._graph, self._ids(starts), self._ids(ends), via))
 
     def paths(self, start: NodeKey, end: NodeKey, via: Via = "any") -> Iterator[tuple[Node, ...]]:
-        """Every path from one node to another, lazily: there can be very many."""
+        """Go over every path from one node to another, lazily: there can be very many.
+
+        Args:
+            start: node, as a position, name or handle.
+            end: the same.
+            via: the wires to follow: "data", "capture" or "any".
+
+        Returns:
+            Iterator[tuple[Node, ...]]: the nodes of each path, both ends included.
+
+        Example:
+            >>> [len(path) for path in model.structure.paths("/stem/relu/Relu", "/block1/Add")]
+            [7, 2]
+        """
         for path in cones.paths(self._graph, self._model._node_record(start).id, self._model._node_record(end).id, via):
             yield tuple(Node(self._graph, node) for node in path)
 
     def connected(self, start: NodeKey, end: NodeKey, via: Via = "any") -> bool:
-        """Whether `end` depends on `start`."""
+        """Tell whether one node depends on another.
+
+        Args:
+            start: node, as a position, name or handle.
+            end: the node that would depend on it.
+            via: the wires to follow: "data", "capture" or "any".
+
+        Returns:
+            bool: whether there is a path.
+
+        Example:
+            >>> model.structure.connected("/head/Softmax", "/stem/conv/Conv")
+            False
+        """
         return cones.connected(self._graph, self._model._node_record(start).id, self._model._node_record(end).id, via)
 
     def is_convex(self, nodes: NodeKeys) -> bool:
-        """Whether every path between two of the nodes stays among them."""
+        """Tell whether every path between two of some nodes stays among them.
+
+        Args:
+            nodes: one or several, as positions, names or handles.
+
+        Returns:
+            bool: whether they could become one node.
+
+        Example:
+            >>> model.structure.is_convex(["/stem/relu/Relu", "/block1/Add"])
+            False
+        """
         return cones.is_convex(self._graph, self._ids(nodes))
 
     def boundary(self, nodes: NodeKeys) -> Boundary:
-        """What a selection reads from outside and what it gives."""
+        """Tell what a selection of nodes reads from outside and what it gives.
+
+        Args:
+            nodes: one or several, as positions, names or handles.
+
+        Returns:
+            Boundary: inputs, initializers, captures, outputs, internal and unused values.
+
+        Example:
+            >>> model.structure.boundary(["/stem/conv/Conv", "/stem/bn/BatchNormalization"]).outputs
+            (<Value 'stem/bn_out'>,)
+        """
         found = cones.boundary(self._graph, self._ids(nodes))
         sides = (found.inputs, found.initializers, found.captures, found.outputs, found.internal, found.unused)
         return Boundary(*(tuple(Value(self._graph, value) for value in side) for side in sides))
 
     def copies(self, nodes: NodeKeys) -> list[list[Node]]:
-        """Other blocks that are like the given nodes, operator by operator and wire by wire, in the same order."""
+        """Find other blocks that are like some nodes, operator by operator and wire by wire.
+
+        Args:
+            nodes: the block, as positions, names or handles.
+
+        Returns:
+            list[list[Node]]: the nodes of each other block, in the order of those given.
+
+        Example:
+            >>> block = ["/stem/conv/Conv", "/stem/bn/BatchNormalization", "/stem/relu/Relu"]
+            >>> len(model.structure.copies(block))
+            0
+        """
         records = self._model._node_records(nodes)
         found = find_copies(self._graph, records)
         return [[Node(self._graph, copy[node.id]) for node in records] for copy in found]
