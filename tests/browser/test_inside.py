@@ -16,7 +16,8 @@ def test_subgraphs_and_runs_are_looked_at_and_edited_in_place(lab: Lab) -> None:
     main = widget.debug()["scope"]
     deep = widget.evaluate("h => [...h.store.nodes.values()].find((node) => node.op.endsWith('swish')).id")
     kinds = "h => h.view.debug().boxes.filter((box) => box.kind === 'frame').map((box) => box.label)"
-    assert {"then_branch", "else_branch"} <= set(widget.evaluate(kinds)), "a first look opens what is small"
+    widget.evaluate("h => h.view.unfoldAll()")
+    widget.wait(f"h => ['then_branch', 'else_branch'].every((name) => ({kinds})(h).includes(name))")
 
     # searched for, seen in its place four frames deep, the way to it in the breadcrumb
     widget.get("toolbar-fold").click()
@@ -46,20 +47,19 @@ def test_subgraphs_and_runs_are_looked_at_and_edited_in_place(lab: Lab) -> None:
     )
     lab.wait_executed()
     widget = lab.widget()
-    run = "h => h.view.debug().boxes.find((box) => box.kind === 'frame' && box.label.includes('…'))"
+    run = "h => h.view.debug().boxes.find((box) => ['frame', 'run'].includes(box.kind) && box.label.includes('…'))"
     widget.wait(f"h => ({run})(h)")
     first = widget.evaluate(run)["id"]
     widget.wait("h => h.app.blocks.equal.value.size > 0")
     groups = widget.evaluate("(h, group) => h.view.runOf(group).likes", first)
     assert len(groups) == 4
     assert set(groups) <= set(widget.evaluate("(h, group) => h.app.blocks.equal.value.get(group)", first))
-    shown = len(widget.debug()["boxes"])
     widget.evaluate("(h, group) => h.app.picked.revealGroup(group)", groups[2])
+    widget.wait(f"h => ({run})(h).kind === 'frame'")
+    shown = len(widget.debug()["boxes"])
     widget.get("block-all").click()
     widget.wait("(h, shown) => h.view.debug().boxes.length >= shown + 3", shown)
     widget.get("block-one").click()
     widget.wait("(h, shown) => h.view.debug().boxes.length === shown", shown)
-    inside = widget.evaluate(
-        "(h, group) => [...h.store.nodes.values()].find((node) => node.group === group).id", groups[2]
-    )
+    inside = widget.evaluate("(h, id) => [...h.store.nodes.values()].find(({group}) => group === id).id", groups[2])
     widget.wait("(h, node) => h.view.debug().boxes.some((box) => box.id === node && box.kind === 'node')", inside)

@@ -179,8 +179,19 @@ export class BoxPainter {
       ctx.fillStyle = palette.dim;
       ctx.fillText(facts, left, line);
     }
+    if (box.share > 0) this.#share(box.share, colors, x, y + h, w);
     if (box.folds) this.foldSign(x + w - SIGN / 2 - 3, y + MARGIN + TITLE_LINE / 2, false);
     if (box.scope) this.#enterSign(x + w - SIGN / 2 - 2, y + MARGIN + TITLE_LINE / 2, colors);
+  }
+
+  /** A bar along the lower edge: the share of the model's parameters. */
+  #share(share: number, colors: BoxColors, x: number, bottom: number, w: number): void {
+    const ctx = this.#ctx,
+      room = w - 2 * PADDING;
+    ctx.fillStyle = colors.border;
+    ctx.fillRect(x + PADDING, bottom - 7, room, 2);
+    ctx.fillStyle = colors.strong;
+    ctx.fillRect(x + PADDING, bottom - 7, Math.max(1, room * share), 2);
   }
 
   /** As many facts as there is room for, and how many are left out. */

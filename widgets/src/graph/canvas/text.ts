@@ -4,9 +4,9 @@ import type { Font, Measure } from "../scene/boxes.ts";
 
 /** CSS sizes and weights of the fonts, in pixels at zoom 1. */
 export const FONTS: Record<Font, { size: number; weight: number }> = {
-  title: { size: 12.5, weight: 600 },
-  text: { size: 11, weight: 400 },
-  small: { size: 10, weight: 400 },
+  title: { size: 13, weight: 600 },
+  text: { size: 11.5, weight: 400 },
+  small: { size: 11, weight: 400 },
 };
 
 const MAX_CACHED = 50_000;

@@ -29,18 +29,32 @@ export function firstLook(store: Store, hierarchy: Hierarchy, limit = FIRST_LOOK
   let level = new Map([["", [top]]]);
   while (level.size) {
     const next = new Map<string, Container[]>();
-    for (const { looks, containers, added } of alike(store, hierarchy, level)) {
+    for (const { looks, containers, added } of classesInside(store, hierarchy, level)) {
       const [{ kind, parent }] = containers as [Container];
       if (shown + added > limit * (kind === "cut" && parent === 0 ? NAMELESS : 1)) continue;
       shown += added;
-      for (const { key } of containers) open.add(key);
-      const inside = containers.flatMap((container) => partsOf(hierarchy, container));
-      for (const { key, kind } of inside) if (kind === "body") open.add(key);
-      next.set(looks, inside);
+      next.set(looks, openInto(hierarchy, open, containers));
     }
     level = next;
   }
   return open;
+}
+
+/** What is open when some containers are too, and what shows of them. */
+export function opened(
+  hierarchy: Hierarchy,
+  before: ReadonlySet<number>,
+  containers: readonly Container[],
+): { open: Set<number>; inside: Container[] } {
+  const open = new Set(before);
+  return { open, inside: openInto(hierarchy, open, containers) };
+}
+
+function openInto(hierarchy: Hierarchy, open: Set<number>, containers: readonly Container[]): Container[] {
+  for (const { key } of containers) open.add(key);
+  const inside = containers.flatMap((container) => partsOf(hierarchy, container));
+  for (const { key, kind } of inside) if (kind === "body") open.add(key);
+  return inside;
 }
 
 /** What shows when a container is opened: itself, of a node its bodies, of a run its first group or groups. */
@@ -52,15 +66,15 @@ function partsOf(hierarchy: Hierarchy, container: Container): Container[] {
   return shown.length === 1 ? shown.map(get) : [{ ...container, groups: shown }];
 }
 
-interface Class {
+export interface Class {
   looks: string;
   containers: Container[];
   /** Boxes that opening the whole class adds. */
   added: number;
 }
 
-/** Classes of containers inside the classes of a level. */
-function alike(store: Store, hierarchy: Hierarchy, level: Map<string, Container[]>): Class[] {
+/** Classes of containers inside the classes of a level, those that add least first. */
+export function classesInside(store: Store, hierarchy: Hierarchy, level: Map<string, Container[]>): Class[] {
   const classes = new Map<string, Class>();
   for (const [around, containers] of level) {
     for (const container of containers) {
@@ -73,7 +87,10 @@ function alike(store: Store, hierarchy: Hierarchy, level: Map<string, Container[
           .sort()
           .join(" ");
         // the parts that a model without names was cut into are one list: all open or all folded
-        const looks = each.kind === "cut" ? `${around}/cut` : `${around}/${each.size} ${each.groups.length} ${ops}`;
+        const looks =
+          each.kind === "cut" || each.kind === "stage"
+            ? `${around}/${each.kind}`
+            : `${around}/${each.size} ${each.groups.length} ${ops}`;
         let same = classes.get(looks);
         if (!same) classes.set(looks, (same = { looks, containers: [], added: 0 }));
         same.containers.push(each);

@@ -7,6 +7,7 @@
 import { INITIALIZER } from "../../kernel/protocol.ts";
 import type { GroupRecord, NodeRecord, ScopeRecord, Store } from "../../model/store.ts";
 import { relativeName } from "../scene/short_names.ts";
+import { type Bundle, bundlesOf } from "./bundles.ts";
 import { BODY, GROUP, idOf, keyOf, NODE, RUN } from "./group_keys.ts";
 import { findRuns } from "./repeats.ts";
 
@@ -44,6 +45,9 @@ export class Hierarchy {
   /** Nodes that only make parameters and have no box of their own, and the first node with one that reads each. */
   readonly inlined = new Map<number, number>();
   readonly containers = new Map<number, Container>();
+  /** Inputs and outputs of the scope that are drawn as one, by value. */
+  readonly inputBundles: ReadonlyMap<number, Bundle>;
+  readonly outputBundles: ReadonlyMap<number, Bundle>;
   /** Whether subgraphs are part of it. */
   readonly nested: boolean;
   readonly #store: Store;
@@ -59,6 +63,10 @@ export class Hierarchy {
   constructor(store: Store, scope: number, constants = false) {
     this.scope = scope;
     this.#store = store;
+    const { inputs = [], outputs = [] } = store.scopes.get(scope) ?? {};
+    const given = inputs.filter((value) => !((store.values.get(value)?.flags ?? 0) & INITIALIZER));
+    this.inputBundles = bundlesOf(store, given);
+    this.outputBundles = bundlesOf(store, outputs);
     this.#homes = homesOf(store, scope);
     this.nested = this.#homes.size > 1;
     this.#hosts = new Set([...store.scopes.values()].map(({ owner }) => owner));
@@ -130,6 +138,11 @@ export class Hierarchy {
       places = nodes.map((node) => this.placeOf(node));
     const sorted = places.every((place, i) => i === 0 || places[i - 1]! < place);
     return sorted ? nodes : nodes.sort((a, b) => this.placeOf(a) - this.placeOf(b));
+  }
+
+  /** Place in file order of the last node inside a container. */
+  lastOf(container: number): number {
+    return this.placeOf(this.membersOf(container).at(-1) ?? 0);
   }
 
   /** Values that subgraphs read from outside of themselves. */

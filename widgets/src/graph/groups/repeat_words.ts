@@ -12,12 +12,11 @@ export interface Run {
 }
 
 /**
- * " ×12" of a group that is equal to others, and of a run whose groups are; " · 12 alike" of one whose groups the
+ * " ×3" of a stage of three units, " ×12" of a run of equal groups; " · 12 alike" of one whose groups the
  * kernel has not found to be equal; "" of anything else. `equal`: the groups that each group is equal to, by id.
  */
-export function times(box: Box, run: Run | null, equal: ReadonlyMap<number, readonly number[]>): string {
-  const same = equal.get(box.id)?.length ?? 1;
-  if (box.kind === GROUP) return same > 1 ? ` ×${same}` : "";
+export function times(box: Box, run: Run | null, equal: ReadonlyMap<number, readonly number[]>, units = 0): string {
+  if (box.kind === GROUP) return units ? ` ×${units}` : "";
   if (!run) return "";
   const { groups, period } = run,
     count = groups.length / period;

@@ -60,6 +60,39 @@ export function inColumns(
   return { result: new Folding(input, result, rows).fold(), rows };
 }
 
+/** Columns of a canvas at most, and rows up to which every number of them is tried. */
+const MOST_COLUMNS = 8,
+  FEW_ROWS = 200;
+/** How much larger one column more must let things be. */
+const GAIN = 1.06;
+
+/** Puts a layout into as many columns as let it be largest on a canvas; null where one is best. */
+export function onCanvas(
+  input: LayoutInput,
+  result: LayoutResult,
+  canvas: { width: number; height: number },
+  before: readonly number[] = [],
+): Columned | null {
+  const { rowBottom, height, width } = result;
+  if (rowBottom.length < 3) return null;
+  const live = liveLines(input, result);
+  const zoomOf = (each: LayoutResult): number => Math.min(canvas.width / each.width, canvas.height / each.height);
+  const guess = Math.round(Math.sqrt((canvas.width * height) / (canvas.height * (width + 2 * MARGIN))));
+  const [low, high] = rowBottom.length > FEW_ROWS ? [guess - 1, guess + 1] : [2, MOST_COLUMNS];
+  let best: Columned | null = null,
+    zoom = zoomOf(result);
+  for (let wanted = Math.max(2, low); wanted <= Math.min(high, rowBottom.length); wanted++) {
+    const ideal = height / wanted;
+    const rows = stillGood(rowBottom, before, ideal) ? [...before] : chooseRows(rowBottom, live, ideal);
+    if (!rows.length || rows.some((row) => live[row - 1]! > MOST_LINES)) continue;
+    const folded = new Folding(input, result, rows).fold();
+    if (zoomOf(folded) < zoom * GAIN) continue;
+    best = { result: folded, rows };
+    zoom = zoomOf(folded);
+  }
+  return best;
+}
+
 /** Number of nets that pass the gap below each row. */
 function liveLines(
   { netSource, netStart, netTarget }: LayoutInput,

@@ -3,8 +3,10 @@
 import { INITIALIZER } from "../../kernel/protocol.ts";
 import { plural } from "../../model/names.ts";
 import type { Store } from "../../model/store.ts";
+import type { Bundle } from "../groups/bundles.ts";
 import { BODY, GROUP, INPUT, idOf, type Kind, kindOf, NODE, OUTPUT, RUN } from "../groups/group_keys.ts";
 import type { Hierarchy } from "../groups/hierarchy.ts";
+import { inShort, summaryOf } from "../groups/summary.ts";
 import { nodeSubtitle, opTitle, parameterName } from "./short_names.ts";
 
 export type Font = "title" | "text" | "small";
@@ -23,6 +25,10 @@ export interface Box {
   hasFacts: boolean;
   /** Of a node: values that are its parameters. */
   parameters: readonly number[];
+  /** Of a folded group: the value that leaves it last, the elements of its parameters, and their share of all. */
+  made: number;
+  elements: number;
+  share: number;
   /** Operator category of a node. */
   category: string;
   /** It can be opened to a frame. */
@@ -35,7 +41,8 @@ export interface Box {
 
 export const MIN_WIDTH = 88,
   MAX_WIDTH = 184,
-  GROUP_MIN_WIDTH = 128;
+  GROUP_MIN_WIDTH = 128,
+  CARD_WIDTH = 168;
 const FACTS_WIDTH = 136,
   STEP = 8;
 export const PADDING = 12;
@@ -59,11 +66,13 @@ export function boxOf(store: Store, hierarchy: Hierarchy, doors: Entrances, key:
   const kind = kindOf(key),
     id = idOf(key);
   if (kind === NODE) return nodeBox(store, hierarchy, doors, key, measure);
-  if (kind === GROUP || kind === BODY || kind === RUN) return groupBox(hierarchy, key, measure);
-  return terminalBox(store, key, kind, id, measure);
+  if (kind === GROUP || kind === BODY || kind === RUN) return groupBox(store, hierarchy, key, measure);
+  const bundles = kind === INPUT ? hierarchy.inputBundles : kind === OUTPUT ? hierarchy.outputBundles : null;
+  return terminalBox(store, key, measure, bundles?.get(id));
 }
 
 const NONE: readonly number[] = [];
+const NO_CARD = { made: 0, elements: 0, share: 0 };
 
 function nodeBox(store: Store, hierarchy: Hierarchy, doors: Entrances, key: number, measure: Measure): Box {
   const id = idOf(key),
@@ -86,6 +95,7 @@ function nodeBox(store: Store, hierarchy: Hierarchy, doors: Entrances, key: numb
     subtitle,
     hasFacts,
     parameters,
+    ...NO_CARD,
     category: node.category,
     folds,
     scope,
@@ -97,28 +107,32 @@ function nodeBox(store: Store, hierarchy: Hierarchy, doors: Entrances, key: numb
 /** Room behind the size of a run for how many there are. */
 const TIMES_WIDTH = 48;
 
-function groupBox(hierarchy: Hierarchy, key: number, measure: Measure): Box {
+function groupBox(store: Store, hierarchy: Hierarchy, key: number, measure: Measure): Box {
   const group = hierarchy.containers.get(key)!,
     kind = kindOf(key);
   const repeated = kind === RUN ? group.groups.slice(0, group.period) : [key];
-  const subtitle = plural(
-    repeated.reduce((sum, each) => sum + hierarchy.containers.get(each)!.size, 0),
-    "node",
-  );
+  const nodes = repeated.reduce((sum, each) => sum + hierarchy.containers.get(each)!.size, 0);
+  const about = kind === BODY ? "" : (store.groups.get(idOf(repeated[0]!))?.about ?? "");
+  const subtitle = about && group.period === 1 ? about : plural(nodes, "node");
+  const { made, elements } = summaryOf(store, hierarchy, key);
+  const all = elements ? summaryOf(store, hierarchy, 0).elements : 0;
   const text = Math.max(
     measure(group.name, "title") + 18,
     measure(subtitle, "text") + (kind === RUN ? TIMES_WIDTH : 0),
   );
-  const width = Math.max(GROUP_MIN_WIDTH, clampWidth(text + 2 * PADDING));
-  const height = 2 * MARGIN + TITLE_LINE + TEXT_LINE + 4;
+  const width = Math.max(CARD_WIDTH, clampWidth(text + 2 * PADDING));
+  const height = 2 * MARGIN + TITLE_LINE + 2 * TEXT_LINE + 6;
   return {
     key,
     kind,
     id: idOf(key),
     title: group.name,
     subtitle,
-    hasFacts: false,
+    hasFacts: true,
     parameters: NONE,
+    made,
+    elements,
+    share: all ? elements / all : 0,
     category: "",
     folds: true,
     scope: 0,
@@ -127,8 +141,10 @@ function groupBox(hierarchy: Hierarchy, key: number, measure: Measure): Box {
   };
 }
 
-function terminalBox(store: Store, key: number, kind: Kind, id: number, measure: Measure): Box {
-  const title = store.values.get(id)?.name ?? "?";
+function terminalBox(store: Store, key: number, measure: Measure, bundle?: Bundle): Box {
+  const kind = kindOf(key),
+    id = idOf(key);
+  const title = bundle ? `${bundle.name} ×${bundle.values.length}` : (store.values.get(id)?.name ?? "?");
   const hasFacts = kind === INPUT || kind === OUTPUT;
   const width = clampWidth(Math.max(measure(title, "text"), hasFacts ? 72 : 40) + 2 * PADDING + 4);
   const height = TERMINAL_HEIGHT + (hasFacts ? TEXT_LINE - 2 : 0);
@@ -140,6 +156,7 @@ function terminalBox(store: Store, key: number, kind: Kind, id: number, measure:
     subtitle: "",
     hasFacts,
     parameters: NONE,
+    ...NO_CARD,
     category: "",
     folds: false,
     scope: 0,
@@ -161,9 +178,17 @@ function isParameter(store: Store, { inlined }: Hierarchy, value: number): boole
 /** The facts of a box as they are now: a terminal's shape, a node's parameters ("weight 64×3×7×7", "bias 64"). */
 export function facts(store: Store, box: Box): string[] {
   if (!box.hasFacts) return [];
+  if (box.kind === GROUP || box.kind === RUN || box.kind === BODY) return cardFacts(store, box);
   return box.kind === NODE
     ? parameterFacts(store, box.parameters)
     : [store.values.get(box.id)?.label ?? ""].filter(Boolean);
+}
+
+/** How many parameters a group holds; else what leaves it, "→ 56×56×64", which its line says where there is one. */
+function cardFacts(store: Store, box: Box): string[] {
+  if (box.elements) return [`${inShort(box.elements)} parameters`];
+  const label = store.values.get(box.made)?.label ?? "";
+  return label ? [`→ ${label}`] : [];
 }
 
 /** Names and shapes of parameters; those that have no name worth showing only where they have two axes. */

@@ -8,7 +8,7 @@
 
 import { INITIALIZER } from "../../kernel/protocol.ts";
 import type { Store } from "../../model/store.ts";
-import { BODY, INPUT, idOf, keyOf, keyOfPassed, NODE, OUTPUT, OUTSIDE } from "../groups/group_keys.ts";
+import { BODY, INPUT, idOf, keyOf, keyOfPassed, kindOf, NODE, OUTPUT, OUTSIDE } from "../groups/group_keys.ts";
 import type { Container, Hierarchy } from "../groups/hierarchy.ts";
 import { type Binding, boundInputs, boundOutputs } from "./bodies.ts";
 
@@ -113,7 +113,7 @@ class Collector {
       content = this.#content;
     const scope = key === 0 || kind === "body" ? this.#store.scopes.get(this.#here.scope) : undefined;
     for (const value of scope?.inputs ?? []) {
-      if (!((this.#store.values.get(value)?.flags ?? 0) & INITIALIZER)) this.#terminal(INPUT, value);
+      if (!((this.#store.values.get(value)?.flags ?? 0) & INITIALIZER)) this.#input(value);
     }
     this.#addItems();
     const nodes = [
@@ -130,12 +130,19 @@ class Collector {
     // Ports were numbered from -1 downwards while the number of items was not known.
     const items = content.items.length;
     for (const net of content.nets) if (net.source < 0) net.source = items - 1 - net.source;
-    content.nets = content.nets.filter((net) => net.targets.length > 0);
+    content.nets = this.#inRibbons(content.nets).filter((net) => net.targets.length > 0);
     for (const [value, net] of this.#captures) if (net) net.quiet = (this.#plain.get(value)?.targets.length ?? 0) > 0;
     return content;
   }
 
   // ------------------------------------------------------------------------------------------------------------- items
+
+  /** An input of the scope: by itself, or with those that differ from it only in numbers. */
+  #input(value: number): void {
+    const first = this.#here.key === 0 ? this.#hierarchy.inputBundles.get(value)?.first : undefined;
+    if (first === undefined || first === value) this.#terminal(INPUT, value);
+    else this.#plain.set(value, this.#net(value, this.#content.items.indexOf(keyOf(INPUT, first)), false));
+  }
 
   #terminal(kind: typeof INPUT | typeof OUTSIDE, value: number): Net {
     const net = this.#net(value, this.#content.items.length, false);
@@ -228,6 +235,28 @@ class Collector {
     return this.#here.key === 0 ? this.#terminal(OUTSIDE, value).source : this.#topPort(value);
   }
 
+  /** Lines of one bundle between the same two boxes become one, nodes apart: these say which value they read. */
+  #inRibbons(nets: Net[]): Net[] {
+    const { inputBundles, outputBundles } = this.#hierarchy,
+      { items } = this.#content;
+    if (this.#here.key !== 0 || !(inputBundles.size + outputBundles.size)) return nets;
+    const ribbons = new Map<string, Net>();
+    for (const net of nets) {
+      const given = inputBundles.get(net.value),
+        taken = outputBundles.get(net.value);
+      net.targets = net.targets.filter((target) => {
+        const kind = kindOf(items[target] ?? 0);
+        if (given ? kind === NODE : !taken || kind !== OUTPUT) return true;
+        const key = `${(given ?? taken)!.first} ${net.source} ${target}`,
+          ribbon = ribbons.get(key);
+        if (ribbon) return ribbon === net;
+        ribbons.set(key, net);
+        return true;
+      });
+    }
+    return nets;
+  }
+
   #topPort(value: number): number {
     let port = this.#top.get(value);
     if (port === undefined) this.#top.set(value, (port = -this.#content.top.push(value)));
@@ -265,7 +294,13 @@ class Collector {
     const ports: number[] = [];
     for (const value of outputs) {
       const capture = this.#here.kind === "body" && this.#store.values.get(value)?.scope !== this.#here.scope;
-      const net = this.#netOf(value, capture);
+      const net = this.#netOf(value, capture),
+        first = this.#here.key === 0 ? this.#hierarchy.outputBundles.get(value)?.first : undefined;
+      const bundled = first === undefined || first === value ? -1 : items.indexOf(keyOf(OUTPUT, first));
+      if (bundled >= 0) {
+        if (net && !net.targets.includes(bundled)) net.targets.push(bundled);
+        continue;
+      }
       ports.push(items.push(capture ? keyOfPassed(value, this.#here.scope) : keyOf(OUTPUT, value)) - 1);
       at.set(value, ports.at(-1)!);
       if (net) net.targets.push(ports.at(-1)!);

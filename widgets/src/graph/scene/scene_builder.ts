@@ -9,7 +9,7 @@ import type { Store } from "../../model/store.ts";
 import { shownOf } from "../groups/fold.ts";
 import { kindOf, NODE, RUN } from "../groups/group_keys.ts";
 import type { Hierarchy } from "../groups/hierarchy.ts";
-import { inColumns } from "../layout/columns.ts";
+import { inColumns, onCanvas } from "../layout/columns.ts";
 import { BOTTOM, type LayoutInput, type LayoutResult, TOP } from "../layout/problem.ts";
 import { type Box, boxOf, entrances, GROUP_MIN_WIDTH, type Measure } from "./boxes.ts";
 import { compose, type Part } from "./compose.ts";
@@ -19,6 +19,16 @@ import type { Scene } from "./scene.ts";
 
 /** Width by height that columns make of what is tall. */
 const ASPECT = 1.6;
+
+/** Width and height in pixels. */
+export interface Canvas {
+  width: number;
+  height: number;
+}
+
+/** A frame higher than so much of the canvas is put into columns, to be within so much of it. */
+const TALL_SHARE = 0.7,
+  FRAME_SHARE = 0.85;
 
 /** Layouts many problems; may answer at once (layouter.ts). */
 export interface Solver {
@@ -40,6 +50,7 @@ export class SceneBuilder {
   #hierarchy: Hierarchy | null = null;
   #flow: Flow = "down";
   #columns = true;
+  #canvas: Canvas | null = null;
   /** Something is so tall that it is put into columns, or would be. */
   #isTall = false;
 
@@ -51,10 +62,17 @@ export class SceneBuilder {
 
   /**
    * Contents are kept while the hierarchy object stays the same: make a new one when the structure changed. `columns`:
-   * whether what is very tall is put into columns.
+   * whether what is very tall is put into columns; `canvas`: what all of it should fill, in pixels.
    */
-  build(hierarchy: Hierarchy, open: ReadonlySet<number>, flow: Flow = "down", columns = true): Scene | Promise<Scene> {
+  build(
+    hierarchy: Hierarchy,
+    open: ReadonlySet<number>,
+    flow: Flow = "down",
+    columns = true,
+    canvas: Canvas | null = null,
+  ): Scene | Promise<Scene> {
     this.#columns = columns;
+    this.#canvas = canvas && (flow === "down" ? canvas : { width: canvas.height, height: canvas.width });
     if (flow !== this.#flow) {
       this.#flow = flow;
       this.#forget();
@@ -73,6 +91,11 @@ export class SceneBuilder {
       return { ...compose(hierarchy, root, this.#measure, flow), isTall: this.#isTall };
     };
     return solved ? solved.then(finish) : finish();
+  }
+
+  /** Lets the next scene be laid out as if there had been none. */
+  forget(): void {
+    this.#forget();
   }
 
   #forget(): void {
@@ -139,7 +162,13 @@ export class SceneBuilder {
     const { items, container } = part.content,
       began = new Set(this.#starts.get(container));
     const before = items.flatMap((key, i) => (began.has(key) ? [result.row[i]!] : [])).sort((a, b) => a - b);
-    const found = inColumns(part.input!, result, this.#flow === "down" ? ASPECT : 1 / ASPECT, [...new Set(before)]);
+    const rows = [...new Set(before)];
+    const canvas = this.#canvas && (container === 0 || result.height > TALL_SHARE * this.#canvas.height);
+    const room = container === 0 ? 1 : FRAME_SHARE;
+    const found =
+      canvas && this.#canvas
+        ? onCanvas(part.input!, result, { width: room * this.#canvas.width, height: room * this.#canvas.height }, rows)
+        : inColumns(part.input!, result, this.#flow === "down" ? ASPECT : 1 / ASPECT, rows);
     if (!found) return;
     this.#isTall = true;
     if (!this.#columns) return;

@@ -2,7 +2,7 @@
 
 import type { Store } from "../../model/store.ts";
 import type { Texts } from "../canvas/painter.ts";
-import { RUN } from "../groups/group_keys.ts";
+import { GROUP, RUN } from "../groups/group_keys.ts";
 import { type Run, times, turns } from "../groups/repeat_words.ts";
 import { type Box, facts } from "./boxes.ts";
 import { opTitle } from "./short_names.ts";
@@ -30,7 +30,11 @@ export class Words implements Texts {
   }
 
   times(box: Box): string {
-    return times(box, box.kind === RUN ? this.#runOf(box.id) : null, this.equal);
+    return times(box, box.kind === RUN ? this.#runOf(box.id) : null, this.equal, this.#units(box));
+  }
+
+  #units(box: Box): number {
+    return box.kind === GROUP ? (this.#store.groups.get(box.id)?.units ?? 0) : 0;
   }
 
   turns(box: Box): string {

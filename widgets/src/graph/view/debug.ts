@@ -1,7 +1,11 @@
 /** The picture in words and numbers, for tests in a browser. */
 
+import type { Store } from "../../model/store.ts";
 import type { Camera } from "../canvas/camera.ts";
+import { FONTS } from "../canvas/text.ts";
+import { detailAt, FAR, NEAR } from "../canvas/visible.ts";
 import { ALL, BODY, GROUP, INPUT, type Kind, NODE, OUTPUT, OUTSIDE, RUN, SHOWN } from "../groups/group_keys.ts";
+import type { Box } from "../scene/boxes.ts";
 import type { Scene } from "../scene/scene.ts";
 
 export interface DebugBox {
@@ -11,6 +15,11 @@ export interface DebugBox {
   /** Frames around it. */
   depth: number;
   label: string;
+  /** What it is, and how many units it stands for: 1 but for stages and runs. */
+  about: string;
+  units: number;
+  /** Place of its last node in the file. */
+  order: number;
   x: number;
   y: number;
   w: number;
@@ -26,6 +35,18 @@ export interface DebugState {
   frames: number;
   layoutMs: number;
   crossings: number;
+  canvas: Area;
+  /** Pixels of the smallest text in boxes; 0 where none is drawn. */
+  smallestText: number;
+  /** What lies on the canvas. */
+  panels: Area[];
+}
+
+export interface Area {
+  x: number;
+  y: number;
+  w: number;
+  h: number;
 }
 
 const KINDS: Record<Kind, DebugBox["kind"]> = {
@@ -44,15 +65,21 @@ export interface Shown {
   scene: Scene | null;
   camera: Camera;
   /** Of the canvas in the browser's viewport. */
-  place: { left: number; top: number };
+  place: DOMRect;
   scope: number;
   frames: number;
   layoutMs: number;
   label(value: number): string;
+  store: Store;
+  runOf(group: number): { groups: readonly number[]; period: number } | null;
+  /** Place of the last node of a box in the file. */
+  orderOf(key: number): number;
+  panels: DOMRect[];
 }
 
 /** Boxes and labels at their places in the browser's viewport, in pixels; those out of view are listed too. */
-export function describe({ scene, camera, place, scope, frames, layoutMs, label }: Shown): DebugState {
+export function describe(shown: Shown): DebugState {
+  const { scene, camera, place, scope, frames, layoutMs, label } = shown;
   const x = (sceneX: number): number => place.left + camera.toScreenX(sceneX);
   const y = (sceneY: number): number => place.top + camera.toScreenY(sceneY);
   return {
@@ -63,6 +90,7 @@ export function describe({ scene, camera, place, scope, frames, layoutMs, label 
       depth: scene!.depth[i]!,
       kind: scene!.frame[i] ? "frame" : KINDS[box.kind],
       label: box.title,
+      ...meaning(shown, box),
       x: x(scene!.x[i]!),
       y: y(scene!.y[i]!),
       w: scene!.w[i]! * camera.zoom,
@@ -78,5 +106,33 @@ export function describe({ scene, camera, place, scope, frames, layoutMs, label 
     frames,
     layoutMs,
     crossings: scene?.crossings ?? 0,
+    canvas: areaOf(place),
+    smallestText: smallestText(camera.zoom),
+    panels: shown.panels.map(areaOf),
+  };
+}
+
+function areaOf({ left, top, width, height }: DOMRect): Area {
+  return { x: left, y: top, w: width, h: height };
+}
+
+/** Where only titles are drawn they grow to 10 pixels. */
+function smallestText(zoom: number): number {
+  const detail = detailAt(zoom);
+  if (detail === FAR) return 0;
+  return detail === NEAR ? FONTS.small.size * zoom : 10;
+}
+
+function meaning(
+  { store, runOf, orderOf }: Shown,
+  { key, kind, id }: Box,
+): { about: string; units: number; order: number } {
+  if (kind !== GROUP && kind !== RUN) return { about: "", units: 1, order: orderOf(key) };
+  const group = store.groups.get(id),
+    run = kind === RUN ? runOf(id) : null;
+  return {
+    about: group?.about ?? "",
+    units: run ? run.groups.length / run.period : group?.units || 1,
+    order: orderOf(key),
   };
 }

@@ -9,9 +9,10 @@ import type { Store } from "../../model/store.ts";
 import type { Place } from "../../view_contract.ts";
 import type { Camera } from "../canvas/camera.ts";
 import { SceneIndex } from "../canvas/visible.ts";
-import { firstLook, shownOf, withAll, withAround, withFolded, withOpen } from "../groups/fold.ts";
+import { shownOf, withAll, withAround, withFolded, withOpen } from "../groups/fold.ts";
 import { GROUP, keyOf, kindOf, NODE, RUN } from "../groups/group_keys.ts";
 import { Hierarchy } from "../groups/hierarchy.ts";
+import { type Overview, Overviewer } from "../groups/overview.ts";
 import type { Run } from "../groups/repeat_words.ts";
 import { boxOfContainer, type Ground } from "../input/walk.ts";
 import type { Measure } from "../scene/boxes.ts";
@@ -19,7 +20,7 @@ import type { Flow } from "../scene/flow.ts";
 import { Layouter, Superseded } from "../scene/layouter.ts";
 import type { Scene } from "../scene/scene.ts";
 import { SceneBuilder } from "../scene/scene_builder.ts";
-import { type Anchor, anchorsOf, home, Viewpoint } from "./viewpoint.ts";
+import { type Anchor, anchorsOf, home, isInView, roomOf, Viewpoint } from "./viewpoint.ts";
 
 export interface ExplorerOptions {
   /** Boxes that the camera should keep in place when the picture changes. */
@@ -35,6 +36,8 @@ export interface ExplorerOptions {
 
 /** Zoom that revealing something goes to at least. */
 const READING_ZOOM = 0.75;
+/** After a change of size a first look is chosen anew when nothing changed for so long. */
+const RESIZED_MS = 150;
 
 export class Explorer {
   scope = 0;
@@ -47,6 +50,7 @@ export class Explorer {
   readonly #viewpoints = new Map<number, Viewpoint>();
   #hierarchy: Hierarchy | null = null;
   #build = 0;
+  #resizing: ReturnType<typeof setTimeout> | undefined;
   #flow: Flow = "down";
   #columns = true;
   #constants = false;
@@ -60,6 +64,7 @@ export class Explorer {
 
   destroy(): void {
     this.#build++;
+    clearTimeout(this.#resizing);
     this.#layouter.destroy();
   }
 
@@ -146,15 +151,10 @@ export class Explorer {
     this.#rebuild(this.#anchors());
   }
 
-  /** The groups of the scope, and how it is looked at: unfolded for a first look. */
+  /** The groups of the scope, and how it is looked at. */
   #look(): { hierarchy: Hierarchy; viewpoint: Viewpoint } {
     const hierarchy = (this.#hierarchy ??= new Hierarchy(this.#store, this.scope, this.#constants));
-    const { viewpoint } = this;
-    if (!viewpoint.looked) {
-      viewpoint.looked = true;
-      viewpoint.open = firstLook(this.#store, hierarchy);
-    }
-    return { hierarchy, viewpoint };
+    return { hierarchy, viewpoint: this.viewpoint };
   }
 
   /** Lays out and shows the scope as it is now; what anchors name stays where it is on the screen. */
@@ -165,12 +165,29 @@ export class Explorer {
     const show = (scene: Scene): void => {
       if (build === this.#build) this.#show(scene, anchors, then);
     };
-    const built = this.#builder.build(hierarchy, viewpoint.open, this.#flow, this.#columns);
+    const built = viewpoint.looked ? this.#layOut(hierarchy, viewpoint.open) : this.#overview(hierarchy, viewpoint);
     if (!(built instanceof Promise)) show(built);
     else
       built.then(show, (error: unknown) => {
         if (!(error instanceof Superseded)) throw error;
       });
+  }
+
+  #layOut(hierarchy: Hierarchy, open: ReadonlySet<number>): Scene | Promise<Scene> {
+    return this.#builder.build(hierarchy, open, this.#flow, this.#columns, roomOf(this.#camera));
+  }
+
+  /** A first look at a scope: as much as can be read at once. */
+  #overview(hierarchy: Hierarchy, viewpoint: Viewpoint): Scene | Promise<Scene> {
+    const take = ({ open, scene }: Overview): Scene => {
+      Object.assign(viewpoint, { open, looked: true });
+      return scene;
+    };
+    const found = new Overviewer(this.#store, hierarchy, roomOf(this.#camera), (open) => {
+      this.#builder.forget();
+      return this.#layOut(hierarchy, open);
+    }).find();
+    return found instanceof Promise ? found.then(take) : take(found);
   }
 
   #show(scene: Scene, anchors: Anchor[] | null, then?: () => void): void {
@@ -220,20 +237,6 @@ export class Explorer {
     }
   }
 
-  /** Whether there are boxes, other than frames, in a rectangle of the screen. */
-  isOccupied(left: number, top: number, right: number, bottom: number): boolean {
-    const camera = this.#camera,
-      { index } = this;
-    if (!index) return false;
-    const found = index.boxesIn(
-      camera.toSceneX(left),
-      camera.toSceneY(top),
-      camera.toSceneX(right),
-      camera.toSceneY(bottom),
-    );
-    return found.some((i) => !index.scene.frame[i]);
-  }
-
   /** Shows all that there is. */
   fit(): void {
     if (!this.index) return;
@@ -244,7 +247,14 @@ export class Explorer {
 
   /** The view has another size: an untouched first look is made for the new one. */
   resized(): void {
-    if (this.index && !this.viewpoint.moved) home(this.#camera, this.index.scene);
+    if (!this.index || this.viewpoint.moved) return;
+    home(this.#camera, this.index.scene);
+    clearTimeout(this.#resizing);
+    this.#resizing = setTimeout(() => {
+      if (this.viewpoint.moved) return;
+      this.viewpoint.looked = false;
+      this.#rebuild(null);
+    }, RESIZED_MS);
   }
 
   isOpen(key: number): boolean {
@@ -340,17 +350,7 @@ export class Explorer {
       scene = this.index?.scene,
       [first] = boxes;
     if (!scene || first === undefined) return;
-    const { x, y, width, height } = camera.view;
-    if (
-      boxes.some(
-        (i) =>
-          scene.x[i]! < x + width &&
-          scene.x[i]! + scene.w[i]! > x &&
-          scene.y[i]! < y + height &&
-          scene.y[i]! + scene.h[i]! > y,
-      )
-    )
-      return;
+    if (isInView(camera, scene, boxes)) return;
     this.#options.leaving();
     this.viewpoint.bringIntoView(camera, scene, first, 0);
     this.#options.shown();

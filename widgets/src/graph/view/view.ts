@@ -26,6 +26,7 @@ import { Words } from "../scene/words.ts";
 import { type DebugState, describe } from "./debug.ts";
 import { Explorer } from "./explorer.ts";
 import { type FrameTiming, noteFrame } from "./timing.ts";
+import { isOccupied } from "./viewpoint.ts";
 
 /** Whether the user wants nothing to move. */
 const calm = (): boolean => matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -106,7 +107,10 @@ export class GraphView implements Picture {
     this.#minimap = new Minimap(element, this.#renderer.camera, {
       palette: () => this.#renderer.palette,
       moved: () => this.#cameraChanged(),
-      covers: (left, top, right, bottom) => this.#explorer.isOccupied(left, top, right, bottom),
+      covers: (...rect) => {
+        const { index } = this.#explorer;
+        return index !== null && isOccupied(this.#renderer.camera, index, rect);
+      },
     });
     const { signal } = this.#abort;
     element.addEventListener(
@@ -373,6 +377,10 @@ export class GraphView implements Picture {
       frames: this.#renderer.frames,
       layoutMs: this.#explorer.layoutMs,
       label: (value) => this.#words.label(value),
+      store: this.#store,
+      runOf: (group) => this.#explorer.runOf(group),
+      orderOf: (key) => this.#explorer.ground?.hierarchy.lastOf(key) ?? -1,
+      panels: this.#minimap.element.checkVisibility() ? [this.#minimap.element.getBoundingClientRect()] : [],
     });
   }
 }

@@ -1,6 +1,7 @@
 /** How one scope is looked at: which groups are open, and rules for where the camera goes. */
 
 import type { Camera } from "../canvas/camera.ts";
+import type { SceneIndex } from "../canvas/visible.ts";
 import { INPUT } from "../groups/group_keys.ts";
 import type { Scene } from "../scene/scene.ts";
 
@@ -13,6 +14,11 @@ export interface Anchor {
 
 /** Zoom below which a first look shows only the beginning of the graph instead of all of it. */
 const READABLE = 0.75;
+/** The same for few boxes, whose titles can be read from further away. */
+const SMALL = 0.5,
+  FEW_BOXES = 60;
+/** Zoom that a first look goes to at most: few boxes are shown larger, not lost in an empty canvas. */
+const MOST = 1.6;
 /** Pixels kept clear around the picture: a notice of 30 has its place at the lower edge. */
 export const MARGIN = 32;
 const MAX_ANCHORS = 40;
@@ -101,10 +107,42 @@ function isFar(camera: Camera, x: number, y: number, w: number, h: number): bool
   );
 }
 
+/** Whether any of some boxes shows. */
+export function isInView(camera: Camera, scene: Scene, boxes: readonly number[]): boolean {
+  const { x, y, width, height } = camera.view;
+  return boxes.some(
+    (i) =>
+      scene.x[i]! < x + width &&
+      scene.x[i]! + scene.w[i]! > x &&
+      scene.y[i]! < y + height &&
+      scene.y[i]! + scene.h[i]! > y,
+  );
+}
+
+/** Whether there are boxes, other than frames, in a rectangle of the screen. */
+export function isOccupied(
+  camera: Camera,
+  index: SceneIndex,
+  [left, top, right, bottom]: readonly [number, number, number, number],
+): boolean {
+  const found = index.boxesIn(
+    camera.toSceneX(left),
+    camera.toSceneY(top),
+    camera.toSceneX(right),
+    camera.toSceneY(bottom),
+  );
+  return found.some((i) => !index.scene.frame[i]);
+}
+
+/** What there is room for within the margins. */
+export function roomOf({ width, height }: Camera): { width: number; height: number } {
+  return { width: width - 2 * MARGIN, height: height - 2 * MARGIN };
+}
+
 /** A first look: all of a small graph, else where its first input begins, large enough to read. */
 export function home(camera: Camera, scene: Scene): void {
-  camera.fit({ x: 0, y: 0, width: scene.width, height: scene.height }, MARGIN, 1);
-  if (camera.zoom >= READABLE) return;
+  camera.fit({ x: 0, y: 0, width: scene.width, height: scene.height }, MARGIN, MOST);
+  if (camera.zoom >= (scene.boxes.length > FEW_BOXES ? READABLE : SMALL)) return;
   if (scene.flow === "right") {
     homeAtLeft(camera, scene);
     return;
