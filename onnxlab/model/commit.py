@@ -13,7 +13,7 @@ from onnxlab.shapes import Fact
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What one edit, undo or redo did.
+    """One edit, undo or redo with its effects.
 
     Attributes:
         version: the model's version after it.
@@ -21,7 +21,7 @@ class Commit:
         facts: the same by the value's name, with the path of its scope in front where it is not in the main graph.
         touched: ids of what was added, changed and removed.
         first_refusal: the problem of the first node that cannot accept the change; None where all do.
-        origin: who asked for it (a view's session), or None.
+        origin: the source of the edit (a view's session), or None.
     """
 
     version: int
@@ -34,7 +34,7 @@ class Commit:
     first_refusal: Diagnostic | None = None
 
     def __str__(self) -> str:
-        """What the edit did to the facts, in topological order, and the first node that refuses it."""
+        """Effects of the edit on facts, in topological order, and the first node that refuses one."""
         text = blast_radius(f"{self.kind} {self.label!r}", self.facts, self.first_refusal)
         count = len(self.touched.declared)
         return f"{text}\n  {count} declaration{'s' * (count != 1)} changed" if count else text

@@ -12,7 +12,7 @@ from onnxlab.model.saving import Saving
 
 
 class Copying(Saving):
-    """What `copy` and `pickle` make of a Model: another one with its proto, its path and the folder of its data.
+    """Copies by `copy` and `pickle`: another Model with its proto, its path and the folder of its data.
 
     History, journal, arrays, pins and subscribers stay behind; what is not saved yet is not saved in the copy either,
     which has no crash journal until then. A shallow copy is a deep one: two models never share messages.

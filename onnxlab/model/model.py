@@ -184,7 +184,7 @@ class Model(Querying, Running, Showing, metaclass=ShortHelp):
         return LazyTensor(stored, self.graph.base_dir)
 
     def fact(self, value: int | str | Value) -> Fact:
-        """What is known of a value: `.dtype`, `.shape`, `.value`; always up to date.
+        """The fact of a value: `.dtype`, `.shape`, `.value`; always up to date.
 
         Raises:
             NameLookupError: no value has this name.
@@ -192,7 +192,7 @@ class Model(Querying, Running, Showing, metaclass=ShortHelp):
         return self.inference.fact(self._value_id(value))
 
     def explain(self, value: int | str | Value, axis: int | None = None) -> Explanation:
-        """Why the dim of `axis` (None: each dim) of a value is what it is; print it.
+        """Explain why the dim of `axis` (None: each dim) of a value is what it is; print the result.
 
         The way back through the nodes that made it what it is, with the edits that touched them, to what the model
         declares, or to the operator that lost it and why.
@@ -203,7 +203,7 @@ class Model(Querying, Running, Showing, metaclass=ShortHelp):
         return self.inference.explain(self._value_id(value), axis)
 
     def with_dims(self, dims: Mapping[str, int] | None = None, /, **named: int) -> Sized:
-        """What if: all shapes, and the memory of each value, with numbers for the symbols of the model's inputs.
+        """All shapes, and the memory of each value, with numbers for the symbols of the model's inputs.
 
         `model.with_dims(batch=8, seq=512)`; names that are no Python names go into a mapping. Symbols that are not
         given stay, and the answer says which values they leave open. The model is not touched.
@@ -258,7 +258,7 @@ class Model(Querying, Running, Showing, metaclass=ShortHelp):
 
     @property
     def _fact_of(self) -> FactOf:
-        """What inference knows of a value id."""
+        """The inferred fact of a value id."""
         return self.inference.fact
 
     def _declaration(self, value: int) -> onnx.ValueInfoProto:
@@ -282,7 +282,7 @@ class Model(Querying, Running, Showing, metaclass=ShortHelp):
         return rewrite(self.graph, self.inference, action)
 
     def _type_refusal(self, value: ValueRecord, node: NodeRecord, slot: int) -> str | None:
-        """Why the types that inference knows forbid a node to read a value in a slot, None where they do not."""
+        """The reason why the inferred types forbid a node to read a value in a slot, None where they do not."""
         return wire_problem(self.graph, self.inference.fact, value, node, slot)
 
     def extract(self, outputs: ValueKeys, inputs: ValueKeys = ()) -> "Model":
@@ -291,7 +291,7 @@ class Model(Querying, Running, Showing, metaclass=ShortHelp):
         What bodies capture, initializers, functions, declarations, opsets and metadata follow.
 
         Raises:
-            EditError: the values are of different graphs, or one is made by nobody.
+            EditError: the values are of different graphs, or one has no producer.
         """
         graph = self.graph
         proto = extract(graph, self._value_records(outputs), self._value_records(inputs), self.inference.declaration)
@@ -365,7 +365,7 @@ class Model(Querying, Running, Showing, metaclass=ShortHelp):
 
 
 def _follower(model: Model) -> Callable[[GraphCommit], None]:
-    """What tells a model of commits as long as somebody has it, then those of its parts that somebody has.
+    """A follower that passes commits on as long as the model is referenced, then those of its parts that are.
 
     A graph that had its model would keep it, and everything in it, until Python next collects garbage.
     """

@@ -34,7 +34,7 @@ def load(source: ModelSource | None = None) -> Model:
         LoadError: the file is missing, or is no ONNX model; the message says what it is instead.
     """
     if source is None:
-        source = EXAMPLE.read_bytes()  # bytes, so that nobody saves over it
+        source = EXAMPLE.read_bytes()  # bytes, so that it is not saved over
     with nesting_refused():
         model = Model(*onnx_format.read(source))
     if model.files.recoverable and model.files.recoverable[-1].urgent:

@@ -1,4 +1,4 @@
-"""How a Model runs: the whole, a selection, by which providers, and the arrays that stay."""
+"""Runs of a Model: the whole, a selection, by which providers, and the arrays that stay."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Running(Editing, Copying):
-    """What a Model can be asked to compute.
+    """Runs of a Model, as members.
 
     Attributes:
         runner: runs the graph and keeps the values.
@@ -61,7 +61,7 @@ class Running(Editing, Copying):
             limits: bytes, iterations, seconds and a stop flag.
             progress: called with (nodes done, nodes in all, label of the node); True draws a bar in the terminal for
                 what takes longer than a second.
-            providers: who runs it, in order of preference, as `["numba", "numpy"]`. Numba's kernels compile in the
+            providers: the providers in order of preference, as `["numba", "numpy"]`. Numba's kernels compile in the
                 background while NumPy answers. Parts then run as wholes: values in between are not kept, but after an
                 edit, with the same inputs, Numba's begin where it matters. Default: NumPy, node by node, which keeps
                 all values.
@@ -102,7 +102,7 @@ class Running(Editing, Copying):
     def partition(
         self, providers: Sequence[str | Provider] | None = None, outputs: Sequence[str] | None = None
     ) -> Partition:
-        """Who would run which nodes, without running anything: parts, what crosses between them, why nodes were left.
+        """The provider of each node, without running anything: parts, what crosses between them, why nodes were left.
 
         Args:
             providers: in order of preference, as `["onnxruntime", "numpy"]`; default: those of `run`.

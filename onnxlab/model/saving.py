@@ -62,7 +62,7 @@ class Saving(Spelled):
                 suffix decides: .textproto, .pbtxt and .txtpb are protobuf's text, .json its JSON, .onnxtxt the language
                 of onnx.parser; those of other formats are refused, all others are .onnx. A SaveWarning says what a
                 format does not carry (`files.loss_report` says it before), and that a hard link keeps the old content.
-            overwrite: also where somebody else changed the file since it was loaded.
+            overwrite: also where another program changed the file since it was loaded.
             external_data: True or a file name puts initializers of 1 KiB or more into a data file, and leaves what data
                 files hold that the model does not use any more; False takes all external data into the model's file.
                 None: everything stays where it is, unless the file would have 2 GiB or more; then its initializers go
@@ -107,7 +107,7 @@ class Saving(Spelled):
             return textual.text_of(self.graph.proto, suffix)
 
     def _original(self, form: str) -> bytes | None:
-        """The bytes as loaded, where they are in this format, there is no net edit, and somebody still has them."""
+        """The bytes as loaded, where they are in this format, there is no net edit, and they are still in memory."""
         if self.graph.history.state != 0 or self._source.origin_format != form:
             return None
         return self._source.original()

@@ -1,4 +1,4 @@
-"""How a Model is shown: by the layers above it that draw, which are asked for by name at that moment."""
+"""Showing a Model: by the layers above it that draw, which are asked for by name at that moment."""
 
 from os import PathLike
 from pathlib import Path
@@ -12,7 +12,7 @@ from onnxlab.viewers import viewer
 
 
 class Showing(Saving):
-    """What a Model looks like in a notebook, on a page, and as a picture."""
+    """Looks of a Model in a notebook, on a page, and as a picture."""
 
     __slots__ = ()
 
@@ -97,5 +97,5 @@ class Showing(Saving):
         return drawn
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
-        """What `_ipython_display_` shows, by MIME type."""
+        """The parts that `_ipython_display_` shows, by MIME type."""
         return viewer("mimebundle")(self, **options)

@@ -1,4 +1,4 @@
-"""What a model can be made of."""
+"""Sources that a model can be loaded from."""
 
 from os import PathLike
 

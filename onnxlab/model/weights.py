@@ -1,4 +1,4 @@
-"""How the weights of a Model are taken from files, and written to them."""
+"""Weights of a Model, taken from files and written to them."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class WeightReport:
-    """What a file of weights does to a model.
+    """The effect of a file of weights on a model.
 
     Attributes:
         replaced: initializers whose data comes from the file.
@@ -50,7 +50,7 @@ class WeightReport:
 
 
 class WeightFiles(Spelled, metaclass=ShortHelp):
-    """What a Model does with files of weights."""
+    """Weight files of a Model, as members."""
 
     __slots__ = ("_model",)
 
@@ -181,7 +181,7 @@ class WeightFiles(Spelled, metaclass=ShortHelp):
 
 
 def _misfit(old: onnx.TensorProto, new: onnx.TensorProto) -> str | None:
-    """Why a tensor cannot take the place of another, None where it can."""
+    """The reason why a tensor cannot take the place of another, None where it can."""
     if list(old.dims) != list(new.dims):
         return f"the model has the shape {list(old.dims)}, the file {list(new.dims)}"
     if old.data_type != new.data_type:

@@ -83,7 +83,7 @@ def write_page(model: Model, path: str | PathLike[str]) -> Path:
 
 
 def mimebundle(model: Model, **options: Any) -> Any:
-    """What a cell that ends with a model shows: the widget, and beside it a picture and a text."""
+    """The output of a cell that ends with a model: the widget, and beside it a picture and a text."""
     from onnxlab.notebook.widgets.open_views import open_view
 
     return open_view(model)._repr_mimebundle_(**options)

@@ -1,4 +1,4 @@
-"""Programs that others stand in for, until a background thread has made them: nobody waits for a provider's compiler.
+"""Background compilation: programs that others stand in for, until a thread has compiled them.
 
 A provider whose `background` is true takes a while to claim and compile. A program with it is asked for like any other;
 the program of the other providers runs in its place until it is there. What the model was changed under is thrown away.
@@ -30,9 +30,9 @@ Made = OrderedDict[Key, Program]
 
 _NOTE = "stand-in"  # of a compiler: the one whose programs stand in for its own; of a program: that it does
 _QUICKLY = 20e-3
-"""Seconds of the processor that a program may always take to be made while somebody waits for it."""
+"""Seconds of the processor that compiling a program may always take in a foreground call."""
 _LITTLE = 0.25
-"""Part of its stand-in's run that the making of a program may take while somebody waits for it."""
+"""Part of its stand-in's run that compiling a program may take in a foreground call."""
 _TIMES = 64  # programs whose making was timed
 
 
@@ -43,7 +43,7 @@ class FallbackPrograms:
         providers: in order of preference.
 
     Attributes:
-        news: whether programs were made since somebody last set it to False.
+        news: whether programs were compiled since this was last set to False.
     """
 
     def __init__(self, providers: Sequence[Provider]) -> None:
@@ -62,7 +62,7 @@ class FallbackPrograms:
         return bool(self._slow)
 
     def compiler(self, compiler: Compiler) -> Compiler:
-        """The compiler of the same model by the providers that nobody waits for."""
+        """The compiler of the same model by the providers that compile at once."""
         if not self._slow:
             return compiler
         found: Compiler | None = compiler.notes.get(_NOTE)
@@ -97,7 +97,7 @@ class FallbackPrograms:
         return program
 
     def _at_once(self, compiler: Compiler, key: Key) -> bool:
-        """Whether nobody waits long for a program: as it was the last time, alone or beside its stand-in."""
+        """Whether compiling in the foreground is within the latency budget, as the last time showed."""
         if self._slow.isdisjoint(compiler.providers):
             return True
         instead = max(self._times.get((self._others, key), 0.0), _LITTLE * self._runs.get(key, 0.0))
@@ -136,7 +136,7 @@ class FallbackPrograms:
 
     def _work(self) -> None:
         """Make what is wanted, in the background thread."""
-        self._asked = 0  # who asks for more from now on asks again
+        self._asked = 0  # requests from now on count anew
         try:
             for provider in self._slow:
                 provider.prepare()  # type: ignore[attr-defined]

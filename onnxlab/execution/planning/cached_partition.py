@@ -41,7 +41,7 @@ class Answers(dict[str, T], Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class FlattenedScope:
-    """What a view of a scope asks: its nodes with calls written out, and the answers so far."""
+    """A scope with its calls written out: its nodes, and the answers to views' questions so far."""
 
     nodes: Flattened
     constants: Answers[Any]
@@ -57,7 +57,7 @@ class Drafts:
     def partition(
         self, scope: ScopeCompiler, feeds: Sequence[str], outputs: Sequence[str]
     ) -> tuple[PartitionView, Partition]:
-        """The view of a run that keeps nothing, and who gets which of its nodes."""
+        """The view of a run that keeps nothing, and the provider of each of its nodes."""
         compiler = scope.compiler
         key = tuple(feeds), tuple(outputs), compiler.providers
         main = scope.scope is compiler.snapshot.main

@@ -35,7 +35,7 @@ _MAX_DEPTH = 60  # of functions that call functions, as in inference: each takes
 
 
 def unknown(value: int) -> Fact:
-    """Facts for somebody who has none."""
+    """Facts for callers that have none."""
     return UNKNOWN
 
 
@@ -115,7 +115,7 @@ class Compiler:
         return {value: name for name, value in self.ids.items()}
 
     def forget(self) -> None:
-        """Let go of programs, whose parts refer to what they were compiled for: nobody will ask for them any more."""
+        """Let go of programs, whose parts refer to what they were compiled for: they are asked for no more."""
         notes = list(self.notes.values())
         self.notes.clear()  # first, since some are notes of several
         self.ready.clear()
@@ -168,13 +168,13 @@ def _too_deep(scope: ScopeView) -> RunError:
 
 
 class ScopeCompiler:
-    """What a provider may ask about the scope that it compiles for.
+    """The scope that a provider compiles for, with what it may ask about it.
 
     Attributes:
         compiler: that of the snapshot.
         scope: a graph, body or function.
         bindings: values of the attributes of the function that the scope is in.
-        lasting: of a body: ids of outer initializers that nobody feeds, so that they are its constants too.
+        lasting: of a body: ids of outer initializers that no feed replaces, so that they are its constants too.
         steady: of a body: such ids by the inputs that always hold them.
     """
 
@@ -204,7 +204,7 @@ class ScopeCompiler:
         return None if value is None else self.compiler.snapshot.array(value)
 
     def fact(self, name: str) -> Fact:
-        """What inference knows of a value of this scope."""
+        """The inferred fact of a value of this scope."""
         value = self.ids.get(name)
         return UNKNOWN if value is None else self.compiler.fact(value)
 
@@ -255,7 +255,7 @@ class ScopeCompiler:
         keep: bool = False,
         nodes: tuple[NodeView, ...] | None = None,
     ) -> PartitionView:
-        """What providers see of the nodes that a run needs, or of `nodes`."""
+        """The view of the nodes that a run needs, or of `nodes`."""
         given = frozenset(feeds).difference(self.steady)
         fact: Callable[[str], Fact] = self.fact
         constant: Callable[[str], Any] = lambda name: None if name in given else self.constant(name)  # noqa: E731
@@ -283,7 +283,7 @@ class ScopeCompiler:
         )
 
     def _written_out(self, nodes: tuple[NodeView, ...], given: frozenset[str], outputs: Iterable[str]) -> PartitionView:
-        """What providers see where the nodes of functions and of decided branches stand in the place of their calls."""
+        """The view where the nodes of functions and of decided branches stand in the place of their calls."""
         flat = Flattened(self, nodes, given)
         nodes, seen = flat.needed(outputs, given), given.union(outputs)
         plain = NchwcToNchw(nodes, seen, flat.constant, flat.fact, self.reads, self.scope.opsets.get("", 0))
@@ -357,7 +357,7 @@ class ScopeCompiler:
 
     @property
     def where(self) -> str:
-        """How messages call this scope."""
+        """The scope's name in messages."""
         if self.scope.kind == "function":
             return f"function {self.scope.name}"
         return self.scope.path or "the graph"

@@ -1,4 +1,4 @@
-"""Which branches are taken, where the shapes of the feeds decide it: then they are compiled as if they stood outside.
+"""Branches that the shapes of the feeds decide: they are compiled as if they stood outside.
 
 Exporters write Ifs about ranks and sizes ("squeeze it if the axis has one element"). Nothing behind such an If has a
 known rank, so that providers leave it alone. When feeds of the same shapes come the second time, the graph is inferred
@@ -75,7 +75,7 @@ class Branches:
         return found
 
     def forget(self) -> None:
-        """As `Compiler.forget`, for the compilers that were made here."""
+        """`Compiler.forget` for the compilers that were made here."""
         while self._known:
             self._known.popitem()[1][0].forget()
 
@@ -114,7 +114,7 @@ class Branches:
 
 
 def _facts(graph: ModelGraph, general: Compiler, shapes: Mapping[str, tuple[int, ...]]) -> FactOf:
-    """What inference finds for inputs of these shapes, and of values inside functions what holds for any."""
+    """The inferred facts for inputs of these shapes, and of values inside functions what holds for any."""
     walker, frame, main = Walker(graph), Frame(), graph.main
     for value in main.inputs:
         record = graph.values[value]

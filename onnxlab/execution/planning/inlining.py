@@ -27,7 +27,7 @@ _MOST = 100_000  # nodes of functions in one scope: functions that call twice wh
 
 
 def truth(fact: Fact) -> bool | None:
-    """Which way a condition goes; None where that is not known."""
+    """The value of a condition; None where that is not known."""
     known = fact.value if isinstance(fact, TensorFact) else None
     return bool(known.reshape(())) if known is not None and known.size == 1 else None
 
@@ -136,7 +136,7 @@ class Flattened:
         return dense
 
     def fact(self, name: str) -> Fact:
-        """What inference knows of a name; of one that is made in a function, what is true of all its calls."""
+        """The inferred fact of a name; of one that is made in a function, what is true of all its calls."""
         value = self._values.get(name)
         return self._scope.fact(name) if value is None else self._scope.compiler.fact(value)
 
@@ -179,7 +179,7 @@ class Flattened:
         return called if self._fitting[called] else None
 
     def _size(self, called: ScopeView, depth: int) -> int:
-        """How many nodes and calls are written out for a call of a function."""
+        """The number of nodes and calls that are written out for a call of a function."""
         size = self._sizes.get((called, depth))
         if size is None:
             inner = [self._called(node, depth) for node in called.nodes]

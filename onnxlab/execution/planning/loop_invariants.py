@@ -1,4 +1,4 @@
-"""What a loop carries around unchanged: the weights of a recurrent layer, as exporters of while loops write them."""
+"""Loop-carried values that no iteration changes, such as a recurrent layer's weights in exported while loops."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class NchwcToNchw:
         return self._arrays[name] if name in self._arrays else self.constant_of(name)
 
     def fact(self, name: str) -> Fact:
-        """What is known of a value; it may be no value of the model."""
+        """The fact of a value; it may be no value of the model."""
         found = self._facts.get(name)
         return self.fact_of(name) if found is None else found
 
@@ -98,7 +98,7 @@ class NchwcToNchw:
         return tuple(found)
 
     def _plain(self, node: NodeView) -> list[NodeView]:
-        """What a node is without blocks; its values join one island, which stays where that cannot be told."""
+        """A node without blocks; its values join one island, which stays where that cannot be told."""
         made, stays = [node], False
         try:
             if node.domain == BLOCKED:

@@ -1,4 +1,4 @@
-"""Which provider gets which nodes: maximal convex parts, in the caller's order of preference.
+"""The partition of nodes among providers: maximal convex parts, in the caller's order of preference.
 
 A set of nodes is convex when no path leaves it and comes back, so that it can run in one go. Nodes of one provider
 are grouped by the number of changes of provider on the longest path to them: along an edge that number never falls,
@@ -26,7 +26,7 @@ _MAX_JOINED = 400  # parts beyond which joining is not tried: it looks at pairs
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a provider left a node to those that follow it."""
+    """The reason why a provider left a node to those that follow it."""
 
     node: int
     label: str
@@ -116,7 +116,7 @@ def partition(view: PartitionView, providers: Sequence[Provider]) -> Partition:
 
 
 def _claims(provider: Provider, view: PartitionView) -> Sequence[SubgraphClaim]:
-    """What a provider claims: nothing where it fails, which then is the reason why it has none of the nodes."""
+    """The claims of a provider: none where it fails, which then is the reason why it has no nodes."""
     try:
         claims = list(provider.get_capability(view))
         for claim in claims:
@@ -133,7 +133,7 @@ def _claims(provider: Provider, view: PartitionView) -> Sequence[SubgraphClaim]:
 
 
 def _is_claim(claim: object) -> bool:
-    """Whether it is what it should be: providers may be anybody's."""
+    """Whether a claim is well-formed: providers may be a user's."""
     if not isinstance(claim, SubgraphClaim) or not isinstance(claim.nodes, Collection):
         return False
     return all(isinstance(node, Integral) for node in paced(claim.nodes))
@@ -152,7 +152,7 @@ class _Graph:
         self.closed: set[int] = set()  # clusters of such claims
 
     def free(self) -> list[int]:
-        """Ids of the nodes that nobody has, in order."""
+        """Ids of the nodes without a provider, in order."""
         return [node for node, index in self.index.items() if self.provider[index] < 0]
 
     def assign(self, order: int, claim: SubgraphClaim, view: PartitionView) -> None:
@@ -206,7 +206,7 @@ class _Graph:
         return self._joined([((key[0], key[1]), sorted(found)) for key, found in grouped.items()])
 
     def _kind(self, cluster: int) -> tuple[int, int]:
-        """What may be joined: (provider, -1), or (provider, cluster) for an all-or-nothing claim, which stays alone."""
+        """The kind of claims that may be joined: (provider, -1), or (provider, cluster) for one that stays alone."""
         return self.provider[cluster], cluster if cluster in self.closed else -1
 
     def _joined(self, groups: list[tuple[tuple[int, int], list[int]]]) -> list[tuple[int, list[int]]]:

@@ -95,7 +95,7 @@ class Programs:
             doubt(values)
 
     def forget_steps(self) -> None:
-        """Make steps anew from now on; who is still making a program of before puts none of its own among them."""
+        """Make steps anew from now on; a program under way puts none of its own among them."""
         self.steps = StepCache()
 
     def prepare(self) -> None:

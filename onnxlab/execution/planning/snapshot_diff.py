@@ -1,4 +1,4 @@
-"""What two snapshots of a model have in common: whether an edit left all nodes and names where they were."""
+"""Differences of two snapshots of a model: whether an edit left all nodes and names where they were."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _WORDS = {"true": True, "false": False}
 
 
 def element(number: Number, dtype: "np.dtype[Any]") -> Any:
-    """What was typed as an element of a dtype: integers exactly, "nan" and "inf" as words, texts for strings.
+    """A typed element of a dtype: integers exactly, "nan" and "inf" as words, texts for strings.
 
     Raises:
         EditError: it is no such element, or does not fit.

@@ -1,4 +1,4 @@
-"""What the panels of the page show: inspector, tensors, palette, overlay, scene.
+"""Contents of the page's panels: inspector, tensors, palette, overlay, scene.
 
 Files:
     inspector      What the inspector shows of a node or a value: typed attributes, both ends of every wire,

@@ -1,4 +1,4 @@
-"""What the inspector shows of a node or a value: typed attributes, both ends of every wire, documentation.
+"""The inspector's view of a node or a value: typed attributes, both ends of every wire, documentation.
 
 Everything is plain JSON and every text of the model is text, never markup.
 """

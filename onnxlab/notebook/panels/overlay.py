@@ -29,7 +29,7 @@ class Overlay:
     kinds: tuple[str, ...] = ()
 
     def on_wire(self) -> JSON:
-        """As the page reads it."""
+        """The overlay in the page's form."""
         values = [number(float(value)) for value in self.numbers.values()]
         found: JSON = {"title": self.title, "unit": self.unit, "nodes": list(self.numbers), "numbers": values}
         return {**found, "kinds": list(self.kinds)} if self.kinds else found

@@ -1,4 +1,4 @@
-"""What a model can be built of: every operator of the domains that it imports, and where a value may be wired to."""
+"""The palette: operators of the domains that a model imports, and the slots that a value may be wired to."""
 
 from functools import partial
 from typing import TYPE_CHECKING
@@ -42,7 +42,7 @@ def _named(domain: str, op_type: str) -> str:
 
 
 def _arity(schema: schemas.Schema, domain: str, op_type: str) -> JSON:
-    """How many inputs an operator takes, at least and at most, and the color of its box."""
+    """The least and largest number of inputs of an operator, and the color of its box."""
     return {"inputs": [schema.min_input, min(schema.max_input, 1 << 20)], "category": category(domain, op_type, False)}
 
 
@@ -58,7 +58,7 @@ def documentation_of(graph: ModelGraph, op: str) -> JSON:
 
 
 def targets(model: "Model", value: int, nodes: list[int]) -> JSON:
-    """Which input slots of some nodes may read a value: the free ones by node, and why the others must not.
+    """The input slots of some nodes that may read a value: the free ones by node, and reasons for the others.
 
     Raises:
         NameLookupError: the value is not in the model any more.

@@ -80,7 +80,7 @@ class Scene:
         return content, buffer
 
     def delta(self, touched: Touched, changed_facts: Iterable[int]) -> JSON:
-        """What a commit that was just made changed; records are whole, labels only of `changed_facts`."""
+        """Changes of the scene by the last commit; records are whole, labels only of `changed_facts`."""
         graph = self._graph
         nodes = dict.fromkeys(sorted(touched.nodes))
         regrouped = False
@@ -103,7 +103,7 @@ class Scene:
         }
 
     def label(self, value: int) -> str:
-        """What the picture writes at a value: its shape in short, "" where nothing is known."""
+        """The label of a value in the picture: its shape in short, "" where nothing is known."""
         return _label(self._fact_of(value))
 
     def type(self, value: int) -> str:
@@ -221,7 +221,7 @@ def front_coded(names: list[str]) -> list[str]:
 
 
 def _shared(names: list[str]) -> list[int]:
-    """How many characters each name shares with the one before: all are compared at once, a character at a time.
+    """The number of characters that each name shares with the one before, a character at a time for all names.
 
     Characters beyond ASCII are never shared, since they may count twice in JavaScript; nor is "?", their stand-in.
     """

@@ -1,4 +1,4 @@
-"""What a view shows of the numbers of a value: stored ones, pinned ones, those of the last run."""
+"""Views of a value's numbers: stored ones, pinned ones, those of the last run."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -48,7 +48,7 @@ class Tensors:
 
         Raises:
             NameLookupError: there is no such value.
-            ProtocolError: nobody knows its numbers.
+            ProtocolError: its numbers are not known.
         """
         model = self._model
         record = model.graph.values.get(value)

@@ -74,7 +74,7 @@ def parse(content: object) -> Request:
 
 
 def _fault(params: JSON) -> str:
-    """Why parameters are none that a page can mean, whatever the method; "" where nothing is wrong with all of them."""
+    """The fault of parameters that no page can mean, whatever the method; "" for none."""
     try:
         json.dumps(params, ensure_ascii=False).encode()
     except RecursionError:
@@ -116,7 +116,7 @@ MAX_STEPS = 100
 
 
 def explanation(found: Explanation) -> JSON:
-    """Why a dim is what it is, for the page: the text, and its steps with the ids that they are about."""
+    """An explanation of a dim for the page: the text, and its steps with the ids that they are about."""
     first = found.first_loss
     steps = [
         {

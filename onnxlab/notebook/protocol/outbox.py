@@ -23,7 +23,7 @@ QUIET = 0.1
 
 
 def _nowhere(message: JSON, buffers: list[bytes]) -> None:
-    """Where a closed outbox sends to."""
+    """The destination of a closed outbox."""
 
 
 def _no_event() -> tuple[str, JSON]:

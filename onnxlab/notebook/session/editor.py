@@ -126,7 +126,7 @@ class Editor:
     # -- parts of the model ---------------------------------------------------------------------------------------
 
     def copies(self, nodes: list[int]) -> JSON:
-        """The likes of some nodes in every verified copy of their block: of a single node, of the group around it."""
+        """The corresponding nodes in each verified copy of the block: of a single node, of the group around it."""
         with self._graph.lock:
             chosen = self._some(nodes, "copies")
             block = self._block(chosen) if len(chosen) == 1 else chosen
@@ -170,7 +170,7 @@ class Editor:
 
     @contextmanager
     def _editing(self, version: int | None, targets: list[int] | None) -> Iterator[None]:
-        """Holds the model's lock; refuses an edit of what somebody else has changed since the view's version."""
+        """Holds the model's lock; refuses an edit of what was changed elsewhere since the view's version."""
         with self._graph.lock:
             self._hub.refuse_conflict(graph_version(version), targets, self._origin)
             yield

@@ -1,4 +1,4 @@
-"""What the views of one model share: its scene, its inspector, and one ear for its commits.
+"""The shared part of a model's views: its scene, its inspector, and one follower of its commits.
 
 A hub lives as long as a view of its model is open. Each commit is put into words once, whatever the number
 of views.
@@ -23,7 +23,7 @@ _hubs: "WeakValueDictionary[int, Hub]" = WeakValueDictionary()
 
 
 def _nothing() -> None:
-    """What a hub without views has to end."""
+    """The end of a hub without views: nothing to do."""
 
 
 class Hub:
@@ -107,7 +107,7 @@ class Hub:
         return {"blocks": equal_groups(self.model.graph, self.scene.hierarchy)}
 
     def state(self, opsets: bool = True) -> JSON:
-        """Where the model stands in its history, its edits to save or recover, its file, its opsets where asked for."""
+        """The model's state: its place in the history, edits to save or recover, its file, its opsets."""
         history = self.model.history
         labels, redo = history.labels, history.redo_labels
         position = {"length": len(history), "position": history.position, "recoverable": self._recoverable()}
@@ -150,12 +150,12 @@ class Hub:
                 listener(found)
 
     def _saved(self) -> None:
-        """Tell every view, whoever saved."""
+        """Notify every view of a save, from wherever it came."""
         for listener in list(self._state_listeners):
             listener()
 
     def refuse_conflict(self, version: int | None, targets: Iterable[int] | None, origin: object) -> None:
-        """Refuse an edit made on an older state whose targets somebody else has changed since.
+        """Refuse an edit made on an older state whose targets were changed elsewhere since.
 
         Args:
             version: the version that the view showed; None refuses nothing.

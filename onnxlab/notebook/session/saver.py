@@ -19,7 +19,7 @@ COMPARED = 1 << 26
 
 
 def unsaved(model: "Model") -> JSON:
-    """What Save would write: the edits since the last load or save, the fields that change, what else to know.
+    """The content of a save: the edits since the last load or save, the fields that change, and warnings.
 
     Raises:
         ProtocolError: the model came from no file.

@@ -42,7 +42,7 @@ FRESH = 5.0
 
 
 def _nothing() -> None:
-    """What a closed view has to leave."""
+    """The end of a closed view: nothing to do."""
 
 
 class Session:

@@ -23,7 +23,7 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What a run made: statistics and arrays by value id."""
+    """Results of a run: statistics and arrays by value id."""
 
     summaries: Mapping[int, Statistics]
     arrays: Mapping[int, Any]

@@ -1,4 +1,4 @@
-"""What a cell's output holds: the widget for where a kernel runs, a picture and a text for where none does.
+"""Outputs of cells: the widget for where a kernel runs, a picture and a text for where none does.
 
 They are two outputs. In one, JupyterLab and nbconvert prefer the widget, and show nothing but an error where no kernel
 has its model; so the picture comes first, by itself, and the widget hides it while it lives (`stand_in.ts`).
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from onnxlab.model import Model
 
 MAX_BOXES = 48
-"""Boxes of the picture beside the widget: made with every output, so it must not make anybody wait."""
+"""Boxes of the picture beside the widget: it is made with every output, so it must take little time."""
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 

@@ -85,7 +85,7 @@ def write(model: "Model", path: "str | PathLike[str]", script: str, style: str) 
 
 
 def record(hub: Hub) -> JSON:
-    """What a kernel would answer, by method: see widgets/src/kernel/offline.ts."""
+    """Record a kernel's answers, by method: see widgets/src/kernel/offline.ts."""
     model, inspector = hub.model, hub.inspector
     content, buffer = hub.scene.snapshot()
     state = {"diagnostics": diagnostics(model.diagnostics), "version": wire_version(model.version), "seq": 0}

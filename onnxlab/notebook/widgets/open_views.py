@@ -1,4 +1,4 @@
-"""Which widget shows which model."""
+"""Open widgets by model."""
 
 import contextlib
 import weakref

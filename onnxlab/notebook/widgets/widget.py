@@ -48,7 +48,7 @@ def write_page(model: "Model", path: "str | PathLike[str]") -> Path:
 
 
 def _nothing() -> None:
-    """What a closed view has to end."""
+    """The end of a closed view: nothing to do."""
 
 
 class Selection(traitlets.TraitType[Any, Any]):
@@ -217,7 +217,7 @@ class ModelWidget(anywidget.AnyWidget):
             self._session.prepare()
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
-        """The widget, the picture and the text in one, for those who ask for a bundle."""
+        """The widget, the picture and the text as one bundle."""
         if self._session is None:
             return display.bundle(self.model, **options)
         return display.bundle(self.model, self.model_id, self._session.hierarchy, **options)

@@ -1,4 +1,4 @@
-"""What operators share: the registry, helpers of kernels and of shape rules.
+"""Foundations of operators: the registry, helpers of kernels and of shape rules.
 
 Files:
     derivatives         Reverse-mode rules: from the gradients of an operator's outputs to those of its inputs.

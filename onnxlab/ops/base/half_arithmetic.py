@@ -26,7 +26,7 @@ _SIGN_AND_HALF = np.int32(0x8FFFE000 - (1 << 32))
 
 
 class _Grid(NamedTuple):
-    """What a 16-bit float keeps of a float32.
+    """The numbers that a 16-bit float represents.
 
     Attributes:
         above: from an exponent's bits to those of 1.5 · 2^(exponent + bits that go).

@@ -1,4 +1,4 @@
-"""What kernels of several families share: small floats, cache-sized blocks, axes, old broadcasting."""
+"""Helpers of kernels: small floats, cache-sized blocks, axes, old broadcasting."""
 
 # NumPy types the results of its ufuncs as Any
 # mypy: disable-error-code="no-any-return"

@@ -30,7 +30,7 @@ _NEEDED, _MAYBE = "needed.", "maybe."
 
 @dataclass(slots=True)
 class _Bindings:
-    """What the letters and attributes of a law are for one node; `rest` what stands for "..."."""
+    """Bindings of a law's letters and attributes for one node; `rest` is bound to "..."."""
 
     context: InferContext
     attributes: Attributes

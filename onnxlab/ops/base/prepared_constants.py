@@ -1,7 +1,7 @@
-"""What kernels make of constants before they can use them: packed, widened or transposed weights, tables of trees.
+"""Constants as kernels prepare them: packed, widened or transposed weights, tables of trees.
 
 A kernel that asks for `prepared("what", make, array, …)` gets `make(array, …)`: made anew for arrays of a run, once
-for arrays that somebody marked as constants. Kernels stay stateless; what is kept goes when the constant goes.
+for arrays that are marked as constants. Kernels stay stateless; what is kept goes when the constant goes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _made: dict[int, dict[tuple[Any, ...], Any]] = {}  # by id of the first constant
 
 
 def mark_constant(array: Any) -> None:
-    """Say that nobody writes to an array any more and that it will be seen again; sequences are left as they are."""
+    """Mark an array as constant: it is not written to any more, and seen again; sequences are left as they are."""
     if isinstance(array, list):
         return
     key = id(array)

@@ -48,7 +48,7 @@ F = TypeVar("F", bound=Function)
 class Kernel:
     """A kernel and what it is for.
 
-    `context` says whether the first argument is the RunContext, `custom` whether somebody else registered it.
+    `context` says whether the first argument is the RunContext, `custom` whether a user registered it.
     `into`, where there is one, is called as the kernel with an array `out` in front, which is the input at one of the
     places `in_place` and may be overwritten: see `in_place`.
     """
@@ -139,7 +139,7 @@ def kernel(op_type: str, since: int = 1, domain: str = "", context: bool = False
 
 
 def in_place(op_type: str, since: int = 1, domain: str = "", places: tuple[int, ...] = (0,)) -> Callable[[F], F]:
-    """Register the decorated function as the form of a kernel that may overwrite an input that nobody needs any more.
+    """Register the decorated function as the form of a kernel that may overwrite an input that is needed no more.
 
     It is called `function(out, *inputs, **attributes)`, `out` being the input at one of `places`, C-contiguous and of
     nobody else's concern. It writes its result there where type and shape fit, else makes an array as the kernel does.

@@ -1,4 +1,4 @@
-"""What shape rules share: axes, broadcasting, elements of small tensors, and the errors that name what is wrong.
+"""Helpers of shape rules: axes, broadcasting, elements of small tensors, and errors that name what is wrong.
 
 A rule is `rule(ctx, attributes, *facts) -> fact or tuple of facts`. An absent optional input is None; a value of
 which nothing is known is UNKNOWN, whose `shape` is None like that of a tensor of unknown rank, so that most rules
@@ -120,7 +120,7 @@ def unknown_shape(ctx: InferContext, rank: int, slot: int = 0) -> Shape:
 
 
 def too_many_dims(rank: int, slot: int) -> FactError:
-    """What to tell of an output of a larger rank than arrays have."""
+    """The problem of an output of a larger rank than arrays have."""
     return FactError(
         f"its output {slot} would have {rank:,} dims; its shape is not followed",
         code="rank-too-large",

@@ -1,4 +1,4 @@
-"""What operators say of the shapes of their inputs, as text: to explain a failure, never asked before one.
+"""Signatures of input shapes, as text: to explain a failure, never asked before one.
 
 A signature names the axes of each input: "N C ...|C|C" means that the first has two axes or more, the others one each,
 as long as the first one's second. "4H" is four times H, "1" is one, "?" any size, "" any shape; "a/b" are two ways.
@@ -17,7 +17,7 @@ _TERM: Final = re.compile(r"(\d*)(\w*)")
 
 
 def misfit(signature: str, names: Sequence[str], arrays: Sequence[Any]) -> str:
-    """What does not fit an operator's signature, "" where all does.
+    """The misfit with an operator's signature, "" for none.
 
     Args:
         signature: as among its traits.

@@ -35,7 +35,7 @@ SizeRole: TypeAlias = Literal["one", "zero", "few", "shape"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpTraits:
-    """What an operator is like, apart from what it computes.
+    """Properties of an operator, apart from what it computes.
 
     Attributes:
         category: one of CATEGORIES.
@@ -53,7 +53,7 @@ class OpTraits:
         out_bytes: bytes of outputs that can dwarf the inputs; None where they cannot.
         out_bytes_since: version before which inputs mean something else, and nothing is estimated.
         quiet: it moves, compares or names what is there, so that NumPy has no floating-point state to warn of.
-        fresh: its results are nobody else's, though they are no arrays.
+        fresh: its results are new and unshared, though they are no arrays.
         size_arithmetic: it is cheap, and what exporters compute sizes with: known inputs make known outputs.
         blockwise: it does the same to a value with channels in blocks, as long as nothing is broadcast.
         forwards: elements of the first input reappear in the output.

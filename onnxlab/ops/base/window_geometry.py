@@ -45,7 +45,7 @@ class Window:
         return any(self.begin) or any(end > 0 for end in self.end)
 
     def tap(self, axis: int, position: int) -> tuple[slice, slice]:
-        """Where a kernel position lands in the input along one axis: (outputs that it serves, inputs it reads)."""
+        """The place of a kernel position in the input along one axis: (outputs that it serves, inputs it reads)."""
         stride, size = self.strides[axis], self.size[axis]
         offset = position * self.dilations[axis] - self.begin[axis]
         first = max(0, -(offset // stride))
@@ -103,7 +103,7 @@ class Window:
 
     @property
     def margins(self) -> tuple[int, int]:
-        """How far the taps of a window that keeps its size reach before and behind an image, in elements of it."""
+        """The reach of a window's taps before and behind an image of the same size, in elements of it."""
         steps = [prod(self.size[axis + 1 :]) for axis in range(len(self.size))]
         reach = [(k - 1) * dilation for k, dilation in zip(self.kernel, self.dilations, strict=True)]
         before = sum(begin * step for begin, step in zip(self.begin, steps, strict=True))
@@ -171,7 +171,7 @@ def _window(
     auto_pad: str,
     ceil_mode: int,
 ) -> Window:
-    """As `window`, for spatial dims; found out once for each."""
+    """`window` for spatial dims; computed once for each."""
     kernel = tuple(int(k) for k in kernel_shape)
     rank = len(size)
     steps, spread = strides or (1,) * rank, dilations or (1,) * rank

@@ -48,7 +48,7 @@ def _attend(
 
 
 def mask_bias(mask: Array | None, batch: int, queries: int, keys: int, filtered: float) -> Array | None:
-    """What a mask adds to the scores, [B, 1, 1 or S, T]; zeros of the mask are masked.
+    """The summand of a mask for the scores, [B, 1, 1 or S, T]; zeros of the mask are masked.
 
     A mask is [B] lengths, [2·B] ends and then starts, [B, T], [B, S, T] or [B, 1, M, M].
 

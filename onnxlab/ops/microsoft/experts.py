@@ -49,7 +49,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What stands between the layers of an expert.
+    """The activation between the layers of an expert.
 
     Attributes:
         fusion: of swiglu: 1 where the first layer makes gate and value in turn, 2 one after the other, 0 where

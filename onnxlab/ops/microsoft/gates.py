@@ -108,7 +108,7 @@ def _refused(op_type: str, default: Mapping[str, int], given: Mapping[str, Any])
 
 @kernel("LinearAttention", domain=DOMAIN, context=True)
 def linear_attention_ms(ctx: RunContext, *inputs: Any, state_window: int = 0, **attributes: Any) -> tuple[Array, Array]:
-    """As LinearAttention-27 of ai.onnx."""
+    """LinearAttention-27 of ai.onnx."""
     _refused("LinearAttention", {"state_window": 0}, {"state_window": state_window})
     return linear_attention(ctx, *inputs, **attributes)
 
@@ -122,7 +122,7 @@ def causal_conv_with_state_ms(
     activation: str = "none",
     **layout: int,
 ) -> tuple[Array, Array]:
-    """As CausalConvWithState-27 of ai.onnx."""
+    """CausalConvWithState-27 of ai.onnx."""
     _refused("CausalConvWithState", {"channels_last": 0, "dilation": 1, "ndim": 1, "state_window": 0}, layout)
     return causal_conv_with_state(x, weight, bias, past_state, activation)
 

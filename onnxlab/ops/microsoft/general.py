@@ -40,20 +40,20 @@ kernel("Trilu", domain=DOMAIN)(trilu)
 def grid_sample_1(
     x: Array, grid: Array, align_corners: int = 0, mode: str = "bilinear", padding_mode: str = "zeros"
 ) -> Array:
-    """As GridSample-16 of ai.onnx."""
+    """GridSample-16 of ai.onnx."""
     return grid_sample(x, grid, align_corners=align_corners, mode=mode, padding_mode=padding_mode)
 
 
 @kernel("Range", domain=DOMAIN, context=True)
 def range_1(ctx: RunContext, start: Array, limit: Array, delta: Array | None = None) -> Array:
-    """As Range of ai.onnx; the step is 1 where it is left out."""
+    """Range of ai.onnx; the step is 1 where it is left out."""
     step = np.ones((), start.dtype) if delta is None else delta.reshape(())
     return range_(ctx, start.reshape(()), limit.reshape(()), step)
 
 
 @kernel("Pad", domain=DOMAIN, context=True)
 def pad_1(ctx: RunContext, data: Array, pads: Array, value: Array | None = None, mode: str = "constant") -> Array:
-    """As Pad-11 of ai.onnx; pads may be [1, 2·rank]."""
+    """Pad-11 of ai.onnx; pads may be [1, 2·rank]."""
     return pad(ctx, data, pads.reshape(-1), value, mode=mode)
 
 

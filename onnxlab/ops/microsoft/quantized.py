@@ -135,7 +135,7 @@ def q_linear_where(
     z_scale: Array,
     z_zero_point: Array,
 ) -> Array:
-    """Where, quantized."""
+    """Select from quantized x and y by the condition."""
     chosen = np.where(condition, _float(x, x_scale, x_zero_point), _float(y, y_scale, y_zero_point))
     return _quantized(chosen, z_scale, z_zero_point, x)
 

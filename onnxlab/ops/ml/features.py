@@ -135,7 +135,7 @@ def imputer(
 
 
 def _for_features(new: Array, x: Array) -> Array:
-    """What each feature gets, or all; only the first of a list that is not as long as there are features."""
+    """The value for each feature, or for all; only the first of a list that has another length than the features."""
     return new if x.ndim and x.ndim <= 2 and len(new) == x.shape[-1] else new[:1]
 
 
@@ -168,7 +168,7 @@ def _map(x: Array, table: Mapping[Hashable, Any], default: Any, dtype: np.dtype[
 
 
 def _table(keys: Sequence[Any], values: Sequence[Any]) -> dict[Hashable, Any]:
-    """What each key stands for; of a key that is listed twice, the first."""
+    """The values by key; of a key that is listed twice, the first."""
     pairs = list(zip(keys, values, strict=True))[::-1]
     return {_NAN if isinstance(key, float) and key != key else key: value for key, value in pairs}
 
@@ -228,7 +228,7 @@ def label_encoder(
 
 @kernel("LabelEncoder", since=2, domain=DOMAIN)
 def label_encoder_2(x: Array, keys_floats: Sequence[float] | None = None, **attributes: Any) -> Array:
-    """As from version 4 on, but NaN is no key."""
+    """LabelEncoder as from version 4 on, but NaN is no key."""
     if keys_floats is not None:
         kept = [place for place, key in enumerate(keys_floats) if key == key]
         keys_floats = [keys_floats[place] for place in kept]

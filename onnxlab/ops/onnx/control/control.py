@@ -133,7 +133,7 @@ def scan_8(
     num_scan_inputs: int,
     directions: Sequence[int] | None = None,
 ) -> tuple[Any, ...]:
-    """As Scan-9 with a batch axis in front of everything and sequences of different lengths, padded with zeros."""
+    """Scan-9 with a batch axis in front of everything and sequences of different lengths, padded with zeros."""
     split = len(inputs) - num_scan_inputs
     longest = inputs[split].shape[1]
     results = []

@@ -1,4 +1,4 @@
-"""How often a Loop runs: by its trip count alone, or by a counter that its condition is about.
+"""Trip counts of Loops: by the count alone, or by a counter that the condition is about.
 
 Exporters of while loops write a condition that compares a counter with a bound in every iteration, and with it a trip
 count, the largest there is, or none. The counter is a carried integer that grows by the same number in each iteration.

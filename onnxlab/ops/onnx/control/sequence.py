@@ -35,10 +35,10 @@ from onnxlab.shapes import (
 
 
 class Sequence(list[Any]):
-    """What another sequence became; a loop that makes one longer has it counted in each iteration.
+    """A sequence made from another; a loop that makes one longer has it counted in each iteration.
 
     Attributes:
-        buffers: {id: bytes} of the memory behind the items, None until somebody counts them.
+        buffers: {id: bytes} of the memory behind the items, None until it is counted.
     """
 
     __slots__ = ("buffers",)

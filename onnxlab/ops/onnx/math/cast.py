@@ -42,7 +42,7 @@ def cast(x: Array, to: int, saturate: int = 1, round_mode: str = "up") -> Array:
 
 @kernel("Cast", since=1)
 def cast_1(x: Array, to: str) -> Array:
-    """As Cast-6, the type by its name in onnx.proto."""
+    """Cast-6 with the type by its name in onnx.proto."""
     return convert(x, dtypes.parse(to))
 
 

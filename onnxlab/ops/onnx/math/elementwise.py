@@ -231,7 +231,7 @@ def prelu(x: Array, slope: Array) -> Array:
 
 @kernel("PRelu", since=1)
 def prelu_1(x: Array, slope: Array, consumed_inputs: Sequence[int] | None = None) -> Array:
-    """As PRelu-7, with one slope, or one for each channel (axis 1)."""
+    """PRelu-7 with one slope, or one for each channel (axis 1)."""
     if slope.size > 1 and slope.ndim == 1:
         slope = slope.reshape((-1,) + (1,) * (x.ndim - 2))
     return prelu(x, slope)

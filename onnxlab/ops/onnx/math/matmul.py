@@ -119,7 +119,7 @@ def gemm_1(
     transA: int = 0,  # noqa: N803
     transB: int = 0,  # noqa: N803
 ) -> Array:
-    """As Gemm-7; C broadcasts only where the attribute says so."""
+    """Gemm-7; C broadcasts only where the attribute says so."""
     rows, columns = a.shape[1 if transA else 0], b.shape[0 if transB else 1]
     term = legacy_operand(np.empty((rows, columns), bool), c, broadcast, None)
     return gemm(a, b, term, alpha=alpha, beta=beta, transA=transA, transB=transB)

@@ -49,7 +49,7 @@ def _dft(x: Array, length: Array | None, axis: int, inverse: int, onesided: int)
 
 
 def _first(signal: Array, count: int, axis: int) -> Array:
-    """What a transform of so many numbers reads."""
+    """The first numbers of a signal that a transform reads."""
     return signal[(*[slice(None)] * axis, slice(max(0, count)))]
 
 
@@ -74,7 +74,7 @@ def dft(
 @kernel("DFT", since=17)
 @widened
 def dft_17(x: Array, dft_length: Array | None = None, axis: int = 1, inverse: int = 0, onesided: int = 0) -> Array:
-    """As DFT-20, the axis as an attribute."""
+    """DFT-20 with the axis as an attribute."""
     return _dft(x, dft_length, normal_axis(axis, x.ndim), inverse, onesided)
 
 

@@ -122,7 +122,7 @@ def selu(x: Array, alpha: float = 1.6732632423543772, gamma: float = 1.050700987
 def selu_1(
     x: Array, alpha: float = 1.6732, gamma: float = 1.0507, consumed_inputs: Sequence[int] | None = None
 ) -> Array:
-    """As Selu-6, with the shorter defaults of opset 1."""
+    """Selu-6 with the shorter defaults of opset 1."""
     return selu(x, alpha=alpha, gamma=gamma)
 
 
@@ -284,7 +284,7 @@ def clip_1(
     max: float | None = None,
     consumed_inputs: Sequence[int] | None = None,
 ) -> Array:
-    """As Clip-11, with the bounds as attributes."""
+    """Clip-11 with the bounds as attributes."""
     low = None if min is None else np.asarray(np.maximum(min, np.finfo(x.dtype).min), x.dtype)
     high = None if max is None else np.asarray(np.minimum(max, np.finfo(x.dtype).max), x.dtype)
     return clip(x, low, high)

@@ -282,7 +282,7 @@ def transposed_output(
     auto_pad: str,
     output_shape: Sequence[int] | None,
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """What is cut off before each spatial axis, and the dims that remain."""
+    """The part that is cut off before each spatial axis, and the dims that remain."""
     rank = len(full)
     if not output_shape and auto_pad in ("NOTSET", "", "VALID"):
         amounts = tuple(pads or (0,) * (2 * rank))

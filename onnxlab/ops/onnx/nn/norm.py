@@ -55,7 +55,7 @@ def scale_and_shift(
 def _factors(
     epsilon: float, rank: int, dtype: np.dtype[Any], scale: Array, bias: Array, mean: Array, var: Array
 ) -> tuple[Array, Array]:
-    """What X is multiplied with and what is added then, shaped for it."""
+    """Factor and summand of X, shaped for it."""
     factor = scale / np.sqrt(var + var.dtype.type(epsilon))
     found = [_per_channel(each, rank).astype(dtype, copy=False) for each in (factor, bias - mean * factor)]
     return found[0], found[1]
@@ -120,7 +120,7 @@ def batch_normalization_1(
     spatial: int = 1,
     consumed_inputs: Sequence[int] | None = None,
 ) -> Array | tuple[Array, ...]:
-    """As BatchNormalization-14: opsets 1 to 13 train where the node has more outputs than Y.
+    """BatchNormalization-14: opsets 1 to 13 train where the node has more outputs than Y.
 
     With spatial=0 the statistics are those of every single feature [C, D1, …].
     """
@@ -185,7 +185,7 @@ def _standardize_rows(
     source: Array, y: Array, mean: Array, scale: Array, epsilon: float, center: bool, factors: Array | None,
     terms: Array | None,
 ) -> None:  # fmt: skip
-    """As `standardize`, of rows that fit the cache, into y, mean and scale."""
+    """`standardize` of rows that fit the cache, into y, mean and scale."""
     small, root, average = _constants(source.shape[1], epsilon, source.dtype)
     if center:
         np.dot(source, average, mean)
@@ -294,7 +294,7 @@ def group_normalization(
 
 @kernel("GroupNormalization", since=18)
 def group_normalization_18(x: Array, scale: Array, bias: Array, num_groups: int, epsilon: float = 1e-5) -> Array:
-    """As GroupNormalization-21 with a scale and bias per group."""
+    """GroupNormalization-21 with a scale and bias per group."""
     each = x.shape[1] // num_groups
     return group_normalization(x, scale.repeat(each), bias.repeat(each), num_groups=num_groups, epsilon=epsilon)
 

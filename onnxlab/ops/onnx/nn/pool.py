@@ -104,7 +104,7 @@ def average_pool(
 
 
 def _counts(shape: Window, axis: int, count_include_pad: int) -> Array:
-    """How many elements the windows hold along one axis; what ceil_mode adds at the end is never counted."""
+    """The number of elements in the windows along one axis, without those that ceil_mode adds at the end."""
     starts = np.arange(shape.output[axis])[:, None] * shape.strides[axis]
     read = starts + np.arange(shape.kernel[axis]) * shape.dilations[axis] - shape.begin[axis]
     low, high = (-shape.begin[axis], shape.size[axis] + shape.end[axis]) if count_include_pad else (0, shape.size[axis])
@@ -138,7 +138,7 @@ def lp_pool_1(
     pads: Sequence[int] | None = None,
     strides: Sequence[int] | None = None,
 ) -> Array:
-    """As LpPool-2, p a float."""
+    """LpPool-2 with p as a float."""
     return lp_pool(x, kernel_shape or x.shape[2:], p=p, auto_pad=auto_pad, pads=pads, strides=strides)
 
 

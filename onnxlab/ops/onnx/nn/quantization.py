@@ -177,7 +177,7 @@ def _centered(x: Array, zero_point: Array | None) -> tuple[Array, float]:
 
 
 def centered(b: Array, zero_point: Array | None) -> tuple[Array, float]:
-    """As `_centered`, made once of constants."""
+    """`_centered`, computed once of constants."""
     return prepared("centered", _centered, b, zero_point)
 
 
@@ -194,7 +194,7 @@ def dynamic_product(a: Array, b: Array, largest: float, b_scale: Array) -> Array
 
 
 def _levels(a: Array) -> tuple[Array, np.float32]:
-    """What DynamicQuantizeLinear makes of `a`, less the zero point, as float32; and the scale.
+    """The result of DynamicQuantizeLinear for `a`, less the zero point, as float32; and the scale.
 
     It is called for every step of a recurrent layer: as few calls of NumPy as can be.
     """

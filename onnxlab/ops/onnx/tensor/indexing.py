@@ -104,7 +104,7 @@ def _scatter(data: Array, where: tuple[Any, ...], updates: Array, reduction: str
 
 
 def _places(shape: tuple[int, ...], where: tuple[Any, ...]) -> Array:
-    """Where in a contiguous array of this shape lies what an index of its first axes picks. Raises IndexError."""
+    """The places in a contiguous array of this shape of an index of its first axes. Raises IndexError."""
     places: Any = np.zeros((), np.int64)
     for axis, (index, size) in enumerate(zip(where, shape, strict=False)):
         if index.size and (index.min() < -size or index.max() >= size):
@@ -215,7 +215,7 @@ def _clamped(start: int, end: int, step: int, size: int) -> slice:
 
 @kernel("Slice", since=1)
 def slice_1(data: Array, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int] | None = None) -> Array:
-    """As Slice-10 with attributes and without steps."""
+    """Slice-10 with attributes and without steps."""
     axes_array = None if axes is None else np.asarray(axes, np.int64)
     return slice_(data, np.asarray(starts, np.int64), np.asarray(ends, np.int64), axes_array)
 
@@ -252,7 +252,7 @@ def top_k(x: Array, k: Array, axis: int = -1, largest: int = 1, sorted: int = 1)
 
 @kernel("TopK", since=1)
 def top_k_1(x: Array, k: int, axis: int = -1) -> tuple[Array, Array]:
-    """As TopK-10, k as an attribute."""
+    """TopK-10 with k as an attribute."""
     return top_k(x, np.asarray([k]), axis=axis)
 
 

@@ -25,7 +25,7 @@ Weights = Callable[[Array], Array]
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """How one axis is resized: input and output length, scale, and the region [start, end] of tf_crop_and_resize."""
+    """The resizing of one axis: input and output length, scale, and the region [start, end] of tf_crop_and_resize."""
 
     place: int
     size: int
@@ -111,7 +111,7 @@ def selection(
     exclude_outside: bool = False,
     antialias: bool = False,
 ) -> tuple[Array, Array | None]:
-    """What each element of a resized axis is made of: (input indices [output, taps], weights or None for nearest)."""
+    """The sources of a resized axis's elements: (input indices [output, taps], weights or None for nearest)."""
     where = _coordinates(axis, coordinates)
     if mode == "nearest":
         return np.clip(nearest(where), 0, axis.size - 1).astype(np.intp)[:, None], None
@@ -127,7 +127,7 @@ def is_same(axis: Axis, coordinates: str) -> bool:
 
 
 def outside(axis: Axis) -> Array:
-    """Which elements tf_crop_and_resize takes from beyond the input."""
+    """The elements that tf_crop_and_resize takes from beyond the input."""
     where = _coordinates(axis, "tf_crop_and_resize")
     found: Array = (where < 0) | (where > axis.size - 1)
     return found
@@ -265,7 +265,7 @@ def resize_11(
 @kernel("Upsample", since=9, context=True)
 @kernel("Resize", since=10, context=True)
 def resize_10(ctx: RunContext, x: Array, scales: Array, mode: str = "nearest") -> Array:
-    """As Resize-11 with asymmetric coordinates; nearest rounds up on axes that shrink, else down.
+    """Resize-11 with asymmetric coordinates; nearest rounds up on axes that shrink, else down.
 
     That rounding is ONNX Runtime's; the operator's page leaves it open.
     """
@@ -278,13 +278,13 @@ def resize_10(ctx: RunContext, x: Array, scales: Array, mode: str = "nearest") -
 
 @kernel("Upsample", since=7, context=True)
 def upsample_7(ctx: RunContext, x: Array, scales: Sequence[float], mode: str = "nearest") -> Array:
-    """As Upsample-9, the scales as an attribute."""
+    """Upsample-9 with the scales as an attribute."""
     return resize_10(ctx, x, np.asarray(scales, np.float32), mode=mode)
 
 
 @kernel("Upsample", since=1, context=True)
 def upsample_1(ctx: RunContext, x: Array, height_scale: float, width_scale: float, mode: str = "nearest") -> Array:
-    """As Upsample-9 for images [N, C, H, W]."""
+    """Upsample-9 for images [N, C, H, W]."""
     return resize_10(ctx, x, np.asarray([1, 1, height_scale, width_scale], np.float32), mode=mode)
 
 

@@ -90,7 +90,7 @@ def concat(*inputs: Array, axis: int) -> Array:
 
 @kernel("Concat", since=1)
 def concat_1(*inputs: Array, axis: int = 1) -> Array:
-    """As Concat-4, with a default axis."""
+    """Concat-4 with a default axis."""
     return concat(*inputs, axis=axis)
 
 
@@ -127,7 +127,7 @@ def split_13(
 def split_1(
     ctx: RunContext, x: Array, lengths: Array | None = None, axis: int = 0, split: Sequence[int] | None = None
 ) -> tuple[Array, ...]:
-    """As Split-13; the lengths are an attribute, or in opset 1 either."""
+    """Split-13; the lengths are an attribute, or in opset 1 either."""
     if lengths is None and split is None:
         return split_13(ctx, x, axis=axis)
     return split_at(x, normal_axis(axis, x.ndim), integers(lengths if lengths is not None else split or ()))
@@ -137,7 +137,7 @@ def split_1(
 def expand(ctx: RunContext, x: Array, shape: Array) -> Array:
     """Broadcast `x` and `shape` against each other.
 
-    The result is a read-only view; its size is claimed all the same, for whoever touches its elements.
+    The result is a read-only view; its size is claimed all the same, since its elements may be touched.
     """
     dims = np.broadcast_shapes(x.shape, integers(shape))
     ctx.reserve(prod(dims) * x.itemsize, "the expanded tensor")

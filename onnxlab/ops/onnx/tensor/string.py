@@ -87,7 +87,7 @@ def _compiled(pattern: str) -> Callable[[str], bool]:
 
 
 def _by(compiler: Callable[[str], Any], refusal: type[Exception], pattern: str) -> Callable[[str], Any]:
-    """What matches the whole of a string. Raises ValueError where the compiler refuses the pattern."""
+    """A function that matches the whole of a string. Raises ValueError where the compiler refuses the pattern."""
     try:
         matches: Callable[[str], Any] = compiler(pattern).fullmatch
     except (refusal, UnicodeEncodeError) as error:
@@ -203,7 +203,7 @@ def string_normalizer_rule(ctx: InferContext, attributes: Attributes, x: Fact) -
 
 
 def _string_split_bytes(attributes: Mapping[str, Any], x: Any) -> int:
-    """As many parts for every string as the longest one has characters at most."""
+    """Bytes of as many parts for every string as the longest one has characters at most."""
     return int(x.size * (max(map(len, map(str, x.reshape(-1))), default=0) + 1) * 8) if x.size >= 4096 else 0
 
 

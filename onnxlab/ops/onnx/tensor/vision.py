@@ -175,7 +175,7 @@ def roi_align(
 
 @kernel("RoiAlign", since=10, context=True)
 def roi_align_10(ctx: RunContext, x: Array, rois: Array, batch_indices: Array, **attributes: Any) -> Array:
-    """As RoiAlign-16 without the shift by half a pixel."""
+    """RoiAlign-16 without the shift by half a pixel."""
     return roi_align(ctx, x, rois, batch_indices, coordinate_transformation_mode="output_half_pixel", **attributes)
 
 
