@@ -8,13 +8,13 @@ Files:
     opening   `load`, `save` and `run`: the functions of the package's front door that deal with whole models.
     renamed   Names that a Model had before: they still work, and a DeprecationWarning says what stands in their
               place.
-    running   How a Model runs: the whole, a selection, by which providers, and the arrays that stay.
+    running   Runs of a Model: the whole, a selection, by which providers, and the arrays that stay.
     saving    How a Model is saved, and what was not saved comes back.
-    showing   How a Model is shown: by the layers above it that draw, which are asked for by name at that moment.
-    source    What a model can be made of.
+    showing   Showing a Model: by the layers above it that draw, which are asked for by name at that moment.
+    source    Sources that a model can be loaded from.
     training  Training with the artifacts of onnxruntime-training: a training graph, an optimizer graph and a
               checkpoint.
-    weights   How the weights of a Model are taken from files, and written to them.
+    weights   Weights of a Model, taken from files and written to them.
 """
 
 from onnxlab.model.commit import Commit

@@ -4,7 +4,7 @@ Nothing here imports ipywidgets or anywidget until a view is asked for.
 
 Files:
     edits/     Edits that the page asks for: the table of edits with parameters as JSON has them.
-    panels/    What the panels of the page show: inspector, tensors, palette, overlay, scene.
+    panels/    Contents of the page's panels: inspector, tensors, palette, overlay, scene.
     protocol/  Messages between kernel and page, how they are sent, and files that arrive from the page.
     session/   The kernel's side of a view: sessions, runs, edits, and what views of one model share.
     widgets/   The widget, the magics, what a cell's output holds, and exported pages.

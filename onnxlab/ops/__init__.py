@@ -3,7 +3,7 @@
 The files are imported at the first lookup, all of them; `import onnxlab.ops` alone imports none.
 
 Files:
-    base/       What operators share: the registry, helpers of kernels and of shape rules.
+    base/       Foundations of operators: the registry, helpers of kernels and of shape rules.
     glow/       Operators of Glow's own dialect of ONNX, as its serialization without loss writes them.
     microsoft/  Operators of com.microsoft, as ONNX Runtime's optimizer and exporters write them.
     ml/         Operators of ai.onnx.ml.

@@ -1,23 +1,22 @@
 """From scopes to programs: inlining, partition, order, and compiling in the background.
 
 Files:
-    background_compile  Programs that others stand in for, until a background thread has made them: nobody waits for a
-                        provider's compiler.
+    background_compile  Background compilation: programs that others stand in for, until a thread has compiled them.
     cached_partition    Partitions again after an edit that leaves all nodes where they are: only what it touched is
                         judged again.
     compiler            Scopes to programs: the nodes that a run needs, partitioned, compiled by their providers,
                         assembled.
-    decided_branches    Which branches are taken, where the shapes of the feeds decide it: then they are compiled as
-                        if they stood outside.
+    decided_branches    Branches that the shapes of the feeds decide: they are compiled as if they stood outside.
     inlining            Inline calls of functions, Ifs whose condition is known, and Constant nodes.
-    loop_invariants     What a loop carries around unchanged: the weights of a recurrent layer, as exporters of while
-                        loops write them.
+    loop_invariants     Loop-carried values that no iteration changes, such as a recurrent layer's weights in exported
+                        while loops.
     nchwc_to_nchw       Networks with channels in blocks (NCHWc), as ONNX Runtime's optimizer saves them, written
                         without blocks for a plan.
     ordering            The order of a run that keeps nothing: the file's, or one in which less is alive at once where
                         that saves much.
-    partition           Which provider gets which nodes: maximal convex parts, in the caller's order of preference.
+    partition           The partition of nodes among providers: maximal convex parts, in the caller's order of
+                        preference.
     programs            The compiler of a graph as it is now, and the programs that it has made.
-    snapshot_diff       What two snapshots of a model have in common: whether an edit left all nodes and names where
-                        they were.
+    snapshot_diff       Differences of two snapshots of a model: whether an edit left all nodes and names where they
+                        were.
 """

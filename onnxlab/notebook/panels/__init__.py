@@ -1,18 +1,18 @@
 """Contents of the page's panels: inspector, tensors, palette, overlay, scene.
 
 Files:
-    inspector      What the inspector shows of a node or a value: typed attributes, both ends of every wire,
+    inspector      The inspector's view of a node or a value: typed attributes, both ends of every wire,
                    documentation.
     json_values    Values as JSON for the page: attributes, previews of tensors, summaries of what a run made.
     operator_docs  Operator documentation as text.
     overlay        Numbers of nodes that a view colors its boxes by: what Python gives, or what was measured of the
                    model.
-    palette        What a model can be built of: every operator of the domains that it imports, and where a value may
-                   be wired to.
+    palette        The palette: operators of the domains that a model imports, and the slots that a value may be wired
+                   to.
     run_inputs     The inputs of a run that the page asked for: made up, all the same, typed, from files, or those of
                    the last run.
     scene          A model as the page draws it: the whole as strings and one Int32 buffer, and what each commit
                    changes.
     tensor_planes  Two axes of a tensor as the page shows them: cells of a grid, a heat map, an image.
-    tensor_views   What a view shows of the numbers of a value: stored ones, pinned ones, those of the last run.
+    tensor_views   Views of a value's numbers: stored ones, pinned ones, those of the last run.
 """

@@ -3,7 +3,7 @@
 Files:
     editor     The edits of one view: each checked against the version that the view showed, done, and put into
                Python.
-    hub        What the views of one model share: its scene, its inspector, and one ear for its commits.
+    hub        The shared part of a model's views: its scene, its inspector, and one follower of its commits.
     saver      Saving from a view: what is about to change in the file, told before it is replaced, and a copy beside
                it.
     session    The kernel's side of one view: answers its requests, sends it numbered events, lets go when it is

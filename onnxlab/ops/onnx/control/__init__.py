@@ -2,6 +2,6 @@
 
 Files:
     control     Control flow: If, Loop, Scan, SequenceMap. Bodies run through the RunContext, captures and all.
-    loop_trips  How often a Loop runs: by its trip count alone, or by a counter that its condition is about.
+    loop_trips  Trip counts of Loops: by the count alone, or by a counter that the condition is about.
     sequence    Sequences and optionals. A sequence is a Python list of arrays, an optional its value or None.
 """
