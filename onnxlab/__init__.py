@@ -73,7 +73,18 @@ def __dir__() -> list[str]:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """`%load_ext onnxlab`: offer %onnx_show and let a bare `onnx.ModelProto` draw itself."""
+    """Offer %onnx_show, and let a bare `onnx.ModelProto` draw itself: `%load_ext onnxlab` calls this.
+
+    Args:
+        shell: the InteractiveShell.
+
+    Example:
+        >>> from IPython.core.interactiveshell import InteractiveShell
+        >>> shell = InteractiveShell()
+        >>> onnxlab.load_ipython_extension(shell)
+        >>> "onnx_show" in shell.magics_manager.magics["line"]
+        True
+    """
     from onnxlab.notebook.widgets.magic import load_ipython_extension as register
 
     register(shell)

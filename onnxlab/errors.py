@@ -18,7 +18,18 @@ _LONGEST = 20_000
 
 
 class OnnxlabError(Exception, metaclass=ShortHelp):
-    """Base of every exception that onnxlab raises on purpose."""
+    """Base of every exception that onnxlab raises on purpose.
+
+    The message says what was given, what was expected and what to do. Those that stand in for a built-in exception
+    derive from it too, as EditError from ValueError; `onnxlab.errors` has all.
+
+    Example:
+        >>> try:
+        ...     model.nodes["/stem/conv/Conv"].remove()
+        ... except onnxlab.OnnxlabError as error:
+        ...     print(type(error).__name__)
+        EditError
+    """
 
     def __str__(self) -> str:
         text = super().__str__()  # names of ten megabytes are names too
@@ -111,7 +122,13 @@ class Diagnostic(metaclass=ShortHelp):
         message: one sentence for people.
         node, value, scope: ids in the ModelGraph.
         expected, found: the two sides of the contradiction, "" where there are none.
-        hint: what would mend it.
+        hint: how to fix it.
+
+    Example:
+        >>> model.nodes["/block2/conv1/Conv"].attributes["strides"] = [1, 1]
+        >>> problem = model.diagnostics[0]
+        >>> problem.code, model.node(problem.node)
+        ('shape-mismatch', <Node '/block2/Add': Add>)
     """
 
     severity: Severity

@@ -42,11 +42,13 @@ class Limits(Spelled, metaclass=ShortHelp):
     Attributes:
         bytes: bytes of arrays alive at once; default 80 % of the memory available when the run begins.
         iterations: runs of subgraph bodies (Loop, Scan, …) in the whole run.
-        deadline: seconds from `begin`.
+        deadline: seconds from the beginning of the run.
         stop: set it, from any thread, to stop the run before its next node or iteration.
+        held: bytes that the run holds now; the executor keeps it.
+        interrupted: ends a running budget like `stop`, without a trace in what the user gave.
 
-    `held` is the number of bytes that the run holds now; the executor keeps it. `interrupted` ends a running budget
-    like `stop`, without a trace in what the user gave.
+    Example:
+        >>> done = model.run(np.zeros((1, 1, 8, 8), np.float32), limits=onnxlab.Limits(deadline=60))
     """
 
     bytes: int | None = None

@@ -188,7 +188,7 @@ _ORDER = {
 
 @nesting_refused()
 def check(source: Any, *, types: bool = True, providers: Sequence[str | Provider] | None = None) -> list[Diagnostic]:
-    """Every problem of a model, none where it is valid: `[str(problem) for problem in onnxlab.check("model.onnx")]`.
+    """List every problem of a model, none where it is valid.
 
     Args:
         source: a Model, a path, bytes or a ModelProto.
@@ -196,12 +196,18 @@ def check(source: Any, *, types: bool = True, providers: Sequence[str | Provider
         providers: warn of versions that these do not read, as `["onnxruntime"]`.
 
     Returns:
-        Diagnostics with the ids of the node, value and scope, what was expected and found, and a hint. Problems of a
-        training graph, which nothing runs, are warnings.
+        list[Diagnostic]: with the ids of the node, value and scope, what was expected and found, and a hint. Problems
+        of a training graph, which nothing runs, are warnings.
 
     Raises:
         LoadError: it cannot be read as a model at all.
         ProviderError: no provider has that name.
+
+    Example:
+        >>> broken = onnxlab.load().proto
+        >>> broken.graph.node[0].op_type = "Cnov"
+        >>> [problem.code for problem in onnxlab.check(broken)]
+        ['unknown-operator']
     """
     if isinstance(source, str | PathLike | bytes | bytearray | memoryview | onnx.ModelProto):
         proto, origin = onnx_format.read(source)  # type: ignore[arg-type]

@@ -4,6 +4,8 @@ Files:
     commit    `Commit`: what one edit did, as followers of a Model hear of it.
     copying   A Model copied, or sent to another process: with its files, without the session around it.
     files     What else a Model does with files: reports before it is saved, weights, and edits that were never saved.
+    knowing   What is known of a Model without running it: facts, why they are so, and what is wrong.
+    looking   What a Model shows of its graph: nodes and values as handles, its inputs and outputs, and networkx.
     model     `Model`: a graph with its inference, values and journal, kept in step by one stream of commits.
     opening   `load`, `save` and `run`: the functions of the package's front door that deal with whole models.
     renamed   Names that a Model had before: they still work, and a DeprecationWarning says what stands in their

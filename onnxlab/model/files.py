@@ -15,28 +15,62 @@ from onnxlab.model.weights import WeightFiles
 
 
 class Files(WeightFiles):
-    """What else a model does with files than being loaded and saved: `model.files`."""
+    """Files of a model, apart from loading and saving: `model.files`.
+
+    Before saving: unsaved (labels of edits), save_report (fields that differ), loss_report (what a format cannot hold)
+    The file: format, extra, required_operators
+    Weights: load_weights, save_weights
+    After a crash: recoverable, recover, discard
+    on_save: functions that are called after each save.
+
+    Example:
+        >>> model.nodes[0].name = "first"
+        >>> model.files.unsaved
+        ['rename /stem/conv/Conv to first']
+    """
 
     __slots__ = ()
 
     @property
     def unsaved(self) -> list[str]:
-        """What the edits are called that were made, or taken back, since it was loaded or saved last."""
+        """Labels of the edits that were made, or taken back, since it was loaded or saved last.
+
+        Example:
+            >>> model.nodes[0].name = "first"
+            >>> model.files.unsaved
+            ['rename /stem/conv/Conv to first']
+        """
         return self._model.graph.history.since(self._model._saved_state)
 
     @property
     def format(self) -> str:
-        """The name of the format of its file, as `save` and `loss_report` take it."""
+        """The name of the format of its file, as `save` and `loss_report` take it.
+
+        Example:
+            >>> model.files.format
+            'onnx'
+        """
         return self._model._source.form
 
     @property
     def extra(self) -> Any:
-        """What the format of its file holds besides the model, such as runtime optimizations; None for most."""
+        """What the format of its file holds besides the model, such as runtime optimizations; None for most.
+
+        Example:
+            >>> model.files.extra is None
+            True
+        """
         return self._model._source.extra
 
     @property
     def on_save(self) -> list[Callable[[], Any]]:
-        """What is called, without arguments, after each save; append to it."""
+        """Functions that are called, without arguments, after each save; append to it.
+
+        Example:
+            >>> model.files.on_save.append(lambda: print("saved"))
+            >>> path = model.save("model.onnx")
+            saved
+        """
         return self._model._on_save
 
     @property
@@ -45,55 +79,83 @@ class Files(WeightFiles):
 
         Last is the newest of those that may be nowhere else, because they were made by hand or their process died
         (`urgent`).
+
+        Example:
+            >>> model.files.recoverable
+            ()
         """
         return self._model._recoverable
 
     def save_report(self) -> list[FieldChange]:
-        """The fields that differ from what was loaded or last saved: path in the proto, old, new.
+        """List the fields that differ from what was loaded or last saved.
+
+        Returns:
+            list[FieldChange]: path in the proto, old and new value.
 
         Raises:
             SaveError: it was made from a proto, or its file was changed by somebody else.
+
+        Example:
+            >>> path = model.save("model.onnx")
+            >>> model.nodes[0].name = "first"
+            >>> print(model.files.save_report()[0])
+            graph.node[0].name: '/stem/conv/Conv' → 'first'
         """
         with self._model.graph.lock:
             return saving.pending_changes(self._model.graph.proto, self._model._source)
 
     def loss_report(self, format: str) -> LossReport:  # noqa: A002  as in `save`
-        """What a format would not hold of the model, found out without writing: functions, names, metadata, types.
-
-        Example:
-            >>> print(onnxlab.load().files.loss_report("json"))
-            JSON holds all of this model
+        """Tell what a format would not hold of the model, without writing: functions, names, metadata, types.
 
         Args:
             format: its name or a suffix of its files.
 
+        Returns:
+            LossReport: print it; empty where the format holds all.
+
         Raises:
             LookupError: there is no such format.
+
+        Example:
+            >>> print(model.files.loss_report("json"))
+            JSON holds all of this model
         """
         with self._model.graph.lock:
             return saving.loss_report(self._model.graph.proto, self._model._source, format)
 
     def required_operators(self) -> RequiredOperators:
-        """The operators that a build of ONNX Runtime needs for the model; as text a required_operators.config.
+        """List the operators that a build of ONNX Runtime needs for the model.
+
+        Returns:
+            RequiredOperators: by domain and version; as text a required_operators.config.
 
         Example:
-            >>> print(onnxlab.load().files.required_operators())
+            >>> print(model.files.required_operators())
             ai.onnx;11;Conv
             ai.onnx;12;MaxPool
-            ai.onnx;13;Flatten,Gemm,Softmax
-            ai.onnx;14;Relu,Reshape
+            ai.onnx;13;Concat,Gemm,Softmax
+            ai.onnx;14;Add,Relu
+            ai.onnx;15;BatchNormalization
+            ai.onnx;19;Reshape,Shape
         """
         with self._model.graph.lock:
             return required_operators.required(self._model.graph.proto)
 
     def recover(self, which: Recovery | None = None) -> int:
-        """Make the edits again that were never saved, each as an undoable step; returns how many steps were made.
+        """Make the edits again that were never saved, each as an undoable step.
 
         Args:
             which: one of `recoverable`; default: the last.
 
+        Returns:
+            int: how many steps were made.
+
         Raises:
             EditError: there is nothing to recover, this model was edited already, or an edit does not fit.
+
+        Example:
+            >>> if model.files.recoverable:
+            ...     model.files.recover()
         """
         if which is None and not self._model._recoverable:
             raise EditError("no edits of this file are waiting to be recovered")
@@ -104,7 +166,16 @@ class Files(WeightFiles):
         return steps
 
     def discard(self, which: Recovery | None = None) -> None:
-        """Forget edits that could be recovered: one entry of `recoverable`, by default all."""
+        """Forget edits that could be recovered.
+
+        Args:
+            which: one of `recoverable`; default: all.
+
+        Example:
+            >>> model.files.discard()
+            >>> model.files.recoverable
+            ()
+        """
         for entry in self._model._recoverable if which is None else (which,):
             recovery.discard(entry)
             self._model._recoverable = tuple(other for other in self._model._recoverable if other != entry)

@@ -1,16 +1,14 @@
 """`Model`: a graph with its inference, values and journal, kept in step by one stream of commits."""
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakMethod, ref
 
 import onnx
 
-from onnxlab.analysis.check import Checker, combined, foreign_strings, unread
+from onnxlab.analysis.check import Checker
 from onnxlab.analysis.judge import Judge
-from onnxlab.errors import Diagnostic, NameLookupError
-from onnxlab.execution.base.provider import Provider
 from onnxlab.execution.run.runner import Runner
 from onnxlab.formats import onnx as onnx_format
 from onnxlab.formats.journals import recovery
@@ -24,38 +22,57 @@ from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edit.transaction import Transaction
 from onnxlab.graph.edits.declaring import Action
 from onnxlab.graph.edits.extraction import extract
-from onnxlab.graph.handles.handles import Node, Nodes, Value
+from onnxlab.graph.handles.handles import Value
 from onnxlab.graph.handles.model_lookup import ValueKey, ValueKeys
 from onnxlab.graph.handles.model_queries import Querying
-from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
-from onnxlab.graph.protos.lazy_tensor import LazyTensor
+from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.graph.protos.nesting import nesting_refused
 from onnxlab.graph.query.queries import FactOf
 from onnxlab.infer import Inference
 from onnxlab.infer.live.declarations import Completer, DeclarationChange, rewrite
 from onnxlab.infer.live.size_trials import Trial
-from onnxlab.infer.questions.explain import Explanation
-from onnxlab.infer.questions.what_if import Sized
 from onnxlab.infer.questions.wire_types import wire_problem
 from onnxlab.model.commit import Commit
 from onnxlab.model.files import Files
+from onnxlab.model.knowing import Knowing
 from onnxlab.model.renamed import is_renamed, renamed
 from onnxlab.model.running import Running
 from onnxlab.model.showing import Showing
 from onnxlab.model.source import ModelSource
-from onnxlab.shapes import Fact
 from onnxlab.short_help import ShortHelp
 
 
-class Model(Querying, Running, Showing, metaclass=ShortHelp):
+class Model(Knowing, Querying, Running, Showing, metaclass=ShortHelp):
     """A model that can be looked at, edited, run, undone and saved.
 
-    Made by `onnxlab.load`; `Model(proto)` wraps a ModelProto, which it keeps and mutates.
+    `onnxlab.load` makes one; `Model(proto)` wraps a ModelProto, which it keeps and mutates. At the end of a notebook
+    cell it shows itself. `help(Model.run)` shows a single member; in examples `model` is `onnxlab.load()`.
 
-    Attributes:
-        graph: the ModelGraph below, for records by id, networkx and snapshots.
-        inference: types, shapes and known values, always up to date with the graph.
-        trial: what refuses other sizes, where an edit made a dim dynamic; `trial.finish()` tries now what waits.
+    Look: nodes, node, value, inputs, outputs, proto, name, version; find, find_values, structure (what depends on
+        what), nx, nx_of (for networkx), node_at, value_at
+    Know: fact, explain, with_dims, tensor, diagnostics, check
+    Edit: edit, undo, redo, history, last_change, subscribe
+        nodes: add_node, insert_node, remove, duplicate, connect, can_connect
+        values: add_input, remove_input, add_output, remove_output, add_initializer, remove_initializer
+        blocks: make_function, inline, for_each_copy, extract, insert
+        the whole: convert_opset, opsets, opsets_of, declarations, sort_nodes, drop_dead_nodes, drop_unused_functions,
+            drop_unused_initializers, metadata, graph_metadata, doc_string, graph_doc_string, set_field
+    Run: run, values, pin, unpin, subgraph, sample_inputs, profile, partition
+    Show and save: view, to_svg, to_png, to_html, to_text, to_bytes, save, path, dirty, files (reports, weights,
+        recovery)
+    Inner layers: graph (records by id, changes, snapshots), inference (facts by id), runner (stored values), trial
+
+    Edits are one undo step each, or parts of the open `edit`; EditError says why one is refused, and then nothing
+    changed. Nodes are given as a position, name, output, path or handle; values as a name, path or handle.
+
+    Example:
+        >>> model = onnxlab.load()
+        >>> model.nodes["/stem/relu/Relu"].op_type = "Sigmoid"
+        >>> model.undo()
+        <Commit 2: undo 'make /stem/relu/Relu a Sigmoid', 0 facts changed>
+        >>> result = model.run({"image": np.zeros((1, 1, 8, 8), np.float32)})
+        >>> result["probabilities"].shape
+        (1, 10)
     """
 
     __slots__ = (
@@ -90,161 +107,78 @@ class Model(Querying, Running, Showing, metaclass=ShortHelp):
         self.trial = Trial(self.graph, self.inference)
         self.graph.completer = Completer(self.graph, self.inference)
 
-    # -- looking ----------------------------------------------------------------------------------------------------
-
-    @property
-    def proto(self) -> onnx.ModelProto:
-        """The live ModelProto: read it freely, change it through the model."""
-        return self.graph.share()
-
-    @property
-    def nodes(self) -> Nodes:
-        """Nodes of the main graph: by position, name, output, or path into a body ("if_3/then_branch/Conv_2")."""
-        return Nodes(self.graph)
-
-    @property
-    def nx(self) -> Any:
-        """The main graph as a live, read-only networkx.MultiDiGraph of node ids: any of its algorithms runs on it.
-
-        Nodes have `op_type`, `domain` and `name`; edges `name`, `kind` ("data" or "capture"), and by inference `dtype`,
-        `shape` and `bytes`: `nx.dag_longest_path(model.nx, weight="bytes")`. `model.node(id)` is a node's handle.
-        """
-        return self._network(self.graph.main)
-
-    def nx_of(self, scope: str) -> Any:
-        """The same of a body or function, by its path: "if_3/then_branch", "domain::name"; "" is the main graph."""
-        return self._network(self._scope_record(scope))
-
-    def _network(self, scope: Scope) -> Any:
-        self.graph.networks.fact_of = self.inference.fact  # only now, since a graph that has facts keeps all in memory
-        return self.graph.nx(scope)
-
     @property
     def history(self) -> History:
-        """The edits that can be undone and redone."""
+        """The edits that can be undone and redone; iterate for their labels, `to_python()` writes them as a script.
+
+        Example:
+            >>> model.nodes[0].name = "first"
+            >>> model.history
+            History(['rename /stem/conv/Conv to first'], redo=[])
+        """
         return self.graph.history
 
     @property
     def files(self) -> Files:
-        """What else it does with files: reports, weights, edits that were never saved."""
+        """Reports before saving, weights, and edits that were never saved; see `help(model.files)`.
+
+        Example:
+            >>> print(model.files.loss_report("json"))
+            JSON holds all of this model
+        """
         return Files(self)
 
     @property
     def version(self) -> int:
-        """Counts edits, undo and redo included."""
+        """The number of edits, undo and redo included.
+
+        Example:
+            >>> model.nodes[0].name = "first"
+            >>> model.version
+            1
+        """
         return self.graph.version
-
-    @property
-    def diagnostics(self) -> list[Diagnostic]:
-        """Everything that inference found wrong, pinned to nodes.
-
-        Where an edit made a dim of an input dynamic, other sizes are tried in the background; `check()` waits for that.
-        """
-        return [*self.inference.diagnostics, *self.trial.diagnostics]
-
-    def check(self, *, types: bool = True, providers: Sequence[str | Provider] | None = None) -> list[Diagnostic]:
-        """Every problem of the model, pinned to nodes and values, as `onnxlab.check` finds them.
-
-        After an edit only what it touched is checked again.
-
-        Args:
-            types: False leaves out what inference finds.
-            providers: warn of versions that these do not read, as `["onnxruntime"]`.
-
-        Raises:
-            ProviderError: no provider has that name.
-        """
-        if providers is not None:
-            return [*self.check(types=types), *unread(self.graph.header, providers)]
-        if types:
-            self.trial.finish()
-        rules = [*foreign_strings(self._source.strings), *self._checker.problems()]
-        return combined(rules, self.diagnostics, self._checker.doubts) if types else rules
-
-    def node(self, ident: int) -> Node:
-        """The node with an id (or whatever `nodes[…]` takes as a name)."""
-        return Node(self.graph, ident if ident in self.graph.nodes else self.graph.resolve_node(ident))
-
-    def value(self, key: int | str) -> Value:
-        """The value with an id or name."""
-        if isinstance(key, int) and key in self.graph.values:
-            return Value(self.graph, key)
-        return Value(self.graph, self.graph.resolve_value(key))  # type: ignore[arg-type]
-
-    def tensor(self, value: int | str) -> LazyTensor:
-        """The data of an initializer, read only where it is touched: `model.tensor("w")[0]`, `np.asarray(…)` for all.
-
-        Raises:
-            NameLookupError: no value has this name, or it is no dense initializer.
-            LoadError: type and shape make no tensor.
-        """
-        stored = self.value(value).initializer
-        if not isinstance(stored, onnx.TensorProto):
-            raise NameLookupError(f"{value!r} is no initializer with dense data")
-        return LazyTensor(stored, self.graph.base_dir)
-
-    def fact(self, value: int | str | Value) -> Fact:
-        """The fact of a value: `.dtype`, `.shape`, `.value`; always up to date.
-
-        Raises:
-            NameLookupError: no value has this name.
-        """
-        return self.inference.fact(self._value_id(value))
-
-    def explain(self, value: int | str | Value, axis: int | None = None) -> Explanation:
-        """Explain why the dim of `axis` (None: each dim) of a value is what it is; print the result.
-
-        The way back through the nodes that made it what it is, with the edits that touched them, to what the model
-        declares, or to the operator that lost it and why.
-
-        Raises:
-            NameLookupError: no value has this name, or the value has no such axis.
-        """
-        return self.inference.explain(self._value_id(value), axis)
-
-    def with_dims(self, dims: Mapping[str, int] | None = None, /, **named: int) -> Sized:
-        """All shapes, and the memory of each value, with numbers for the symbols of the model's inputs.
-
-        `model.with_dims(batch=8, seq=512)`; names that are no Python names go into a mapping. Symbols that are not
-        given stay, and the answer says which values they leave open. The model is not touched.
-
-        Raises:
-            NameLookupError: no input has a symbol of this name; the message lists those that there are.
-            ValueError: a size is not an int from 0 on.
-        """
-        return self.inference.with_dims({**(dims or {}), **named})
-
-    def _value_id(self, value: int | str | Value) -> int:
-        if isinstance(value, (int, Value)):
-            return value if isinstance(value, int) else value.id
-        return self.graph.resolve_value(value)
-
-    @property
-    def inputs(self) -> tuple[Value, ...]:
-        """Inputs that a run must be given: those that are not also initializers."""
-        values = (Value(self.graph, vid) for vid in self.graph.main.inputs)
-        return tuple(value for value in values if value.initializer is None)
-
-    @property
-    def outputs(self) -> tuple[Value, ...]:
-        """The outputs of the main graph, in order."""
-        return tuple(Value(self.graph, vid) for vid in self.graph.main.outputs)
 
     # -- editing ----------------------------------------------------------------------------------------------------
 
     def edit(self, label: str) -> Transaction:
-        """`with model.edit("swap activation"): …` makes several changes one step: all of them, or none and an error."""
+        """Open an edit: several changes become one step, all of them, or none and an error.
+
+        Args:
+            label: of the step in the history.
+
+        Returns:
+            Transaction: a context manager; an exception inside takes every change back.
+
+        Raises:
+            EditError: at the end, where the model would not be valid.
+
+        Example:
+            >>> with model.edit("swap activation"):
+            ...     model.nodes["/stem/relu/Relu"].op_type = "LeakyRelu"
+            ...     model.nodes["/stem/relu/Relu"].attributes["alpha"] = 0.1
+            >>> model.history.labels
+            ['swap activation']
+        """
         return self.graph.edit(label)
 
     def undo(self, to: int | str | None = None) -> Commit | None:
-        """Take back the last edit; returns what changed, None where there is nothing to undo.
+        """Take back the last edit, or go to another state of the history.
 
         Args:
             to: go back (or on) to a state: a number of edits since the model was loaded, negative from now, or the
                 label of the edit that led to it; then the last of several commits is returned.
 
+        Returns:
+            Commit | None: what changed; None where there is nothing to undo.
+
         Raises:
             EditError: the history has no such state, or had to drop the edits since then.
+
+        Example:
+            >>> model.nodes[0].name = "first"
+            >>> model.undo()
+            <Commit 2: undo 'rename /stem/conv/Conv to first', 0 facts changed>
         """
         if to is not None:
             before = self.version
@@ -253,7 +187,17 @@ class Model(Querying, Running, Showing, metaclass=ShortHelp):
         return self.last_change if self.graph.undo() else None
 
     def redo(self) -> Commit | None:
-        """Make the edit again that was undone last; None where there is none."""
+        """Make the edit again that was undone last.
+
+        Returns:
+            Commit | None: what changed; None where there is nothing to redo.
+
+        Example:
+            >>> model.nodes[0].name = "first"
+            >>> undone = model.undo()
+            >>> model.redo().label
+            'rename /stem/conv/Conv to first'
+        """
         return self.last_change if self.graph.redo() else None
 
     @property
@@ -266,7 +210,7 @@ class Model(Querying, Running, Showing, metaclass=ShortHelp):
         return self.inference.declaration(value)
 
     def declarations(self, action: Action) -> list[DeclarationChange]:
-        """Bring what the model says about its values up to date, as one step; returns what changed.
+        """Bring what the model says about its values up to date, as one step.
 
         An edit that makes a declaration wrong changes it by itself; this is for what was wrong before. Bodies and
         functions are seen to as well; inputs of the model stay.
@@ -276,8 +220,15 @@ class Model(Querying, Running, Showing, metaclass=ShortHelp):
                 value that a node makes besides; "drop" takes away those of values that are no outputs, but for what
                 operators make that onnxlab does not know.
 
+        Returns:
+            list[DeclarationChange]: what changed.
+
         Raises:
             EditError: there is no such action.
+
+        Example:
+            >>> print(len(model.declarations("store")), "values declared")
+            23 values declared
         """
         return rewrite(self.graph, self.inference, action)
 
@@ -286,12 +237,24 @@ class Model(Querying, Running, Showing, metaclass=ShortHelp):
         return wire_problem(self.graph, self.inference.fact, value, node, slot)
 
     def extract(self, outputs: ValueKeys, inputs: ValueKeys = ()) -> "Model":
-        """A new model that computes `outputs` from `inputs` and from what graph inputs are needed besides.
+        """Make a new model of a part of this one.
 
         What bodies capture, initializers, functions, declarations, opsets and metadata follow.
 
+        Args:
+            outputs: values that the new model computes, as names or handles.
+            inputs: values that it is given; graph inputs that are needed besides become inputs too.
+
+        Returns:
+            Model: the new model; this one stays as it is.
+
         Raises:
             EditError: the values are of different graphs, or one has no producer.
+
+        Example:
+            >>> stem = model.extract("stem/relu_out")
+            >>> len(stem.nodes), stem.inputs
+            (3, (<Value 'image'>,))
         """
         graph = self.graph
         proto = extract(graph, self._value_records(outputs), self._value_records(inputs), self.inference.declaration)
@@ -305,21 +268,29 @@ class Model(Querying, Running, Showing, metaclass=ShortHelp):
         add_outputs: bool | Iterable[str] = True,
         feed: Mapping[ValueKey, str] | None = None,
     ) -> dict[str, str]:
-        """Put another model into this one, as one step; returns what its values are called here.
+        """Put another model into this one, as one step.
 
-        `model.insert(head, connect={"features": "pooled"})` puts it behind a value,
-        `model.insert(resize, feed={"image": "resized"})` in front of an input, and both together onto a wire.
+        `connect` puts it behind values, `feed` in front of what reads them, and both together onto a wire.
 
         Args:
+            other: a Model, or what `onnxlab.load` takes.
             connect: what each input of the other model reads; those left out become inputs of this one.
             prefix: put before all its names; names that are taken get a number behind them anyway.
             add_outputs: which of its outputs become outputs of this one; True: all that feed nothing here.
             feed: by value of this model, the output of the other one that its readers read instead; a graph input
                 goes away with its last reader.
 
+        Returns:
+            dict[str, str]: what the values of the other model are called here.
+
         Raises:
             EditError: it has no such input or output, a wire would join two element types or close a cycle, or its
                 operators mean something else at this model's opset version (`other.convert_opset` mends that).
+
+        Example:
+            >>> head = onnxlab.load().extract("probabilities", "logits")
+            >>> model.insert(head, connect={"logits": "logits"}, prefix="second/")["probabilities"]
+            'second/probabilities'
         """
         graph = other.graph if isinstance(other, Model) else Model(*onnx_format.read(other)).graph
         wires = {name: self._value_record(key) for name, key in (connect or {}).items()}
@@ -328,7 +299,20 @@ class Model(Querying, Running, Showing, metaclass=ShortHelp):
         return dict(done.names)
 
     def subscribe(self, follower: Callable[[Commit], Any]) -> Callable[[], None]:
-        """Call `follower` with every Commit from now on; returns a function that ends it."""
+        """Call a function with every Commit from now on.
+
+        Args:
+            follower: called with the Commit; one that raises is cut off, with a warning.
+
+        Returns:
+            Callable[[], None]: ends it.
+
+        Example:
+            >>> end = model.subscribe(lambda commit: print(commit.label))
+            >>> model.nodes[0].name = "first"
+            rename /stem/conv/Conv to first
+            >>> end()
+        """
         self._subscribers.append(follower)
 
         def unsubscribe() -> None:

@@ -22,16 +22,27 @@ EXAMPLE = Path(__file__).parents[1] / "data" / "digits.onnx"
 
 
 def load(source: ModelSource | None = None) -> Model:
-    """Open a model: a path, bytes or a ModelProto (which is kept, and mutated by edits).
+    """Open a model.
 
-    A file may also be protobuf's text or JSON of a model, or ONNX text. Without an argument a small model that comes
-    with onnxlab is opened. External data is not read until it is needed.
+    A file may also be protobuf's text or JSON of a model, ONNX text, or a format that `onnxlab.formats` lists. External
+    data is not read until it is needed.
 
     A JournalWarning says where edits of the file were made by hand, or by a process that died, and never saved: see
     `Files.recover`. What Python did in a session that ended by itself waits in `Files.recoverable` without a word.
 
+    Args:
+        source: a path, bytes or a ModelProto (which is kept, and mutated by edits); None: a small model that comes with
+            onnxlab.
+
+    Returns:
+        Model: to look at, edit, run and save.
+
     Raises:
-        LoadError: the file is missing, or is no ONNX model; the message says what it is instead.
+        LoadError: the file is missing, or is no model; the message says what it is instead.
+
+    Example:
+        >>> onnxlab.load()
+        <Model 'digits': 24 nodes, version 0>
     """
     if source is None:
         source = EXAMPLE.read_bytes()  # bytes, so that it is not saved over
@@ -48,7 +59,22 @@ def load(source: ModelSource | None = None) -> Model:
 
 
 def save(model: Model | onnx.ModelProto, path: str | PathLike[str]) -> Path:
-    """Write a model as `Model.save` does; a plain ModelProto is written atomically too."""
+    """Write a model as `Model.save` does; a plain ModelProto is written atomically too.
+
+    Args:
+        model: a Model or a ModelProto.
+        path: where to.
+
+    Returns:
+        Path: where it was written.
+
+    Raises:
+        SaveError: it cannot be written; the old file is untouched.
+
+    Example:
+        >>> onnxlab.save(model.proto, "model.onnx").name
+        'model.onnx'
+    """
     if isinstance(model, Model):
         return model.save(path)
     saving.write(model, path)
@@ -58,8 +84,23 @@ def save(model: Model | onnx.ModelProto, path: str | PathLike[str]) -> Path:
 def run(
     model: Model | ModelSource, feeds: Mapping[str, Any] | None = None, outputs: Sequence[str] | None = None
 ) -> dict[str, Array]:
-    """Run a model (or a path, bytes, a proto of a model, graph, function or node) once: `{name: array}` in and out.
+    """Run a model once: `{name: array}` in and out.
 
-    See `Model.run`. Of a bare node or graph the newest operator versions are taken.
+    Args:
+        model: a Model, a path, bytes, or a proto of a model, graph, function or node; of a bare node or graph the
+            newest operator versions are taken.
+        feeds: arrays by input, as `Model.run` takes them.
+        outputs: names of any values; default: the graph's outputs.
+
+    Returns:
+        dict[str, Array]: the outputs by name.
+
+    Raises:
+        FeedError, RunError, UnsupportedOperatorError: as `Model.run`.
+
+    Example:
+        >>> double = onnx.helper.make_node("Add", ["x", "x"], ["y"])
+        >>> onnxlab.run(double, {"x": np.array([1, 2])})["y"]
+        array([2, 4])
     """
     return (model if isinstance(model, Model) else load(as_model(model))).run(feeds, outputs)

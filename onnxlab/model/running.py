@@ -17,6 +17,7 @@ from onnxlab.graph.handles.handles import Node
 from onnxlab.graph.handles.model_edits import Editing
 from onnxlab.limits import Limits
 from onnxlab.model.copying import Copying
+from onnxlab.short_help import ShortHelp
 from onnxlab.spelling import Spelled
 
 Array = np.ndarray[Any, Any]
@@ -35,7 +36,13 @@ class Running(Editing, Copying):
 
     @property
     def values(self) -> "Values":
-        """The arrays of the last run, what edits made stale computed again: `model.values["relu1_out"]`."""
+        """The arrays of the last run, what edits made stale computed again.
+
+        Example:
+            >>> done = model.run(np.zeros((1, 1, 8, 8), np.float32))
+            >>> model.values["stem/relu_out"].shape
+            (1, 8, 8, 8)
+        """
         return Values(self.runner)
 
     def run(
@@ -70,12 +77,20 @@ class Running(Editing, Copying):
             strict: refuse what onnxruntime refuses to load: nodes that the outputs need and that have wrong element
                 types, unknown attributes, too many inputs and the like. False runs them as far as that makes sense.
 
+        Returns:
+            dict[str, Array]: the outputs by name.
+
         Raises:
             FeedError: an array is missing, of a wrong name, dtype or shape.
             ProviderError: no provider has that name.
             UnsupportedOperatorError: nothing implements an operator that is needed.
             RunError: a node failed; the message names it, its inputs and the rule it broke.
             LimitError: the run would have exceeded its limits.
+
+        Example:
+            >>> image = np.zeros((1, 1, 8, 8), np.float32)
+            >>> model.run({"image": image}, outputs=["logits", "stem/relu_out"])["logits"].shape
+            (1, 10)
         """
         if isinstance(progress, bool):
             with bar(f"run {self.name}") if progress else nullcontext() as drawn:
@@ -88,51 +103,113 @@ class Running(Editing, Copying):
         return runner.run(given, outputs, limits=limits, progress=progress, keep=False, seed=seed, strict=strict)
 
     def pin(self, value: str, array: Any) -> None:
-        """Use this array for a value in every run that does not feed it, whatever the graph would make of it.
+        """Use an array for a value in every run that does not feed it, whatever the graph would make of it.
+
+        Args:
+            value: name of the value.
+            array: its data.
 
         Raises:
             FeedError: no value of the main graph has this name, or its dtype is another one.
+
+        Example:
+            >>> model.pin("logits", np.eye(10, dtype=np.float32)[:1])
+            >>> model.run(np.zeros((1, 1, 8, 8), np.float32))["probabilities"].argmax()
+            np.int64(0)
         """
         self.runner.pin(value, array)
 
     def unpin(self, value: str | None = None) -> None:
-        """Let the graph make a pinned value again; without a name, all. NameLookupError: it is not pinned."""
+        """Let the graph make a pinned value again.
+
+        Args:
+            value: its name; None: all that are pinned.
+
+        Raises:
+            NameLookupError: it is not pinned.
+
+        Example:
+            >>> model.pin("logits", np.zeros((1, 10), np.float32))
+            >>> model.unpin("logits")
+        """
         self.runner.unpin(value)
 
     def partition(
         self, providers: Sequence[str | Provider] | None = None, outputs: Sequence[str] | None = None
     ) -> Partition:
-        """The provider of each node, without running anything: parts, what crosses between them, why nodes were left.
+        """Tell who would run which nodes, without running anything.
 
         Args:
             providers: in order of preference, as `["onnxruntime", "numpy"]`; default: those of `run`.
             outputs: what is to be made; default: the graph's outputs.
 
+        Returns:
+            Partition: parts, what crosses between them, why nodes were left; print it.
+
         Raises:
             ProviderError: no provider has that name.
+
+        Example:
+            >>> print(model.partition(["numpy"]))
+               0  numpy            24 nodes  /stem/conv/Conv … /head/Softmax
+            0 values cross between parts: 0 B
         """
         return self.runner.partition(outputs, providers=None if providers is None else named(providers))
 
     def profile(
         self, feeds: Mapping[str, Any] | None = None, outputs: Sequence[str] | None = None, *, runs: int = 3
     ) -> Profile:
-        """Seconds, bytes and floating-point operations of every node: `print(model.profile())`.
+        """Measure seconds, bytes and floating-point operations of every node.
 
         A bar shows in the terminal for what takes longer than a second. Raises as `run`.
 
         Args:
             feeds: default: the inputs of the last run, else made-up ones.
+            outputs: what is to be made; default: the graph's outputs.
             runs: the quickest time of each node counts.
+
+        Returns:
+            Profile: print it.
+
+        Example:
+            >>> len(model.profile(runs=1).entries)
+            24
         """
         with bar(f"profile {self.name}") as drawn:
             return profile(self.runner, feeds, outputs, runs=runs, progress=drawn)
 
     def sample_inputs(self, feeds: Mapping[str, Any] | None = None, *, seed: int = 0) -> dict[str, Array]:
-        """Arrays for all inputs: those given, the others made up from what is known of them (floats are N(0, 1))."""
+        """Make arrays for all inputs up from what is known of them (floats are N(0, 1)).
+
+        Args:
+            feeds: arrays to take as they are.
+            seed: of the random numbers.
+
+        Returns:
+            dict[str, Array]: an array for each input.
+
+        Example:
+            >>> model.sample_inputs()["image"].shape
+            (2, 1, 8, 8)
+        """
         return self.runner.sample_inputs(feeds, seed=seed)
 
     def subgraph(self, nodes: Iterable[int | str | Node]) -> "Subgraph":
-        """A selection of nodes, to be run by itself: `model.subgraph(["conv1", "relu1"]).run()`."""
+        """Select nodes to be run by themselves.
+
+        Args:
+            nodes: positions, names or handles.
+
+        Returns:
+            Subgraph: its `run` computes just these nodes.
+
+        Raises:
+            NameLookupError: there is no such node.
+
+        Example:
+            >>> model.subgraph(["/stem/conv/Conv", "/stem/relu/Relu"])
+            <Subgraph of 2 nodes>
+        """
         return Subgraph(self.runner, [record.id for record in self._node_records(nodes)])
 
 
@@ -191,8 +268,14 @@ class Values(Spelled, Mapping[str, Array]):
         return sum(1 for _ in self)
 
 
-class Subgraph(Spelled):
-    """Some nodes of a model."""
+class Subgraph(Spelled, metaclass=ShortHelp):
+    """Some nodes of a model: `run` runs them by themselves, `node_ids` are their ids; made by `model.subgraph(nodes)`.
+
+    Example:
+        >>> stem = model.subgraph(["/stem/conv/Conv", "/stem/relu/Relu"])
+        >>> sorted(stem.run())
+        ['stem/conv_out', 'stem/relu_out']
+    """
 
     __slots__ = ("node_ids", "runner")
 
@@ -213,6 +296,24 @@ class Subgraph(Spelled):
 
         What they read from outside comes from `feeds`, else is what the model makes of the inputs of its last run,
         else is made up from what is known of it (dtype and shape; floats are N(0, 1)), reproducibly by `seed`.
+
+        Args:
+            feeds: arrays by value name.
+            limits: bytes, iterations, seconds and a stop flag.
+            progress: called with (nodes done, nodes in all, label of the node).
+            seed: of what is made up, and of random operators.
+            strict: refuse what onnxruntime refuses to load.
+
+        Returns:
+            dict[str, Array]: all values that the nodes make, by name.
+
+        Raises:
+            RunError: a node failed; the message names it. Others as `Model.run`.
+
+        Example:
+            >>> below = np.full((1, 8, 8, 8), -1, np.float32)
+            >>> model.subgraph("/stem/relu/Relu").run({"stem/bn_out": below})["stem/relu_out"].max()
+            np.float32(0.0)
         """
         return self.runner.run_nodes(self.node_ids, feeds, limits=limits, progress=progress, seed=seed, strict=strict)
 

@@ -29,17 +29,33 @@ class Saving(Spelled):
 
     @property
     def path(self) -> Path | None:
-        """The file it was loaded from or saved to last."""
+        """The file it was loaded from or saved to last, None where there is none.
+
+        Example:
+            >>> model.path is None
+            True
+        """
         return self._source.path
 
     @property
     def name(self) -> str:
-        """File name, else the graph's name, for titles."""
+        """File name, else the graph's name, for titles.
+
+        Example:
+            >>> model.name
+            'digits'
+        """
         return self.path.name if self.path else self.graph.proto.graph.name or "model"
 
     @property
     def dirty(self) -> bool:
-        """Whether there are edits that are not saved."""
+        """Whether there are edits that are not saved.
+
+        Example:
+            >>> model.nodes[0].name = "first"
+            >>> model.dirty
+            True
+        """
         return self.graph.history.state != self._saved_state
 
     def save(
@@ -51,7 +67,7 @@ class Saving(Spelled):
         shard_bytes: int | None = None,
         format: str | None = None,  # noqa: A002  as in the command line
     ) -> Path:
-        """Write the model, by default to where it came from; returns the path.
+        """Write the model, by default to where it came from.
 
         Without a net edit the bytes are those that were loaded. The file and its data files are replaced as a whole or
         not at all, and data that did not change is not written again. Into another folder only external data that the
@@ -70,8 +86,15 @@ class Saving(Spelled):
             shard_bytes: the most bytes of one data file; more go into several.
             format: the format to write, whatever the name of the file: "onnx", "textproto", "json", "onnxtxt", …
 
+        Returns:
+            Path: where it was written.
+
         Raises:
             SaveError: there is no path, or it cannot be written; the old file is untouched.
+
+        Example:
+            >>> model.save("model.onnx").name, model.dirty
+            ('model.onnx', False)
         """
         target = saving.where(path) if path is not None else self.path
         if target is None:
@@ -90,7 +113,15 @@ class Saving(Spelled):
         return target if path is None else Path(os.fsdecode(path))
 
     def to_bytes(self) -> bytes:
-        """The model as it would be saved (external data apart)."""
+        """Serialize the model as it would be saved (external data apart).
+
+        Returns:
+            bytes: of an .onnx file; without a net edit those that were loaded.
+
+        Example:
+            >>> onnx.load_model_from_string(model.to_bytes()) == model.proto
+            True
+        """
         with self.graph.lock:
             original = self._original("onnx")
             if original is not None:
@@ -98,10 +129,20 @@ class Saving(Spelled):
             return foreign.restored(self.graph.proto.SerializeToString(), self._source.strings)
 
     def to_text(self, suffix: str = ".onnxtxt") -> str:
-        """The model as text for people: in the language of onnx.parser, or as ".textproto" or ".json".
+        """Write the model as text for people.
+
+        Args:
+            suffix: of the format: ".onnxtxt" is the language of onnx.parser; ".textproto" and ".json" are protobuf's.
+
+        Returns:
+            str: the text.
 
         Raises:
             TextError: no textual format has this suffix, or it cannot hold the model.
+
+        Example:
+            >>> model.to_text(".json")[:1]
+            '{'
         """
         with self.graph.lock:
             return textual.text_of(self.graph.proto, suffix)

@@ -67,17 +67,38 @@ class Showing(Saving):
     def to_html(self, path: str | PathLike[str]) -> Path:
         """Write the model as one HTML page that folds, searches and inspects without kernel or network.
 
+        Args:
+            path: of the page.
+
+        Returns:
+            Path: of the page.
+
         Raises:
             SaveError: it cannot be written; whatever was there is still there. Nothing but a page is replaced.
+
+        Example:
+            >>> model.to_html("model.html").name
+            'model.html'
         """
         written: Path = viewer("page")(self, path)
         return written
 
     def to_svg(self, path: str | PathLike[str] | None = None, boxes: int = 120) -> str:
-        """The main graph as an SVG document, folded until at most `boxes` boxes show; also written to `path`.
+        """Draw the main graph as an SVG document.
+
+        Args:
+            path: a file to write it to as well.
+            boxes: groups are folded until at most so many boxes show.
+
+        Returns:
+            str: the document.
 
         Raises:
             SaveError: it cannot be written; whatever was there is still there. Nothing but a picture is replaced.
+
+        Example:
+            >>> model.to_svg()[:4]
+            '<svg'
         """
         drawn: str = viewer("svg")(self, boxes)
         if path is not None:
@@ -85,11 +106,23 @@ class Showing(Saving):
         return drawn
 
     def to_png(self, path: str | PathLike[str] | None = None, boxes: int = 120) -> bytes:
-        """The same picture as the bytes of a PNG file, by Graphviz; also written to `path`.
+        r"""Draw the same picture as `to_svg` as a PNG file, by Graphviz.
+
+        Args:
+            path: a file to write it to as well.
+            boxes: groups are folded until at most so many boxes show.
+
+        Returns:
+            bytes: of the file.
 
         Raises:
             OnnxlabError: Graphviz is not installed.
             SaveError: it cannot be written; whatever was there is still there. Nothing but a picture is replaced.
+
+        Example:
+            >>> import shutil
+            >>> if shutil.which("dot"):
+            ...     assert model.to_png().startswith(b"\x89PNG")
         """
         drawn: bytes = viewer("png")(self, boxes)
         if path is not None:

@@ -155,12 +155,15 @@ class WeightFiles(Spelled, metaclass=ShortHelp):
         names: Iterable[str] | None = None,
         metadata: Mapping[str, str] | None = None,
     ) -> Path:
-        """Write the initializers of the main graph to a .safetensors or .npz file; returns its path.
+        """Write the initializers of the main graph to a .safetensors or .npz file.
 
         Args:
             path: where to; the suffix decides the format.
             names: of the initializers to write; default: all.
             metadata: free text by key, which .safetensors keeps.
+
+        Returns:
+            Path: of the file.
 
         Raises:
             SaveError: the format has no place for a tensor, a file of another kind is there, or it cannot be written;
@@ -168,8 +171,7 @@ class WeightFiles(Spelled, metaclass=ShortHelp):
             EditError: no initializer has one of the names.
 
         Example:
-            >>> import onnxlab
-            >>> onnxlab.load().files.save_weights("weights.npz").name
+            >>> model.files.save_weights("weights.npz").name
             'weights.npz'
         """
         stored = self._initializers()

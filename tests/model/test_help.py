@@ -15,9 +15,12 @@ import pytest
 import onnxlab
 from onnxlab.graph.handles.handles import Node, Value
 from onnxlab.graph.handles.structure import Structure
+from onnxlab.model import Model
+from onnxlab.model.files import Files
+from onnxlab.model.running import Subgraph
 
 SCREEN = 60
-CLASSES: list[type] = [Node, Value, Structure]
+CLASSES: list[type] = [Model, Files, Structure, Subgraph, Node, Value]
 
 
 def public_names() -> Iterator[tuple[str, Any]]:
@@ -33,7 +36,7 @@ def public_names() -> Iterator[tuple[str, Any]]:
                 yield f"{cls.__name__}.{name}", member
 
 
-PUBLIC = {name: member for name, member in public_names() if not name.startswith("onnxlab.")}
+PUBLIC = dict(public_names())
 
 
 def doc_of(member: Any) -> str:

@@ -39,7 +39,7 @@ LARGE = 1 << 20
 def infer_shapes(
     model: onnx.ModelProto | bytes, check_type: bool = False, strict_mode: bool = False, data_prop: bool = False
 ) -> onnx.ModelProto:
-    """Return a copy of `model` with the types and shapes that inference finds.
+    """Return a copy of a model with the types and shapes that inference finds; a drop-in for onnx.shape_inference's.
 
     Args:
         model: ModelProto or its bytes.
@@ -47,12 +47,20 @@ def infer_shapes(
         strict_mode: raise for every error, where onnx raises; else infer what can be inferred.
         data_prop: follow the elements of small tensors through operators that compute shapes.
 
+    Returns:
+        onnx.ModelProto: the copy.
+
     Raises:
         TypeError: `model` is neither.
         LoadError: it has 2 GiB or more, or is nested deeper than protobuf reads.
         onnx.shape_inference.InferenceError: the model is wrong, in strict mode or with check_type; or it does not
             import the domain of an operator.
         onnx.checker.ValidationError: a function of the model calls itself.
+
+    Example:
+        >>> inferred = onnxlab.infer_shapes(model.proto)
+        >>> len(inferred.graph.value_info)
+        23
     """
     if isinstance(model, (str, os.PathLike)):
         raise TypeError(
@@ -105,19 +113,30 @@ def infer_node_outputs(
     opset_imports: Sequence[onnx.OperatorSetIdProto] | None = None,
     ir_version: int = onnx.IR_VERSION,
 ) -> dict[str, onnx.TypeProto]:
-    """Return {output name: type} of one node, for the outputs of which anything is known.
+    """Return the types of one node's outputs, of which anything is known; a drop-in for onnx.shape_inference's.
 
     Args:
         schema: of the node's operator; it need not be registered.
         node: its subgraphs may refer to any value of `input_types`.
         input_types: by value name.
-        input_data, input_sparse_data: elements of inputs that are constants, by value name.
+        input_data: elements of inputs that are constants, by value name.
+        input_sparse_data: the same for sparse ones.
         opset_imports: by default the version that brought the schema.
+        ir_version: of the model around it.
+
+    Returns:
+        dict[str, onnx.TypeProto]: by output name.
 
     Raises:
         KeyError: `input_types` lacks an input of the node.
         onnx.checker.ValidationError: the node has too few or too many inputs or outputs.
         onnx.shape_inference.InferenceError: the operator cannot take these inputs.
+
+    Example:
+        >>> relu = onnx.helper.make_node("Relu", ["x"], ["y"])
+        >>> given = {"x": onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, [2, 3])}
+        >>> list(onnxlab.infer_node_outputs(onnx.defs.get_schema("Relu", 14), relu, given))
+        ['y']
     """
     theirs = native.infer_node_outputs(
         schema,
@@ -155,11 +174,22 @@ def infer_function_output_types(
     """Return the types of a function's outputs, in order; a TypeProto without a value where nothing is known.
 
     Args:
+        function: a FunctionProto with the opsets that it imports.
         input_types: in order; a TypeProto without a value, or none at the end, for an input that is absent.
         attributes: of the call.
 
+    Returns:
+        list[onnx.TypeProto]: in order.
+
     Raises:
         onnx.shape_inference.InferenceError: a node of the function cannot take its inputs.
+
+    Example:
+        >>> body = [onnx.helper.make_node("Relu", ["x"], ["y"])]
+        >>> function = onnx.helper.make_function("local", "F", ["x"], ["y"], body, [onnx.helper.make_opsetid("", 20)])
+        >>> given = onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, [2, 3])
+        >>> onnxlab.infer_function_output_types(function, [given], [])[0].tensor_type.elem_type
+        1
     """
     model = onnx.ModelProto(ir_version=onnx.IR_VERSION, functions=[function])
     model.opset_import.extend(function.opset_import)

@@ -1,0 +1,157 @@
+"""What is known of a Model without running it: facts, why they are so, and what is wrong."""
+
+from collections.abc import Mapping, Sequence
+
+import onnx
+
+from onnxlab.analysis.check import Checker, combined, foreign_strings, unread
+from onnxlab.errors import Diagnostic, NameLookupError
+from onnxlab.execution.base.provider import Provider
+from onnxlab.formats.source import Source
+from onnxlab.graph.handles.handles import Value
+from onnxlab.graph.protos.lazy_tensor import LazyTensor
+from onnxlab.infer.live.size_trials import Trial
+from onnxlab.infer.questions.explain import Explanation
+from onnxlab.infer.questions.what_if import Sized
+from onnxlab.model.looking import Looking
+from onnxlab.shapes import Fact
+
+
+class Knowing(Looking):
+    """Facts and problems of a model; see `Model`."""
+
+    __slots__ = ()
+
+    trial: Trial
+    _checker: Checker
+    _source: Source
+
+    @property
+    def diagnostics(self) -> list[Diagnostic]:
+        """Everything that inference found wrong, pinned to nodes.
+
+        Where an edit made a dim of an input dynamic, other sizes are tried in the background; `check()` waits for that.
+
+        Example:
+            >>> model.nodes["/block2/conv1/Conv"].attributes["strides"] = [1, 1]
+            >>> model.diagnostics[0].code
+            'shape-mismatch'
+        """
+        return [*self.inference.diagnostics, *self.trial.diagnostics]
+
+    def check(self, *, types: bool = True, providers: Sequence[str | Provider] | None = None) -> list[Diagnostic]:
+        """List every problem of the model, pinned to nodes and values, as `onnxlab.check` finds them.
+
+        After an edit only what it touched is checked again.
+
+        Args:
+            types: False leaves out what inference finds.
+            providers: warn of versions that these do not read, as `["onnxruntime"]`.
+
+        Returns:
+            list[Diagnostic]: none where the model is valid.
+
+        Raises:
+            ProviderError: no provider has that name.
+
+        Example:
+            >>> model.check()
+            []
+        """
+        if providers is not None:
+            return [*self.check(types=types), *unread(self.graph.header, providers)]
+        if types:
+            self.trial.finish()
+        rules = [*foreign_strings(self._source.strings), *self._checker.problems()]
+        return combined(rules, self.diagnostics, self._checker.doubts) if types else rules
+
+    def tensor(self, value: int | str) -> LazyTensor:
+        """Read the data of an initializer only where it is touched.
+
+        Args:
+            value: its id or name.
+
+        Returns:
+            LazyTensor: index it for a part, `np.asarray(…)` reads all.
+
+        Raises:
+            NameLookupError: no value has this name, or it is no dense initializer.
+            LoadError: type and shape make no tensor.
+
+        Example:
+            >>> model.tensor("head.fc.weight")[0, :2].shape
+            (2,)
+        """
+        stored = self.value(value).initializer
+        if not isinstance(stored, onnx.TensorProto):
+            raise NameLookupError(f"{value!r} is no initializer with dense data")
+        return LazyTensor(stored, self.graph.base_dir)
+
+    def fact(self, value: int | str | Value) -> Fact:
+        """Tell what inference knows of a value; always up to date.
+
+        Args:
+            value: id, name or handle.
+
+        Returns:
+            Fact: `.dtype`, `.shape` (sizes and symbols), `.value` (elements that are known).
+
+        Raises:
+            NameLookupError: no value has this name.
+
+        Example:
+            >>> print(model.fact("logits"))
+            float32[batch,10]
+            >>> model.fact("logits").shape
+            (<Expr batch>, 10)
+        """
+        return self.inference.fact(self._value_id(value))
+
+    def explain(self, value: int | str | Value, axis: int | None = None) -> Explanation:
+        """Explain why the dims of a value are what they are.
+
+        The way back through the nodes that made them so, with the edits that touched them, to what the model declares,
+        or to the operator that lost a dim and why.
+
+        Args:
+            value: id, name or handle.
+            axis: of one dim; None: each.
+
+        Returns:
+            Explanation: print it.
+
+        Raises:
+            NameLookupError: no value has this name, or the value has no such axis.
+
+        Example:
+            >>> print(str(model.explain("head/flat", 0)).splitlines()[1])
+              head/flat[0] = batch: Reshape '/head/Reshape', from element 0 of head/target_shape
+        """
+        return self.inference.explain(self._value_id(value), axis)
+
+    def with_dims(self, dims: Mapping[str, int] | None = None, /, **named: int) -> Sized:
+        """Tell all shapes, and the memory of each value, for sizes of the model's symbols; the model is not touched.
+
+        Symbols that are not given stay, and the answer says which values they leave open.
+
+        Args:
+            dims: sizes by symbol, for names that are no Python names.
+            named: sizes by symbol.
+
+        Returns:
+            Sized: print it; shapes and bytes by value.
+
+        Raises:
+            NameLookupError: no input has a symbol of this name; the message lists those that there are.
+            ValueError: a size is not an int from 0 on.
+
+        Example:
+            >>> print(str(model.with_dims(batch=8)).splitlines()[0])
+            batch=8: values 236.2 kB, 51.2 kB at once at /block1/bn1/BatchNormalization; weights 22.7 kB
+        """
+        return self.inference.with_dims({**(dims or {}), **named})
+
+    def _value_id(self, value: int | str | Value) -> int:
+        if isinstance(value, (int, Value)):
+            return value if isinstance(value, int) else value.id
+        return self.graph.resolve_value(value)
