@@ -93,7 +93,7 @@ class Files(WeightFiles):
             list[FieldChange]: path in the proto, old and new value.
 
         Raises:
-            SaveError: it was made from a proto, or its file was changed by somebody else.
+            SaveError: it was made from a proto, or its file was changed by another program.
 
         Example:
             >>> path = model.save("model.onnx")

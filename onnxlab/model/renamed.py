@@ -25,7 +25,7 @@ RENAMED = {
 """{old name: the new one}."""
 
 WITHDRAWN = ("node_record", "node_records", "source", "type_refusal", "value_record", "value_records")
-"""Names of inner parts that nobody should have needed; they keep working under a leading underscore."""
+"""Names of inner parts that are not for users; they keep working under a leading underscore."""
 
 
 def is_renamed(name: str) -> bool:

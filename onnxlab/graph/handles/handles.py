@@ -98,7 +98,7 @@ class Node(NodeFields):
             names: by slot; None leaves an optional output out.
 
         Raises:
-            EditError: a value that is still read would be made by nobody.
+            EditError: a value that is still read would have no producer.
 
         Example:
             >>> extra = model.add_node("Relu", ["image"], ["a"])

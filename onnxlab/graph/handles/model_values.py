@@ -49,7 +49,7 @@ class ValueEditing(Lookup):
         return Value(self.graph, edits.add_input(self.graph, info, where, position).id)
 
     def remove_input(self, value: ValueKey) -> None:
-        """Take an input away that nobody reads; one with a default becomes an initializer.
+        """Take an input away that no node reads; one with a default becomes an initializer.
 
         Args:
             value: name or handle.
@@ -149,7 +149,7 @@ class ValueEditing(Lookup):
         return Value(self.graph, edits.add_initializer(self.graph, name, array, self._scope_record(scope)).id)
 
     def remove_initializer(self, value: ValueKey) -> None:
-        """Take a stored array away that nobody reads; one that is also an input becomes a required input.
+        """Take a stored array away that no node reads; one that is also an input becomes a required input.
 
         Args:
             value: name or handle.

@@ -163,7 +163,7 @@ class WholeEditing(Lookup):
         return edits.drop_dead_nodes(self.graph)
 
     def drop_unused_initializers(self) -> int:
-        """Remove the stored tensors that nobody reads.
+        """Remove the stored tensors that no node reads.
 
         Returns:
             int: how many.
@@ -176,7 +176,7 @@ class WholeEditing(Lookup):
         return edits.drop_unused_initializers(self.graph)
 
     def drop_unused_functions(self) -> int:
-        """Remove the functions that nobody calls.
+        """Remove the functions that no node calls.
 
         Returns:
             int: how many.
