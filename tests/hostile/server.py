@@ -1,10 +1,11 @@
-"""The fork server: each trial in a child of a process that has everything imported, with limits of memory and time."""
+"""The fork server: trials in children of a process that has everything imported, with limits of memory and time."""
 
 import contextlib
 import faulthandler
 import gc
 import importlib
 import json
+import math
 import mmap
 import os
 import re
@@ -12,6 +13,7 @@ import resource
 import select
 import shutil
 import signal
+import struct
 import sys
 import tempfile
 import time
@@ -28,6 +30,10 @@ ALLOWED = 10**9
 ADDRESS_SPACE = 6 << 30
 """Bytes of addresses that a child may map besides those of the server: what is endless dies of it."""
 GENERATORS = ("files", "mutants", "feeds", "guards", "numbers", "journals", "messages", "writers", "threads")
+TOGETHER = ("files", "mutants", "feeds", "numbers", "guards")
+"""Generators that leave nothing behind but what a session leaves: several trials share a process."""
+BATCH = 5
+_CLOCK = struct.Struct("qd")
 _FRAME = re.compile(r'File ".*/onnxlab/((?:\w+/)*\w+\.py)", line \d+ in (\S+)')
 
 
@@ -78,14 +84,30 @@ def warm():
     model.partition(["numba", "numpy"])
 
 
-class Child:
-    """A trial in a process of its own."""
+class Trial:
+    """One trial of a child: what it is, and where its files are."""
 
     def __init__(self, name, seed):
         self.name, self.seed = name, seed
         self.folder = Path(tempfile.mkdtemp(prefix="onnxlab-hostile-"))
+
+    def forget(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Child:
+    """Some trials in a process of their own, one after the other.
+
+    Attributes:
+        trials: what it does.
+        clock: number of the trial that it is at, and when that began.
+    """
+
+    def __init__(self, trials):
+        self.trials = [Trial(*item) for item in trials]
         self.mark = mmap.mmap(-1, 4096)
-        self.started = time.monotonic()
+        self.clock = mmap.mmap(-1, _CLOCK.size)
+        self.clock[:] = _CLOCK.pack(0, time.monotonic())
         self.killed = False
         sys.stdout.flush()
         self.pid = os.fork()
@@ -94,7 +116,7 @@ class Child:
         self.handle = os.pidfd_open(self.pid)
 
     def overdue(self):
-        return time.monotonic() - self.started > 4 * SECONDS
+        return time.monotonic() - _CLOCK.unpack(self.clock[:])[1] > 4 * SECONDS
 
     def kill(self):
         """End it, after it has noted where it is."""
@@ -104,26 +126,35 @@ class Child:
             time.sleep(0.3)
             os.killpg(self.pid, signal.SIGKILL)
 
-    def outcome(self):
-        """{promise, signature, text, lines}, promise None where all was well; removes the folder unless there is more.
+    def outcomes(self):
+        """(trial, {promise, signature, text, lines}) of those that were done, promise None where all was well.
 
-        The child has ended.
+        The child has ended; those that it did not come to are left in `trials`.
         """
         _, status = os.waitpid(self.pid, 0)
         os.close(self.handle)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)  # what it started
-        result = self.folder / "result.json"
-        if os.WIFEXITED(status) and result.exists():
-            found = json.loads(result.read_text())
-        else:
-            found = self._death(os.WTERMSIG(status) if os.WIFSIGNALED(status) else -os.WEXITSTATUS(status))
-        found["seconds"] = time.monotonic() - self.started
-        return found
+        began = _CLOCK.unpack(self.clock[:])[1]
+        before = []
+        while self.trials:
+            trial = self.trials.pop(0)
+            result, ended = trial.folder / "result.json", False
+            if result.exists():
+                found = json.loads(result.read_text())
+            else:
+                number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else -os.WEXITSTATUS(status)
+                found, ended = self._death(trial, number) | {"seconds": time.monotonic() - began}, True
+            if found["promise"] is not None and before:
+                found["lines"] = [f"# after {' '.join(before)} in one process", *found["lines"]]
+            before.append(f"{trial.name} {trial.seed}")
+            yield trial, found
+            if ended:
+                return
 
-    def _death(self, number):
+    def _death(self, trial, number):
         step = bytes(self.mark).split(b"\0")[0].decode(errors="replace")
-        trace = self.folder / "trace"
+        trace = trial.folder / "trace"
         text = trace.read_text(errors="replace") if trace.exists() else ""
         if step.startswith("# oracle"):
             return {"promise": None, "oracle": True, "lines": []}
@@ -136,38 +167,40 @@ class Child:
         return {"promise": promise, "signature": f"{promise}: {what} in {place}", "text": f"at {step}\n{text[-3000:]}",
                 "lines": [step]}  # fmt: skip
 
-    def forget(self):
-        shutil.rmtree(self.folder, ignore_errors=True)
-
 
 def _child(child):
-    """Run the trial, write what came of it, and leave."""
-    code = 1
+    """Run the trials, write what came of them, and leave."""
+    code, trial = 1, child.trials[0]
     try:
         os.setpgid(0, 0)
-        trace = open(child.folder / "trace", "w")  # noqa: SIM115 it has to stay open
-        faulthandler.enable(trace)
-        faulthandler.register(signal.SIGXCPU, trace)
-        _limited()
         null = os.open(os.devnull, os.O_RDWR)
         for number in range(3):
             os.dup2(null, number)
-        os.environ["ONNXLAB_STATE_HOME"] = str(child.folder / "state")
-        found = run(child.name, child.seed, child.folder, child.mark)
-        (child.folder / "result.json").write_text(json.dumps(found))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        for number, trial in enumerate(child.trials):
+            began = time.monotonic()
+            child.clock[:] = _CLOCK.pack(number, began)
+            trace = open(trial.folder / "trace", "w")  # noqa: SIM115 it has to stay open
+            faulthandler.enable(trace)
+            faulthandler.register(signal.SIGXCPU, trace, chain=True)
+            _limit()
+            os.environ["ONNXLAB_STATE_HOME"] = str(trial.folder / "state")
+            found = run(trial.name, trial.seed, trial.folder, child.mark)
+            (trial.folder / "result.json").write_text(json.dumps(found | {"seconds": time.monotonic() - began}))
+            gc.collect()
         code = 0
     except BaseException:
         with contextlib.suppress(BaseException):
-            (child.folder / "trace").write_text(traceback.format_exc())
+            (trial.folder / "trace").write_text(traceback.format_exc())
     finally:
         os._exit(code)
 
 
-def _limited():
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 2))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    size = _status("VmSize")
-    resource.setrlimit(resource.RLIMIT_AS, (size + ADDRESS_SPACE,) * 2)
+def _limit():
+    """What the next trial may take, besides what this process has taken so far."""
+    used = math.ceil(time.process_time())
+    resource.setrlimit(resource.RLIMIT_CPU, (used + SECONDS, resource.RLIM_INFINITY))
+    resource.setrlimit(resource.RLIMIT_AS, (_status("VmSize") + ADDRESS_SPACE, resource.RLIM_INFINITY))
 
 
 def run(name, seed, folder, mark=None):
@@ -205,12 +238,13 @@ def _status(field):
 
 
 def serve(trials, processes=1):
-    """The outcome of each (generator, seed), in the order in which they end: (child, outcome)."""
-    waiting, alive = iter(trials), {}
+    """The outcome of each (generator, seed), in the order in which they end: (trial, outcome)."""
+    waiting, alive = batches(iter(trials)), {}
+    again = []
     poll = select.poll()
     while True:
-        while len(alive) < processes and (item := next(waiting, None)) is not None:
-            child = Child(*item)
+        while len(alive) < processes and (batch := again.pop() if again else next(waiting, None)):
+            child = Child(batch)
             alive[child.handle] = child
             poll.register(child.handle, select.POLLIN)
         if not alive:
@@ -218,7 +252,26 @@ def serve(trials, processes=1):
         for handle, _ in poll.poll(200):
             child = alive.pop(handle)
             poll.unregister(handle)
-            yield child, child.outcome()
+            yield from child.outcomes()
+            if child.trials:
+                again.append([(trial.name, trial.seed) for trial in child.trials])
+                for trial in child.trials:
+                    trial.forget()
         for child in alive.values():
             if child.overdue() and not child.killed:
                 child.kill()
+
+
+def batches(trials):
+    """Lists of what one child does: alone, or a few of TOGETHER."""
+    kept = []
+    for item in trials:
+        if item[0] not in TOGETHER:
+            yield [item]
+            continue
+        kept.append(item)
+        if len(kept) == BATCH:
+            yield kept
+            kept = []
+    if kept:
+        yield kept

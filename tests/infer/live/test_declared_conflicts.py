@@ -135,3 +135,11 @@ def test_a_sparse_tensor_is_no_dense_one() -> None:
     text = text.replace("{ y =", "{ z = SequenceMap <body = c (a) => (float[2] o) { o = Abs (a) }> (x) y =")
     _, found = conflicts(text, "float[2]")
     assert [each.code for each in found] == ["declared-type"]
+
+
+def test_attention_of_merged_keys_is_as_wide_as_its_values() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 23]>
+        g (float[2, 3, 2, 8] q, float[2, 6, 24] k, float[2, 3, 6, 5] v) => (float[2, 3, 4, 5] y)
+        { y = Attention <kv_num_heads = 3, q_num_heads = 3> (q, k, v) }"""
+    inference = Inference(ModelGraph(onnx.parser.parse_model(text)))
+    assert [each.code for each in inference.diagnostics] == ["declared-dim"]

@@ -337,7 +337,8 @@ def attention_rule(
     else:
         batch, heads, seq, _ = q.shape
         if len(k.shape) != 4 or len(v.shape) != 4:
-            return (like(q, unknown_shape(ctx, 4)), like(k, None), like(v, None), like(q, None))
+            dims = (batch, heads, seq, v.shape[3]) if len(v.shape) == 4 else unknown_shape(ctx, 4)
+            return (like(q, dims), like(k, None), like(v, None), like(q, None))
         groups, new, key_size, value_size = k.shape[1], k.shape[2], k.shape[3], v.shape[3]
         y = like(q, (batch, heads, seq, value_size))
     total = new
