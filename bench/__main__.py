@@ -19,7 +19,7 @@ import onnxlab
 from bench.comparisons import GROUPS
 from bench.measure import Line, scratch_state, table
 
-TOPICS = ("model", "inference", "execution", "speed", "regions", "widget", "attributes", "walks", "hostile")
+TOPICS = ("model", "inference", "execution", "speed", "regions", "widget", "attributes", "walks", "formats", "hostile")
 
 
 def main() -> int:

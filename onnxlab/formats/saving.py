@@ -3,7 +3,7 @@
 import contextlib
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -314,6 +314,11 @@ def _checked(data: bytes | None, path: Path) -> bytes:
 def _without_origin(source: Source) -> Source:
     """The source when its file is about to be overwritten: the bytes are kept, unless protobuf gives them again."""
     return replace(source, origin=None, stamp=None, kept=None if source.is_canonical() else source.original())
+
+
+def notes_of(source: Source, message: Any) -> Mapping[str, str]:
+    """What the format of a model's file says of a NodeProto or an initializer besides ONNX: {title: text}."""
+    return registry.by_name(source.form).notes(source.extra, message) if source.extra is not None else {}
 
 
 def loss_report(model: onnx.ModelProto, source: Source, name: str) -> LossReport:

@@ -1,6 +1,6 @@
 """What else a Model does with files: reports before it is saved, weights, and edits that were never saved."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from onnxlab.errors import EditError
@@ -140,6 +140,19 @@ class Files(WeightFiles):
         """
         with self._model.graph.lock:
             return required_operators.required(self._model.graph.proto)
+
+    def notes(self, message: Any) -> Mapping[str, str]:
+        """What the format of the file says of a node or an initializer besides ONNX, as the inspector shows it.
+
+        Example:
+            >>> model = onnxlab.load()
+            >>> model.files.notes(model.nodes[0].proto)
+            {}
+
+        Args:
+            message: the NodeProto, or the TensorProto of an initializer.
+        """
+        return saving.notes_of(self._model._source, message)
 
     def recover(self, which: Recovery | None = None) -> int:
         """Make the edits again that were never saved, each as an undoable step.

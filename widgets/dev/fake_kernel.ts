@@ -290,7 +290,7 @@ export class FakeKernel {
         uses: this.model.uses(each).map((use) => ({ ...this.#end(use.node), slot: use.slot })),
       })),
       bodies: [...this.model.scopes.values()].filter((scope) => scope.owner === id).map((scope) => ({ attribute: scope.attribute, scope: scope.id })),
-      metadata: node.op === "Conv" ? { "pkg.torch.onnx.stack_trace": "File \"resnet.py\", line 92, in forward" } : {}, doc_string: "",
+      metadata: node.op === "Conv" ? { "pkg.torch.onnx.stack_trace": "File \"resnet.py\", line 92, in forward" } : {}, doc_string: "", notes: {},
       diagnostics: this.model.diagnostics.filter((each) => each.node === id),
     };
   }
@@ -309,7 +309,7 @@ export class FakeKernel {
     const stored = (value.flags & INITIALIZER) !== 0;
     return {
       id, name: value.name, label: `float32[${value.shape?.join(",") ?? "?"}]`, kind: stored ? "initializer" : "value",
-      producer: producer ? this.#end(producer) : null,
+      producer: producer ? this.#end(producer) : null, notes: {},
       uses: this.model.uses(id).map((use) => ({ ...this.#end(use.node), slot: use.slot })),
       initializer: stored ? { dtype: "float32", shape: value.shape ?? [], preview: "[[-0.0132, 0.0247, 0.0089, …],\n [0.0311, -0.0274, 0.0018, …],\n …]" } : null,
       statistics: stored ? statistics(id, value.name, value.shape, id) : null,

@@ -1,6 +1,6 @@
 """The protocol of a format: telling its files, reading and writing them, and reporting what they cannot hold."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -121,6 +121,13 @@ class Written:
 Losses = Callable[[onnx.ModelProto, Any], Sequence[Loss]]
 
 
+Notes = Callable[[Any, Any], Mapping[str, str]]
+
+
+def _no_notes(extra: Any, message: Any) -> Mapping[str, str]:
+    return {}
+
+
 def _no_losses(model: onnx.ModelProto, extra: Any) -> Sequence[Loss]:
     return ()
 
@@ -141,6 +148,8 @@ class Format:
         rank: formats of a lower rank are asked first; a dialect has a lower one than what it is written in.
         text: of a format of text: the text of a model, without finding out what it does not carry.
         holds_external_data: whether its files may refer to data files; else all data is taken into the file.
+        notes: what the format says of a NodeProto or of an initializer besides ONNX, as the inspector shows it: {title:
+            text}, made of what `read` found.
         instead: what to do where it is only read, for the refusal to write it.
     """
 
@@ -154,6 +163,7 @@ class Format:
     rank: int = 50
     text: Callable[[onnx.ModelProto], str] | None = None
     holds_external_data: bool = True
+    notes: Notes = field(default=_no_notes)
     instead: str = "save it as .onnx"
 
 

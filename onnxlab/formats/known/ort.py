@@ -1,6 +1,6 @@
 """ORT format (.ort): models as ONNX Runtime keeps them for itself, on FlatBuffers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import onnx
@@ -30,6 +30,13 @@ def _losses(model: onnx.ModelProto, extra: Any) -> Sequence[Loss]:
     return losses(model, extra)
 
 
+def _notes(extra: Any, message: Any) -> Mapping[str, str]:
+    from onnxlab.formats.ort.runtime_optimizations import notes
+
+    return notes(extra.optimizations, message) if isinstance(message, onnx.NodeProto) else {}
+
+
 FORMAT = Format(
-    "ort", "ORT format", (".ort",), _recognizes, _read, _write, _losses, rank=10, holds_external_data=False
+    "ort", "ORT format", (".ort",), _recognizes, _read, _write, _losses, rank=10, holds_external_data=False,
+    notes=_notes,
 )  # fmt: skip

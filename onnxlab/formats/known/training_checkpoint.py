@@ -1,6 +1,6 @@
 """Training checkpoints of ONNX Runtime: a model of initializers alone, with the state of the optimizer beside them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import onnx
@@ -41,7 +41,16 @@ def _losses(model: onnx.ModelProto, extra: Any) -> Sequence[Loss]:
     return [Loss(what, f"({count})", "left out: a checkpoint has parameters alone") for what, count in counts if count]
 
 
+def _notes(extra: Any, message: Any) -> Mapping[str, str]:
+    row = next((row for row in extra.table() if row.name == message.name), None)
+    if row is None or not isinstance(message, onnx.TensorProto):
+        return {}
+    norms = {f"Norm of {name}": f"{norm:.6g}" for name, norm in row.momentums.items()}
+    steps = {f"Steps of {group.name}": str(group.step) for group in extra.groups if row.name in group.momentums}
+    return {"In training": row.group, **steps, **norms}
+
+
 FORMAT = Format(
     "checkpoint", "a training checkpoint", (".ckpt",), _recognizes, _read, _write, _losses, rank=11,
-    holds_external_data=False,
+    holds_external_data=False, notes=_notes,
 )  # fmt: skip

@@ -80,6 +80,17 @@ def read_optimizations(stored: Table, nodes: Mapping[int, onnx.NodeProto]) -> It
             )
 
 
+def notes(optimizations: Sequence[RuntimeOptimization], node: onnx.NodeProto) -> dict[str, str]:
+    """What the runtime may do with a node when it loads the file, and whether an edit made it impossible."""
+    outputs, found = tuple(node.output), []
+    for entry in optimizations:
+        if outputs in entry.outputs:
+            kept = entry.nodes[entry.outputs.index(outputs)] == node.SerializeToString(deterministic=True)
+            found.append(f"{entry}, {sum(data is not None for data in entry.nodes)} nodes"
+                         f"{'' if kept else ' (not any more: the node was edited)'}")  # fmt: skip
+    return {"Runtime optimization": "; ".join(found)} if found else {}
+
+
 def optimization_tables(
     optimizations: Sequence[RuntimeOptimization], graph: onnx.GraphProto
 ) -> tuple[dict[str, Any] | None, list[RuntimeOptimization]]:

@@ -30,6 +30,12 @@ EDITABLE = frozenset(("int", "float", "string", "ints", "floats", "strings"))
 MAX_SUMMARIZED = 1 << 22
 """Elements of the largest initializer that is summarized when it is looked at."""
 
+NotesOf = Callable[[Any], Mapping[str, str]]
+
+
+def _no_notes(message: Any) -> Mapping[str, str]:
+    return {}
+
 
 class Inspector:
     """Answers for one model.
@@ -37,9 +43,13 @@ class Inspector:
     Args:
         fact_of: what inference knows of a value, by id.
         hierarchy: the groups, for the path to a node.
+        notes_of: what the format of the file says of a node or initializer besides ONNX.
     """
 
-    def __init__(self, graph: ModelGraph, fact_of: Callable[[int], Fact], hierarchy: Hierarchy) -> None:
+    def __init__(
+        self, graph: ModelGraph, fact_of: Callable[[int], Fact], hierarchy: Hierarchy, notes_of: NotesOf = _no_notes
+    ) -> None:
+        self._notes_of = notes_of
         self._graph = graph
         self._fact_of = fact_of
         self._hierarchy = hierarchy
@@ -65,6 +75,7 @@ class Inspector:
             "bodies": [{"attribute": name, "scope": body} for name, bodies in node.bodies.items() for body in bodies],
             "metadata": {entry.key: entry.value for entry in node.proto.metadata_props},
             "doc_string": node.proto.doc_string,
+            "notes": dict(self._notes_of(node.proto)),
             "diagnostics": messages.diagnostics([item for item in diagnostics if item.node == ident]),
         }
 
@@ -106,6 +117,7 @@ class Inspector:
             "kind": self._kind(value),
             "producer": {**self._endpoint(producer[0]), "slot": producer[1]} if producer else None,
             "uses": self._uses(value),
+            "notes": {} if value.tensor is None else dict(self._notes_of(value.tensor)),
             "initializer": None if array is None else preview(array),
             "statistics": statistics_on_wire(value, summary) if summary else None,
         }

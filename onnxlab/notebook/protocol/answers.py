@@ -97,6 +97,7 @@ class NodeInfo(TypedDict):
     bodies: list[BodyInfo]
     metadata: dict[str, str]
     doc_string: str
+    notes: dict[str, str]
     diagnostics: list[Diagnostic]
 
 
@@ -118,6 +119,7 @@ class ValueInfo(TypedDict):
     kind: str
     producer: ProducerEndpoint | None
     uses: list[UseEndpoint]
+    notes: dict[str, str]
     initializer: TensorPreview | None
     statistics: Statistics | None
 

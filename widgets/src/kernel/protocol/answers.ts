@@ -80,6 +80,7 @@ export interface NodeInfo {
   bodies: BodyInfo[];
   metadata: Record<string, string>;
   doc_string: string;
+  notes: Record<string, string>;
   diagnostics: Diagnostic[];
 }
 
@@ -99,6 +100,7 @@ export interface ValueInfo {
   kind: string;
   producer: ProducerEndpoint | null;
   uses: UseEndpoint[];
+  notes: Record<string, string>;
   initializer: TensorPreview | null;
   statistics: Statistics | null;
 }

@@ -162,7 +162,6 @@ export function Diagnostics({ diagnostics }: { diagnostics: Diagnostic[] }) {
 function Body({ app, info, able }: { app: App; info: NodeInfo; able: boolean }) {
   const results = useCell(app.runs.results);
   const statistics = info.outputs.flatMap((output) => results?.byValue.get(output.value) ?? []);
-  const metadata = Object.entries(info.metadata);
   const called = calledFunction(app.store, info.id);
   const doors = [...info.bodies, ...(called ? [{ attribute: "definition of the function", scope: called }] : [])];
   return (
@@ -218,18 +217,26 @@ function Body({ app, info, able }: { app: App; info: NodeInfo; able: boolean }) 
           <p class="ol-text">{info.doc_string}</p>
         </Section>
       )}
-      {metadata.length > 0 && (
-        <Section title="Metadata">
-          <dl class="ol-stacked">
-            {metadata.map(([key, text]) => [
-              <dt key={key}>
-                <Elided text={key} middle />
-              </dt>,
-              <dd title={text}>{text}</dd>,
-            ])}
-          </dl>
-        </Section>
-      )}
+      <Pairs title="Metadata" pairs={info.metadata} />
+      <Pairs title="In its format" pairs={info.notes} testid="format-notes" />
     </>
+  );
+}
+
+/** Texts by their keys; nothing where there are none. */
+export function Pairs({ title, pairs, testid }: { title: string; pairs: Record<string, string>; testid?: string }) {
+  const rows = Object.entries(pairs);
+  if (rows.length === 0) return null;
+  return (
+    <Section title={title}>
+      <dl class="ol-stacked" data-testid={testid}>
+        {rows.map(([key, text]) => [
+          <dt key={key}>
+            <Elided text={key} middle />
+          </dt>,
+          <dd title={text}>{text}</dd>,
+        ])}
+      </dl>
+    </Section>
   );
 }

@@ -9,7 +9,7 @@ import { useAnswer } from "../parts/ask.ts";
 import { Section, TextField } from "../parts/controls.tsx";
 import { Thumbnail } from "../values/thumbnail.tsx";
 import { Follow } from "./endpoints.tsx";
-import { Diagnostics } from "./inspect_node.tsx";
+import { Diagnostics, Pairs } from "./inspect_node.tsx";
 import { StatisticsBlock } from "./statistics.tsx";
 
 export function ValueInspector({ app, value }: { app: App; value: number }) {
@@ -75,6 +75,7 @@ export function ValueInspector({ app, value }: { app: App; value: number }) {
           )}
         </Section>
       )}
+      {data && <Pairs title="In its format" pairs={data.notes} testid="format-notes" />}
       <Why app={app} value={value} />
       <Look app={app} value={value} />
       {data?.initializer && (
