@@ -47,7 +47,7 @@ LAYERS = [
 ]
 # Inside a package, sub-packages from the bottom up; files beside them stand above all of these.
 SUBLAYERS = {
-    "graph": ["protos", "index", "state", "edit", "query", "edits.opsets", "edits", "handles"],
+    "graph": ["protos", "index", "state", "edit", "query", "edits.opsets", "edits.recording", "edits", "handles"],
     "infer": ["facts", "rules", "walk", "questions", "live", "dropin"],
     "execution": [
         "base",

@@ -10,7 +10,7 @@ import pytest
 
 import onnxlab
 from onnxlab.graph.edits import EDITS
-from onnxlab.graph.edits.python_calls import Assign, Call, Item
+from onnxlab.graph.edits.recording.python_calls import Assign, Call, Item
 from onnxlab.graph.handles.handles import Node, Value
 from onnxlab.notebook.edits.edit_requests import NOT_BY_HAND
 from onnxlab.notebook.edits.kinds import KINDS

@@ -13,8 +13,6 @@ Files:
                   two.
     declaring     Edits of what a model says about its values: declarations brought up to date, written for all, or
                   dropped.
-    edit_spec     What one edit is: its function, its subject, its parameters, its label, and the statement that makes
-                  it in Python.
     exposing      Make values outputs of the model, those inside bodies and functions too: carried out scope by scope.
     extraction    A part of a model as a model of its own: what some values are computed from, up to where others are
                   given.
@@ -30,12 +28,11 @@ Files:
     operators     Make a node another operator and keep its wires.
     outlining     Turn a selection of nodes into a function, and its copies into calls; one edit for all copies of a
                   block.
-    python_calls  Statements of Python that make an edit: a call of a method, an attribute that is set, an entry of a
-                  mapping.
     table         Every edit, one row each: function, subject, label, statement in Python, parameters as forms and
                   requests have them.
     wiring        Edits of wires: what a node reads and makes, and new nodes on them.
     opsets/       Nodes in the words of another opset version: what `graph.edits.conversion` puts into a model.
+    recording/    Records of edits for the history: the description of an edit, and its call as Python.
 """
 
 from onnxlab.graph.edits.attributes import clear_attribute, default_attributes, set_attribute

@@ -7,7 +7,7 @@ import onnx
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import SetAttribute
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.graph.edits.edit_spec import recorded
+from onnxlab.graph.edits.recording.edit_spec import recorded
 from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import NodeRecord
 from onnxlab.graph.protos.attributes import encode

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from onnxlab.graph.edit.changes import MoveNode, RemoveEntry, RemoveFunction, RemoveNode
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edit.transaction import Transaction
-from onnxlab.graph.edits.edit_spec import recorded
+from onnxlab.graph.edits.recording.edit_spec import recorded
 from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 

@@ -8,9 +8,9 @@ import onnx
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertNode, RemoveNode, SetInitializer
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.graph.edits.edit_spec import recorded
 from onnxlab.graph.edits.initializers import refuse_function
 from onnxlab.graph.edits.naming import FreshNames
+from onnxlab.graph.edits.recording.edit_spec import recorded
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.graph.protos import tensors
 

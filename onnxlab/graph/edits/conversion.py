@@ -13,11 +13,11 @@ from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import Change, InsertNode, SetAttribute, SetField, SetInputs, SetOutputs
 from onnxlab.graph.edit.merging import raise_ir_version
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.graph.edits.edit_spec import recorded
 from onnxlab.graph.edits.extraction import Declaration
 from onnxlab.graph.edits.metadata import import_opset
 from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.edits.opsets import Found, converted, is_written_with_bodies, since
+from onnxlab.graph.edits.recording.edit_spec import recorded
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.protos import tensors
 from onnxlab.graph.protos.renaming import Renaming, nodes_inside

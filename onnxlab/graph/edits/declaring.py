@@ -9,7 +9,7 @@ from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertEntry, RemoveEntry, SetTypes
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edit.transaction import Transaction
-from onnxlab.graph.edits.edit_spec import recorded
+from onnxlab.graph.edits.recording.edit_spec import recorded
 from onnxlab.graph.index.records import Scope, ValueRecord
 
 Action = Literal["refresh", "store", "drop"]

@@ -5,10 +5,10 @@ import onnx
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertFormal, InsertNode, SetAttribute, SetOutputs
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.graph.edits.edit_spec import recorded
 from onnxlab.graph.edits.extraction import Declaration
 from onnxlab.graph.edits.formals import declare_output
 from onnxlab.graph.edits.naming import FreshNames
+from onnxlab.graph.edits.recording.edit_spec import recorded
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.ops import find_traits
 

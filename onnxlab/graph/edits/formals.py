@@ -8,7 +8,7 @@ import onnx
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertFormal, RemoveFormal, SetFormal
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.graph.edits.edit_spec import recorded
+from onnxlab.graph.edits.recording.edit_spec import recorded
 from onnxlab.graph.index.records import Scope, ValueRecord
 from onnxlab.graph.protos.value_info import elem_type_of, fill_dim, fill_shape
 

@@ -6,8 +6,8 @@ from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertEntry, InsertNode, RemoveFunction, RemoveNode
 from onnxlab.graph.edit.merging import adopt_opsets, all_nodes
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.graph.edits.edit_spec import recorded
 from onnxlab.graph.edits.naming import FreshNames
+from onnxlab.graph.edits.recording.edit_spec import recorded
 from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import NodeRecord, Scope
 from onnxlab.graph.protos.renaming import Renaming

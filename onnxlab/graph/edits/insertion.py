@@ -12,9 +12,9 @@ from onnxlab.graph.edit.changes import InsertEntry, InsertFormal, InsertNode, Re
 from onnxlab.graph.edit.merging import adopt_configurations, adopt_functions, adopt_opsets, all_nodes, raise_ir_version
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.connecting import reading
-from onnxlab.graph.edits.edit_spec import recorded
 from onnxlab.graph.edits.extraction import Declaration
 from onnxlab.graph.edits.naming import FreshNames
+from onnxlab.graph.edits.recording.edit_spec import recorded
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.graph.protos import external_data, tensors
 from onnxlab.graph.protos.renaming import Renaming, names_defined

@@ -11,7 +11,7 @@ from onnxlab.graph.edit.changes import InsertEntry, SetField, SetFormal, Target,
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edit.transaction import Transaction
 from onnxlab.graph.edit.validation import node_problems
-from onnxlab.graph.edits.edit_spec import recorded
+from onnxlab.graph.edits.recording.edit_spec import recorded
 from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.protos.name_bytes import text as text_of

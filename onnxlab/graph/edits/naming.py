@@ -3,7 +3,7 @@
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import RenameValue, SetField
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.graph.edits.edit_spec import recorded
+from onnxlab.graph.edits.recording.edit_spec import recorded
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.protos import ge_dump
 

@@ -8,8 +8,8 @@ from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertNode, MoveNode, RemoveNode
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.bypassing import bypass_node
-from onnxlab.graph.edits.edit_spec import recorded
 from onnxlab.graph.edits.naming import FreshNames
+from onnxlab.graph.edits.recording.edit_spec import recorded
 from onnxlab.graph.index.records import NodeRecord, Scope
 from onnxlab.graph.protos.renaming import Renaming
 from onnxlab.spelling import suggestion

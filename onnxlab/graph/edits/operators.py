@@ -11,8 +11,8 @@ from onnxlab.graph.edit.changes import SetAttribute, SetField
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edit.validation import attribute_problem
 from onnxlab.graph.edits.attributes import choice_problem, set_attribute
-from onnxlab.graph.edits.edit_spec import recorded
 from onnxlab.graph.edits.naming import FreshNames
+from onnxlab.graph.edits.recording.edit_spec import recorded
 from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import NodeRecord, Scope
 from onnxlab.graph.protos.attributes import encode

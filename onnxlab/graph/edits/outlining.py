@@ -9,9 +9,9 @@ from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertFunction, InsertNode, RemoveNode, SetField, field_value
 from onnxlab.graph.edit.merging import all_nodes, raise_ir_version
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.graph.edits.edit_spec import recorded
 from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.edits.nodes import in_file_order, scope_of
+from onnxlab.graph.edits.recording.edit_spec import recorded
 from onnxlab.graph.index.records import NodeRecord, Scope
 from onnxlab.graph.protos.renaming import canonical
 from onnxlab.graph.query.block_copies import find_copies

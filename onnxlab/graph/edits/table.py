@@ -30,8 +30,8 @@ from onnxlab.graph.edits import (
     outlining,
     wiring,
 )
-from onnxlab.graph.edits.edit_spec import EDITS, EditSpec, Parameter
-from onnxlab.graph.edits.python_calls import Assign, Call, Item, handle
+from onnxlab.graph.edits.recording.edit_spec import EDITS, EditSpec, Parameter
+from onnxlab.graph.edits.recording.python_calls import Assign, Call, Item, handle
 from onnxlab.graph.index.records import Scope
 from onnxlab.graph.protos.attributes import decode, kind_of
 from onnxlab.graph.protos.value_info import elem_type_of

@@ -8,9 +8,9 @@ from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertFormal, InsertNode, RemoveFormal, RenameValue, SetInputs, SetOutputs
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.connecting import MOST_SLOTS, reading
-from onnxlab.graph.edits.edit_spec import recorded
 from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.edits.nodes import add_node
+from onnxlab.graph.edits.recording.edit_spec import recorded
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.spelling import suggestion
 

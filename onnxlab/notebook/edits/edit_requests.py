@@ -8,8 +8,8 @@ from onnxlab import schemas
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.script import Recorded
 from onnxlab.graph.edits import EDITS
-from onnxlab.graph.edits.edit_spec import EditSpec
-from onnxlab.graph.edits.python_calls import handle
+from onnxlab.graph.edits.recording.edit_spec import EditSpec
+from onnxlab.graph.edits.recording.python_calls import handle
 from onnxlab.graph.handles.handles import Node, Value
 from onnxlab.model.opening import load
 from onnxlab.notebook.edits import typed_tensors

@@ -12,7 +12,7 @@ from typing import Any, Literal, ParamSpec, TypeVar
 
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edit.script import Recorded
-from onnxlab.graph.edits.python_calls import Statement, arguments_of, called, handle
+from onnxlab.graph.edits.recording.python_calls import Statement, arguments_of, called, handle
 
 Subject = Literal["model", "graph", "node", "nodes", "value"]
 """What an edit is made to: a model, its main graph, a node, several nodes of one scope, or a value."""
