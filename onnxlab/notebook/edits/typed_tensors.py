@@ -8,7 +8,7 @@ import numpy as np
 
 from onnxlab import dtypes
 from onnxlab.errors import EditError
-from onnxlab.graph.edits import python_calls
+from onnxlab.graph.edits.recording import python_calls
 
 MOST = 1 << 24
 """Elements that a tensor made by hand may have."""
