@@ -15,6 +15,7 @@ the words "nan", "inf" and "-inf" in it. Nothing heavy is imported before a comm
 """
 
 import argparse
+import contextlib
 import json
 import os
 import sys
@@ -113,6 +114,12 @@ def parser() -> argparse.ArgumentParser:
     )
     convert.add_argument("--format", help="name of the format to write, whatever the suffix of the file")
     convert.add_argument("--json", action="store_true", help="answer in JSON")
+
+    simplify = _verb(verbs, "simplify", _simplify, "leave fewer nodes that compute the same, and say what was done")
+    simplify.add_argument("-o", "--output", metavar="FILE", help="file to write; without it nothing is changed")
+    simplify.add_argument("--no-verify", action="store_true", help="do not run the model before and after")
+    simplify.add_argument("--protect", metavar="NAMES", help="comma-separated nodes and values that stay as they are")
+    simplify.add_argument("--json", action="store_true", help="answer in JSON")
 
     words = "compile the kernels of the numba provider, once per machine, so that no run waits for them"
     warm = verbs.add_parser("warm", help=words, description=words.capitalize() + ".")
@@ -350,6 +357,29 @@ def _line(name: str, item: Any) -> str:
     if item.nan or item.inf:
         parts.append(f"{item.nan} NaN {item.inf} infinite")
     return "  ".join(parts)
+
+
+# -- simplify ------------------------------------------------------------------------------------------------
+
+
+def _simplify(options: argparse.Namespace) -> int:
+    model = _load(options)
+    _refuse_input(options)
+    protect = options.protect.split(",") if options.protect else ()
+    receipt = model.simplify(verify=not options.no_verify, protect=protect, dry_run=not options.output)
+    if options.output:
+        model.save(options.output)
+    _answer(options, receipt.as_dict, lambda: str(receipt))
+    return 0
+
+
+def _refuse_input(options: argparse.Namespace) -> None:
+    """Raise SaveError where the file to be written is the one that is read."""
+    same = False
+    with contextlib.suppress(OSError, ValueError):
+        same = bool(options.output) and os.path.samefile(options.model, options.output)
+    if same:
+        raise SaveError(f"cannot write to {options.output}: it is read from there; give another name")
 
 
 # -- show ----------------------------------------------------------------------------------------------------

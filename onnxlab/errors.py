@@ -67,6 +67,10 @@ class EditError(OnnxlabError, ValueError):
     """An edit was refused; the model is as it was before."""
 
 
+class TransformError(OnnxlabError, ValueError):
+    """A rule or pattern cannot be understood; the message says where."""
+
+
 class NameLookupError(OnnxlabError, LookupError):
     """A name, position or id means no node or value, or more than one."""
 

@@ -36,13 +36,14 @@ from onnxlab.model.commit import Commit
 from onnxlab.model.files import Files
 from onnxlab.model.knowing import Knowing
 from onnxlab.model.renamed import is_renamed, renamed
+from onnxlab.model.rewriting import Rewriting
 from onnxlab.model.running import Running
 from onnxlab.model.showing import Showing
 from onnxlab.model.source import ModelSource
 from onnxlab.short_help import ShortHelp
 
 
-class Model(Knowing, Querying, Running, Showing, metaclass=ShortHelp):
+class Model(Knowing, Querying, Running, Rewriting, Showing, metaclass=ShortHelp):
     """A model that can be looked at, edited, run, undone and saved.
 
     `onnxlab.load` makes one; `Model(proto)` wraps a ModelProto, which it keeps and mutates. At the end of a notebook
@@ -55,7 +56,7 @@ class Model(Knowing, Querying, Running, Showing, metaclass=ShortHelp):
         nodes: add_node, insert_node, remove, duplicate, connect, can_connect
         values: add_input, remove_input, add_output, remove_output, add_initializer, remove_initializer
         blocks: make_function, inline, for_each_copy, extract, insert
-        the whole: convert_opset, opsets, opsets_of, declarations, sort_nodes, drop_dead_nodes, drop_unused_functions,
+        the whole: simplify, convert_opset, opsets, opsets_of, declarations, sort_nodes, drop_dead_nodes, drop_unused_functions,
             drop_unused_initializers, metadata, graph_metadata, doc_string, graph_doc_string, set_field
     Run: run, values, pin, unpin, subgraph, sample_inputs, profile, partition
     Show and save: view, to_svg, to_png, to_html, to_text, to_bytes, save, path, dirty, files (reports, weights,

@@ -30,7 +30,7 @@ def bypass_node(graph: ModelGraph, node: NodeRecord) -> None:
             "let its readers read another value (replace_uses), then remove it"
         )
     if output.formal_outputs:
-        _bypass_to_output(graph, node, source, output)
+        bypass_to_output(graph, node, source, output)
         return
     for change in _read_instead(graph, output, source):
         graph.apply(change)
@@ -61,7 +61,7 @@ def _read_instead(graph: ModelGraph, old: ValueRecord, new: ValueRecord) -> list
     return [reading(graph, graph.nodes[reader], old, new) for reader in {node: None for node, _ in old.uses}]
 
 
-def _bypass_to_output(graph: ModelGraph, node: NodeRecord, source: ValueRecord, output: ValueRecord) -> None:
+def bypass_to_output(graph: ModelGraph, node: NodeRecord, source: ValueRecord, output: ValueRecord) -> None:
     """Bypass a node that makes an output of the graph, whose name has to stay.
 
     What makes the input takes over the name where it can; a graph input, an initializer, a value of an outer scope or

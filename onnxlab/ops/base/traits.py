@@ -62,6 +62,9 @@ class OpTraits:
         float_sizes: floating-point elements decide sizes too.
         iterates: it runs its body repeatedly, and can collect what the body makes.
         first_result: which output of its body is its first output; None without a body.
+        reshapes: it gives the elements of its first input, in their order, another shape.
+        zero_signs: places of inputs of which the sign of a zero matters.
+        commutative: its two inputs may be exchanged.
         zero_gradient: it makes integers or booleans, which small changes of the inputs leave as they are.
         signature: the axes of its inputs, see shape_signatures.py.
         same_since: version from which on later ones differ in nothing but types and attributes; 0 where unsaid.
@@ -89,6 +92,9 @@ class OpTraits:
     float_sizes: bool = False
     iterates: bool = False
     first_result: int | None = None
+    reshapes: bool = False
+    zero_signs: tuple[int, ...] = ()
+    commutative: bool = False
     zero_gradient: bool = False
     signature: str = ""
     same_since: int = 0

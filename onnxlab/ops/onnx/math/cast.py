@@ -214,7 +214,7 @@ derivative("Cast")(unary(lambda x, y, g, a: g))
 # -- traits ------------------------------------------------------------------------------------------------------------
 
 
-traits("BitCast", OpTraits(category="elementwise", shape="shapes", flops=0))
+traits("BitCast", OpTraits(category="elementwise", shape="shapes", flops=0, zero_signs=(0,)))
 traits(
     "Cast",
     OpTraits(category="elementwise", shape="shapes", flops=0, elements="all", size_arithmetic=True, forwards=True),

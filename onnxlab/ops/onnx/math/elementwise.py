@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -377,20 +378,20 @@ def _where_gradient(attributes: Attributes, inputs: Arrays, outputs: Arrays, gra
 # -- traits ------------------------------------------------------------------------------------------------------------
 
 
-traits(
-    "Add Div Mul Sub",
-    OpTraits(
-        category="elementwise",
-        shape="shapes",
-        flops=1,
-        elements="all",
-        half="rounded",
-        out_bytes=broadcast,
-        out_bytes_since=7,
-        size_arithmetic=True,
-        blockwise=True,
-    ),
+_ARITHMETIC = OpTraits(
+    category="elementwise",
+    shape="shapes",
+    flops=1,
+    elements="all",
+    half="rounded",
+    out_bytes=broadcast,
+    out_bytes_since=7,
+    size_arithmetic=True,
+    blockwise=True,
 )
+traits("Add Mul", replace(_ARITHMETIC, commutative=True))
+traits("Div", replace(_ARITHMETIC, zero_signs=(1,)))
+traits("Sub", _ARITHMETIC)
 traits(
     "And Or Xor",
     OpTraits(
@@ -401,6 +402,7 @@ traits(
         out_bytes=broadcast,
         out_bytes_since=7,
         size_arithmetic=True,
+        commutative=True,
         zero_gradient=True,
     ),
 )
@@ -482,6 +484,7 @@ traits(
         half="rounded",
         out_bytes=broadcast,
         out_bytes_since=7,
+        zero_signs=(0,),
         size_arithmetic=True,
     ),
 )

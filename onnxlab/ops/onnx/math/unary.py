@@ -272,8 +272,12 @@ traits(
     OpTraits(category="elementwise", shape="shapes", flops=1, elements="all", half="rounded", size_arithmetic=True),
 )
 traits(
-    "Cos Exp Log Reciprocal Sin",
+    "Cos Exp Log Sin",
     OpTraits(category="elementwise", shape="shapes", flops=1, elements="none", half="rounded"),
+)
+traits(
+    "Reciprocal",
+    OpTraits(category="elementwise", shape="shapes", flops=1, elements="none", half="rounded", zero_signs=(0,)),
 )
 traits("Det", OpTraits(category="matrix", shape="shapes", flops=1, elements="none"))
 traits(

@@ -1,0 +1,117 @@
+"""Constant folding: what depends on no input is computed now and stored, as far as a budget of bytes allows."""
+
+from math import prod
+
+import onnx
+
+from onnxlab import dtypes
+from onnxlab.errors import OnnxlabError
+from onnxlab.graph.index.records import NodeRecord
+from onnxlab.graph.protos import tensors
+from onnxlab.ops import find_traits
+from onnxlab.transforms.rewriting import Array, Rewriting
+
+NAME = "constant folding"
+SMALL = 1 << 14
+"""Bytes up to which a result is stored whatever it is made of."""
+
+
+def run(rewriting: Rewriting) -> None:
+    """Store the results of nodes that read constants alone, where others read them.
+
+    A result may take the bytes of the constants that it is made of, or be small; all together they may take
+    `Rewriting.budget` more. Nothing random is folded, and nothing that makes floats of quantized weights.
+    """
+    folded = _foldable(rewriting)
+    border = [node for node in folded.values() if _is_read_outside(rewriting, node, folded)]
+    chosen = [node for node in border if _fits(rewriting, node, folded)]
+    arrays = _computed(rewriting, chosen)
+    for node in chosen:
+        label = rewriting.graph.label(node)
+        if all(vid in arrays for vid in _read(rewriting, node)) and rewriting.replace_by(node, arrays):
+            rewriting.note(NAME, label, "stored what it computes")
+
+
+def _foldable(rewriting: Rewriting) -> dict[int, NodeRecord]:
+    """Nodes that read constants and results of each other alone, by id, producers first."""
+    values, found = rewriting.graph.values, dict[int, NodeRecord]()
+    constant: set[int] = set()
+    for node in rewriting.nodes():
+        traits = find_traits(node.domain, node.op_type)
+        if node.bodies or traits.random or traits.category in ("quantization", "custom") or not any(node.outputs):
+            continue
+        if node.op_type == "Constant" and not node.domain:
+            constant.update(vid for vid in node.outputs if vid)
+            continue
+        sources = [vid for vid in node.inputs if vid]
+        if all(vid in constant or rewriting.stored(values[vid]) is not None for vid in sources):
+            found[node.id] = node
+            constant.update(vid for vid in node.outputs if vid)
+    return found
+
+
+def _read(rewriting: Rewriting, node: NodeRecord) -> list[int]:
+    """Ids of what a node makes that something reads."""
+    values = rewriting.graph.values
+    return [vid for vid in node.outputs if vid and (values[vid].uses or values[vid].formal_outputs)]
+
+
+def _is_read_outside(rewriting: Rewriting, node: NodeRecord, folded: dict[int, NodeRecord]) -> bool:
+    values = rewriting.graph.values
+    return any(reader not in folded for vid in node.outputs if vid for reader, _ in values[vid].uses)
+
+
+def _fits(rewriting: Rewriting, node: NodeRecord, folded: dict[int, NodeRecord]) -> bool:
+    """Whether the results of a node may be stored; what they take is taken off the budget."""
+    sizes = [_bytes(rewriting, vid) for vid in _read(rewriting, node)]
+    if any(size is None for size in sizes):
+        return False
+    grown = sum(size for size in sizes if size is not None) - _source_bytes(rewriting, node, folded)
+    if grown > SMALL and grown > rewriting.budget:
+        return False
+    rewriting.budget -= max(grown, 0)
+    return True
+
+
+def _bytes(rewriting: Rewriting, value: int) -> int | None:
+    shape, elem_type = rewriting.shape(value), rewriting.elem_type(value)
+    if shape is None or not elem_type or not all(isinstance(dim, int) for dim in shape):
+        return None
+    count: int = prod(shape)
+    return -(-count * (dtypes.bits(elem_type) or 64) // 8)
+
+
+def _source_bytes(rewriting: Rewriting, node: NodeRecord, folded: dict[int, NodeRecord]) -> int:
+    """Bytes of the constants that a result is made of, each once."""
+    seen: set[int] = set()
+    waiting, total = [node], 0
+    while waiting:
+        for vid in waiting.pop().inputs:
+            if not vid or vid in seen:
+                continue
+            seen.add(vid)
+            value = rewriting.graph.values[vid]
+            maker = rewriting.maker(value)
+            if maker is not None and maker.id in folded:
+                waiting.append(maker)
+            elif (stored := rewriting.stored(value)) is not None:
+                total += tensors.nbytes(stored.values if isinstance(stored, onnx.SparseTensorProto) else stored)
+    return total
+
+
+def _computed(rewriting: Rewriting, nodes: list[NodeRecord]) -> dict[int, Array]:
+    """What nodes make, by value id; of each alone where one of them cannot run."""
+    values = rewriting.graph.values
+    wanted = {values[vid].name: vid for node in nodes for vid in _read(rewriting, node)}
+    if not wanted:
+        return {}
+    try:
+        found = rewriting.compute(list(wanted))
+    except OnnxlabError:
+        found = {}
+        for name in wanted:
+            try:
+                found |= rewriting.compute([name])
+            except OnnxlabError:
+                continue  # its kernel refuses it, so the model does when it runs
+    return {wanted[name]: array for name, array in found.items()}

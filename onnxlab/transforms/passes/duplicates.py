@@ -1,0 +1,63 @@
+"""Common subexpressions and equal initializers: one of them serves all."""
+
+import hashlib
+
+from onnxlab.graph.index.records import NodeRecord, ValueRecord
+from onnxlab.graph.protos.external_data import is_external
+from onnxlab.transforms.rewriting import Rewriting
+
+NODES = "common subexpression"
+TENSORS = "equal initializers"
+
+
+def run(rewriting: Rewriting) -> None:
+    """Let readers of equal initializers, then of what equal nodes make of the same values, read the first of them."""
+    _join_initializers(rewriting)
+    first: dict[tuple[object, ...], NodeRecord] = {}
+    for node in rewriting.nodes():
+        if (
+            node.bodies
+            or rewriting.is_random(node)
+            or not node.outputs
+            or (node.op_type == "Constant" and not node.inputs)
+        ):
+            continue
+        key = _key(node)
+        earlier = first.setdefault(key, node)
+        if earlier is not node:
+            _join(rewriting, earlier, node)
+
+
+def _key(node: NodeRecord) -> tuple[object, ...]:
+    proto = node.proto
+    attributes = sorted(attribute.SerializeToString(deterministic=True) for attribute in proto.attribute)
+    made = tuple(bool(vid) for vid in node.outputs)
+    return (node.op_type, node.domain, proto.overload, tuple(node.inputs), made, *attributes)
+
+
+def _join(rewriting: Rewriting, earlier: NodeRecord, node: NodeRecord) -> None:
+    values = rewriting.graph.values
+    if any(values[vid].formal_outputs for vid in node.outputs if vid):
+        return
+    label, other = rewriting.graph.label(node), rewriting.graph.label(earlier)
+    for old, new in zip(node.outputs, earlier.outputs, strict=True):
+        if old:
+            rewriting.redirect(values[old], values[new])
+    rewriting.remove(node)
+    rewriting.note(NODES, label, f"does what {other} does")
+
+
+def _join_initializers(rewriting: Rewriting) -> None:
+    graph = rewriting.graph
+    first: dict[tuple[object, ...], ValueRecord] = {}
+    for value in [graph.values[vid] for vid in graph.main.names.values()]:
+        tensor = value.initializer
+        simple = tensor is not None and hasattr(tensor, "raw_data") and not value.is_input and not value.is_output
+        if not simple or is_external(tensor) or not value.uses:
+            continue
+        data = tensor.raw_data or tensor.SerializeToString(deterministic=True).replace(tensor.name.encode(), b"", 1)
+        key = (tensor.data_type, tuple(tensor.dims), bool(tensor.raw_data), hashlib.sha256(data).digest())
+        earlier = first.setdefault(key, value)
+        if earlier is not value:
+            rewriting.redirect(value, earlier)
+            rewriting.note(TENSORS, value.name, f"is {earlier.name} again")

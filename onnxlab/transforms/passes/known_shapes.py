@@ -1,0 +1,86 @@
+"""Shape folding: what inference knows of sizes is stored, so that nothing computes it when the model runs."""
+
+import math
+
+import numpy as np
+
+from onnxlab import dtypes
+from onnxlab.graph.index.records import NodeRecord
+from onnxlab.shapes import TensorFact
+from onnxlab.transforms.rewriting import Rewriting
+
+NAME = "shape folding"
+
+
+def run(rewriting: Rewriting) -> None:
+    """Store values whose elements are all known, and targets of Reshape and Expand that follow from the shapes."""
+    for node in rewriting.nodes():
+        _store_known(rewriting, node)
+    for node in rewriting.nodes("Reshape"):
+        _fix_reshape(rewriting, node)
+    for node in rewriting.nodes("Expand"):
+        _fix_expand(rewriting, node)
+
+
+def _store_known(rewriting: Rewriting, node: NodeRecord) -> None:
+    if node.bodies or rewriting.is_random(node) or (node.op_type == "Constant" and not node.domain):
+        return
+    arrays = {}
+    for vid in node.outputs:
+        fact = rewriting.fact(vid) if vid else None
+        known = fact.known if isinstance(fact, TensorFact) else None
+        array = known.array() if known is not None else None
+        if array is not None and isinstance(fact, TensorFact) and dtypes.is_integer(fact.elem_type):
+            arrays[vid] = array.astype(dtypes.to_numpy(fact.elem_type))
+        elif array is not None and isinstance(fact, TensorFact) and fact.elem_type == dtypes.BOOL:
+            arrays[vid] = array.astype(np.bool_)
+    label = rewriting.graph.label(node)
+    if arrays and rewriting.replace_by(node, arrays):
+        rewriting.note(NAME, label, "stored the sizes that inference knows")
+
+
+def _fix_reshape(rewriting: Rewriting, node: NodeRecord) -> None:
+    """Replace a computed target by numbers, 0 for dims that stay in their place, and at most one -1."""
+    data, target = rewriting.input(node, 0), rewriting.input(node, 1)
+    if data is None or target is None or rewriting.stored(target) is not None or target.is_input:
+        return
+    given, made = rewriting.shape(data.id), rewriting.shape(node.outputs[0])
+    if made is None or any(dim == 0 for dim in made if isinstance(dim, int)):
+        return
+    copies = not any(attribute.name == "allowzero" and attribute.i for attribute in node.proto.attribute)
+    dims = []
+    for axis, dim in enumerate(made):
+        if isinstance(dim, int):
+            dims.append(dim)
+        elif copies and given is not None and axis < len(given) and given[axis] == dim:
+            dims.append(0)
+        else:
+            dims.append(-1)
+    if dims.count(-1) > 1:
+        return
+    _read_fixed(rewriting, node, dims)
+
+
+def _fix_expand(rewriting: Rewriting, node: NodeRecord) -> None:
+    """Replace a computed target by numbers, 1 for dims that stay as they are."""
+    data, target = rewriting.input(node, 0), rewriting.input(node, 1)
+    if data is None or target is None or rewriting.stored(target) is not None or target.is_input:
+        return
+    given, made = rewriting.shape(data.id), rewriting.shape(node.outputs[0])
+    if given is None or made is None or len(given) > len(made):
+        return
+    wider = (1,) * (len(made) - len(given)) + given
+    pairs = zip(made, wider, strict=True)
+    dims = [dim if isinstance(dim, int) else 1 if dim == before else -1 for dim, before in pairs]
+    if -1 not in dims:
+        _read_fixed(rewriting, node, dims)
+
+
+def _read_fixed(rewriting: Rewriting, node: NodeRecord, dims: list[int]) -> None:
+    label = rewriting.graph.label(node)
+    if any(abs(dim) > 1 << 62 for dim in dims) or math.prod(map(abs, dims)) > 1 << 62:
+        return
+    name = rewriting.fresh(f"{rewriting.graph.values[node.outputs[0]].name}_shape")
+    stored = rewriting.store(name, np.array(dims, np.int64))
+    rewriting.read(node, 1, stored)
+    rewriting.note(NAME, label, f"its target is {dims} whatever the sizes are")

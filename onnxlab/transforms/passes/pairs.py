@@ -1,0 +1,165 @@
+"""Nodes that undo or repeat what the node before them did."""
+
+from typing import Final
+
+import numpy as np
+from onnx import helper
+
+from onnxlab import dtypes
+from onnxlab.graph.edit.changes import SetAttribute
+from onnxlab.graph.index.records import NodeRecord
+from onnxlab.ops import find_traits
+from onnxlab.transforms.rewriting import Array, Rewriting
+
+NAME = "pair elimination"
+
+_MANTISSA: Final = {dtypes.FLOAT16: (11, 5), dtypes.BFLOAT16: (8, 8), dtypes.FLOAT: (24, 8), dtypes.DOUBLE: (53, 11)}
+
+
+def run(rewriting: Rewriting) -> None:
+    """Join Transposes, Casts without loss, and nodes that only give other shapes."""
+    for node in rewriting.nodes("Transpose"):
+        _join_transposes(rewriting, node)
+    for node in rewriting.nodes("Cast"):
+        _join_casts(rewriting, node)
+    for node in rewriting.nodes():
+        if find_traits(node.domain, node.op_type).reshapes:
+            _join_reshapes(rewriting, node)
+    for node in rewriting.nodes("Slice"):
+        _join_slices(rewriting, node)
+
+
+def _before(rewriting: Rewriting, node: NodeRecord, op_type: str) -> NodeRecord | None:
+    """The node that makes the first input, where it is of this operator."""
+    maker = rewriting.maker(rewriting.input(node, 0))
+    fits = maker is not None and maker.op_type == op_type and not maker.domain and maker.scope == node.scope
+    return maker if fits else None
+
+
+def _reshape_before(rewriting: Rewriting, node: NodeRecord) -> NodeRecord | None:
+    """The node that makes the first input, where it only gives another shape."""
+    maker = rewriting.maker(rewriting.input(node, 0))
+    if maker is None or maker.scope != node.scope:
+        return None
+    return maker if find_traits(maker.domain, maker.op_type).reshapes else None
+
+
+def _permutation(node: NodeRecord) -> list[int] | None:
+    for attribute in node.proto.attribute:
+        if attribute.name == "perm":
+            return list(attribute.ints)
+    return None
+
+
+def _join_transposes(rewriting: Rewriting, node: NodeRecord) -> None:
+    inner = _before(rewriting, node, "Transpose")
+    source = rewriting.input(inner, 0) if inner is not None else None
+    if inner is None or source is None:
+        return
+    first, second = _permutation(inner), _permutation(node)
+    if first is None or second is None or sorted(first) != sorted(second) or sorted(first) != list(range(len(first))):
+        return
+    joined = [first[axis] for axis in second]
+    label, graph = rewriting.graph.label(node), rewriting.graph
+    if joined == sorted(joined) and rewriting.bypass(NAME, node, source, "the second Transpose undoes the first"):
+        return
+    graph.apply(SetAttribute(node.id, "perm", helper.make_attribute("perm", joined)))
+    rewriting.read(node, 0, source)
+    rewriting.note(NAME, label, f"one Transpose {joined} in place of two")
+
+
+def _join_casts(rewriting: Rewriting, node: NodeRecord) -> None:
+    inner = _before(rewriting, node, "Cast")
+    source = rewriting.input(inner, 0) if inner is not None else None
+    if inner is None or source is None or not node.outputs[0]:
+        return
+    first, middle = rewriting.elem_type(source.id), rewriting.elem_type(inner.outputs[0])
+    if not first or not _holds(middle, first):
+        return
+    if first == rewriting.elem_type(node.outputs[0]):
+        rewriting.bypass(NAME, node, source, f"{dtypes.name(first)} to {dtypes.name(middle)} and back loses nothing")
+        return
+    rewriting.read(node, 0, source)
+    rewriting.note(NAME, rewriting.graph.label(node), f"casts {dtypes.name(first)} at once")
+
+
+def _holds(wide: int, narrow: int) -> bool:
+    """Whether every element of one type is one of another type too."""
+    if wide == narrow:
+        return True
+    if narrow == dtypes.BOOL:
+        return False  # numbers are truth values of another kind
+    ours, theirs = _MANTISSA.get(wide), _MANTISSA.get(narrow)
+    if ours is not None and theirs is not None:
+        return ours[0] >= theirs[0] and ours[1] >= theirs[1]
+    if not dtypes.is_integer(narrow):
+        return False
+    unsigned, bits = dtypes.name(narrow).startswith("u"), dtypes.bits(narrow)
+    if dtypes.is_integer(wide):
+        more = dtypes.bits(wide) > bits
+        return more and (unsigned or not dtypes.name(wide).startswith("u"))
+    return ours is not None and ours[0] >= bits
+
+
+def _join_reshapes(rewriting: Rewriting, node: NodeRecord) -> None:
+    """Read what was before nodes that only give other shapes: all of it where the shape is the same again."""
+    value = rewriting.output(node)
+    inner = _reshape_before(rewriting, node)
+    if inner is None or value is None:
+        return
+    wanted, source = rewriting.shape(value.id), rewriting.input(inner, 0)
+    here = source
+    at: NodeRecord | None = inner
+    while here is not None and at is not None:
+        if wanted is not None and rewriting.shape(here.id) == wanted and here.scope == node.scope:
+            if rewriting.bypass(NAME, node, here, "the shape is the one before again"):
+                return
+            break
+        at = _reshape_before(rewriting, at)
+        here = rewriting.input(at, 0) if at is not None else None
+    if node.op_type == "Reshape" and source is not None and _is_absolute(rewriting, node):
+        rewriting.read(node, 0, source)
+        rewriting.note(NAME, rewriting.graph.label(node), f"does not need the {inner.op_type} before it")
+
+
+def _is_absolute(rewriting: Rewriting, node: NodeRecord) -> bool:
+    """Whether the target of a Reshape does not depend on the shape that it is given."""
+    target = rewriting.constant(rewriting.input(node, 1))
+    return target is not None and bool((target != 0).all())
+
+
+def _join_slices(rewriting: Rewriting, node: NodeRecord) -> None:
+    """Take slices along different axes at once, where all of them are constant."""
+    inner = _before(rewriting, node, "Slice")
+    source = rewriting.input(inner, 0) if inner is not None else None
+    if inner is None or source is None or _has_other_readers(rewriting, inner):
+        return
+    outer_cut, inner_cut = _cut(rewriting, node), _cut(rewriting, inner)
+    if outer_cut is None or inner_cut is None or set(outer_cut[2].tolist()) & set(inner_cut[2].tolist()):
+        return
+    label = rewriting.graph.label(node)
+    for slot, (first, second) in enumerate(zip(inner_cut, outer_cut, strict=True), 1):
+        joined = np.concatenate([first, second])
+        rewriting.read(node, slot, rewriting.store(rewriting.fresh(f"{label}_{slot}"), joined))
+    rewriting.read(node, 0, source)
+    rewriting.note(NAME, label, "one Slice in place of two")
+
+
+def _has_other_readers(rewriting: Rewriting, node: NodeRecord) -> bool:
+    value = rewriting.output(node)
+    return value is None or len(value.uses) != 1 or bool(value.formal_outputs)
+
+
+def _cut(rewriting: Rewriting, node: NodeRecord) -> tuple[Array, Array, Array, Array] | None:
+    """Starts, ends, axes (from 0 on) and steps of a Slice, as its inputs say; None where one is not constant."""
+    if len(node.inputs) < 4 or not node.outputs[0]:
+        return None
+    found = [rewriting.constant(rewriting.input(node, slot)) for slot in range(1, 4)]
+    steps = rewriting.input(node, 4)
+    told = rewriting.constant(steps) if steps is not None else None
+    shape = rewriting.shape(node.outputs[0])
+    if any(array is None for array in found) or (steps is not None and told is None) or shape is None:
+        return None
+    starts, ends, axes = (array.astype(np.int64).reshape(-1) for array in found if array is not None)
+    axes = np.where(axes < 0, axes + len(shape), axes)
+    return starts, ends, axes, np.ones_like(axes) if told is None else told.astype(np.int64).reshape(-1)

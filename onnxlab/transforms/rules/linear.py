@@ -1,0 +1,129 @@
+"""Rules of layers that are linear: what follows a convolution or product and is linear too goes into its weights."""
+
+from typing import Final
+
+import numpy as np
+
+from onnxlab.transforms.patterns.matcher import Match
+from onnxlab.transforms.rewriting import Array
+from onnxlab.transforms.rules.rule import Rule
+
+
+def _channels(found: Match) -> int:
+    weights = found.array("w")
+    return 0 if weights is None else len(weights)
+
+
+def _per_channel(found: Match, name: str) -> Array | None:
+    """A constant with one number for each output channel of an image, as [channels]; None where it is none such."""
+    array = found.array(name)
+    weights = found.array("w")
+    if array is None or weights is None or array.dtype != weights.dtype:
+        return None
+    if array.size == 1 and array.ndim <= weights.ndim:
+        return np.broadcast_to(array.reshape(()), (len(weights),))
+    shape = (1,) * (weights.ndim - array.ndim) + array.shape
+    if len(shape) != weights.ndim or shape[1] != len(weights) or array.size != len(weights):
+        return None
+    return array.reshape(-1)
+
+
+def _read_once(found: Match) -> bool:
+    weights = found.values["w"]
+    return weights is not None and len(weights.uses) == 1 and not weights.formal_outputs
+
+
+def _bound(found: Match, name: str) -> Array:
+    """The elements of a constant that the pattern binds."""
+    array = found.array(name)
+    assert array is not None, "the pattern asks for a constant"
+    return array
+
+
+def _scaled(found: Match, scale: Array, shift: Array) -> dict[str, Array]:
+    """Weights and bias of a convolution whose result is multiplied and added to, computed in double precision."""
+    weights, bias = _bound(found, "w"), found.array("b")
+    wide = weights.astype(np.float64) * scale.astype(np.float64).reshape(-1, *[1] * (weights.ndim - 1))
+    start = 0.0 if bias is None else bias.astype(np.float64) * scale.astype(np.float64)
+    return {"w2": wide.astype(weights.dtype), "b2": (start + shift.astype(np.float64)).astype(weights.dtype)}
+
+
+def _normalized(found: Match) -> dict[str, Array]:
+    scale, shift, mean, var = (_bound(found, name).astype(np.float64) for name in ("scale", "shift", "mean", "var"))
+    factor = scale / np.sqrt(var + found.attribute(found.root, "epsilon", 1e-5))
+    return _scaled(found, factor, shift - mean * factor)
+
+
+def _multiplied(found: Match) -> dict[str, Array]:
+    factor = _per_channel(found, "c")
+    assert factor is not None, "a condition asks for it"
+    return _scaled(found, factor, np.zeros(len(factor)))
+
+
+def _added(found: Match) -> dict[str, Array]:
+    weights, bias, shift = _bound(found, "w"), found.array("b"), _per_channel(found, "c")
+    assert shift is not None, "a condition asks for it"
+    start = 0.0 if bias is None else bias.astype(np.float64)
+    return {"b2": (start + shift.astype(np.float64)).astype(weights.dtype)}
+
+
+def _is_bias(found: Match) -> bool:
+    """Whether what is added goes along the rows of a product [M, N]: a number, [N] or [1, N]."""
+    weights, bias = found.array("w"), found.array("c")
+    if weights is None or bias is None or weights.ndim != 2 or bias.dtype != weights.dtype or bias.ndim > 2:
+        return False
+    columns = weights.shape[1] if not found.attribute(found.nodes[-1], "transB", 0) else weights.shape[0]
+    return bias.size == 1 or (bias.shape[-1] == columns and bias.size == columns)
+
+
+_FLOATS: Final = {"c has not one number for each channel": lambda found: _per_channel(found, "c") is not None}
+
+RULES: Final = (
+    Rule(
+        "conv_batch_normalization",
+        "BatchNormalization(Conv(x, w:const, b:const?), scale:const, shift:const, mean:const, var:const)"
+        " => Conv(x, w2, b2)",
+        "A BatchNormalization behind a Conv goes into its weights.",
+        {
+            "the BatchNormalization trains": lambda found: not found.attribute(found.root, "training_mode", 0),
+            "it has not one number for each channel": lambda found: all(
+                _bound(found, name).shape == (_channels(found),) for name in ("scale", "shift", "mean", "var")
+            ),
+            "the weights are read by another node too": _read_once,
+        },
+        _normalized,
+    ),
+    Rule(
+        "conv_mul",
+        "Mul(Conv(x, w:const, b:const?), c:const) => Conv(x, w2, b2)",
+        "A factor for each channel behind a Conv goes into its weights.",
+        {**_FLOATS, "the weights are read by another node too": _read_once},
+        _multiplied,
+    ),
+    Rule(
+        "conv_add",
+        "Add(Conv(x, w:const, b:const?), c:const) => Conv(x, w, b2)",
+        "What is added to each channel behind a Conv goes into its bias.",
+        _FLOATS,
+        _added,
+    ),
+    Rule(
+        "matmul_add",
+        "Add(MatMul(a, w:const), c:const) => Gemm(a, w, c)",
+        "A product of matrices with a bias is a Gemm.",
+        {
+            "a is no matrix": lambda found: found.rank("a") == 2,
+            "c is no bias of the rows": _is_bias,
+            "it is no product of floats": lambda found: _bound(found, "w").dtype.kind == "f",
+        },
+    ),
+    Rule(
+        "gemm_add",
+        "Add(Gemm(a, w:const), c:const) => Gemm(a, w, c)",
+        "What is added to a Gemm without a bias is its bias.",
+        {
+            "c is no bias of the rows": _is_bias,
+            "beta is not 1": lambda found: found.attribute(found.nodes[-1], "beta", 1.0) == 1.0,
+        },
+    ),
+)

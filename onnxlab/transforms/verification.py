@@ -1,0 +1,196 @@
+"""Proof by execution: a model before and after a rewrite, run on inputs of several kinds and compared.
+
+It is a test, not a proof: it finds what shows on the inputs that were tried. Kinds of inputs matter more than their
+number: a NaN that is dropped does not show on normal numbers, a clip that is gone only on large ones.
+
+Two orders of the same sums differ by rounding, and a model may amplify that. How much is measured: each case is run a
+second time with inputs that are off by a rounding, and ten times what that changes is noise.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from onnxlab.errors import OnnxlabError
+from onnxlab.transforms.receipt import Verdict
+
+Array = np.ndarray[Any, Any]
+Feeds = Mapping[str, Any]
+RunModel = Callable[[Feeds], Mapping[str, Any]]
+
+KINDS: Final = ("normal", "large", "tiny", "zeros", "special")
+"""Kinds of inputs; integers keep what was made up for them, since they may be sizes and places."""
+
+_NOISE: Final = {"float64": 1e-12, "float32": 1e-5, "float16": 1e-2, "bfloat16": 5e-2}
+"""Difference relative to the peak of an output up to which two orders of the same sums may differ, by dtype."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Inputs of one kind and what the model made of them.
+
+    Attributes:
+        kind: one of KINDS, or "other sizes".
+        feeds, outputs: arrays by name.
+        failed: why it made nothing, "" where it did.
+        noise: by output, how much inputs that are off by a rounding change it.
+    """
+
+    kind: str
+    feeds: Feeds
+    outputs: Mapping[str, Any]
+    failed: str = ""
+    noise: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgment:
+    """What comparing said: the verdict of all cases, and the first case that differs, in words."""
+
+    verdict: Verdict
+    why: str = ""
+
+
+def kinds_of(feeds: Feeds) -> Iterator[tuple[str, Feeds]]:
+    """Inputs of every kind, made of normal ones."""
+    for kind in KINDS:
+        yield kind, {name: _of_kind(kind, array) for name, array in feeds.items()}
+
+
+def _of_kind(kind: str, given: Any) -> Any:
+    if not isinstance(given, np.ndarray) or not _is_real(given.dtype) or kind == "normal":
+        return given
+    if kind == "zeros":
+        return np.zeros_like(given)
+    if kind == "special":
+        array = given.copy()
+        flat = array.reshape(-1)
+        for place, number in enumerate((np.nan, np.inf, -np.inf, -0.0)):
+            if flat.size > 3 * place:
+                flat[3 * place] = number
+        return array
+    return (given * (1e4 if kind == "large" else 1e-6)).astype(given.dtype)
+
+
+def _is_real(dtype: "np.dtype[Any]") -> bool:
+    return dtype.kind == "f" or str(dtype) == "bfloat16"
+
+
+def cases(run: RunModel, feeds: list[Feeds]) -> list[Case]:
+    """What a model makes of inputs of every kind: of the first set; of the others only as they are."""
+    found = []
+    for number, given in enumerate(feeds):
+        chosen = kinds_of(given) if number == 0 else iter([("other sizes", given)])
+        for kind, each in chosen:
+            try:
+                outputs = run(each)
+                found.append(Case(kind, each, outputs, noise=_noise(outputs, run(_off_by_a_rounding(each)))))
+            except OnnxlabError as error:
+                found.append(Case(kind, each, {}, str(error)))
+    return found
+
+
+def _off_by_a_rounding(feeds: Feeds) -> Feeds:
+    """The same inputs, every other element of floats the next larger number."""
+    moved = {}
+    for name, given in feeds.items():
+        moved[name] = given
+        if isinstance(given, np.ndarray) and given.dtype.kind == "f":
+            flat = given.reshape(-1).copy()
+            flat[::2] = np.nextafter(flat[::2], np.array(np.inf, given.dtype))
+            moved[name] = flat.reshape(given.shape)
+    return moved
+
+
+def _noise(outputs: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, float]:
+    """The largest difference of each output, among finite numbers."""
+    found = {}
+    for name, one in outputs.items():
+        other = others.get(name)
+        if not isinstance(one, np.ndarray) or not isinstance(other, np.ndarray) or not _is_real(one.dtype):
+            continue
+        if one.shape == other.shape:
+            with np.errstate(invalid="ignore"):
+                differs = np.abs(one.astype(np.float64) - other.astype(np.float64))
+            found[name] = float(np.max(differs[np.isfinite(differs)], initial=0.0))
+    return found
+
+
+def judge(run: RunModel, before: list[Case]) -> Judgment:
+    """Compare what a model makes now with what it made before, case by case."""
+    verdict: Verdict = "not run"
+    why = ""
+    for case in before:
+        if case.failed:
+            continue
+        found, said = _compare(run, case)
+        if found == "different" and case.kind == "special":
+            found = "finite inputs only"
+        if _RANKS.index(found) > _RANKS.index(verdict):
+            verdict, why = found, said
+    if verdict == "not run":
+        why = next((case.failed for case in before if case.failed), "there was nothing to run")
+    return Judgment(verdict, why)
+
+
+_RANKS: Final = ("not run", "bit equal", "equal within noise", "finite inputs only", "different")
+
+
+def _compare(run: RunModel, case: Case) -> tuple[Verdict, str]:
+    try:
+        now = run(case.feeds)
+    except OnnxlabError as error:
+        return "different", f"on {case.kind} inputs it fails: {error}"
+    worst: Verdict = "bit equal"
+    for name, old in case.outputs.items():
+        if name not in now:
+            return "different", f"{name} is no output any more"
+        same = _same(old, now[name], 10 * case.noise.get(name, 0.0))
+        if same == "different":
+            return same, f"{name} differs on {case.kind} inputs{_place(old, now[name])}"
+        if same != "bit equal":
+            worst = same
+    return worst, ""
+
+
+def _same(old: Any, new: Any, measured: float) -> Verdict:
+    if not isinstance(old, np.ndarray) or not isinstance(new, np.ndarray):
+        return "bit equal" if _plain(old) == _plain(new) else "different"
+    if old.dtype != new.dtype or old.shape != new.shape:
+        return "different"
+    if old.dtype == object or not (_is_real(old.dtype) or old.dtype.kind == "c"):
+        return "bit equal" if np.array_equal(old, new) else "different"
+    if old.tobytes() == new.tobytes():
+        return "bit equal"
+    wide, other = (each.astype(np.complex128 if each.dtype.kind == "c" else np.float64) for each in (old, new))
+    finite = np.isfinite(wide)
+    odd = np.array_equal(wide[~finite], other[~finite], equal_nan=True)
+    if not np.array_equal(finite, np.isfinite(other)) or not odd:
+        return "different"
+    peak = float(np.max(np.abs(wide[finite]), initial=0.0))
+    noise = max(_NOISE.get(str(old.dtype), 1e-5) * peak, measured)
+    return "equal within noise" if np.all(np.abs(wide[finite] - other[finite]) <= noise) else "different"
+
+
+def _plain(value: Any) -> Any:
+    """A sequence, map or optional as something that compares; NaN equals itself."""
+    if isinstance(value, np.ndarray):
+        return str(value.dtype), value.shape, value.tolist() if value.dtype == object else value.tobytes()
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return repr(value)
+
+
+def _place(old: Any, new: Any) -> str:
+    """Where two arrays differ first, in words."""
+    if not isinstance(old, np.ndarray) or not isinstance(new, np.ndarray) or old.shape != new.shape:
+        return ""
+    differs = np.flatnonzero(~((old == new) | ((old != old) & (new != new))))
+    if not differs.size:
+        return ""
+    at = tuple(int(axis) for axis in np.unravel_index(int(differs[0]), old.shape))
+    return f" at {list(at)}: {old[at]} before, {new[at]} now"
