@@ -152,8 +152,9 @@ def _is_all(rewriting: Rewriting, value: ValueRecord, neutral: tuple[float, ...]
     return same and (not real or bool(np.all(np.signbit(array.astype(np.float64)) == np.signbit(number))))
 
 
-for _several in ("Concat", "Sum"), ("Max", "Min"), ("Mean",):
-    _gives_back(*_several)(_only)
+_gives_back("Concat", "Sum")(_only)
+_gives_back("Max", "Min")(_only)
+_gives_back("Mean")(_only)
 _gives_back("Mul")(_neutral(1.0, both=True))
 _gives_back("Div")(_neutral(1.0, both=False))
 _gives_back("Add")(_add)

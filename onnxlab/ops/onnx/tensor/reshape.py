@@ -270,12 +270,22 @@ derivative("Unsqueeze")(unary(lambda x, y, g, a: g.reshape(x.shape)))
 
 traits(
     "Flatten",
-    OpTraits(category="shape", shape="shapes", flops=0, half="exact", quiet=True, size_arithmetic=True, forwards=True),
+    OpTraits(
+        category="shape",
+        reshapes=True,
+        shape="shapes",
+        flops=0,
+        half="exact",
+        quiet=True,
+        size_arithmetic=True,
+        forwards=True,
+    ),
 )
 traits(
     "Reshape",
     OpTraits(
         category="shape",
+        reshapes=True,
         shape="sizes",
         flops=0,
         half="exact",
@@ -289,6 +299,7 @@ traits(
     "Squeeze Unsqueeze",
     OpTraits(
         category="shape",
+        reshapes=True,
         shape="sizes",
         flops=0,
         half="exact",
