@@ -6,13 +6,15 @@ from typing import Any
 import pytest
 
 import onnxlab
-from onnxlab.errors import EditError
+from onnxlab.errors import EditError, NameLookupError
 from onnxlab.graph.state import names
 
 
 def test_a_lookup_and_an_edit_do_not_bring_names_up_to_date_together(monkeypatch: pytest.MonkeyPatch) -> None:
     model = onnxlab.load()
     first, second = list(model.nodes)[:2]
+    with pytest.raises(NameLookupError):
+        model.nodes["nothing"]  # whose suggestions need all names, which are kept up to date from here on
     assert model.graph.names.nodes_called(model.graph.main, first.name) == [first.id]
     strike, meanwhile = names._strike, threading.Event()  # noqa: SLF001
     failures = list[Exception]()
