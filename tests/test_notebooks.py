@@ -12,8 +12,8 @@ FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.ipynb"))
 
 
-def test_there_are_four() -> None:
-    assert NAMES == ["01_tour", "02_shapes", "03_values", "04_surgery"]
+def test_there_are_five() -> None:
+    assert NAMES == ["01_tour", "02_shapes", "03_values", "04_surgery", "05_formats"]
 
 
 def texts(notebook: Any) -> list[list[str]]:
