@@ -171,13 +171,14 @@ def interrupted(case, model, feeds):
     except KeyboardInterrupt:  # between two actions
         struck += 1
     finally:
-        while striker.is_alive():
+        for _ in range(len(moments) + 1):  # it may strike here too
             try:
                 stop.set()
                 striker.join()
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
+                break
             except KeyboardInterrupt:
                 continue
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     onnxlab.load(target)  # whole, old or new
     before = path.read_bytes()
     model.undo(to=0)

@@ -345,6 +345,16 @@ def test_the_copies_of_a_block_are_found_from_one_of_its_nodes() -> None:
         ("set_operator", "node", [1], {"op_type": "Relu", "more": 1}, "takes op_type, domain, got op_type, more"),
         ("set_shape", "value", [1], {"shape": [-1]}, "list of dims"),
         ("duplicate_nodes", "nodes", [99_999], {}, "not in the model"),
+        ("initializer_to_input", "value", [0], {"keep_default": True}, "no value was chosen"),
+        ("initializer_to_constant", "value", [0], {}, "no value was chosen"),
+        ("input_to_initializer", "value", [0], {"array": {"elements": [[1, 2.5]]}}, "no value was chosen"),
+        (
+            "add_initializer",
+            "model",
+            [],
+            {"name": "t", "array": {"elements": [[2, 2.5]]}},
+            "give the type and the shape",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused_and_changes_nothing(

@@ -13,7 +13,7 @@ from onnxlab.graph.edits.recording.python_calls import handle
 from onnxlab.graph.handles.handles import Node, Value
 from onnxlab.model.opening import load
 from onnxlab.notebook.edits import typed_tensors
-from onnxlab.notebook.edits.kinds import KINDS, Place, check, node_of, present_array, value_of
+from onnxlab.notebook.edits.kinds import KINDS, Place, check, chosen_value, node_of, present_array
 from onnxlab.notebook.protocol.messages import ProtocolError
 from onnxlab.notebook.protocol.uploads import Uploads
 
@@ -98,7 +98,7 @@ def _subjects(model: "Model", request: EditRequest) -> list[Any]:
     if request.on in ("model", "graph"):
         return [model]
     if request.on == "value":
-        return [value_of(model, ident) for ident in request.subject]
+        return [chosen_value(model, ident) for ident in request.subject]
     nodes = [node_of(model, ident) for ident in request.subject]
     return [nodes] if "nodes" in request.spec.subjects else list(nodes)
 

@@ -120,7 +120,12 @@ def _values(place: Place, idents: list[int]) -> list[Value | None]:
 
 
 def _value(place: Place, ident: int) -> Value:
-    found = value_of(place.model, ident)
+    return chosen_value(place.model, ident)
+
+
+def chosen_value(model: "Model", ident: int) -> Value:
+    """The handle of a value. Raises EditError for id 0, NameLookupError where it is gone."""
+    found = value_of(model, ident)
     if found is None:
         raise EditError("no value was chosen; choose one of the model")
     return found
@@ -173,6 +178,8 @@ def present_array(place: Place) -> Any:
         if (array := place.subject.array) is None:
             raise EditError(f"{place.subject.name!r} is no initializer; only initializers hold data")
         return array
+    if not isinstance(place.subject, Node):
+        raise EditError("elements are changed of an array that is there; give the type and the shape of a new one too")
     name = place.given["name"]
     found = place.subject.attributes.get(name)
     if not hasattr(found, "reshape"):
