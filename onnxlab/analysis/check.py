@@ -206,8 +206,8 @@ def check(source: Any, *, types: bool = True, providers: Sequence[str | Provider
     Example:
         >>> broken = onnxlab.load().proto
         >>> broken.graph.node[0].op_type = "Cnov"
-        >>> [problem.code for problem in onnxlab.check(broken)]
-        ['unknown-operator']
+        >>> onnxlab.check(broken)[0].code
+        'unknown-operator'
     """
     if isinstance(source, str | PathLike | bytes | bytearray | memoryview | onnx.ModelProto):
         proto, origin = onnx_format.read(source)  # type: ignore[arg-type]

@@ -23,6 +23,7 @@ from onnxlab.shapes.expressions import (
     call,
     make,
     multiply,
+    provides,
     serial,
     terms_of,
 )
@@ -59,6 +60,7 @@ def product(dims: Iterable[Dim]) -> Dim:
     return total
 
 
+@provides
 def floor_div(a: Dim, b: Dim) -> Dim:
     """floor(a / b). Raises ZeroDivisionError for b == 0; a symbolic divisor is taken to be positive."""
     if isinstance(a, int) and isinstance(b, int):

@@ -15,10 +15,10 @@ unknown size (`is_grown`). Division, min and max are in `arithmetic.py`, text in
 from __future__ import annotations
 
 import itertools
-from collections.abc import Container, Hashable, Iterator
+from collections.abc import Callable, Container, Hashable, Iterator
 from fractions import Fraction
 from math import ceil, prod
-from typing import Any, TypeAlias, Union
+from typing import Any, TypeAlias, TypeVar, Union
 from zlib import crc32
 
 from onnxlab.shapes.interning import Interned
@@ -38,6 +38,17 @@ PLACEHOLDER = "hole"
 _GROWN = "grown"
 
 MAX_COEFFICIENT = 2**63
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_provided: dict[str, Callable[..., Any]] = {}  # division and text, which build on expressions: see `provides`
+
+
+def provides(function: F) -> F:
+    """Decorate a function of a module above, by its name, that operators of expressions call."""
+    _provided[function.__name__] = function
+    return function
+
 
 _serials = itertools.count(1)
 _atoms = Interned()
@@ -151,19 +162,13 @@ class Expr:
         return -self + other if isinstance(other, (int, Fraction, Expr)) else NotImplemented
 
     def __floordiv__(self, other: Dim) -> Any:
-        from onnxlab.shapes.arithmetic import floor_div
-
-        return floor_div(self, other) if isinstance(other, (int, Expr)) else NotImplemented
+        return _provided["floor_div"](self, other) if isinstance(other, (int, Expr)) else NotImplemented
 
     def __rfloordiv__(self, other: int) -> Any:
-        from onnxlab.shapes.arithmetic import floor_div
-
-        return floor_div(other, self)
+        return _provided["floor_div"](other, self)
 
     def __str__(self) -> str:
-        from onnxlab.shapes.notation import shown
-
-        return shown(self)
+        return str(_provided["shown"](self))
 
     def __repr__(self) -> str:
         return f"<Expr {self}>"
@@ -230,9 +235,7 @@ def _defined(expr: Expr) -> Atom:
 
 
 def _digest(expr: Expr) -> int:
-    from onnxlab.shapes.notation import text
-
-    return crc32(text(expr).encode("utf-8", "surrogatepass"))
+    return crc32(_provided["text"](expr).encode("utf-8", "surrogatepass"))
 
 
 def size(dim: Dim) -> int:

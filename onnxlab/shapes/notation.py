@@ -15,7 +15,7 @@ from operator import attrgetter
 
 from onnxlab.printable import printable
 from onnxlab.shapes.arithmetic import broadcast, ceil_div, floor_div, maximum, minimum
-from onnxlab.shapes.expressions import Atom, Coefficient, Dim, Expr, Monomial, all_atoms, symbol
+from onnxlab.shapes.expressions import Atom, Coefficient, Dim, Expr, Monomial, all_atoms, provides, symbol
 
 Name = Callable[[Atom], str]
 
@@ -29,6 +29,7 @@ _MAX_NESTING = 40
 """Longer texts, and deeper parentheses, are no expression but a name."""
 
 
+@provides
 def shown(dim: Dim) -> str:
     """The dim for people, in drawings and messages: its text, of MAX_SHOWN characters at most."""
     if isinstance(dim, Expr):
@@ -45,6 +46,7 @@ def _short_name(atom: Atom) -> str:
     return clipped(atom.name, MAX_SHOWN // 4)
 
 
+@provides
 def text(dim: Dim, name: Name = attrgetter("name")) -> str:
     """The dim as people write it: terms by falling degree, then by name, the constant last.
 

@@ -9,18 +9,16 @@ that it would claim the nodes of which something is different as it did before.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
+from onnxlab.execution.base.provider import PartitionView
+from onnxlab.execution.planning.inlining import Flattened
 from onnxlab.execution.planning.partition import Partition, partition
+from onnxlab.execution.planning.scope_reader import ScopeReader
 from onnxlab.execution.planning.snapshot_diff import changed_nodes, same_structure
 from onnxlab.graph.edit.snapshot import NodeView, Snapshot
-
-if TYPE_CHECKING:
-    from onnxlab.execution.base.provider import PartitionView
-    from onnxlab.execution.planning.compiler import ScopeCompiler
-    from onnxlab.execution.planning.inlining import Flattened
 
 T = TypeVar("T")
 _KEPT = 4
@@ -48,6 +46,18 @@ class FlattenedScope:
     facts: Answers[Any]
 
 
+class PartitionedScope(ScopeReader, Protocol):
+    """A scope of which views are made: `compiler.py` has it."""
+
+    def view(self, feeds: Iterable[str], outputs: Iterable[str]) -> PartitionView:
+        """The view of the nodes that a run needs."""
+        ...
+
+    def again(self, nodes: tuple[NodeView, ...], visible: frozenset[str], written: FlattenedScope) -> PartitionView:
+        """The view of nodes whose calls are written out."""
+        ...
+
+
 class Drafts:
     """The last partitions of the main graph, by what is fed and asked for."""
 
@@ -55,7 +65,7 @@ class Drafts:
         self._kept: OrderedDict[Any, CachedPartition] = OrderedDict()
 
     def partition(
-        self, scope: ScopeCompiler, feeds: Sequence[str], outputs: Sequence[str]
+        self, scope: PartitionedScope, feeds: Sequence[str], outputs: Sequence[str]
     ) -> tuple[PartitionView, Partition]:
         """The view of a run that keeps nothing, and the provider of each of its nodes."""
         compiler = scope.compiler
@@ -104,7 +114,7 @@ class CachedPartition:
             parts,
         )
 
-    def again(self, scope: ScopeCompiler) -> tuple[PartitionView, Partition] | None:
+    def again(self, scope: PartitionedScope) -> tuple[PartitionView, Partition] | None:
         """The same for a later snapshot; None where it does not hold."""
         others = self._other_nodes(scope)
         if others is None:
@@ -141,7 +151,7 @@ class CachedPartition:
                 return None
         return view, parts
 
-    def _other_nodes(self, scope: ScopeCompiler) -> dict[NodeView, NodeView] | None:
+    def _other_nodes(self, scope: PartitionedScope) -> dict[NodeView, NodeView] | None:
         """Nodes in the place of others; None where that is not all that is different about nodes."""
         before, now = self.snapshot, scope.compiler.snapshot
         pairs = changed_nodes(before.main.nodes, now.main.nodes) if same_structure(before, now) else None
@@ -150,7 +160,7 @@ class CachedPartition:
         present = set(self.nodes)  # else it was written as something else
         return dict(pairs) if all(old in present and _kind(old) == _kind(new) for old, new in pairs) else None
 
-    def _other_constants(self, scope: ScopeCompiler) -> set[str] | None:
+    def _other_constants(self, scope: PartitionedScope) -> set[str] | None:
         """Names that stand for an initializer with other data; None where it is none of the main graph."""
         ids = set(scope.compiler.snapshot.other_tensors(self.snapshot))
         if not ids:

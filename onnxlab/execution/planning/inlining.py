@@ -12,15 +12,13 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import replace
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from onnxlab.execution.base.background import paced
 from onnxlab.execution.base.provider import Part, PartitionView
+from onnxlab.execution.planning.scope_reader import ScopeReader
 from onnxlab.graph.edit.snapshot import AttributeRef, Attributes, BodyRef, NodeView, ScopeView
 from onnxlab.shapes import Fact, TensorFact
-
-if TYPE_CHECKING:
-    from onnxlab.execution.planning.compiler import ScopeCompiler
 
 _DEEPEST = 32  # calls within calls
 _MOST = 100_000  # nodes of functions in one scope: functions that call twice what is below double at every level
@@ -70,7 +68,7 @@ class Flattened:
         asked: facts of conditions, by name.
     """
 
-    def __init__(self, scope: ScopeCompiler, nodes: tuple[NodeView, ...], given: Container[str] = ()) -> None:
+    def __init__(self, scope: ScopeReader, nodes: tuple[NodeView, ...], given: Container[str] = ()) -> None:
         self._scope = scope
         self._given = given
         self._held: dict[str, NodeView | str] = {}  # the Constant node, or the initializer that an Identity repeats
@@ -102,7 +100,7 @@ class Flattened:
             self._arrays[held] = made[0].constants[0]
         return self._arrays[held]
 
-    def of(self, scope: ScopeCompiler | None) -> Flattened:
+    def of(self, scope: ScopeReader | None) -> Flattened:
         """The same for a scope whose nodes, but for some that are left as they are, and names are the same."""
         other = copy(self)
         other._scope = scope  # type: ignore[assignment]  # without one it answers nothing

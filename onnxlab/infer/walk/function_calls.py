@@ -19,12 +19,12 @@ from onnxlab.graph.index.records import NodeRecord, Scope
 from onnxlab.infer.rules.fact_frame import Frame
 from onnxlab.infer.rules.native import hole
 from onnxlab.infer.rules.operators import Operator, Problem
+from onnxlab.infer.walk.body_walker import BodyWalker
 from onnxlab.shapes import UNKNOWN, Dim, Fact, FactError, map_dims, replace_symbols
 from onnxlab.shapes.expressions import Atom, symbol_atoms
 
 if TYPE_CHECKING:
     from onnxlab.infer.walk.input_masks import Inputs
-    from onnxlab.infer.walk.walker import Walker
 
 CallKey = tuple[int, bytes, "Inputs"]
 
@@ -53,8 +53,8 @@ class Calls:
         changed: whether it calls something else than when this was last reset.
     """
 
-    def __init__(self, walker: Walker) -> None:
-        self._walker: Walker = proxy(walker)  # which has this one
+    def __init__(self, walker: BodyWalker) -> None:
+        self._walker: BodyWalker = proxy(walker)  # which has this one
         self.memo: dict[CallKey, Call] = {}
         self.made: dict[Hashable, dict[int, CallKey]] = {}
         self.changed = False

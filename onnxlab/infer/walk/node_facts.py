@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import proxy
 
 from onnxlab import schemas
@@ -21,19 +21,17 @@ from onnxlab.infer.rules import native, schema_checks
 from onnxlab.infer.rules.fact_frame import Frame
 from onnxlab.infer.rules.operators import Operator, Problem
 from onnxlab.infer.walk import schema_bodies
+from onnxlab.infer.walk.body_walker import BodyWalker
 from onnxlab.infer.walk.input_masks import Inputs, bare, incomplete, not_facts
 from onnxlab.infer.walk.rule_context import RuleContext
 from onnxlab.shapes import UNKNOWN, Fact, FactError
-
-if TYPE_CHECKING:
-    from onnxlab.infer.walk.walker import Walker
 
 
 class Answers:
     """Answers for the nodes of one graph; keeps nothing."""
 
-    def __init__(self, walker: Walker) -> None:
-        self._walker: Walker = proxy(walker)  # which has this one, and walks the bodies that rules ask for
+    def __init__(self, walker: BodyWalker) -> None:
+        self._walker: BodyWalker = proxy(walker)  # which has this one, and walks the bodies that rules ask for
         self._graph = walker.graph
         self._policy = walker.policy
 
@@ -153,7 +151,8 @@ class Answers:
             types = schema_checks.output_types(schema, inputs, len(operator.outputs))
             if schema is None or schema.function is None:
                 return types
-            found = schema_bodies.infer(operator, inputs, self._graph.opset_version("", scope) or 0, problems)
+            opset = self._graph.opset_version("", scope) or 0
+            found = schema_bodies.infer(operator, inputs, opset, problems, self._walker)
             return [ours if ours is not UNKNOWN else kind for ours, kind in zip(found, types, strict=False)]
         found = self.by_onnx(node, operator, inputs)
         types = schema_checks.output_types(schema, inputs, len(operator.outputs))

@@ -20,7 +20,7 @@ from onnxlab.infer.facts.value_sources import Sources
 from onnxlab.infer.rules import operator_cache, operators
 from onnxlab.infer.rules.fact_frame import Frame
 from onnxlab.infer.rules.operators import Operator, Problem
-from onnxlab.infer.walk.rule_context import ScopeBody
+from onnxlab.infer.walk.body_walker import ScopeBody
 from onnxlab.shapes import UNKNOWN, Fact
 
 Found = Operator | Fact

@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from onnxlab.graph.index.records import NodeRecord
 from onnxlab.infer.rules.fact_frame import Frame
 from onnxlab.infer.rules.native import hole
 from onnxlab.infer.rules.operators import Operator, Problem
+from onnxlab.infer.walk.body_walker import BodyWalker, ScopeBody
 from onnxlab.limits import Body
 from onnxlab.shapes import Dim, Fact
-
-if TYPE_CHECKING:
-    from onnxlab.infer.walk.walker import Walker
-
-
-@dataclass(frozen=True, slots=True)
-class ScopeBody:
-    """A subgraph attribute of a node: a `Body` that knows its scope."""
-
-    scope: int
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    output_facts: tuple[Fact, ...]
 
 
 class RuleContext:
@@ -32,7 +18,7 @@ class RuleContext:
 
     __slots__ = ("_frame", "_node", "_walker", "outputs", "problems")
 
-    def __init__(self, walker: Walker, frame: Frame, node: NodeRecord, operator: Operator) -> None:
+    def __init__(self, walker: BodyWalker, frame: Frame, node: NodeRecord, operator: Operator) -> None:
         self.outputs = operator.outputs
         self.problems: list[Problem] = []
         self._walker = walker

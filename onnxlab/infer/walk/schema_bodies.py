@@ -17,6 +17,7 @@ from onnxlab import schemas
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer.rules.fact_frame import Frame
 from onnxlab.infer.rules.operators import Operator, Problem
+from onnxlab.infer.walk.body_walker import BodyWalker
 from onnxlab.infer.walk.function_calls import as_seen_outside
 from onnxlab.shapes import UNKNOWN, Fact, FactError
 from onnxlab.shapes.expressions import Atom
@@ -30,24 +31,25 @@ _DOMAIN = "onnxlab.schema"
 _active = threading.local()
 
 
-def infer(operator: Operator, inputs: Inputs, default_opset: int, problems: list[Problem]) -> Sequence[Fact]:
+def infer(
+    operator: Operator, inputs: Inputs, default_opset: int, problems: list[Problem], walk: BodyWalker
+) -> Sequence[Fact]:
     """Facts of the outputs of a node whose custom schema has a function body.
 
     Args:
         default_opset: of ai.onnx, for a body that uses it without importing it.
+        walk: that of the node's graph, which gives one for the body.
 
     Raises:
         FactError: the body leads back to the operator itself.
     """
-    from onnxlab.infer.walk.walker import Walker
-
     name = (operator.domain, operator.op_type)
     running: set[tuple[str, str]] = _active.__dict__.setdefault("names", set())
     if name in running:
         message = f"the body of {operator.domain}::{operator.op_type} leads back to itself, which ONNX forbids"
         raise FactError(message, code="recursive-function")
     graph = ModelGraph(_model(operator, inputs, default_opset))
-    walker, frame = Walker(graph), Frame()
+    walker, frame = walk.of(graph), Frame()
     for slot, fact in enumerate(inputs):
         if fact is not None:
             frame.set(graph.main.names[f"x{slot}"], fact)
@@ -56,12 +58,9 @@ def infer(operator: Operator, inputs: Inputs, default_opset: int, problems: list
         walker.walk_scope(frame, graph.main)
     finally:
         running.discard(name)
-    for call in (frame, *(call.frame for call in walker.calls.alive(frame).values())):
-        for problem in walker.diagnostics(call):
-            message = f"in its body, {problem.message}"
-            problems.append(
-                Problem(problem.severity, problem.code, message, problem.expected, problem.found, problem.hint)
-            )
+    for problem in walker.all_diagnostics(frame):
+        message = f"in its body, {problem.message}"
+        problems.append(Problem(problem.severity, problem.code, message, problem.expected, problem.found, problem.hint))
     found = [frame.facts.get(vid, UNKNOWN) if vid else UNKNOWN for vid in _outputs(graph)]
     return [as_seen_outside(fact, slot, partial(_own_part, walker.token)) for slot, fact in enumerate(found)]
 

@@ -19,11 +19,11 @@ from onnxlab.infer.rules import schema_checks
 from onnxlab.infer.rules.budget import MAX_DEPTH, Budget
 from onnxlab.infer.rules.fact_frame import Frame
 from onnxlab.infer.rules.operators import Operator, Outcome, Problem
+from onnxlab.infer.walk.body_walker import ScopeBody
 from onnxlab.infer.walk.function_calls import Calls
 from onnxlab.infer.walk.input_masks import Inputs, bounded, is_plain, relevant
 from onnxlab.infer.walk.node_facts import Answers
 from onnxlab.infer.walk.operator_catalogue import catalogue_of
-from onnxlab.infer.walk.rule_context import ScopeBody
 from onnxlab.shapes import UNKNOWN, Fact, FactError
 
 
@@ -202,6 +202,15 @@ class Walker:
             for node_id in sorted(frame.problems)
             for problem in frame.problems[node_id]
         ]
+
+    def all_diagnostics(self, frame: Frame) -> list[Diagnostic]:
+        """The problems of a frame and of the calls that it makes."""
+        frames = (frame, *(call.frame for call in self.calls.alive(frame).values()))
+        return [problem for each in frames for problem in self.diagnostics(each)]
+
+    def of(self, graph: ModelGraph) -> Walker:
+        """A walker of another graph, with the default policy."""
+        return Walker(graph)
 
     def diagnostic(self, node: NodeRecord, p: Problem) -> Diagnostic:
         """A problem pinned to its node."""
