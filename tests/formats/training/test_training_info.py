@@ -1,0 +1,93 @@
+"""Training that a model describes itself: a few steps by numbers computed by hand."""
+
+import numpy as np
+import onnx
+import pytest
+
+import onnxlab
+from onnxlab.errors import EditError
+from onnxlab.graph.protos import tensors
+from onnxlab.model.training_info import TrainingInfo
+
+HEAD = '<ir_version: 10, opset_import: ["": 20]>'
+MAIN = f"{HEAD} main (float[N] x) => (float[N] y) <float w = {{2}}> {{ y = Mul(x, w) }}"
+STEP = f"""{HEAD} algorithm (float x, float target) => (float loss, float new_w, float next)
+<float rate = {{0.1}}, float count = {{0}}, float one = {{1}}, float two = {{2}}> {{
+    y = Mul(x, w)
+    error = Sub(y, target)
+    loss = Mul(error, error)
+    doubled = Mul(two, error)
+    gradient = Mul(doubled, x)
+    change = Mul(rate, gradient)
+    new_w = Sub(w, change)
+    next = Add(count, one)
+}}"""
+START = f"{HEAD} start () => (float begin) {{ begin = Constant <value_float = 5.0> () }}"
+
+
+def described() -> onnx.ModelProto:
+    model = onnx.parser.parse_model(MAIN)
+    info = model.training_info.add()
+    info.algorithm.CopyFrom(onnx.parser.parse_model(STEP).graph)
+    info.initialization.CopyFrom(onnx.parser.parse_model(START).graph)
+    info.initialization_binding.add(key="w", value="begin")
+    info.update_binding.add(key="w", value="new_w")
+    info.update_binding.add(key="count", value="next")
+    return model
+
+
+FEEDS = {"x": np.float32(3), "target": np.float32(12)}
+
+
+def test_steps_are_those_computed_by_hand() -> None:
+    training = TrainingInfo(onnxlab.load(described()))
+    found = training.step(FEEDS)
+    # y = 6, error = -6, gradient = 2 · -6 · 3 = -36, w = 2 + 0.1 · 36
+    assert found["loss"] == 36
+    assert training.variables["w"] == pytest.approx(5.6)
+    found = training.step(FEEDS)
+    # y = 16.8, error = 4.8, gradient = 28.8, w = 5.6 - 2.88
+    assert found["loss"] == pytest.approx(23.04, rel=1e-5)
+    assert training.variables["w"] == pytest.approx(2.72, rel=1e-5)
+    assert training.variables["count"] == 2
+
+
+def test_initialization_sets_what_is_bound_to_it() -> None:
+    training = TrainingInfo(onnxlab.load(described()))
+    training.step(FEEDS)
+    training.initialize()
+    assert training.variables["w"] == 5
+    assert training.variables["count"] == 1
+    assert training.step(FEEDS)["loss"] == 9
+
+
+def test_the_result_goes_into_the_model_as_one_step() -> None:
+    model = onnxlab.load(described())
+    before = model.proto.SerializeToString()
+    training = TrainingInfo(model)
+    training.step(FEEDS)
+    assert training.apply() == 2
+    assert tensors.to_array(model.proto.graph.initializer[0]) == pytest.approx(5.6)
+    held = {tensor.name: tensors.to_array(tensor) for tensor in model.proto.training_info[0].algorithm.initializer}
+    assert held["count"] == 1
+    assert model.run({"x": np.ones(1, np.float32)})["y"] == pytest.approx(5.6)
+    model.undo()
+    assert model.proto.SerializeToString() == before
+
+
+def test_what_is_wrong_is_named() -> None:
+    with pytest.raises(EditError, match="the model has 0 entries of training_info, and none at place 0"):
+        TrainingInfo(onnxlab.load())
+    model = described()
+    model.training_info[0].update_binding.add(key="w", value="nothing")
+    with pytest.raises(
+        EditError, match="the algorithm binds 'w' to 'nothing', which are no initializer and output of it"
+    ):
+        TrainingInfo(onnxlab.load(model))
+
+
+def test_both_graphs_are_scopes_with_facts() -> None:
+    model = onnxlab.load(described())
+    values = {value.name: str(model.inference.fact(value.id)) for value in model.graph.values.values()}
+    assert values["gradient"] == "float32[]"
+    assert values["begin"] == "float32[]"
