@@ -33,7 +33,7 @@ await build({
   outbase: here,
   platform: "node",
   target: "node20",
-  external: ["esbuild"],
+  external: ["esbuild", "happy-dom"],
   sourcemap: "inline",
   outExtension: { ".js": ".mjs" },
   define: { WIDGETS_FOLDER: JSON.stringify(here) },

@@ -278,8 +278,9 @@ class _Painter:
 
     def _group(self, key: int, ident: int) -> Box:
         group = self._hierarchy.groups[ident]
-        count = f"{group.size} nodes"
-        return Box(key, "group", self._frame(group.parent), shorten(group.name), count, self._hierarchy.path(ident))
+        title = f"{shorten(group.name)} ×{group.units}" if group.units else shorten(group.name)
+        words = group.about or f"{group.size} nodes"
+        return Box(key, "group", self._frame(group.parent), title, words, self._hierarchy.path(ident))
 
     def _terminals(self, family: str, values: list[int], box_of: dict[int, int]) -> None:
         """Boxes for the graph's own inputs or outputs, with their edges."""

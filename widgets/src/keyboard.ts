@@ -31,6 +31,9 @@ export function handleKey(app: App, root: HTMLElement, event: KeyboardEvent): bo
     return true;
   }
   if (key === "Escape") return stepOut(app, root);
+  // On an empty spot of a panel the browser would scroll the notebook.
+  if (key === " " && target instanceof Element && !target.closest("button, a, summary, [data-testid=outline]"))
+    return true;
   if (event.altKey) return handleTravel(app, key);
   return handleLook(app, key, event.shiftKey) || handleEdit(app, key);
 }
@@ -170,7 +173,9 @@ function leaveField(root: HTMLElement, field: HTMLElement): boolean {
 function stepOut(app: App, root: HTMLElement): boolean {
   if (app.travel.trail.value) app.travel.unlight();
   else if (app.drawer.value) app.drawer.value = null;
-  else if (app.picked.subject.value.kind !== "model") app.picked.select([]);
+  else if (!["model", "group"].includes(app.picked.subject.value.kind)) app.picked.select([]);
+  else if (app.picture?.back()) return true;
+  else if (app.picked.subject.value.kind === "group") app.picked.select([]);
   else release(root);
   return true;
 }

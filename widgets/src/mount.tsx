@@ -144,6 +144,9 @@ function makeRoot(document: Document): HTMLElement {
   return root;
 }
 
+/** Milliseconds after which what a click does is on the page. */
+const REGAIN_MS = 60;
+
 /** Keys are the widget's while the focus is inside; nothing of them reaches Jupyter. */
 function watchInput(root: HTMLElement, app: App): (() => void)[] {
   const onKeyDown = (event: KeyboardEvent) => {
@@ -151,10 +154,19 @@ function watchInput(root: HTMLElement, app: App): (() => void)[] {
     event.stopPropagation();
   };
   const stop = (event: Event) => event.stopPropagation();
+  // What had the focus may be gone with the panel that it was in: the keys that follow are not for the notebook.
+  const regain = () => {
+    setTimeout(() => {
+      const { activeElement, body } = root.ownerDocument;
+      const lost = root.isConnected && (!activeElement || activeElement === body);
+      if (lost) root.querySelector<HTMLElement>('[data-testid="outline"]')?.focus({ preventScroll: true });
+    }, REGAIN_MS);
+  };
   const listeners: [string, (event: never) => void][] = [
     ["keydown", onKeyDown],
     ["keyup", stop],
     ["keypress", stop],
+    ["click", regain],
     // Jupyter opens its own menu over outputs and pastes and copies cells.
     ["contextmenu", stop],
     ["copy", stop],

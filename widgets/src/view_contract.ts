@@ -81,6 +81,8 @@ export interface Picture {
   /** Goes to a place; where boxes have moved since, to a node instead (0: none). */
   show(place: Place, node: number): void;
   fit(): void;
+  /** Goes back to where a group was entered by a double-click; false where none was. */
+  back(): boolean;
   /** What is at a point of the browser's viewport; null outside of the picture. */
   targetAt(clientX: number, clientY: number): PointerTarget | null;
   /** Moves to what is selected if nothing of it shows; opens nothing. */

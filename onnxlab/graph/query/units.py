@@ -343,9 +343,10 @@ class UnitFinder:
             words = Counter(child.about or child.name for child in box.children)
             box.about = words.most_common(1)[0][0]
             return
+        if nodes and all(self._roles[node] == BESIDE for node in nodes):
+            box.about = "" if box.kind == "unit" else "shape arithmetic"
+            return
         about = describe(Counter(self._nodes[node].op_type for node in nodes), self._depthwise(nodes))
-        if not about and nodes and all(self._roles[node] == BESIDE for node in nodes):
-            about = "shape arithmetic"
         box.about = "" if about == box.name else about
 
 

@@ -7,8 +7,9 @@
  */
 
 import type { Store } from "../../model/store.ts";
-import { ALL, BODY, idOf, keyOf, kindOf, RUN, SHOWN } from "./group_keys.ts";
+import { ALL, BODY, GROUP, idOf, keyOf, kindOf, RUN, SHOWN } from "./group_keys.ts";
 import type { Container, Hierarchy } from "./hierarchy.ts";
+import type { Run } from "./repeat_words.ts";
 
 /**
  * Boxes that a first look shows at most, where the groups allow it: enough to see the structure, few enough to read
@@ -105,6 +106,14 @@ export function classesInside(store: Store, hierarchy: Hierarchy, level: Map<str
 function terminalsOf(store: Store, { kind, scope }: Container): number {
   const body = kind === "body" ? store.scopes.get(scope) : undefined;
   return body ? body.inputs.length + body.outputs.length : 0;
+}
+
+/** The run around a group, and whether it shows all its groups; null for other groups. */
+export function runAround(hierarchy: Hierarchy, open: ReadonlySet<number>, group: number): Run | null {
+  const key = hierarchy.containers.get(keyOf(GROUP, group))?.parent ?? 0;
+  if (kindOf(key) !== RUN) return null;
+  const { groups, period } = hierarchy.containers.get(key)!;
+  return { key, groups, period, all: open.has(key) && !shownOf(hierarchy, open, key).length };
 }
 
 /** The groups that an open run shows for all: one, or one of each kind that alternate; none: it shows all of them. */

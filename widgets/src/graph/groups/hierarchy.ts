@@ -274,7 +274,9 @@ export class Hierarchy {
     for (const only of [...container.groups, ...container.hosts]) {
       const child = this.containers.get(only)!;
       child.parent = parent.key;
-      if (child.kind !== "node") child.name = `${container.name}/${child.name}`;
+      // what a stage is made of is a run of blocks: the stage's name says more than theirs
+      if (container.kind === "stage") child.name = container.name;
+      else if (child.kind !== "node") child.name = `${container.name}/${child.name}`;
     }
     this.containers.delete(container.key);
   }

@@ -225,6 +225,7 @@ function alternating(
 /** "layer.0…11" of "layer.0" to "layer.11". */
 function nameOf(names: readonly string[]): string {
   const [first = "", last = ""] = [names[0], names.at(-1)];
+  if (first === last) return first;
   let common = 0;
   while (common < Math.min(first.length, last.length) && first[common] === last[common]) common++;
   while (common > 0 && /\d/.test(first[common - 1]!)) common--;

@@ -33,6 +33,8 @@ export interface Stage {
   turnRun(key: number): void;
   openScope(scope: number): void;
   reveal(node: number): void;
+  /** Opens what has a key and zooms to it. */
+  enter(key: number, all: boolean): void;
   /** The overlay changed; `spoken`: in a way that the outline tells too. */
   overlayChanged(spoken: boolean): void;
   cameraChanged(): void;
@@ -183,7 +185,8 @@ export class Interaction implements GestureHandler, KeyboardTarget {
   /** Folds, unfolds or enters what a box stands for. */
   #enter(index: number, all: boolean): void {
     const box = this.#stage.index!.scene.boxes[index]!;
-    if (box.folds) this.#stage.toggle(box.key, all);
+    if (box.folds && this.#stage.index!.scene.frame[index]) this.#stage.toggle(box.key, all);
+    else if (box.folds) this.#stage.enter(box.key, all);
     else if (box.scope) this.#stage.openScope(box.scope);
   }
 

@@ -13,7 +13,12 @@ const SMALL = 120;
 const CACHE_SIZE = 400;
 
 /** Rejected with this when a newer batch was asked for. */
-export class Superseded extends Error {}
+export class Superseded extends Error {
+  /** Throws any other error. */
+  static ignore(error: unknown): void {
+    if (!(error instanceof Superseded)) throw error;
+  }
+}
 
 interface Waiting {
   id: number;

@@ -9,8 +9,8 @@ import type { Store } from "../../model/store.ts";
 import type { Place } from "../../view_contract.ts";
 import type { Camera } from "../canvas/camera.ts";
 import { SceneIndex } from "../canvas/visible.ts";
-import { shownOf, withAll, withAround, withFolded, withOpen } from "../groups/fold.ts";
-import { GROUP, keyOf, kindOf, NODE, RUN } from "../groups/group_keys.ts";
+import { runAround, withAll, withAround, withFolded, withOpen } from "../groups/fold.ts";
+import { GROUP, keyOf, NODE } from "../groups/group_keys.ts";
 import { Hierarchy } from "../groups/hierarchy.ts";
 import { type Overview, Overviewer } from "../groups/overview.ts";
 import type { Run } from "../groups/repeat_words.ts";
@@ -20,7 +20,7 @@ import type { Flow } from "../scene/flow.ts";
 import { Layouter, Superseded } from "../scene/layouter.ts";
 import type { Scene } from "../scene/scene.ts";
 import { SceneBuilder } from "../scene/scene_builder.ts";
-import { type Anchor, anchorsOf, home, isInView, roomOf, Viewpoint } from "./viewpoint.ts";
+import { type Anchor, anchorsOf, home, isInView, RESIZED_MS, roomOf, Viewpoint } from "./viewpoint.ts";
 
 export interface ExplorerOptions {
   /** Boxes that the camera should keep in place when the picture changes. */
@@ -36,8 +36,6 @@ export interface ExplorerOptions {
 
 /** Zoom that revealing something goes to at least. */
 const READING_ZOOM = 0.75;
-/** After a change of size a first look is chosen anew when nothing changed for so long. */
-const RESIZED_MS = 150;
 
 export class Explorer {
   scope = 0;
@@ -167,10 +165,7 @@ export class Explorer {
     };
     const built = viewpoint.looked ? this.#layOut(hierarchy, viewpoint.open) : this.#overview(hierarchy, viewpoint);
     if (!(built instanceof Promise)) show(built);
-    else
-      built.then(show, (error: unknown) => {
-        if (!(error instanceof Superseded)) throw error;
-      });
+    else built.then(show, (error: unknown) => Superseded.ignore(error));
   }
 
   #layOut(hierarchy: Hierarchy, open: ReadonlySet<number>): Scene | Promise<Scene> {
@@ -262,47 +257,51 @@ export class Explorer {
   }
 
   /** Folds or unfolds what has a key (`all`: and all below it), which stays in place. */
-  setOpen(key: number, open: boolean, all = false): void {
+  setOpen(key: number, open: boolean, all = false, then?: () => void): void {
     const hierarchy = this.#hierarchy;
     if (!hierarchy?.containers.has(key)) return;
     const change = open ? withOpen : withFolded;
-    this.#unfold(change(hierarchy, this.viewpoint.open, key, all), key);
+    this.#unfold(change(hierarchy, this.viewpoint.open, key, all), key, then);
   }
 
   /** The run around a group, and whether it shows all its groups; null for other groups. */
   runOf(group: number): Run | null {
-    const hierarchy = this.#hierarchy,
-      key = hierarchy?.containers.get(keyOf(GROUP, group))?.parent ?? 0;
-    if (!hierarchy || kindOf(key) !== RUN) return null;
-    const { groups, period } = hierarchy.containers.get(key)!;
-    return { key, groups, period, all: this.isOpen(key) && !shownOf(hierarchy, this.viewpoint.open, key).length };
+    return this.#hierarchy && runAround(this.#hierarchy, this.viewpoint.open, group);
   }
 
   /** Lets a run show all its groups, or one for all. */
   setAll(run: number, all: boolean): void {
-    if (this.#hierarchy?.containers.has(run))
-      this.#unfold(withAll(this.#hierarchy, this.viewpoint.open, run, all), run);
+    const hierarchy = this.#hierarchy;
+    if (hierarchy?.containers.has(run)) this.#unfold(withAll(hierarchy, this.viewpoint.open, run, all), run);
   }
 
   /** Shows the scope with other things open; what has a key stays in place. */
-  #unfold(open: ReadonlySet<number>, key: number): void {
+  #unfold(open: ReadonlySet<number>, key: number, then?: () => void): void {
     const { viewpoint, ground } = this;
     if (open.size === viewpoint.open.size && [...open].every((each) => viewpoint.open.has(each))) return;
     const at = ground ? boxOfContainer(ground, key) : -1;
     viewpoint.open = open;
     viewpoint.moved = true;
-    this.#rebuild(ground && at >= 0 ? anchorsOf(this.#camera, ground.scene, [at]) : this.#anchors());
+    this.#rebuild(ground && at >= 0 ? anchorsOf(this.#camera, ground.scene, [at]) : this.#anchors(), then);
+  }
+
+  /** Shows the scope as it was. */
+  restore(open: ReadonlySet<number>, camera: { x: number; y: number; zoom: number }): void {
+    this.viewpoint.open = open;
+    this.#rebuild(this.#anchors(), () => Object.assign(this.#camera, camera));
   }
 
   /** Opens everything, runs to all their groups. */
   unfoldAll(): void {
-    const { hierarchy, viewpoint } = this.#look();
-    viewpoint.open = withOpen(hierarchy, viewpoint.open, 0, true);
-    this.#rebuild(this.#anchors(), () => this.fit());
+    this.#showAll(withOpen(this.#look().hierarchy, this.viewpoint.open, 0, true));
   }
 
   foldAll(): void {
-    this.viewpoint.open = new Set();
+    this.#showAll(new Set());
+  }
+
+  #showAll(open: ReadonlySet<number>): void {
+    this.viewpoint.open = open;
     this.#rebuild(this.#anchors(), () => this.fit());
   }
 

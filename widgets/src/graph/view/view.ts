@@ -24,6 +24,7 @@ import { Outline } from "../marks/outline.ts";
 import type { Flow } from "../scene/flow.ts";
 import { Words } from "../scene/words.ts";
 import { type DebugState, describe } from "./debug.ts";
+import { Entering } from "./entering.ts";
 import { Explorer } from "./explorer.ts";
 import { type FrameTiming, noteFrame } from "./timing.ts";
 import { isOccupied } from "./viewpoint.ts";
@@ -42,6 +43,7 @@ export class GraphView implements Picture {
   readonly #words: Words;
   readonly #renderer: Renderer;
   readonly #explorer: Explorer;
+  readonly #entering: Entering;
   readonly #outline: Outline;
   readonly #layer: MarkLayer;
   readonly #gestures: Gestures;
@@ -83,6 +85,7 @@ export class GraphView implements Picture {
       moved: (before, after, shift) => this.#motion.start(before, after, shift),
       leaving: () => this.#emitter.emit("leave", undefined),
     });
+    this.#entering = new Entering(this.#explorer, this.#renderer.camera);
     const interaction = (this.#interaction = new Interaction(
       stageOf(
         {
@@ -99,6 +102,7 @@ export class GraphView implements Picture {
           choose: (nodes, group, value) => this.#choose(nodes, group, value),
           openScope: (scope) => this.openScope(scope),
           reveal: (node) => this.reveal(node),
+          enter: (key, all) => this.#entering.enter(key, all),
           cameraChanged: () => this.#cameraChanged(),
         },
       ),
@@ -241,6 +245,10 @@ export class GraphView implements Picture {
 
   openScope(scope: number): void {
     if (this.#explorer.openScope(scope)) this.#layer.overlay.focusKey = 0;
+  }
+
+  back(): boolean {
+    return this.#entering.back();
   }
 
   fit(): void {

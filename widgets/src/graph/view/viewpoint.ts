@@ -22,6 +22,8 @@ const MOST = 1.6;
 /** Pixels kept clear around the picture: a notice of 30 has its place at the lower edge. */
 export const MARGIN = 32;
 const MAX_ANCHORS = 40;
+/** After a change of size a first look is chosen anew when nothing changed for so long. */
+export const RESIZED_MS = 150;
 
 export class Viewpoint {
   open: ReadonlySet<number> = new Set();

@@ -65,7 +65,7 @@ export function ColorBy({ app }: { app: App }) {
         void app.runs.colorBy(by === "none" ? null : by);
       }}
     >
-      <option value="">{measuring ? "Measuring…" : "Color by"}</option>
+      <option value="">{measuring ? "Measuring…" : (overlay?.title ?? "Color by")}</option>
       {Object.entries(MEASURES).map(([by, words]) => (
         <option key={by} value={by}>
           {words}

@@ -1,0 +1,75 @@
+/** Panels as they are on the page: what they show of the model, and what a click or a key asks the kernel for. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ColorBy } from "../../src/panels/frame/legend.tsx";
+import { Toasts } from "../../src/panels/frame/notices.tsx";
+import { Inspector } from "../../src/panels/inspector/inspector.tsx";
+import { type Page, pageOf } from "../fixtures/page.ts";
+
+function nodeOf(page: Page, op: string): number {
+  return [...page.store.nodes.values()].find((node) => node.op === op)!.id;
+}
+
+test("a toast shows its text whole, opens its details and goes when it is dismissed", async () => {
+  const page = await pageOf((app) => <Toasts app={app} />);
+  const text = "Conv_12 cannot take 3 channels: ".repeat(8).trim();
+  page.app.notices.toast("error", text, "Expected 64.\nFound 3.");
+  await page.settle();
+  assert.equal(page.get("toast").dataset.kind, "error");
+  assert.ok(page.get("toast").textContent?.includes(text));
+  assert.equal(page.all("toast-details").length, 0);
+  [...page.get("toast").querySelectorAll("button")].find((button) => button.textContent?.includes("details"))?.click();
+  await page.settle();
+  assert.equal(page.get("toast-details").textContent, "Expected 64.\nFound 3.");
+  page.get("toast-dismiss").click();
+  await page.settle();
+  assert.equal(page.all("toast").length, 0);
+  page.close();
+});
+
+test("the inspector follows the selection from the model to a node, to several and back", async () => {
+  const page = await pageOf((app) => <Inspector app={app} />);
+  assert.ok(page.get("inspector-model"));
+  const conv = nodeOf(page, "Conv"),
+    relu = nodeOf(page, "Relu");
+  page.app.picked.select([conv]);
+  await page.settle();
+  assert.equal(page.get("inspector-node").dataset.node, String(conv));
+  page.app.picked.select([conv, relu]);
+  await page.settle();
+  assert.equal(page.all("selected-node").length, 2);
+  page.app.picked.select([]);
+  await page.settle();
+  assert.ok(page.get("inspector-model"));
+  page.close();
+});
+
+test("deleting several nodes from their inspector is one edit, which undo brings back", async () => {
+  const page = await pageOf((app) => <Inspector app={app} />);
+  const before = page.store.nodes.size,
+    relus = [...page.store.nodes.values()].filter(({ op }) => op === "Relu").slice(0, 2);
+  page.app.picked.select(relus.map(({ id }) => id));
+  await page.settle();
+  page.get("nodes-delete").click();
+  await page.settle();
+  assert.equal(page.store.nodes.size, before - 2);
+  assert.ok(page.get("inspector-model"), "what was removed is selected no more");
+  page.app.edits.undo();
+  await page.settle();
+  assert.equal(page.store.nodes.size, before);
+  page.close();
+});
+
+test("the menu of measures says what the boxes are colored by", async () => {
+  const page = await pageOf((app) => <ColorBy app={app} />);
+  const shown = () => page.get("color-by").querySelector("option")?.textContent;
+  assert.equal(shown(), "Color by");
+  page.app.runs.color({ title: "FLOPs", unit: "", nodes: [nodeOf(page, "Conv")], numbers: [2] });
+  await page.settle();
+  assert.equal(shown(), "FLOPs");
+  page.app.runs.color(null);
+  await page.settle();
+  assert.equal(shown(), "Color by");
+  page.close();
+});
