@@ -33,3 +33,9 @@ def test_every_path_exists(path: str) -> None:
 def test_what_it_says_of_a_file_is_in_it(path: str, names: list[str]) -> None:
     source = (ROOT / path).read_text()
     assert [name for name in names if name not in source] == []
+
+
+def test_the_table_of_places_has_thirty_rows_of_its_own() -> None:
+    rows = re.findall(r"^\| (.+?) \| `((?:onnxlab|widgets)/[^`]*)` \|$", TEXT, re.MULTILINE)
+    assert len({what for what, _ in rows}) == len(rows) >= 30
+    assert len({where for _, where in rows}) >= 30

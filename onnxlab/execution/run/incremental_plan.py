@@ -14,7 +14,7 @@ from typing import Any
 
 from onnxlab.execution.base import border
 from onnxlab.execution.base.provider import Part, Step
-from onnxlab.execution.base.store import State
+from onnxlab.execution.base.value_store import State
 from onnxlab.execution.planning.compiler import Compiler
 from onnxlab.execution.planning.snapshot_diff import changed_nodes, same_structure
 from onnxlab.execution.program.program import Instruction, Program

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from onnxlab.errors import LimitError
-from onnxlab.execution.base.store import State, ValueStore, new_stamp, same
+from onnxlab.execution.base.value_store import State, ValueStore, new_stamp, same
 from onnxlab.execution.planning.compiler import Compiler
 from onnxlab.execution.program.call import Call
 from onnxlab.execution.program.program import Program

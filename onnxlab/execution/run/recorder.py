@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from onnxlab.execution.base.output_sizes import fits
-from onnxlab.execution.base.store import State, buffers, differs, new_stamp, same
+from onnxlab.execution.base.value_store import State, buffers, differs, new_stamp, same
 from onnxlab.execution.program.executor import ask, call_step, spread
 from onnxlab.execution.program.program import Instruction
 from onnxlab.execution.program.run_errors import failure

@@ -8,7 +8,7 @@ from typing import Any
 
 from onnxlab.errors import FeedError, NameLookupError
 from onnxlab.execution.base import watching
-from onnxlab.execution.base.store import State, ValueStore
+from onnxlab.execution.base.value_store import State, ValueStore
 from onnxlab.execution.base.watching import Watched
 from onnxlab.execution.planning.compiler import Compiler, FactOf
 from onnxlab.execution.program import feeds as checks

@@ -23,8 +23,8 @@ from weakref import WeakMethod
 from onnxlab.errors import Diagnostic, FeedError, NameLookupError, NotComputedError, RunError
 from onnxlab.execution.base import watching
 from onnxlab.execution.base.provider import Provider
-from onnxlab.execution.base.store import State, ValueStore
 from onnxlab.execution.base.synthetic_inputs import make_up
+from onnxlab.execution.base.value_store import State, ValueStore
 from onnxlab.execution.base.watching import Watched
 from onnxlab.execution.numba.tiered_kernels import TieredNumpyProvider
 from onnxlab.execution.numpy.provider import NumpyProvider

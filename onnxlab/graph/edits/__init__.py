@@ -31,7 +31,7 @@ Files:
     table         Every edit, one row each: function, subject, label, statement in Python, parameters as forms and
                   requests have them.
     wiring        Edits of wires: what a node reads and makes, and new nodes on them.
-    opsets/       Nodes in the words of another opset version: what `graph.edits.conversion` puts into a model.
+    opsets/       Nodes in the words of another opset version: what `graph.edits.opset_conversion` puts into a model.
     recording/    Records of edits for the history: the description of an edit, and its call as Python.
 """
 
@@ -39,7 +39,6 @@ from onnxlab.graph.edits.attributes import clear_attribute, default_attributes, 
 from onnxlab.graph.edits.cleaning import drop_dead_nodes, drop_unused_functions, drop_unused_initializers, sort_nodes
 from onnxlab.graph.edits.connecting import Targets, can_connect
 from onnxlab.graph.edits.constants import constant_to_initializer, initializer_to_constant
-from onnxlab.graph.edits.conversion import convert_opset
 from onnxlab.graph.edits.declaring import set_declarations
 from onnxlab.graph.edits.exposing import add_output
 from onnxlab.graph.edits.formals import (
@@ -64,6 +63,7 @@ from onnxlab.graph.edits.metadata import set_doc_string, set_metadata, set_model
 from onnxlab.graph.edits.naming import rename_node, rename_value
 from onnxlab.graph.edits.nodes import add_node, duplicate_nodes, insert_node, move_node, remove_nodes
 from onnxlab.graph.edits.operators import check_operator, make_node, output_names, set_operator
+from onnxlab.graph.edits.opset_conversion import convert_opset
 from onnxlab.graph.edits.outlining import for_each_copy, make_function
 from onnxlab.graph.edits.table import EDITS
 from onnxlab.graph.edits.wiring import insert_after, insert_on_edge, redirect, set_input, set_inputs, set_outputs

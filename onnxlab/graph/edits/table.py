@@ -16,7 +16,6 @@ from onnxlab.graph.edits import (
     attributes,
     cleaning,
     constants,
-    conversion,
     declaring,
     exposing,
     formals,
@@ -27,6 +26,7 @@ from onnxlab.graph.edits import (
     naming,
     nodes,
     operators,
+    opset_conversion,
     outlining,
     wiring,
 )
@@ -205,7 +205,7 @@ _ROWS = (
         },
     ),
     EditSpec(
-        conversion.convert_opset, ("model",), "convert to ai.onnx {version}", Call("convert_opset"),
+        opset_conversion.convert_opset, ("model",), "convert to ai.onnx {version}", Call("convert_opset"),
         {"version": Parameter("int", "Version", "Of ai.onnx; nodes whose operators changed are rewritten.")},
     ),
     EditSpec(

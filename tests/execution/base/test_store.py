@@ -6,7 +6,7 @@ import pytest
 
 from onnxlab import garbage_collection
 from onnxlab.errors import FeedError, NameLookupError, NotComputedError
-from onnxlab.execution.base.store import State, same
+from onnxlab.execution.base.value_store import State, same
 from onnxlab.execution.run.recorder import Recorder
 from onnxlab.graph import edits
 from onnxlab.graph.edit.changes import SetAttribute, SetField

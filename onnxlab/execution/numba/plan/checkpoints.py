@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from onnxlab.execution.base.store import same
+from onnxlab.execution.base.value_store import same
 from onnxlab.execution.numba.plan.views import Array, Buffer
 from onnxlab.forking import fork_safe
 

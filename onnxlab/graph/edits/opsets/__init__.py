@@ -1,4 +1,4 @@
-"""Nodes in the words of another opset version: what `graph.edits.conversion` puts into a model.
+"""Nodes in the words of another opset version: what `graph.edits.opset_conversion` puts into a model.
 
 Files:
     attribute_references  Nodes of functions that take attributes from the call, with some that a call could give in
