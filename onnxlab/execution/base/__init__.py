@@ -13,9 +13,9 @@ Files:
     provider          Execution providers, in ONNX Runtime's words: they claim nodes and compile the parts they are
                       given.
     schema_functions  Functions that operator schemas carry, as scopes that can be compiled.
-    store             Values that stay: the arrays of the last run, and which of them an edit or other inputs made
-                      stale.
     synthetic_inputs  Arrays made up from facts, for running a part of a model without its inputs.
+    value_store       Values that stay: the arrays of the last run, and which of them an edit or other inputs made
+                      stale.
     watching          Values inside bodies, on request: what a value of a branch or a loop's body was, each time the
                       body ran.
     worker            Calls in a thread of their own, so that Ctrl-C and Stop are answered while NumPy is busy.

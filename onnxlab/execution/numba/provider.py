@@ -24,7 +24,7 @@ from onnxlab.errors import OnnxlabError
 from onnxlab.execution.base import background
 from onnxlab.execution.base.provider import Part, PartitionView, Step, SubgraphClaim
 from onnxlab.execution.numba.plan.weight_packing import SharedConstants
-from onnxlab.execution.numba.region.fallback import any_failed, around, failure_of
+from onnxlab.execution.numba.region.fallback import any_failed, failure_of, with_fallback
 from onnxlab.execution.numpy.provider import NumpyProvider, check_arity, schema_of
 from onnxlab.execution.program.executor import ProgramBody
 from onnxlab.execution.program.program import assemble
@@ -132,7 +132,7 @@ class NumbaProvider:
             self.background,
             self.precise,
             packed,
-            lambda node: around(node, part, view, lambda piece, inner: self._region(piece, inner, known)),
+            lambda node: with_fallback(node, part, view, lambda piece, inner: self._region(piece, inner, known)),
             known.intersection(part.inputs),
         )
 

@@ -25,8 +25,8 @@ _KEPT = 4
 """Partitions remembered per graph; each holds the constants of its snapshot."""
 
 
-class Answers(dict[str, T], Generic[T]):
-    """Answers to a question by name, each found out when it is first asked."""
+class MemoDict(dict[str, T], Generic[T]):
+    """MemoDict to a question by name, each found out when it is first asked."""
 
     def __init__(self, ask: Callable[[str], T], known: Mapping[str, T] | None = None) -> None:
         super().__init__(known or {})
@@ -42,8 +42,8 @@ class FlattenedScope:
     """A scope with its calls written out: its nodes, and the answers to views' questions so far."""
 
     nodes: Flattened
-    constants: Answers[Any]
-    facts: Answers[Any]
+    constants: MemoDict[Any]
+    facts: MemoDict[Any]
 
 
 class PartitionedScope(ScopeReader, Protocol):
@@ -140,8 +140,8 @@ class CachedPartition:
             parts = replace(parts, parts=tuple([
                 replace(part, nodes=tuple([others.get(node, node) for node in part.nodes])) for part in parts.parts
             ]))  # fmt: skip
-        view = scope.again(nodes, self.visible, FlattenedScope(written, Answers(written.constant, known),
-                                                        Answers(fact, self.facts)))  # fmt: skip
+        view = scope.again(nodes, self.visible, FlattenedScope(written, MemoDict(written.constant, known),
+                                                        MemoDict(fact, self.facts)))  # fmt: skip
         view.refusals.update(self.refusals)
         view.notes.update(self.notes)
         touched = {*others.values(), *(node for node in nodes if names and not names.isdisjoint(node.inputs))}

@@ -18,7 +18,7 @@ from onnxlab.errors import LimitError, OnnxlabError, RunError
 from onnxlab.execution.base import border
 from onnxlab.execution.base.background import paced
 from onnxlab.execution.base.provider import CompiledPart, Part, PartitionView, Provider, Step
-from onnxlab.execution.planning.cached_partition import Answers, Drafts, FlattenedScope
+from onnxlab.execution.planning.cached_partition import Drafts, FlattenedScope, MemoDict
 from onnxlab.execution.planning.inlining import Flattened
 from onnxlab.execution.planning.loop_invariants import steady_inputs
 from onnxlab.execution.planning.nchwc_to_nchw import NchwcToNchw
@@ -288,7 +288,7 @@ class ScopeCompiler:
         nodes, seen = flat.needed(outputs, given), given.union(outputs)
         plain = NchwcToNchw(nodes, seen, flat.constant, flat.fact, self.reads, self.scope.opsets.get("", 0))
         unblocked = plain.nodes()
-        written = FlattenedScope(flat, Answers(plain.constant), Answers(plain.fact, flat.asked))
+        written = FlattenedScope(flat, MemoDict(plain.constant), MemoDict(plain.fact, flat.asked))
         view = self.again(unblocked, frozenset(outputs), written)
         if unblocked != nodes:  # arrays were made of constants
             view.written = None

@@ -54,7 +54,7 @@ def decided(program: Program) -> frozenset[int]:
 
 
 @dataclass(slots=True)
-class Shaped:
+class ShapeSpecialization:
     """The specializations of one program by the shapes of its feeds.
 
     Attributes:
@@ -114,29 +114,29 @@ def settled(program: Program, feeds: Sequence[Any], begin: FoldedProgram) -> tup
     if _NOTE not in program.notes:  # most programs run once: what shapes decide is found out when one runs again
         program.notes[_NOTE] = None
         return begin, None
-    found: Shaped | bool | None = program.notes[_NOTE]
+    found: ShapeSpecialization | bool | None = program.notes[_NOTE]
     if found is None:
         found = program.notes[_NOTE] = _analyzed(program)
-    key = _signature(feeds) if isinstance(found, Shaped) else None
-    return found.settled(program, key, begin) if isinstance(found, Shaped) and key is not None else (begin, None)
+    key = _signature(feeds) if isinstance(found, ShapeSpecialization) else None
+    return found.settled(program, key, begin) if isinstance(found, ShapeSpecialization) and key is not None else (begin, None)
 
 
 def final(program: Program, feeds: Sequence[Any], begin: FoldedProgram | None) -> FoldedProgram | None:
     """The program of all further runs of feeds of these shapes, None before it is known; `begin` as in `settled`."""
-    found: Shaped | bool | None = program.notes.get(_NOTE)
-    if not isinstance(found, Shaped):
+    found: ShapeSpecialization | bool | None = program.notes.get(_NOTE)
+    if not isinstance(found, ShapeSpecialization):
         return begin if found is False else None
     key = _signature(feeds)
     return begin if key is None else found.known.get(key)
 
 
-def _analyzed(program: Program) -> Shaped | bool:
+def _analyzed(program: Program) -> ShapeSpecialization | bool:
     numbers = decided(program)
     made = {slot for number in numbers if not program.instructions[number].constant
             for slot in program.instructions[number].results if slot > 0}  # fmt: skip
     read = {slot for number, i in enumerate(program.instructions) if number not in numbers for slot in i.reads}
     border = made.intersection(read.union(program.output_slots))
-    return Shaped(frozenset(border)) if border else False
+    return ShapeSpecialization(frozenset(border)) if border else False
 
 
 def _signature(feeds: Sequence[Any]) -> Signature | None:

@@ -24,7 +24,7 @@ from onnxlab.ops.base.prepared_constants import mark_constant
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Selection:
+class Worklist:
     """The part of a plan that has to run where some values are stale.
 
     Attributes:
@@ -90,9 +90,9 @@ class Plan:
     number: Mapping[int, int]
     parts: frozenset[int]
     rows: Sequence[StepRow]
-    last: list[Selection] = field(default_factory=list)
+    last: list[Worklist] = field(default_factory=list)
 
-    def select(self, state: State, stale: frozenset[int], frame: list[Any]) -> Selection:
+    def select(self, state: State, stale: frozenset[int], frame: list[Any]) -> Worklist:
         """Select what must run for the outputs; stored values that it reads are put into the frame.
 
         The last selection does where the same is stale: should something be there by now that it makes, the run finds
@@ -105,7 +105,7 @@ class Plan:
         self.last[:] = [found]
         return found
 
-    def _walk(self, state: State, stale: frozenset[int], frame: list[Any]) -> Selection:
+    def _walk(self, state: State, stale: frozenset[int], frame: list[Any]) -> Worklist:
         program, values, arrays, makers = self.program, self.values, state.arrays, self.maker
         chosen, border = set[int](), []
         waiting = [slot for slot in program.output_slots if frame[slot] is None]
@@ -128,7 +128,7 @@ class Plan:
         numbers = sorted(chosen)
         steps = Steps([program.instructions[number] for number in numbers], [self.rows[number] for number in numbers])
         made = tuple([self.made[number] for number in numbers])
-        return Selection(stale, steps, made, tuple(border), frozenset(made))
+        return Worklist(stale, steps, made, tuple(border), frozenset(made))
 
 
 def plan_of(compiler: Compiler, program: Program) -> Plan:

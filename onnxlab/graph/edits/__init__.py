@@ -4,35 +4,38 @@ Plain functions over a ModelGraph and its records; `Model` and the handles offer
 whoever offers edits by name.
 
 Files:
-    attributes    Edits of attributes: set, clear, go back to the default; the operator's schema says what fits.
-    bypassing     Take a node out and join what it read to what read it.
-    cleaning      Edits that tidy a model: order, dead nodes, unused initializers and functions.
-    connecting    Whether a wire may be drawn: the slot by the schema, visibility, cycles, types.
-    constants     Constant nodes and initializers: two ways to store a tensor, each turned into the other.
-    conversion    Convert a model to another version of ai.onnx: only the nodes whose operators changed between the
-                  two.
-    declaring     Edits of what a model says about its values: declarations brought up to date, written for all, or
-                  dropped.
-    exposing      Make values outputs of the model, those inside bodies and functions too: carried out scope by scope.
-    extraction    A part of a model as a model of its own: what some values are computed from, up to where others are
-                  given.
-    formals       Edits of what a graph or function takes and gives: inputs, outputs, and the types that they declare.
-    initializers  Edits of stored tensors: replace their data, add and remove them, make inputs of them and back.
-    inlining      Replace calls of functions by what the functions do.
-    insertion     Put another model into this one: its nodes, tensors, functions and declarations under names that are
-                  free.
-    metadata      Edits of what a model says about itself: opset imports, metadata, documentation, producer and
-                  versions.
-    naming        Edits of names, and names that are not in use yet.
-    nodes         Edits of nodes: add, remove, duplicate, move.
-    operators     Make a node another operator and keep its wires.
-    outlining     Turn a selection of nodes into a function, and its copies into calls; one edit for all copies of a
-                  block.
-    table         Every edit, one row each: function, subject, label, statement in Python, parameters as forms and
-                  requests have them.
-    wiring        Edits of wires: what a node reads and makes, and new nodes on them.
-    opsets/       Nodes in the words of another opset version: what `graph.edits.opset_conversion` puts into a model.
-    recording/    Records of edits for the history: the description of an edit, and its call as Python.
+    attributes        Edits of attributes: set, clear, go back to the default; the operator's schema says what fits.
+    bypassing         Take a node out and join what it read to what read it.
+    cleaning          Edits that tidy a model: order, dead nodes, unused initializers and functions.
+    connecting        Whether a wire may be drawn: the slot by the schema, visibility, cycles, types.
+    constants         Constant nodes and initializers: two ways to store a tensor, each turned into the other.
+    declaring         Edits of what a model says about its values: declarations brought up to date, written for all,
+                      or dropped.
+    exposing          Make values outputs of the model, those inside bodies and functions too: carried out scope by
+                      scope.
+    extraction        A part of a model as a model of its own: what some values are computed from, up to where others
+                      are given.
+    formals           Edits of what a graph or function takes and gives: inputs, outputs, and the types that they
+                      declare.
+    initializers      Edits of stored tensors: replace their data, add and remove them, make inputs of them and back.
+    inlining          Replace calls of functions by what the functions do.
+    insertion         Put another model into this one: its nodes, tensors, functions and declarations under names that
+                      are free.
+    metadata          Edits of what a model says about itself: opset imports, metadata, documentation, producer and
+                      versions.
+    naming            Edits of names, and names that are not in use yet.
+    nodes             Edits of nodes: add, remove, duplicate, move.
+    operators         Make a node another operator and keep its wires.
+    opset_conversion  Convert a model to another version of ai.onnx: only the nodes whose operators changed between
+                      the two.
+    outlining         Turn a selection of nodes into a function, and its copies into calls; one edit for all copies of
+                      a block.
+    table             Every edit, one row each: function, subject, label, statement in Python, parameters as forms and
+                      requests have them.
+    wiring            Edits of wires: what a node reads and makes, and new nodes on them.
+    opsets/           Nodes in the words of another opset version: what `graph.edits.opset_conversion` puts into a
+                      model.
+    recording/        Records of edits for the history: the description of an edit, and its call as Python.
 """
 
 from onnxlab.graph.edits.attributes import clear_attribute, default_attributes, set_attribute

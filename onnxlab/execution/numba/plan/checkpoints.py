@@ -227,7 +227,7 @@ def _chosen(plan: Traced, trace: Trace, sizes: Array, common: int) -> Iterator[i
             yield step
 
 
-class Pasts:
+class Checkpoints:
     """The last runs of the regions of a provider."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary, ref
 
 import numpy as np
 
-from onnxlab.execution.numba.plan.checkpoints import Pasts
+from onnxlab.execution.numba.plan.checkpoints import Checkpoints
 from onnxlab.execution.numba.plan.views import Array, View, constant_view
 from onnxlab.forking import fork_safe
 from onnxlab.graph.edit.snapshot import NodeView
@@ -194,7 +194,7 @@ class SharedConstants:
         self.judged: WeakKeyDictionary[NodeView, tuple[dict[Any, Any], str]] = WeakKeyDictionary()  # the same
         self.bound: OrderedDict[Any, Any] = OrderedDict()  # see `renewal`
         self.shelf = Shelf()
-        self.pasts = Pasts()
+        self.pasts = Checkpoints()
         self._recent: deque[Packed] = deque(maxlen=_RECENT)
 
     def region(self) -> Packed:

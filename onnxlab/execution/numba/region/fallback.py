@@ -68,7 +68,7 @@ class _AllBut:
         return [SubgraphClaim(tuple(node.id for node in view.nodes if node is not self._left))]
 
 
-def around(node: NodeView, part: Part, view: PartitionView, make: Compile) -> ProgramBody:
+def with_fallback(node: NodeView, part: Part, view: PartitionView, make: Compile) -> ProgramBody:
     """The program of a part in which one node is NumPy's.
 
     Args:

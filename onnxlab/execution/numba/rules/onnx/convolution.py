@@ -33,7 +33,7 @@ def convolution_reason(node: NodeView, view: StaticFacts) -> str:
     return floats(node, view)
 
 
-class Shaped:
+class KnownShape:
     """A shape for `window`, which looks at nothing else."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
@@ -58,7 +58,7 @@ def window_of(node: NodeView, shape: tuple[int, ...], kernel: tuple[int, ...]) -
     check_kernel(node, kernel)
     try:
         return window(
-            Shaped(shape), kernel, found.get("strides"), found.get("pads"),  # type: ignore[arg-type]
+            KnownShape(shape), kernel, found.get("strides"), found.get("pads"),  # type: ignore[arg-type]
             found.get("dilations"), found.get("auto_pad", "NOTSET"), found.get("ceil_mode", 0),
         )  # fmt: skip
     except ValueError as error:
