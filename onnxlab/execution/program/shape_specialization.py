@@ -117,8 +117,9 @@ def settled(program: Program, feeds: Sequence[Any], begin: FoldedProgram) -> tup
     found: ShapeSpecialization | bool | None = program.notes[_NOTE]
     if found is None:
         found = program.notes[_NOTE] = _analyzed(program)
-    key = _signature(feeds) if isinstance(found, ShapeSpecialization) else None
-    return found.settled(program, key, begin) if isinstance(found, ShapeSpecialization) and key is not None else (begin, None)
+    if not isinstance(found, ShapeSpecialization) or (key := _signature(feeds)) is None:
+        return begin, None
+    return found.settled(program, key, begin)
 
 
 def final(program: Program, feeds: Sequence[Any], begin: FoldedProgram | None) -> FoldedProgram | None:
