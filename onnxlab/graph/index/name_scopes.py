@@ -10,7 +10,7 @@ edit. Three writings are understood, best first:
 * names cut at slashes, as torch's older exporter, TensorFlow and JAX write them: `/encoder/layer.5/MatMul`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from onnxlab.graph.index.records import NodeRecord
 
@@ -51,6 +51,19 @@ class NameScopes:
             if namespace := said.get(_NAMESPACE):
                 return self._remember(namespace, split_namespace)
         return self._of_name(proto.name)
+
+    def paths(self, nodes: Iterable[NodeRecord]) -> list[int]:
+        """The paths that many nodes claim."""
+        known, found = self._memo.get, []
+        for node in nodes:
+            proto = node.proto
+            if proto.metadata_props:
+                found.append(self.path(node))
+                continue
+            name = proto.name
+            path = known(name[: name.rfind("/") + 1])
+            found.append(self._of_name(name) if path is None else path)
+        return found
 
     def common(self, left: int, right: int) -> int:
         """The longest path that both lie in."""

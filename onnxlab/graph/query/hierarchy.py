@@ -11,7 +11,6 @@ alone.
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Literal, Protocol
 
 from onnxlab.garbage_collection import AGED, PATIENCE, no_collection
@@ -96,9 +95,9 @@ class Hierarchy:
         self._top.clear()
         for scope in graph.scopes.values():
             order = graph.topological(scope)
-            claims = [self._names.path(graph.nodes[node]) for node in order]
-            self._claims.update(zip(order, claims, strict=True))
             records = list(map(graph.nodes.__getitem__, order))
+            claims = self._names.paths(records)
+            self._claims.update(zip(order, claims, strict=True))
             level = _level(graph, scope, order, list(claims), self._names)
             top = level.build()
             UnitFinder(level, records, graph.nodes, graph.values).group(top)
@@ -204,19 +203,20 @@ class Hierarchy:
 
     def _cut(self, level: Level, box: Box, order: list[NodeRecord], scope: int) -> None:
         row = level.row(box)
-        heads = [order[head].id for head in row.heads]
+        heads = row.heads
         starts = self._starts.setdefault((scope, box.key), set())
-        bounds = cut(heads, level.spans(row), starts, self._limit_of_level)
+        former = [place for place, head in enumerate(heads) if order[head].id in starts] if starts else []
+        bounds = cut(len(heads), level.spans(row), former, len(starts), self._limit_of_level)
         starts.clear()
         if len(bounds) < 2:  # a box and the sources that stand with it stay together, however many these are
             return
-        starts.update(heads[bound] for bound in bounds)
+        starts.update(order[heads[bound]].id for bound in bounds)
         box.nodes, box.children = [], []
         for low, high in zip(bounds, [*bounds[1:], len(heads)], strict=True):
-            first, last = order[row.heads[low]], order[row.heads[high - 1]]
+            first, last = order[heads[low]], order[heads[high - 1]]
             name = f"{first.name or first.op_type} … {last.name or last.op_type}"
-            part = Box((box.key, "cut", heads[low]), name, kind="cut")
-            part.nodes = sorted(chain.from_iterable(row.nodes[low:high]))
+            part = Box((box.key, "cut", first.id), name, kind="cut")
+            part.nodes = row.between(low, high)
             if row.boxes:
                 part.children = [row.boxes[place] for place in range(low, high) if place in row.boxes]
             box.children.append(part)

@@ -14,20 +14,21 @@ Spans = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
 """Of each value the position that makes it, and that of its last reader, which comes behind."""
 
 
-def cut(heads: Sequence[int], spans: Spans, starts: set[int], limit: int) -> list[int]:
+def cut(boxes: int, spans: Spans, former: Sequence[int], starts: int, limit: int) -> list[int]:
     """Return where parts start, 0 first: at most `limit` parts, none longer than `limit` where it can be.
 
     Args:
-        heads: the lasting id of the box at each position.
+        boxes: how many there are.
         spans: of every value that lives within the row.
-        starts: ids of the boxes that started a part the last time; kept as long as the parts stay within
+        former: positions of boxes that started a part the last time; kept as long as the parts stay within
             bounds, so that an edit does not shift every cut behind it.
+        starts: how many started one then.
         limit: most boxes of a level.
     """
-    kept = [0, *(position for position, head in enumerate(heads) if position and head in starts)] if starts else [0]
-    if len(kept) > max(1, len(starts) // 2) and _longest(kept, len(heads)) <= limit:
+    kept = [0, *filter(None, former)]
+    if len(kept) > max(1, starts // 2) and _longest(kept, boxes) <= limit:
         return kept
-    return _cut_where_narrow(live_values(len(heads), spans), part_length(len(heads), limit))
+    return _cut_where_narrow(live_values(boxes, spans), part_length(boxes, limit))
 
 
 PARTS = 32

@@ -40,19 +40,41 @@ class Box:
     units: int = 0
 
 
-@dataclass(slots=True, eq=False)
 class Row:
     """The boxes of an open level side by side: nodes with the sources that feed them, and inner groups.
 
     Attributes:
         heads: the first node of each box.
-        nodes: the nodes of each box but inner groups.
         boxes: the inner groups by place.
+        fed: the sources that stand with a box, by its place.
     """
 
-    heads: list[int]
-    nodes: list[tuple[int, ...]]
-    boxes: dict[int, Box]
+    def __init__(self, heads: list[int], boxes: dict[int, Box]) -> None:
+        self.heads = heads
+        self.boxes = {place: boxes[head] for place, head in enumerate(heads) if head in boxes} if boxes else {}
+        self.fed: dict[int, list[int]] = {}
+
+    @cached_property
+    def nodes(self) -> list[tuple[int, ...]]:
+        """The nodes of each box but inner groups."""
+        boxes, fed = self.boxes, self.fed
+        return [(*(() if place in boxes else (head,)), *fed.get(place, ())) for place, head in enumerate(self.heads)]
+
+    def between(self, low: int, high: int) -> list[int]:
+        """The nodes from one place to before another one, but inner groups, in order."""
+        if not (self.boxes or self.fed):
+            return self.heads[low:high]
+        found = [self.heads[place] for place in range(low, high) if place not in self.boxes]
+        return sorted(chain(found, *(nodes for place, nodes in self.fed.items() if low <= place < high)))
+
+    def places(self) -> dict[int, int]:
+        """The place of each node, those of inner groups included."""
+        found = {head: place for place, head in enumerate(self.heads) if place not in self.boxes}
+        for place, box in self.boxes.items():
+            found.update(dict.fromkeys(members(box), place))
+        for place, nodes in self.fed.items():
+            found.update(dict.fromkeys(nodes, place))
+        return found
 
 
 class Level:
@@ -77,6 +99,7 @@ class Level:
     ) -> None:
         self.consumers = consumers
         self.sources = sources
+        self._has_sources = any(sources)
         self.constants = constants
         self.paths = paths
         self.names = names
@@ -253,29 +276,26 @@ class Level:
 
     def count(self, box: Box) -> int:
         """Number of boxes that a box shows when it is open."""
-        return len(box.children) + len(box.nodes) - sum(map(self.constants.__getitem__, box.nodes))
+        hidden = sum(map(self.constants.__getitem__, box.nodes)) if self._has_sources else 0
+        return len(box.children) + len(box.nodes) - hidden
 
     def row(self, box: Box) -> Row:
         """The boxes of an open box in topological order, sources with their first reader."""
         sources, consumers = self.sources, self.consumers
-        loose = set(compress(box.nodes, map(sources.__getitem__, box.nodes)))
+        loose = set(compress(box.nodes, map(sources.__getitem__, box.nodes))) if self._has_sources else set[int]()
         if loose:
             inside = set(members(box))
             loose = {node for node in loose if not inside.isdisjoint(consumers[node])}
         boxes = {min(members(child)): child for child in box.children}
-        heads = [node for node in box.nodes if node not in loose]
+        heads = [node for node in box.nodes if node not in loose] if loose else list(box.nodes)
         if boxes:  # nodes alone are in order already
             heads = self._in_order(sorted([*heads, *boxes]), boxes)
-        if boxes:
-            row = Row(heads, [() if head in boxes else (head,) for head in heads], {})
-            row.boxes.update((place, boxes[head]) for place, head in enumerate(heads) if head in boxes)
-        else:
-            row = Row(heads, list(zip(heads, strict=True)), {})
-        place_of = _place_of(row) if loose else {}
+        row = Row(heads, boxes)
+        place_of = row.places() if loose else {}
         for node in sorted(loose, reverse=True):  # what a source reads are sources too, further to the front
             first = min(place_of[reader] for reader in consumers[node] if reader in place_of)
             place_of[node] = first
-            row.nodes[first] += (node,)
+            row.fed.setdefault(first, []).append(node)
         return row
 
     def _in_order(self, heads: list[int], boxes: dict[int, Box]) -> list[int]:
@@ -313,10 +333,14 @@ class Level:
 
     def _places(self, row: Row) -> list[tuple[np.ndarray[Any, Any], Any]]:
         """The nodes of a row with where they stand along it."""
-        many = np.fromiter(map(len, row.nodes), np.int64, len(row.nodes))
-        alone = np.fromiter(chain.from_iterable(row.nodes), np.int64, int(many.sum()))
-        found: list[tuple[np.ndarray[Any, Any], Any]] = [(alone, np.repeat(np.arange(len(row.nodes)), many))]
-        found += [(np.array(list(members(box)), np.int64), number) for number, box in row.boxes.items()]
+        heads, where = np.array(row.heads, np.int64), np.arange(len(row.heads))
+        if row.boxes:
+            is_node = np.ones(len(heads), bool)
+            is_node[list(row.boxes)] = False
+            heads, where = heads[is_node], where[is_node]
+        inside = chain(row.fed.items(), ((place, list(members(box))) for place, box in row.boxes.items()))
+        found: list[tuple[np.ndarray[Any, Any], Any]] = [(heads, where)]
+        found += [(np.array(nodes, np.int64), place) for place, nodes in inside]
         return found
 
     @cached_property
@@ -349,14 +373,6 @@ def size_of(box: Box) -> int:
         size += len(box.nodes)
         stack.extend(box.children)
     return size
-
-
-def _place_of(row: Row) -> dict[int, int]:
-    """The place of each node of a row, those of inner groups included."""
-    found = {node: place for place, nodes in enumerate(row.nodes) for node in nodes}
-    for place, box in row.boxes.items():
-        found.update(dict.fromkeys(members(box), place))
-    return found
 
 
 def _is_acyclic(edges: dict[int, set[int]]) -> bool:

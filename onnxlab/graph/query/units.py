@@ -54,11 +54,14 @@ class UnitFinder:
         self._nodes = nodes
         self._by_id = by_id
         self._values = values
-        self._roles, self._heavy = roles(nodes, values, level.sources)
+        self._roles: list[int] = []
+        self._heavy: list[bool] = []
+        if len(nodes) <= LARGEST_SCOPE:
+            self._roles, self._heavy = roles(nodes, values, level.sources)
 
     def group(self, top: Box) -> None:
         """Put the boxes of every long row below `top` into units and stages."""
-        if len(self._nodes) > LARGEST_SCOPE or not any(self._heavy):
+        if not any(self._heavy):
             return
         stack = [top]
         while stack:

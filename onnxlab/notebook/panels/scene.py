@@ -4,7 +4,7 @@ One Scene serves every view of a model. It holds the groups, which it brings up 
 connections changed, and nothing else: names and wires are read from the graph, labels from the facts.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import accumulate, chain
 
 import numpy as np
@@ -16,10 +16,11 @@ from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.query.hierarchy import Group, Hierarchy
 from onnxlab.graph.state.change_tracker import Touched
+from onnxlab.infer.live.engine import Inference
 from onnxlab.notebook.protocol.messages import JSON
 from onnxlab.notebook.protocol.records import FORMAL, GRAPH_INPUT, GRAPH_OUTPUT, INITIALIZER
 from onnxlab.render.categories import category
-from onnxlab.shapes.facts import Fact, SparseTensorFact, TensorFact
+from onnxlab.shapes.facts import UNKNOWN, Fact, SparseTensorFact, TensorFact
 
 
 class Scene:
@@ -27,12 +28,12 @@ class Scene:
 
     Args:
         graph: the model.
-        fact_of: what inference knows of a value, by id; read when a label is asked for.
+        inference: what is known of values; read when labels are asked for.
     """
 
-    def __init__(self, graph: ModelGraph, fact_of: Callable[[int], Fact]) -> None:
+    def __init__(self, graph: ModelGraph, inference: Inference) -> None:
         self._graph = graph
-        self._fact_of = fact_of
+        self._inference = inference
         self.hierarchy = Hierarchy()
         self.hierarchy.refresh(graph.index)
 
@@ -58,7 +59,10 @@ class Scene:
                 **_ragged("in", [node.inputs for node in nodes]),
                 **_ragged("out", [node.outputs for node in nodes]),
                 "value_id": [value.id for value in values],
-                "value_flags": [_is_special(value) and self._flags(value) for value in values],
+                "value_flags": [
+                    self._flags(value) if value.is_input or value.formal_outputs or value.initializer is not None else 0
+                    for value in values
+                ],
                 "value_scope": [value.scope for value in values],
                 "value_label": label_numbers,
             }
@@ -104,15 +108,16 @@ class Scene:
 
     def label(self, value: int) -> str:
         """The label of a value in the picture: its shape in short, "" where nothing is known."""
-        return _label(self._fact_of(value))
+        return _label(self._inference.fact(value))
 
     def type(self, value: int) -> str:
         """The element type of a value, "float32"; "" where none is known."""
-        return type_name(self._fact_of(value))
+        return type_name(self._inference.fact(value))
 
     def _labels(self, values: list[ValueRecord]) -> tuple[list[int], list[str], list[str]]:
         """The place of each value's label and type, and the distinct ones; each fact is put into words once."""
-        facts = list(map(self._fact_of, [value.id for value in values]))
+        known_facts = self._inference.facts
+        facts = [known_facts.get(value.id, UNKNOWN) for value in values]
         places: dict[tuple[str, str], int] = {}
         known: dict[int, int] = {}  # by the fact's own id: facts are interned, and hashing one takes longer
         for fact in facts:
@@ -204,11 +209,6 @@ def _outline(groups: Iterable[Group]) -> set[tuple[int, int, str, str]]:
 def _label(fact: Fact) -> str:
     text = fact.label()
     return "" if text == "?" else text
-
-
-def _is_special(value: ValueRecord) -> bool:
-    """Whether a value may have flags; few do."""
-    return value.is_input or value.initializer is not None or bool(value.formal_outputs)
 
 
 SHARED = "0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ"

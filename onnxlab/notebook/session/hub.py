@@ -36,7 +36,7 @@ class Hub:
 
     def __init__(self, model: "Model") -> None:
         self.model = model
-        self.scene = Scene(model.graph, model.inference.fact)
+        self.scene = Scene(model.graph, model.inference)
         self.inspector = Inspector(model.graph, model.inference.fact, self.scene.hierarchy, model.files.notes)
         self._listeners: list[Listener] = []
         self._state_listeners: list[Callable[[], None]] = []
