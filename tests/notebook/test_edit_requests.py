@@ -211,6 +211,8 @@ def test_an_edit_does_what_its_statement_does(
     namespace["replay"](by_script)
     assert by_hand.to_bytes() == by_script.to_bytes()
     assert by_hand.to_bytes() != original
+    if parameters.get("array") == {"file": "ramp.npy"}:
+        assert reply["result"]["python"] == "model.value('unused').array = np.load('ramp.npy')"
     event = next(message for message in hand.sent if message.get("event") == "commit")
     assert event["python"] == reply["result"]["python"] == hand.ask("history")["result"]["steps"][0]["python"]
     if "node" not in EDITS[edit].subjects or on == "node":

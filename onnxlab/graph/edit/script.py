@@ -35,11 +35,13 @@ class Recorded(NamedTuple):
     Attributes:
         text: its statement, "" where it has none.
         exact: whether a script may write the statement in the place of the changes.
+        shown: what people see in the place of the text, "" where it is the text.
     """
 
     label: str
     text: str = ""
     exact: bool = False
+    shown: str = ""
 
 
 class ScriptStep(NamedTuple):

@@ -111,7 +111,7 @@ class Transaction:
         if not told.text or len(active.inverses) == self._savepoint:
             return
         if told.exact:
-            deeds[first:] = [ScriptStep(None, "", True, told.text)]
+            deeds[first:] = [ScriptStep(None, "", True, told.text, told.shown)]
         else:
             for number in range(first, len(deeds)):
                 deeds[number] = deeds[number]._replace(shown=told.text if number == first else None)
@@ -122,7 +122,7 @@ class Transaction:
             return None
         first, *rest = self._deeds
         if first.change is None:
-            return None if rest else Recorded("", first.said or "", exact=True)
+            return None if rest else Recorded("", first.said or "", True, first.shown or "")
         whole = first.shown and all(each.shown is None for each in rest)
         return Recorded("", first.shown or "") if whole else None
 
