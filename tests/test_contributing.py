@@ -22,7 +22,7 @@ def test_every_path_exists(path: str) -> None:
         ("onnxlab/ops/base/kernel_helpers.py", ["def widened"]),
         ("onnxlab/graph/edit/changes.py", ["def apply(self, graph"]),
         ("onnxlab/notebook/protocol/messages.py", ["PROTOCOL ="]),
-        ("onnxlab/notebook/protocol/methods.py", ["METHODS", "repeatable", "recorded", "long"]),
+        ("onnxlab/notebook/protocol/questions.py", ["QUESTIONS", "repeatable", "recorded"]),
         ("onnxlab/graph/edits/table.py", ["EDITS"]),
         ("onnxlab/notebook/edits/kinds.py", ["KINDS"]),
         ("widgets/src/edit/commands.ts", ["interface Command"]),

@@ -32,33 +32,30 @@ def test_the_typescript_is_what_python_declares() -> None:
 @pytest.fixture
 def asked(page: Page, model: onnxlab.Model, tmp_path: Path) -> dict[str, Any]:
     """An answer to every method, by its name."""
-    conv, value = model.nodes["/stem/conv"].id, model.value("r").id
+    conv, value = model.nodes["/stem/conv"].id, model.value("w").id
     model.save(tmp_path / "m.onnx")
+    usual = {
+        "node": conv,
+        "value": value,
+        "nodes": [conv],
+        "op": "Conv",
+        "ok": True,
+        "on": True,
+        "position": 0,
+        "run": 1,
+    }
     params: dict[str, dict[str, Any]] = {
-        **{
-            name: {}
-            for name, method in METHODS.items()
-            if not any(each.required for each in method.parameters.values())
-        },
-        "probe": {"ok": True},
-        "inspect": {"node": conv},
-        "doc": {"node": conv},
-        "value": {"value": value},
-        "explain": {"value": value},
+        name: {key: usual[key] for key, each in method.parameters.items() if each.required and key in usual}
+        for name, method in METHODS.items()
+    }
+    params |= {
         "edit": edit("rename_node", conv, name="first"),
-        "go_to": {"position": 0},
-        "operator_doc": {"op": "Conv"},
-        "targets": {"value": value, "nodes": [conv]},
-        "elements": {"value": model.value("w").id},
+        "elements": {"value": value},
         "upload": {"file": "a", "name": "a.npy", "offset": 0, "data": ""},
-        "copies": {"nodes": [conv]},
-        "extract": {"nodes": [conv]},
-        "tensor": {"value": model.value("w").id},
-        "pin": {"value": value, "on": True},
+        "pin": {"value": model.value("r").id, "on": True},
         "overlay": {"by": "flops"},
     }
     order = ["edit", "undo", "redo", "run", "stop"]
-    params["stop"] = {"run": 1}
     later = {"recover", "discard"}
     found = {name: page.ask(name, **params[name]) for name in order}
     found |= {name: page.ask(name, **params[name]) for name in METHODS if name not in {*order, *later}}

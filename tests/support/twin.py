@@ -6,7 +6,7 @@ python -m tests.support.twin     # writes what is out of date
 import inspect
 import json
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType, NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, is_typeddict
@@ -14,10 +14,9 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, is_type
 from onnxlab.graph.edits import EDITS
 from onnxlab.notebook.edits.edit_requests import LEFT_OUT, NOT_BY_HAND
 from onnxlab.notebook.edits.kinds import KINDS, WORDS
-from onnxlab.notebook.protocol import answers, events, records
+from onnxlab.notebook.protocol import commands, events, questions, records, runs, schema
 from onnxlab.notebook.protocol.messages import PROTOCOL
-from onnxlab.notebook.protocol.methods import METHODS
-from onnxlab.notebook.protocol.schema import ALIASES, Parameter, fields_of
+from onnxlab.notebook.protocol.schema import ALIASES, Method, Parameter, fields_of
 
 SOURCES = Path(__file__).parents[2] / "widgets" / "src"
 _HEAD = "// Written by `python -m tests.support.twin` from {}: change that, and run it again.\n"
@@ -28,7 +27,7 @@ _WIDTH = 120
 def _named() -> dict[str, Any]:
     """Every alias that has a name of its own in TypeScript."""
     found = {name: alias for name, (alias, _) in ALIASES.items()}
-    for module in (records, answers):
+    for module in (records, questions, commands, runs):
         own = {name: value for name, value in vars(module).items() if get_origin(value) in (Literal, Union, UnionType)}
         found |= {name: value for name, value in own.items() if name not in found}
     return found
@@ -141,47 +140,49 @@ def _parameters(parameters: dict[str, Parameter]) -> str:
     return f"{{ {'; '.join(listed)} }}"
 
 
-def _set(name: str, text: str, methods: list[str]) -> str:
-    listed = textwrap.fill(", ".join(f'"{each}"' for each in methods), 118, initial_indent="  ", subsequent_indent="  ")
-    return f"{_comment(text)}export const {name}: ReadonlySet<Method> = new Set<Method>([\n{listed},\n]);\n"
+def _traits(method: Method) -> str:
+    told = {name: True for name in ("repeatable", "long", "edits") if getattr(method, name)}
+    recorded = {} if method.recorded is None else {"recorded": method.recorded}
+    listed = ", ".join(f"{name}: {json.dumps(value)}" for name, value in {**told, **recorded}.items())
+    return f"{{ {listed} }}" if listed else "{}"
 
 
-def methods() -> str:
-    """kernel/protocol/methods.ts."""
+def _methods(name: str, table: Mapping[str, Method]) -> str:
+    """The interface of a table of methods, and what is known of each."""
     rows = "".join(
-        f"{_comment(each.text, '  ')}  {name}: [{_parameters(dict(each.parameters))}, {typescript(each.answer)}];\n"
-        for name, each in METHODS.items()
+        f"{_comment(each.text, '  ')}  {method}: [{_parameters(dict(each.parameters))}, {typescript(each.answer)}];\n"
+        for method, each in table.items()
     )
-    recorded = {name: each.recorded for name, each in METHODS.items() if each.recorded is not None}
-    edits = " | ".join(f'"{name}"' for name, each in METHODS.items() if each.edits)
-    body = "\n".join(
-        [
-            f"export const PROTOCOL = {PROTOCOL};\n",
-            f"{_comment('Every method: its parameters and its answer.')}export interface Methods {{\n{rows}}}\n",
-            "export type Method = keyof Methods;\n"
-            "export type Params<M extends Method> = Methods[M][0];\n"
-            "export type Result<M extends Method> = Methods[M][1];\n",
-            f"{_comment('Methods that change the model.')}export type EditMethod = {edits};\n",
-            _set("REPEATABLE", "Asking these twice does no harm.", [n for n, m in METHODS.items() if m.repeatable]),
-            _set("LONG", "These take as long as they take.", [n for n, m in METHODS.items() if m.long]),
-            _comment('The parameter by which a page without a kernel holds the answers of a method, "": it holds one.')
-            + "export const RECORDED: Partial<Record<Method, string>> = {\n"
-            + "".join(f"  {name}: {json.dumps(key)},\n" for name, key in recorded.items())
-            + "};\n",
-        ]
+    known = "".join(f"  {method}: {_traits(each)},\n" for method, each in table.items())
+    kind = name.capitalize()
+    edits = " | ".join(f'"{method}"' for method, each in table.items() if each.edits)
+    text = "Methods that change the model, and say which version of it they are made on."
+    return (
+        (f"{_comment(text)}export type EditMethod = {edits};\n\n" if edits else "")
+        + f"{_comment('By method: its parameters and its answer.')}export interface {kind} {{\n{rows}}}\n\n"
+        f"export const {name}: Record<keyof {kind}, MethodTraits> = {{\n{known}}};\n"
     )
-    sources = {"./answers.ts": _names(answers), "./records.ts": _names(records), "./words.ts": [*ALIASES]}
-    head = _HEAD.format("onnxlab/notebook/protocol/methods.py")
-    return "\n".join([head, _imports(body, sources), body])
 
 
 def words() -> str:
     """kernel/protocol/words.ts."""
-    aliases = [
-        f"{_comment(text)}export type {name} = {typescript(alias, own=name)};\n"
-        for name, (alias, text) in ALIASES.items()
+    traits = (
+        ("recorded", "string", 'The parameter by which a page without a kernel holds the answers, "": it holds one.'),
+        ("edits", "true", "It changes the model."),
+        ("long", "true", "It takes as long as it takes."),
+        ("repeatable", "true", "Asking twice does no harm."),
+    )
+    fields = "".join(f"{_comment(text, '  ')}  {name}?: {kind};\n" for name, kind, text in reversed(traits))
+    parts = [
+        f"export const PROTOCOL = {PROTOCOL};\n",
+        *(
+            f"{_comment(text)}export type {name} = {typescript(alias, own=name)};\n"
+            for name, (alias, text) in ALIASES.items()
+        ),
+        _interface(schema.Nothing),
+        f"{_comment('What is known of a method.')}export interface MethodTraits {{\n{fields}}}\n",
     ]
-    return "\n".join([_HEAD.format("onnxlab/notebook/protocol/schema.py"), *aliases])
+    return "\n".join([_HEAD.format("onnxlab/notebook/protocol/schema.py"), *parts])
 
 
 def edits() -> str:
@@ -231,16 +232,19 @@ def files() -> dict[Path, str]:
     """Everything that is written, by its path."""
     folder = SOURCES / "kernel" / "protocol"
     union = "export type KernelEvent = " + " | ".join(each.__name__ for each in events.EVENTS) + ";\n"
-    aliases, shared = {"./words.ts": [*ALIASES]}, {"./records.ts": _names(records)}
+    aliases = {"./words.ts": [*ALIASES, "Nothing", "MethodTraits"]}
+    shared = {"./records.ts": _names(records)}
     flags = "/** Bits of ValueRecord.flags. */\n" + "".join(
         f"export const {name} = {bit};\n" for name, bit in records.FLAGS.items()
     )
     return {
         folder / "words.ts": words(),
         folder / "records.ts": _module(records, aliases, flags),
-        folder / "answers.ts": _module(answers, {**shared, **aliases}),
+        **{
+            folder / f"{name.lower()}.ts": _module(module, {**shared, **aliases}, _methods(name, getattr(module, name)))
+            for name, module in (("QUESTIONS", questions), ("COMMANDS", commands), ("RUNS", runs))
+        },
         folder / "events.ts": _module(events, {**shared, **aliases}, union),
-        folder / "methods.ts": methods(),
         SOURCES / "edit" / "edits.ts": edits(),
     }
 

@@ -8,7 +8,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import repeat
 from types import UnionType
-from typing import Annotated, Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NotRequired,
+    TypedDict,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 MAX_ID = 2**53 - 1  # what a JavaScript number holds exactly
 MAX_TEXT = 1 << 20
@@ -109,6 +120,10 @@ class Method:
     long: bool = False
     edits: bool = False
     recorded: str | None = None
+
+
+class Nothing(TypedDict):
+    """An answer that says only that it was done."""
 
 
 # -- whether a message is what it is declared as -----------------------------------------------------------------------

@@ -8,7 +8,7 @@
 
 import {
   type CommitEvent, type EditMethod, type Hello, type KernelEvent, type Method, type OverlayNumbers, type Params, type ProgressEvent,
-  type Result, type Snapshot, type WireError, LONG, PROTOCOL, REPEATABLE,
+  type Result, type Snapshot, type WireError, METHODS, PROTOCOL,
 } from "./protocol.ts";
 import type { Store } from "../model/store.ts";
 import type { Message, Transport } from "./transport.ts";
@@ -260,7 +260,7 @@ export class Client {
     const pending = this.#pending.get(content.id as number)!;
     this.#pending.delete(pending.id);
     for (const other of this.#pending.values()) {
-      if (pending.id > other.id && !LONG.has(pending.method)) other.overtaken ||= Date.now();
+      if (pending.id > other.id && !METHODS[pending.method].long) other.overtaken ||= Date.now();
     }
     if (content.error) pending.reject(new RequestError(content.error as WireError));
     else pending.resolve({ result: content.result, buffers: buffers.length ? buffers : fromBase64(content.b64) });
@@ -362,7 +362,7 @@ export class Client {
   #tick(): void {
     const now = Date.now();
     const { slow, ping, silent } = this.#patience;
-    const waiting = [...this.#pending.values()].filter((pending) => !LONG.has(pending.method));
+    const waiting = [...this.#pending.values()].filter((pending) => !METHODS[pending.method].long);
     for (const pending of waiting) {
       if (pending.id !== this.#pingId && pending.overtaken && now - pending.overtaken > ping / 4) this.#lost(pending);
     }
@@ -380,7 +380,7 @@ export class Client {
   /** A reply that will not come: ask again, or say so and look at what the model is now. */
   #lost(pending: Pending): void {
     this.#pending.delete(pending.id);
-    if (REPEATABLE.has(pending.method)) {
+    if (METHODS[pending.method].repeatable) {
       const again = { ...pending, id: this.#nextId++, sent: Date.now(), overtaken: 0 };
       this.#pending.set(again.id, again);
       this.#send(again);
@@ -397,7 +397,7 @@ export class Client {
   /** Nothing is overdue any more: back to ready, and no timer while nothing is asked. */
   #settle(): void {
     const overdue = [...this.#pending.values()].some(
-      (pending) => !LONG.has(pending.method) && Date.now() - Math.max(pending.sent, this.#lastHeard) > this.#patience.slow,
+      (pending) => !METHODS[pending.method].long && Date.now() - Math.max(pending.sent, this.#lastHeard) > this.#patience.slow,
     );
     if (!overdue && this.connection !== "gone" && this.#seq !== null) this.#connect("ready");
     if (this.#pending.size === 0 && !this.#doubtUntil && this.#timer !== null) {

@@ -5,12 +5,12 @@
  * What is only visual works as ever; edits and runs are not offered, since `can` refuses them.
  */
 
-import { type Method, RECORDED } from "./protocol.ts";
+import { METHODS, type Method } from "./protocol.ts";
 import type { Message, Transport } from "./transport.ts";
 
 /** A model as the page carries it. */
 export interface Recorded {
-  /** By method, then by the value of the parameter that `RECORDED` names; "" where there is one answer. */
+  /** By method, then by the value of the parameter that `METHODS` names; "" where there is one answer. */
   answers: Record<string, Record<string, unknown>>;
   /** The snapshot's buffer, base64. */
   buffer: string;
@@ -36,7 +36,7 @@ export function recordedTransport(model: Recorded): Transport {
 }
 
 function answerTo(model: Recorded, method: string, params: Record<string, number>): Answer {
-  const by = RECORDED[method as Method];
+  const by = METHODS[method as Method]?.recorded;
   if (method === "probe") return { result: {} };
   if (by === undefined) {
     return {

@@ -10,10 +10,12 @@ import type { Method, Params } from "./protocol/methods.ts";
 import type { Sections } from "./protocol/records.ts";
 import type { WireNumber } from "./protocol/words.ts";
 
-export * from "./protocol/answers.ts";
+export * from "./protocol/commands.ts";
 export * from "./protocol/events.ts";
 export * from "./protocol/methods.ts";
+export * from "./protocol/questions.ts";
 export * from "./protocol/records.ts";
+export * from "./protocol/runs.ts";
 export * from "./protocol/words.ts";
 
 /** Names of the Int32 sections of a snapshot's buffer. */

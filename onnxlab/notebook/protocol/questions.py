@@ -1,26 +1,28 @@
-"""What the kernel answers: one record for each method."""
+"""What a page asks about the model as it is, and what it gets."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from onnxlab.notebook.protocol.records import (
     Diagnostic,
     Endpoint,
     ProducerEndpoint,
+    Snapshot,
     Statistics,
     TensorPreview,
     UseEndpoint,
 )
-from onnxlab.notebook.protocol.schema import WireInt, WireNumber
+from onnxlab.notebook.protocol.schema import FLAG, ID, IDS, TEXT, Method, Nothing, WireInt, WireNumber, optional
+
+_NODE = optional(int, "a node id, or null")
+_VALUE = optional(int, "a value id, or null")
+
 
 AttributeType = Literal[
     "int", "float", "string", "ints", "floats", "strings", "tensor", "tensors", "graph", "graphs", "sparse_tensor",
     "sparse_tensors", "type_proto", "type_protos", "undefined",
 ]  # fmt: skip
 AttributeValue = WireNumber | WireInt | list[WireNumber | WireInt | str] | TensorPreview | None
-
-
-class Nothing(TypedDict):
-    """An answer that says only that it was done."""
 
 
 class Hello(TypedDict):
@@ -147,26 +149,21 @@ class Explanation(TypedDict):
     lost: int
 
 
-class Edited(TypedDict):
-    """What an edit led to."""
+class About(TypedDict):
+    """What a node, a value or the model says about itself."""
 
-    version: int
-    python: Annotated[str, 'The edit in Python, "" where nothing changed.']
-
-
-class StepInfo(TypedDict):
-    """An edit of the history, and the same in Python."""
-
-    label: str
-    python: str
+    doc_string: str
+    metadata: dict[str, str]
+    graph_doc_string: NotRequired[Annotated[str, "Of the model only."]]
+    fields: NotRequired[dict[str, str | int]]
 
 
-class Steps(TypedDict):
-    """The whole history, oldest first; `position` steps are done, and the first `dropped` cannot be undone any more."""
+class Elements(TypedDict):
+    """All elements of a small tensor."""
 
-    steps: list[StepInfo]
-    position: int
-    dropped: int
+    dtype: str
+    shape: list[int]
+    numbers: Annotated[list[WireNumber | str | bool], "In row-major order."]
 
 
 class OperatorInfo(TypedDict):
@@ -191,80 +188,10 @@ class Targets(TypedDict):
     refused: dict[str, str]
 
 
-class About(TypedDict):
-    """What a node, a value or the model says about itself."""
-
-    doc_string: str
-    metadata: dict[str, str]
-    graph_doc_string: NotRequired[Annotated[str, "Of the model only."]]
-    fields: NotRequired[dict[str, str | int]]
-
-
-class Elements(TypedDict):
-    """All elements of a small tensor."""
-
-    dtype: str
-    shape: list[int]
-    numbers: Annotated[list[WireNumber | str | bool], "In row-major order."]
-
-
-class Uploaded(TypedDict):
-    """How much of a file is there."""
-
-    bytes: int
-
-
 class Copies(TypedDict):
     """Nodes in other places, copy by copy."""
 
     copies: list[list[int]]
-
-
-class Extracted(TypedDict):
-    """A part of the model as a file; its bytes come as a buffer."""
-
-    name: str
-    python: str
-
-
-class Unsaved(TypedDict):
-    """What is not saved: edits, oldest first, the fields of the file that they change, and notes."""
-
-    path: str
-    copy: Annotated[str, "The name that a copy would get."]
-    edits: list[str]
-    fields: list[str]
-    more: Annotated[tuple[int, int], "Edits and fields that are not listed."]
-    notes: list[str]
-
-
-class Saved(TypedDict):
-    """The file that was written."""
-
-    path: str
-    bytes: int
-
-
-class Recovered(TypedDict):
-    """How many steps were made again."""
-
-    steps: int
-
-
-class GivenInput(TypedDict):
-    """How an input of a run is made: `text` holds numbers or JSON, `file` is the id of an upload."""
-
-    how: Literal["random", "zeros", "ones", "last", "text", "file"]
-    text: NotRequired[str]
-    file: NotRequired[str]
-
-
-class RunResult(TypedDict):
-    """What a run made."""
-
-    run: int
-    seconds: float
-    values: list[Statistics]
 
 
 class Costs(TypedDict):
@@ -280,13 +207,30 @@ class Blocks(TypedDict):
     blocks: list[list[int]]
 
 
-class Pinned(TypedDict):
-    """The values that are pinned."""
-
-    pinned: list[int]
-
-
-class Stopped(TypedDict):
-    """Whether there was a run to stop."""
-
-    stopped: bool
+QUESTIONS: Mapping[str, Method] = {
+    "hello": Method({}, Hello, repeatable=True, recorded=""),
+    "probe": Method({"ok": FLAG}, Nothing, "Whether binary buffers arrive.", repeatable=True),
+    "snapshot": Method({}, Snapshot, repeatable=True, recorded=""),
+    "inspect": Method({"node": ID}, NodeInfo, repeatable=True, recorded="node"),
+    "doc": Method({"node": ID}, Documentation, repeatable=True, recorded="node"),
+    "value": Method({"value": ID}, ValueInfo, repeatable=True, recorded="value"),
+    "explain": Method(
+        {"value": ID, "axis": optional(int, "an axis from 0, or null for all")}, Explanation, repeatable=True
+    ),
+    "about": Method(
+        {"node": _NODE, "value": _VALUE}, About,
+        "What a node, a value, or without either the model says about itself.", repeatable=True, recorded="",
+    ),
+    "elements": Method(
+        {"node": _NODE, "name": optional(str, "the name of an attribute"), "value": _VALUE}, Elements,
+        "All elements of a small tensor: of an initializer, or of a node's attribute.", repeatable=True,
+    ),
+    "operators": Method({}, Operators, repeatable=True),
+    "operator_doc": Method({"op": TEXT}, Documentation, repeatable=True),
+    "targets": Method({"value": ID, "nodes": IDS}, Targets, repeatable=True),
+    "copies": Method(
+        {"nodes": IDS}, Copies, "The corresponding nodes in every copy of the block.", repeatable=True
+    ),
+    "costs": Method({}, Costs, repeatable=True, recorded=""),
+    "blocks": Method({}, Blocks, repeatable=True, recorded=""),
+}  # fmt: skip

@@ -1,15 +1,12 @@
-// Written by `python -m tests.support.twin` from onnxlab/notebook/protocol/answers.py: change that, and run it again.
-/** What the kernel answers: one record for each method. */
+// Written by `python -m tests.support.twin` from onnxlab/notebook/protocol/questions.py: change that, and run it again.
+/** What a page asks about the model as it is, and what it gets. */
 
-import type { Diagnostic, Endpoint, ProducerEndpoint, Statistics, TensorPreview, UseEndpoint } from "./records.ts";
-import type { WireInt } from "./words.ts";
+import type { Diagnostic, Endpoint, ProducerEndpoint, Snapshot, Statistics, TensorPreview, UseEndpoint } from "./records.ts";
+import type { MethodTraits, Nothing, WireInt } from "./words.ts";
 
 export type AttributeType = "int" | "float" | "string" | "ints" | "floats" | "strings" | "tensor" | "tensors" | "graph" | "graphs" | "sparse_tensor" | "sparse_tensors" | "type_proto" | "type_protos" | "undefined";
 
 export type AttributeValue = number | "nan" | "inf" | "-inf" | string | (number | string)[] | TensorPreview | null;
-
-/** An answer that says only that it was done. */
-export type Nothing = Record<string, never>;
 
 /** What the kernel is and can. */
 export interface Hello {
@@ -126,24 +123,21 @@ export interface Explanation {
   lost: number;
 }
 
-/** What an edit led to. */
-export interface Edited {
-  version: number;
-  /** The edit in Python, "" where nothing changed. */
-  python: string;
+/** What a node, a value or the model says about itself. */
+export interface About {
+  doc_string: string;
+  metadata: Record<string, string>;
+  /** Of the model only. */
+  graph_doc_string?: string;
+  fields?: Record<string, WireInt>;
 }
 
-/** An edit of the history, and the same in Python. */
-export interface StepInfo {
-  label: string;
-  python: string;
-}
-
-/** The whole history, oldest first; `position` steps are done, and the first `dropped` cannot be undone any more. */
-export interface Steps {
-  steps: StepInfo[];
-  position: number;
-  dropped: number;
+/** All elements of a small tensor. */
+export interface Elements {
+  dtype: string;
+  shape: number[];
+  /** In row-major order. */
+  numbers: (number | "nan" | "inf" | "-inf" | string | boolean)[];
 }
 
 /** An operator that a node may be. */
@@ -167,74 +161,9 @@ export interface Targets {
   refused: Record<string, string>;
 }
 
-/** What a node, a value or the model says about itself. */
-export interface About {
-  doc_string: string;
-  metadata: Record<string, string>;
-  /** Of the model only. */
-  graph_doc_string?: string;
-  fields?: Record<string, WireInt>;
-}
-
-/** All elements of a small tensor. */
-export interface Elements {
-  dtype: string;
-  shape: number[];
-  /** In row-major order. */
-  numbers: (number | "nan" | "inf" | "-inf" | string | boolean)[];
-}
-
-/** How much of a file is there. */
-export interface Uploaded {
-  bytes: number;
-}
-
 /** Nodes in other places, copy by copy. */
 export interface Copies {
   copies: number[][];
-}
-
-/** A part of the model as a file; its bytes come as a buffer. */
-export interface Extracted {
-  name: string;
-  python: string;
-}
-
-/** What is not saved: edits, oldest first, the fields of the file that they change, and notes. */
-export interface Unsaved {
-  path: string;
-  /** The name that a copy would get. */
-  copy: string;
-  edits: string[];
-  fields: string[];
-  /** Edits and fields that are not listed. */
-  more: [number, number];
-  notes: string[];
-}
-
-/** The file that was written. */
-export interface Saved {
-  path: string;
-  bytes: number;
-}
-
-/** How many steps were made again. */
-export interface Recovered {
-  steps: number;
-}
-
-/** How an input of a run is made: `text` holds numbers or JSON, `file` is the id of an upload. */
-export interface GivenInput {
-  how: "random" | "zeros" | "ones" | "last" | "text" | "file";
-  text?: string;
-  file?: string;
-}
-
-/** What a run made. */
-export interface RunResult {
-  run: number;
-  seconds: number;
-  values: Statistics[];
 }
 
 /** Floating-point operations by node, two columns; dims of unknown size count one. */
@@ -248,12 +177,43 @@ export interface Blocks {
   blocks: number[][];
 }
 
-/** The values that are pinned. */
-export interface Pinned {
-  pinned: number[];
+/** By method: its parameters and its answer. */
+export interface Questions {
+  hello: [Record<string, never>, Hello];
+  /** Whether binary buffers arrive. */
+  probe: [{ ok: boolean }, Nothing];
+  snapshot: [Record<string, never>, Snapshot];
+  inspect: [{ node: number }, NodeInfo];
+  doc: [{ node: number }, Documentation];
+  value: [{ value: number }, ValueInfo];
+  explain: [{ value: number; axis?: number | null }, Explanation];
+  /** What a node, a value, or without either the model says about itself. */
+  about: [{ node?: number | null; value?: number | null }, About];
+  /** All elements of a small tensor: of an initializer, or of a node's attribute. */
+  elements: [{ node?: number | null; name?: string | null; value?: number | null }, Elements];
+  operators: [Record<string, never>, Operators];
+  operator_doc: [{ op: string }, Documentation];
+  targets: [{ value: number; nodes: number[] }, Targets];
+  /** The corresponding nodes in every copy of the block. */
+  copies: [{ nodes: number[] }, Copies];
+  costs: [Record<string, never>, Costs];
+  blocks: [Record<string, never>, Blocks];
 }
 
-/** Whether there was a run to stop. */
-export interface Stopped {
-  stopped: boolean;
-}
+export const QUESTIONS: Record<keyof Questions, MethodTraits> = {
+  hello: { repeatable: true, recorded: "" },
+  probe: { repeatable: true },
+  snapshot: { repeatable: true, recorded: "" },
+  inspect: { repeatable: true, recorded: "node" },
+  doc: { repeatable: true, recorded: "node" },
+  value: { repeatable: true, recorded: "value" },
+  explain: { repeatable: true },
+  about: { repeatable: true, recorded: "" },
+  elements: { repeatable: true },
+  operators: { repeatable: true },
+  operator_doc: { repeatable: true },
+  targets: { repeatable: true },
+  copies: { repeatable: true },
+  costs: { repeatable: true, recorded: "" },
+  blocks: { repeatable: true, recorded: "" },
+};

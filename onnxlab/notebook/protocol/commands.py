@@ -1,0 +1,94 @@
+"""What a page does to the model, its history and its file, and what it gets."""
+
+from collections.abc import Mapping
+from typing import Annotated, TypedDict
+
+from onnxlab.notebook.protocol.schema import ID, IDS, TEXT, VERSION, Method, Nothing, Parameter, optional
+
+
+class Edited(TypedDict):
+    """What an edit led to."""
+
+    version: int
+    python: Annotated[str, 'The edit in Python, "" where nothing changed.']
+
+
+class StepInfo(TypedDict):
+    """An edit of the history, and the same in Python."""
+
+    label: str
+    python: str
+
+
+class Steps(TypedDict):
+    """The whole history, oldest first; `position` steps are done, and the first `dropped` cannot be undone any more."""
+
+    steps: list[StepInfo]
+    position: int
+    dropped: int
+
+
+class Uploaded(TypedDict):
+    """How much of a file is there."""
+
+    bytes: int
+
+
+class Extracted(TypedDict):
+    """A part of the model as a file; its bytes come as a buffer."""
+
+    name: str
+    python: str
+
+
+class Unsaved(TypedDict):
+    """What is not saved: edits, oldest first, the fields of the file that they change, and notes."""
+
+    path: str
+    copy: Annotated[str, "The name that a copy would get."]
+    edits: list[str]
+    fields: list[str]
+    more: Annotated[tuple[int, int], "Edits and fields that are not listed."]
+    notes: list[str]
+
+
+class Saved(TypedDict):
+    """The file that was written."""
+
+    path: str
+    bytes: int
+
+
+class Recovered(TypedDict):
+    """How many steps were made again."""
+
+    steps: int
+
+
+COMMANDS: Mapping[str, Method] = {
+    "edit": Method(
+        {
+            "edit": TEXT, "on": TEXT, "subject": Parameter(list[int], "a list of ids"),
+            "parameters": Parameter(dict[str, object], "an object"), "version": VERSION,
+        },
+        Edited, "A row of the table of edits; `Edits` has their parameters.", edits=True,
+    ),
+    "undo": Method({"version": VERSION}, Edited, edits=True),
+    "redo": Method({"version": VERSION}, Edited, edits=True),
+    "go_to": Method({"position": ID, "version": VERSION}, Edited, edits=True),
+    "history": Method({}, Steps, repeatable=True),
+    "upload": Method(
+        {"file": TEXT, "name": TEXT, "offset": ID, "data": TEXT}, Uploaded,
+        "A piece of a file, base64; an edit that takes a file names it by its id.",
+    ),
+    "extract": Method(
+        {"nodes": IDS}, Extracted, "Nodes as a model of their own; its bytes come as a buffer."
+    ),
+    "unsaved": Method({}, Unsaved, "What saving would change in the file.", repeatable=True),
+    "save": Method(
+        {"copy": optional(bool, "true or false"), "version": VERSION}, Saved,
+        "Replaces the file, or writes a copy beside it, which the model belongs to from then on.",
+    ),
+    "recover": Method({}, Recovered),
+    "discard": Method({}, Nothing),
+}  # fmt: skip

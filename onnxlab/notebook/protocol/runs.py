@@ -1,0 +1,65 @@
+"""What a page runs, and what it gets of it: numbers, tensors, colors."""
+
+from collections.abc import Mapping
+from typing import Literal, NotRequired, TypedDict
+
+from onnxlab.notebook.protocol.records import Statistics, TensorPart
+from onnxlab.notebook.protocol.schema import FLAG, ID, Method, Nothing, optional
+
+_NUMBER = optional(int, "a number from 0")
+_AXIS = optional(int, "an axis from 0")
+
+
+class GivenInput(TypedDict):
+    """How an input of a run is made: `text` holds numbers or JSON, `file` is the id of an upload."""
+
+    how: Literal["random", "zeros", "ones", "last", "text", "file"]
+    text: NotRequired[str]
+    file: NotRequired[str]
+
+
+class RunResult(TypedDict):
+    """What a run made."""
+
+    run: int
+    seconds: float
+    values: list[Statistics]
+
+
+class Pinned(TypedDict):
+    """The values that are pinned."""
+
+    pinned: list[int]
+
+
+class Stopped(TypedDict):
+    """Whether there was a run to stop."""
+
+    stopped: bool
+
+
+RUNS: Mapping[str, Method] = {
+    "run": Method(
+        {
+            "nodes": optional(list[int], "a list of node ids, or null for all"),
+            "seed": optional(int, "an integer from 0"),
+            "inputs": optional(dict[str, GivenInput], "an object that says how each input is made"),
+            "sizes": optional(dict[str, int], "an object of sizes by the names of dims"),
+            "deadline": optional(int, "seconds, 0 for no end, or null for those of the view"),
+        },
+        RunResult, long=True,
+    ),
+    "stop": Method({"run": ID}, Stopped),
+    "overlay": Method(
+        {"by": optional(str, "the name of a measure, or null for none")}, Nothing, long=True
+    ),
+    "tensor": Method(
+        {
+            "value": ID, "rows": _AXIS, "columns": _AXIS, "at": optional(list[int], "a list of indices"),
+            "top": _NUMBER, "left": _NUMBER, "height": _NUMBER, "width": _NUMBER, "pixels": _NUMBER,
+            "picture": optional(str, "heat or image, or null for none"),
+        },
+        TensorPart, repeatable=True,
+    ),
+    "pin": Method({"value": ID, "on": FLAG}, Pinned, "A value stays what it was in the last run."),
+}  # fmt: skip

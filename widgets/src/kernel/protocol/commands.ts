@@ -1,0 +1,95 @@
+// Written by `python -m tests.support.twin` from onnxlab/notebook/protocol/commands.py: change that, and run it again.
+/** What a page does to the model, its history and its file, and what it gets. */
+
+import type { MethodTraits, Nothing } from "./words.ts";
+
+/** What an edit led to. */
+export interface Edited {
+  version: number;
+  /** The edit in Python, "" where nothing changed. */
+  python: string;
+}
+
+/** An edit of the history, and the same in Python. */
+export interface StepInfo {
+  label: string;
+  python: string;
+}
+
+/** The whole history, oldest first; `position` steps are done, and the first `dropped` cannot be undone any more. */
+export interface Steps {
+  steps: StepInfo[];
+  position: number;
+  dropped: number;
+}
+
+/** How much of a file is there. */
+export interface Uploaded {
+  bytes: number;
+}
+
+/** A part of the model as a file; its bytes come as a buffer. */
+export interface Extracted {
+  name: string;
+  python: string;
+}
+
+/** What is not saved: edits, oldest first, the fields of the file that they change, and notes. */
+export interface Unsaved {
+  path: string;
+  /** The name that a copy would get. */
+  copy: string;
+  edits: string[];
+  fields: string[];
+  /** Edits and fields that are not listed. */
+  more: [number, number];
+  notes: string[];
+}
+
+/** The file that was written. */
+export interface Saved {
+  path: string;
+  bytes: number;
+}
+
+/** How many steps were made again. */
+export interface Recovered {
+  steps: number;
+}
+
+/** Methods that change the model, and say which version of it they are made on. */
+export type EditMethod = "edit" | "undo" | "redo" | "go_to";
+
+/** By method: its parameters and its answer. */
+export interface Commands {
+  /** A row of the table of edits; `Edits` has their parameters. */
+  edit: [{ edit: string; on: string; subject: number[]; parameters: Record<string, unknown>; version?: number | null }, Edited];
+  undo: [{ version?: number | null }, Edited];
+  redo: [{ version?: number | null }, Edited];
+  go_to: [{ position: number; version?: number | null }, Edited];
+  history: [Record<string, never>, Steps];
+  /** A piece of a file, base64; an edit that takes a file names it by its id. */
+  upload: [{ file: string; name: string; offset: number; data: string }, Uploaded];
+  /** Nodes as a model of their own; its bytes come as a buffer. */
+  extract: [{ nodes: number[] }, Extracted];
+  /** What saving would change in the file. */
+  unsaved: [Record<string, never>, Unsaved];
+  /** Replaces the file, or writes a copy beside it, which the model belongs to from then on. */
+  save: [{ copy?: boolean | null; version?: number | null }, Saved];
+  recover: [Record<string, never>, Recovered];
+  discard: [Record<string, never>, Nothing];
+}
+
+export const COMMANDS: Record<keyof Commands, MethodTraits> = {
+  edit: { edits: true },
+  undo: { edits: true },
+  redo: { edits: true },
+  go_to: { edits: true },
+  history: { repeatable: true },
+  upload: {},
+  extract: {},
+  unsaved: { repeatable: true },
+  save: {},
+  recover: {},
+  discard: {},
+};

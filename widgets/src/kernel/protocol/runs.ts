@@ -1,0 +1,47 @@
+// Written by `python -m tests.support.twin` from onnxlab/notebook/protocol/runs.py: change that, and run it again.
+/** What a page runs, and what it gets of it: numbers, tensors, colors. */
+
+import type { Statistics, TensorPart } from "./records.ts";
+import type { MethodTraits, Nothing } from "./words.ts";
+
+/** How an input of a run is made: `text` holds numbers or JSON, `file` is the id of an upload. */
+export interface GivenInput {
+  how: "random" | "zeros" | "ones" | "last" | "text" | "file";
+  text?: string;
+  file?: string;
+}
+
+/** What a run made. */
+export interface RunResult {
+  run: number;
+  seconds: number;
+  values: Statistics[];
+}
+
+/** The values that are pinned. */
+export interface Pinned {
+  pinned: number[];
+}
+
+/** Whether there was a run to stop. */
+export interface Stopped {
+  stopped: boolean;
+}
+
+/** By method: its parameters and its answer. */
+export interface Runs {
+  run: [{ nodes?: number[] | null; seed?: number | null; inputs?: Record<string, GivenInput> | null; sizes?: Record<string, number> | null; deadline?: number | null }, RunResult];
+  stop: [{ run: number }, Stopped];
+  overlay: [{ by?: string | null }, Nothing];
+  tensor: [{ value: number; rows?: number | null; columns?: number | null; at?: number[] | null; top?: number | null; left?: number | null; height?: number | null; width?: number | null; pixels?: number | null; picture?: string | null }, TensorPart];
+  /** A value stays what it was in the last run. */
+  pin: [{ value: number; on: boolean }, Pinned];
+}
+
+export const RUNS: Record<keyof Runs, MethodTraits> = {
+  run: { long: true },
+  stop: {},
+  overlay: { long: true },
+  tensor: { repeatable: true },
+  pin: {},
+};
