@@ -35,12 +35,10 @@ LARGER = {
     "tests/formats/test_journal.py": 460,
     "tests/graph/protos/test_long_lists.py": 450,
     "tests/infer/support/random_models.py": 482,
-    "tests/notebook/test_edit_requests.py": 440,
     "tests/notebook/test_session.py": 440,
     "widgets/src/edit/editing.ts": 423,
     "widgets/src/graph/view/explorer.ts": 402,
     "widgets/src/kernel/client.ts": 478,
-    "widgets/src/kernel/protocol.ts": 530,
 }
 
 

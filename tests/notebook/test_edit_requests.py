@@ -1,79 +1,16 @@
 """Edits of the page: each does what its statement does, and undo takes it back to the byte."""
 
-import base64
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
 
 import onnxlab
 from onnxlab.graph.edits import EDITS
 from onnxlab.notebook.edits.edit_requests import NOT_BY_HAND
-from onnxlab.notebook.session.session import Session
+from tests.notebook.hand import FILES, RAMP, Hand, inserted, small, typed, wide
 
-
-def small() -> onnx.ModelProto:
-    """x → Conv(w) → Relu → y, with a Constant added on the way."""
-    weight = numpy_helper.from_array(np.ones((4, 3, 3, 3), np.float32), "w")
-    nodes = [
-        helper.make_node("Conv", ["x", "w"], ["c"], "conv", pads=[1, 1, 1, 1]),
-        helper.make_node("Constant", [], ["one"], "one", value_float=1.0),
-        helper.make_node("Add", ["c", "one"], ["a"], "add"),
-        helper.make_node("Relu", ["a"], ["y"], "relu"),
-    ]
-    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, dims) for name, dims in ENDS]
-    graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], [weight])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)])
-
-
-ENDS = (("x", ["n", 3, 8, 8]), ("y", None))
-
-
-def wide() -> onnx.ModelProto:
-    """`small` with a table, a call of a function, a dead node, an input that nobody reads, and a node out of order."""
-    proto = small()
-    graph = proto.graph
-    table = helper.make_tensor("", TensorProto.INT64, [2, 2], [1, 2, 3, 4])
-    graph.node.extend(
-        [
-            helper.make_node("Constant", [], ["table"], "table", value=table),
-            helper.make_node("Twice", ["a"], ["twice"], "call", domain="local"),
-            helper.make_node("Neg", ["late"], ["dead"], "dead"),
-            helper.make_node("Neg", ["c"], ["late"], "late"),
-        ]
-    )
-    graph.value_info.append(helper.make_tensor_value_info("c", TensorProto.FLOAT, ["n", 4, 8, None]))
-    graph.input.append(helper.make_tensor_value_info("spare", TensorProto.FLOAT, [1]))
-    graph.initializer.append(numpy_helper.from_array(np.arange(6, dtype=np.float16).reshape(2, 3), "unused"))
-    imports = [helper.make_opsetid("", 21)]
-    body = [helper.make_node("Add", ["v", "v"], ["w"])]
-    proto.functions.append(helper.make_function("local", "Twice", ["v"], ["w"], body, imports))
-    proto.opset_import.append(helper.make_opsetid("local", 1))
-    return proto
-
-
-def piece() -> bytes:
-    """Another model: in → Abs → out."""
-    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("in", "out")]
-    graph = helper.make_graph([helper.make_node("Abs", ["in"], ["out"])], "piece", ends[:1], ends[1:])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)]).SerializeToString()
-
-
-def typed(dtype: str, shape: list[Any], numbers: Any) -> dict[str, Any]:
-    """An array as a form gives it."""
-    return {"dtype": dtype, "shape": shape, "numbers": numbers}
-
-
-def inserted(connect: list[str], feed: list[str], prefix: str = "", outputs: bool = True) -> dict[str, Any]:
-    """The parameters that put `piece` into a model."""
-    return {"file": "piece.onnx", "connect": connect, "feed": feed, "prefix": prefix, "outputs": outputs}
-
-
-RAMP = np.linspace(0, 1, 4, dtype=np.float32)
-FILES = {"piece.onnx": piece(), "ramp.npy": b""}
 Case = tuple[str, str, list[str], dict[str, Any]]
 CASES: list[Case] = [
     ("add_node", "model", [], {"op_type": "Sigmoid", "domain": "", "inputs": ["a"], "scope": 0}),
@@ -148,46 +85,6 @@ CASES: list[Case] = [
 ]
 DONE_IN_TURN = {"input_to_initializer", "drop_unused_functions"}
 """Edits with something to do only after another one; they have tests of their own."""
-
-
-class Hand:
-    """A session with the replies that it sent."""
-
-    def __init__(self, model: onnxlab.Model) -> None:
-        self.model = model
-        self.sent: list[dict[str, Any]] = []
-        self.session = Session(model, lambda content, buffers: self.sent.append(content))
-
-    def ask(self, method: str, **params: Any) -> dict[str, Any]:
-        self.session.receive({"id": 7, "method": method, "params": params})
-        return next(message for message in reversed(self.sent) if "id" in message)
-
-    def edit(self, edit: str, on: str, subject: list[str], parameters: dict[str, Any]) -> dict[str, Any]:
-        """An edit with names for ids."""
-        find = self.model.value if on == "value" else self.model.nodes.__getitem__
-        ids = [find(name).id for name in subject]
-        kinds = {name: each.kind for name, each in EDITS[edit].parameters.items()}
-        for name, given in parameters.items():
-            if isinstance(given, dict) and "file" in given:
-                self.send_file(given["file"])
-            elif kinds[name] == "model_file":
-                self.send_file(given)
-        found = {
-            name: self.model.value(given).id
-            if kinds[name] in ("value", "value?")
-            else [self.model.value(each).id for each in given]
-            if kinds[name] == "values"
-            else given
-            for name, given in parameters.items()
-        }
-        return self.ask("edit", edit=edit, on=on, subject=ids, parameters=found)
-
-    def send_file(self, name: str, piece: int = 100) -> None:
-        """As the page does: piece by piece."""
-        data = FILES[name]
-        for start in range(0, len(data), piece):
-            part = base64.b64encode(data[start : start + piece]).decode()
-            assert "result" in self.ask("upload", file=name, name=name, offset=start, data=part)
 
 
 @pytest.mark.parametrize(("edit", "on", "subject", "parameters"), CASES, ids=[each[0] for each in CASES])
@@ -295,44 +192,6 @@ def test_a_file_that_holds_no_tensor_is_refused(name: str, data: bytes, words: s
     assert model.to_bytes() == before
 
 
-def test_pieces_of_a_file_come_in_order_and_not_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    hand = Hand(onnxlab.load(small()))
-    part = base64.b64encode(b"12345").decode()
-    assert hand.ask("upload", file="a", name="a", offset=0, data=part)["result"] == {"bytes": 5}
-    assert "5 bytes" in hand.ask("upload", file="a", name="a", offset=9, data=part)["error"]["message"]
-    assert "no base64" in hand.ask("upload", file="a", name="a", offset=5, data="*")["error"]["message"]
-    monkeypatch.setattr("onnxlab.notebook.protocol.uploads.MOST", 12)
-    assert hand.ask("upload", file="b", name="b", offset=0, data=part)["result"] == {"bytes": 5}
-    assert hand.ask("upload", file="b", name="b", offset=5, data=part)["result"] == {"bytes": 10}, "a made room"
-    assert hand.ask("upload", file="b", name="b", offset=10, data=part)["error"]["code"] == "too_large"
-
-
-def test_a_selection_is_handed_out_as_a_model() -> None:
-    model = onnxlab.load(wide())
-    sent: list[Any] = []
-    session = Session(model, lambda content, buffers: sent.append((content, buffers)))
-    nodes = [model.nodes[name].id for name in ("add", "relu")]
-    session.receive({"id": 1, "method": "extract", "params": {"nodes": nodes}})
-    content, [data] = sent[-1]
-    part = onnxlab.load(data)
-    assert [node.name for node in part.nodes] == ["add", "relu"]
-    assert {value.name for value in part.inputs} == {"c", "one"}
-    line = content["result"]["python"]
-    assert line.startswith("model.extract([model.value('y'), model.value('a')]") or "model.value('a')" in line
-    onnx.checker.check_model(part.proto)
-
-
-def test_the_copies_of_a_block_are_found_from_one_of_its_nodes() -> None:
-    nodes = []
-    for block in range(3):
-        nodes.append(helper.make_node("Exp", [f"v{block}"], [f"e{block}"], f"/layer.{block}/exp"))
-        nodes.append(helper.make_node("Neg", [f"e{block}"], [f"v{block + 1}"], f"/layer.{block}/neg"))
-    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in ("v0", "v3")]
-    model = onnxlab.load(helper.make_model(helper.make_graph(nodes, "g", ends[:1], ends[1:])))
-    found = Hand(model).ask("copies", nodes=[model.nodes["/layer.1/neg"].id])["result"]["copies"]
-    assert [[model.node(each).name for each in copy] for copy in found] == [["/layer.0/neg"], ["/layer.2/neg"]]
-
-
 @pytest.mark.parametrize(
     ("edit", "on", "subject", "parameters", "words"),
     [
@@ -402,29 +261,6 @@ def test_the_history_is_a_list_to_step_through() -> None:
     assert model.to_bytes() == after
     assert "4 steps" not in str(hand.ask("go_to", position=3))
     assert hand.ask("go_to", position=9)["error"]["code"] == "malformed"
-
-
-def test_the_palette_lists_what_the_model_imports() -> None:
-    hand = Hand(onnxlab.load(small()))
-    found = {item["op"]: item for item in hand.ask("operators")["result"]["operators"]}
-    assert len(found) > 150
-    assert found["Conv"]["inputs"] == [2, 3]
-    assert not any("::" in op for op in found)
-    assert "convolution" in hand.ask("operator_doc", op="Conv")["result"]["text"]
-    assert hand.ask("operator_doc", op="Convv")["error"]["code"] == "gone"
-
-
-def test_small_tensors_are_sent_whole_and_large_ones_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = onnxlab.load(wide())
-    hand = Hand(model)
-    table = hand.ask("elements", node=model.nodes["table"].id, name="value")["result"]
-    assert table == {"dtype": "int64", "shape": [2, 2], "numbers": [1, 2, 3, 4]}
-    assert hand.ask("elements", value=model.value("unused").id)["result"]["numbers"][-1] == 5
-    model.value("unused").array = np.array([0.1, np.nan, 1e-8], np.float32)
-    assert hand.ask("elements", value=model.value("unused").id)["result"]["numbers"] == [0.1, "nan", 1e-8]
-    assert "no tensor" in hand.ask("elements", value=model.value("a").id)["error"]["message"]
-    monkeypatch.setattr("onnxlab.notebook.session.editor.MOST_TYPED", 2)
-    assert hand.ask("elements", value=model.value("unused").id)["error"]["code"] == "too_large"
 
 
 def test_moves_that_follow_from_an_edit_are_not_told() -> None:
