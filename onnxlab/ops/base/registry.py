@@ -36,6 +36,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from onnxlab import schemas
 from onnxlab.forking import fork_safe
+from onnxlab.garbage_collection import no_collection
 from onnxlab.ops.base import traits as rows
 from onnxlab.ops.base.traits import UNKNOWN, OpTraits
 
@@ -85,11 +86,12 @@ class _Table(Generic[Entry]):
 
     def add(self, entry: Entry) -> None:
         rows = self._rows.setdefault((entry.domain, entry.op_type), [])
-        if any(row.since == entry.since for row in rows):
+        if rows and any(row.since == entry.since for row in rows):
             where = f"{entry.domain or 'ai.onnx'}::{entry.op_type}"
             raise ValueError(f"{where} since {entry.since} is registered already; unregister it first")
         rows.append(entry)
-        rows.sort(key=lambda row: -row.since)
+        if len(rows) > 1:
+            rows.sort(key=lambda row: -row.since)
         self._found.clear()
 
     def replace(self, entry: Entry) -> None:
@@ -248,8 +250,9 @@ def load() -> None:
         if _loaded:
             return
         folder = Path(__file__).parents[1]
-        for module in pkgutil.walk_packages([str(folder)], "onnxlab.ops."):
-            importlib.import_module(module.name)
+        with no_collection(before=False):
+            for module in pkgutil.walk_packages([str(folder)], "onnxlab.ops."):
+                importlib.import_module(module.name)
         _loaded = True
 
 

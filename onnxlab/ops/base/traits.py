@@ -9,8 +9,8 @@ no other file lists operators by name. What a row does not say is what holds for
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypeAlias, get_args
+from types import MappingProxyType
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from onnxlab import schemas
 
@@ -33,8 +33,10 @@ Half: TypeAlias = Literal["", "exact", "rounded"]
 SizeRole: TypeAlias = Literal["one", "zero", "few", "shape"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpTraits:
+_NONE: Final[Mapping[Any, Any]] = MappingProxyType({})
+
+
+class OpTraits(NamedTuple):
     """Properties of an operator, apart from what it computes.
 
     Attributes:
@@ -88,7 +90,7 @@ class OpTraits:
     blockwise: bool = False
     forwards: bool = False
     indexes: Literal["", "axis", "axes"] = ""
-    sizes: Mapping[int, SizeRole] = field(default_factory=dict)
+    sizes: Mapping[int, SizeRole] = _NONE
     float_sizes: bool = False
     iterates: bool = False
     first_result: int | None = None
@@ -98,15 +100,9 @@ class OpTraits:
     zero_gradient: bool = False
     signature: str = ""
     same_since: int = 0
-    was_attribute: Mapping[int, Mapping[int, tuple[str, str]]] = field(default_factory=dict)
-    neutral_input: Mapping[int, int] = field(default_factory=dict)
+    was_attribute: Mapping[int, Mapping[int, tuple[str, str]]] = _NONE
+    neutral_input: Mapping[int, int] = _NONE
     flattened_before: int = 0
-
-    def __post_init__(self) -> None:
-        if self.category not in CATEGORIES:
-            raise ValueError(f"category is {self.category!r}; expected one of {', '.join(CATEGORIES)}")
-        if self.shape not in _SHAPES:
-            raise ValueError(f"shape is {self.shape!r}; expected one of {', '.join(_SHAPES)}")
 
     @property
     def moves_only(self) -> bool:
@@ -121,6 +117,15 @@ _rows: Final[dict[tuple[str, str], OpTraits]] = {}
 _custom: Final[dict[tuple[str, str], dict[int, OpTraits]]] = {}
 
 
+def _checked(row: OpTraits) -> OpTraits:
+    """The row. Raises ValueError where it says what is no category, or no source of shapes."""
+    if row.category not in CATEGORIES:
+        raise ValueError(f"category is {row.category!r}; expected one of {', '.join(CATEGORIES)}")
+    if row.shape not in _SHAPES:
+        raise ValueError(f"shape is {row.shape!r}; expected one of {', '.join(_SHAPES)}")
+    return row
+
+
 def traits(op_types: str, row: OpTraits, domain: str = "") -> None:
     """Enter a row for operators of a domain.
 
@@ -128,8 +133,9 @@ def traits(op_types: str, row: OpTraits, domain: str = "") -> None:
         op_types: names, separated by spaces.
 
     Raises:
-        ValueError: an operator has a row already.
+        ValueError: an operator has a row already, or the row says what is no category or source of shapes.
     """
+    _checked(row)
     for op_type in op_types.split():
         if (domain, op_type) in _rows:
             raise ValueError(f"{domain or 'ai.onnx'}::{op_type} has a row of traits already")
@@ -138,7 +144,7 @@ def traits(op_types: str, row: OpTraits, domain: str = "") -> None:
 
 def add_custom(domain: str, op_type: str, since: int, row: OpTraits) -> None:
     """Enter the row of a version of a custom operator, which hides another one."""
-    _custom.setdefault((domain, op_type), {})[since] = row
+    _custom.setdefault((domain, op_type), {})[since] = _checked(row)
 
 
 def remove_custom(domain: str, op_type: str, since: int | None) -> None:

@@ -57,9 +57,9 @@ def test_a_row_says_what_matters_most(field: str) -> None:
 
 def test_a_row_takes_the_words_that_exist_alone() -> None:
     with pytest.raises(ValueError, match="expected one of convolution, matrix"):
-        OpTraits(category="convolutions", shape="shapes", flops=1)
+        traits("Fold", OpTraits(category="convolutions", shape="shapes", flops=1))
     with pytest.raises(ValueError, match="expected one of shapes, sizes, elements"):
-        OpTraits(category="matrix", shape="shape", flops=1)
+        traits("Fold", OpTraits(category="matrix", shape="shape", flops=1))
     with pytest.raises(ValueError, match="Conv has a row of traits already"):
         traits("Conv", ops.find_traits("", "Conv"))
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -476,7 +475,7 @@ def _tile_bytes(attributes: Mapping[str, Any], array: Any, repeats: Any, *rest: 
 _MOVES = OpTraits(
     category="shape", shape="shapes", flops=0, half="exact", quiet=True, size_arithmetic=True, forwards=True
 )
-traits("Concat", replace(_MOVES, out_bytes=_concat_bytes))
+traits("Concat", _MOVES._replace(out_bytes=_concat_bytes))
 traits("Transpose", _MOVES)
 traits(
     "DepthToSpace SpaceToDepth",
