@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -389,8 +388,8 @@ _ARITHMETIC = OpTraits(
     size_arithmetic=True,
     blockwise=True,
 )
-traits("Add Mul", replace(_ARITHMETIC, commutative=True))
-traits("Div", replace(_ARITHMETIC, zero_signs=(1,)))
+traits("Add Mul", _ARITHMETIC._replace(commutative=True))
+traits("Div", _ARITHMETIC._replace(zero_signs=(1,)))
 traits("Sub", _ARITHMETIC)
 traits(
     "And Or Xor",
