@@ -19,7 +19,19 @@ import onnxlab
 from bench.comparisons import GROUPS
 from bench.measure import Line, scratch_state, table
 
-TOPICS = ("model", "inference", "execution", "speed", "regions", "widget", "attributes", "walks", "formats", "hostile")
+TOPICS = (
+    "model",
+    "inference",
+    "execution",
+    "speed",
+    "regions",
+    "widget",
+    "attributes",
+    "walks",
+    "formats",
+    "transforms",
+    "hostile",
+)
 
 
 def main() -> int:
