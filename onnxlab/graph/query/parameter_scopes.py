@@ -6,6 +6,7 @@ A node with such weights belongs where they do, and what reads it and has none b
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import compress
 
 from onnxlab.graph.index.name_scopes import ROOT, NameScopes
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
@@ -30,6 +31,8 @@ def parameter_paths(
         sources: whether a node reads nothing but weights; these stand with what reads them.
     """
     stored = _stored_names(nodes, values, sources)
+    if not stored:
+        return None
     paths = [ROOT if source else _path_of(node, stored, names) for node, source in zip(nodes, sources, strict=True)]
     if sum(path != ROOT for path in paths) * LEAST_SHARE < len(nodes):
         return None
@@ -64,8 +67,8 @@ def _stored_names(
 ) -> dict[int, str]:
     """The name of the parameter behind each value that is one, or is made of nothing but one."""
     found = {value.id: value.name for value in values.values() if value.initializer is not None}
-    for node, source in zip(nodes, sources, strict=True):
-        if source and node.op_type != "Constant":
+    for node in compress(nodes, sources):
+        if node.op_type != "Constant":
             read = (found[value] for value in node.inputs if value in found and node.op_type != "ConstantOfShape")
             name = next(read, "")
             found.update((value, name or values[value].name) for value in node.outputs if value)
