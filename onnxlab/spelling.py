@@ -26,9 +26,12 @@ class Spelled:
             raise misspelt(self, name)
 
         def __setattr__(self, name: str, value: Any) -> None:
-            if not hasattr(type(self), name) and not hasattr(self, "__dict__"):
-                raise misspelt(self, name)
-            object.__setattr__(self, name, value)
+            try:
+                object.__setattr__(self, name, value)
+            except AttributeError:
+                if hasattr(type(self), name):  # a property that cannot be set
+                    raise
+                raise misspelt(self, name) from None
 
 
 def misspelt(thing: object, name: str) -> AttributeError:
