@@ -36,7 +36,7 @@ def encode(model: onnx.ModelProto, extra: OrtExtra | None, version: int) -> tupl
     Raises:
         SaveError: it would have 2 GiB or more, or has something that the format does not have.
     """
-    if sum(len(tensor.raw_data) for tensor in model.graph.initializer) > LARGEST:
+    if sum(tensor.ByteSize() for tensor in model.graph.initializer) > LARGEST:
         raise SaveError("it would have 2 GiB or more, which FlatBuffers cannot hold")
     encoder = _Encoder({canonical_domain(entry.domain): entry.version for entry in model.opset_import}, extra)
     graph = encoder.graph(model.graph, {})

@@ -110,6 +110,28 @@ def test_what_is_written_says_what_onnxruntime_says(name: str) -> None:
         assert edges(mine) == edges(other)
 
 
+def test_the_package_flatbuffers_reads_what_is_written() -> None:
+    """Alignment and offsets, as its generated code follows them."""
+    from onnxruntime.tools.ort_format_model.ort_flatbuffers_py.fbs import InferenceSession
+
+    for name in ("126_conv_add", "399_scan9_sum", "060_sklearn_bin_voting_classifier_soft"):
+        data, _ = encode(prepared(onnx.load_from_string(PAIRS[name][0])), None, 6)
+        assert data[4:8] == b"ORTM"
+        found = InferenceSession.InferenceSession.GetRootAs(data, 0)
+        graph = found.Model().Graph()
+        ours = Buffer(data).root("InferenceSession")["model"]["graph"]
+        for place, node in enumerate(ours["nodes"]):
+            theirs = graph.Nodes(place)
+            assert (theirs.OpType(), theirs.SinceVersion(), theirs.Index()) == (
+                node["op_type"], node["since_version"], node["index"],
+            )  # fmt: skip
+            assert [theirs.Inputs(slot) for slot in range(theirs.InputsLength())] == list(node["inputs"])
+        for place, tensor in enumerate(ours["initializers"]):
+            theirs = graph.Initializers(place)
+            assert [theirs.Dims(axis) for axis in range(theirs.DimsLength())] == list(tensor["dims"])
+            assert len(tensor["raw_data"]) == theirs.RawDataLength()
+
+
 def test_files_are_not_larger_than_those_of_onnxruntime() -> None:
     names = [name for name in PAIRS if name not in HALVES]
     ours = sum(len(encode(prepared(onnx.load_from_string(PAIRS[name][0])), None, 6)[0]) for name in names)
