@@ -24,6 +24,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from onnxlab import cli_values
 from onnxlab.errors import EditError, LoadError, NameLookupError, OnnxlabError, RunError, SaveError, SaveWarning
 from onnxlab.printable import printable, printable_lines
 
@@ -115,16 +116,20 @@ def parser() -> argparse.ArgumentParser:
     convert.add_argument("--format", help="name of the format to write, whatever the suffix of the file")
     convert.add_argument("--json", action="store_true", help="answer in JSON")
 
-    simplify = _verb(verbs, "simplify", _simplify, "leave fewer nodes that compute the same, and say what was done")
-    simplify.add_argument("-o", "--output", metavar="FILE", help="file to write; without it nothing is changed")
-    simplify.add_argument("--no-verify", action="store_true", help="do not run the model before and after")
-    simplify.add_argument("--protect", metavar="NAMES", help="comma-separated nodes and values that stay as they are")
-    simplify.add_argument("--json", action="store_true", help="answer in JSON")
+    _add_simplify(verbs)
 
     words = "compile the kernels of the numba provider, once per machine, so that no run waits for them"
     warm = verbs.add_parser("warm", help=words, description=words.capitalize() + ".")
     warm.set_defaults(command=_warm)
     return top
+
+
+def _add_simplify(verbs: Any) -> None:
+    simplify = _verb(verbs, "simplify", _simplify, "leave fewer nodes that compute the same, and say what was done")
+    simplify.add_argument("-o", "--output", metavar="FILE", help="file to write; without it nothing is changed")
+    simplify.add_argument("--no-verify", action="store_true", help="do not run the model before and after")
+    simplify.add_argument("--protect", metavar="NAMES", help="comma-separated nodes and values that stay as they are")
+    simplify.add_argument("--json", action="store_true", help="answer in JSON")
 
 
 def _verb(verbs: Any, name: str, command: Callable[[argparse.Namespace], int], words: str) -> argparse.ArgumentParser:
@@ -298,7 +303,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.save:
         output.check(options.save, kinds.ARRAYS, inputs)  # before anything is run
     names = options.outputs.split(",") if options.outputs else None
-    feeds = model.sample_inputs(_feeds(options.feeds), seed=options.seed)
+    feeds = model.sample_inputs(cli_values.feeds_of(options.feeds), seed=options.seed)
     wanted = model.run(feeds, names, seed=options.seed)
     if options.save:
         saved = {name: np.asarray(array) for name, array in wanted.items()}
@@ -306,57 +311,10 @@ def _run(options: argparse.Namespace) -> int:
     found = {name: statistics(array) for name, array in wanted.items()}
     _answer(
         options,
-        lambda: {"outputs": {name: _row(item) for name, item in found.items()}},
-        lambda: printable_lines(_line(name, item) for name, item in found.items()),
+        lambda: {"outputs": {name: cli_values.row(item) for name, item in found.items()}},
+        lambda: printable_lines(cli_values.line(name, item) for name, item in found.items()),
     )
     return 0
-
-
-def _feeds(given: Sequence[str]) -> dict[str, Any]:
-    """Arrays from `name=file.npy` and `file.npz` words.
-
-    Raises:
-        LoadError: a file is missing, is no array, or holds pickled objects.
-    """
-    import numpy as np
-
-    from onnxlab.formats.arrays import read_arrays
-
-    feeds: dict[str, Any] = {}
-    for word in given:
-        name, separator, path = word.rpartition("=")
-        try:
-            with open(path if separator else word, "rb") as file:
-                read = read_arrays(file, word)
-        except (LoadError, OSError, ValueError) as error:
-            raise LoadError(f"cannot read the inputs {word!r}: {error}; give name=array.npy or arrays.npz") from None
-        if isinstance(read, np.ndarray):
-            if not separator:
-                raise LoadError(f"{word!r} is one array: say which input it is for, as in name={word}")
-            feeds[name] = read
-        else:
-            feeds.update(read)
-    return feeds
-
-
-def _row(item: Any) -> dict[str, Any]:
-    from onnxlab.notebook.protocol.messages import number
-
-    names = ("minimum", "maximum", "mean", "std", "nan", "inf", "zeros")
-    numbers = {name: number(getattr(item, name)) for name in names}
-    return {"dtype": item.dtype, "shape": list(item.shape), "count": item.count, **numbers}
-
-
-def _line(name: str, item: Any) -> str:
-    shape = ",".join(str(dim) for dim in item.shape)
-    parts = [f"{name}: {item.dtype}[{shape}]"]
-    if item.minimum is not None:
-        parts.append(f"min {item.minimum:.6g} max {item.maximum:.6g}")
-    if item.mean is not None:
-        parts.append(f"mean {item.mean:.6g} std {item.std:.6g}")
-    if item.nan or item.inf:
-        parts.append(f"{item.nan} NaN {item.inf} infinite")
-    return "  ".join(parts)
 
 
 # -- simplify ------------------------------------------------------------------------------------------------

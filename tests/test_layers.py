@@ -42,6 +42,7 @@ LAYERS = [
     "render",
     "notebook",
     "__init__",  # the front door: the command line goes through it as users do
+    "cli_values",
     "cli",
     "__main__",
 ]

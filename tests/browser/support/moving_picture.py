@@ -1,6 +1,6 @@
 """The moving picture of the README: a stride is typed, the shapes downstream follow, undo takes it back.
 
-python -m tests.browser.moving_picture     # writes notebooks/images/edit.gif
+python -m tests.browser.support.moving_picture     # writes notebooks/images/edit.gif
 """
 
 import io
