@@ -110,9 +110,8 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--json", action="store_true", help="answer in JSON")
 
     convert = _verb(verbs, "convert", _convert, "write the model in another format")
-    convert.add_argument(
-        "output", nargs="?", help="file to write, in the format of its suffix; none: only say what is lost"
-    )
+    words = "file to write, in the format of its suffix; none: only say what is lost"
+    convert.add_argument("output", nargs="?", help=words)
     convert.add_argument("--format", help="name of the format to write, whatever the suffix of the file")
     convert.add_argument("--json", action="store_true", help="answer in JSON")
 
