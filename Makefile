@@ -62,6 +62,7 @@ lint: bundle
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/test_sizes.py
 	cd widgets && npm run --silent lint && npm run --silent typecheck
 
 test: lint
