@@ -31,7 +31,7 @@ def cut(boxes: int, spans: Spans, former: Sequence[int], starts: int, limit: int
     return _cut_where_narrow(live_values(boxes, spans), part_length(boxes, limit))
 
 
-PARTS = 32
+PARTS = 18
 """Into about so many parts a long row is cut at most; parts that are still too long are cut again."""
 
 

@@ -6,6 +6,7 @@
  * are answered was lost, and is asked again if that is harmless; silence is shown as waiting, never as an error.
  */
 
+import { Emitter } from "../emitter.ts";
 import {
   type CommitEvent, type EditMethod, type Hello, type KernelEvent, type Method, type OverlayNumbers, type Params, type ProgressEvent,
   type Result, type Snapshot, type WireError, METHODS, PROTOCOL,
@@ -109,9 +110,7 @@ export class Client {
   #doubtUntil = 0;
   #disposed = false;
   #offs: (() => void)[] = [];
-  #listeners: { [E in keyof ClientEvents]: Set<(payload: ClientEvents[E]) => void> } = {
-    connection: new Set(), progress: new Set(), line: new Set(), overlay: new Set(), trouble: new Set(),
-  };
+  readonly #emitter = new Emitter<ClientEvents>();
 
   constructor(transport: Transport, store: Store, patience: Partial<Patience> = {}) {
     this.#transport = transport;
@@ -129,13 +128,7 @@ export class Client {
   }
 
   on<E extends keyof ClientEvents>(event: E, listener: (payload: ClientEvents[E]) => void): () => void {
-    const listeners = this.#listeners[event] as Set<(payload: ClientEvents[E]) => void>;
-    listeners.add(listener);
-    return () => listeners.delete(listener);
-  }
-
-  #emit<E extends keyof ClientEvents>(event: E, payload: ClientEvents[E]): void {
-    for (const listener of [...(this.#listeners[event] as Set<(payload: ClientEvents[E]) => void>)]) listener(payload);
+    return this.#emitter.on(event, listener);
   }
 
   /**
@@ -192,7 +185,7 @@ export class Client {
     if (!buffer) throw new RequestError({ code: "no_buffer", message: "The kernel sent a model without its graph." });
     this.store.reset(snapshot, buffer);
     this.#seq = snapshot.seq;
-    this.#emit("overlay", snapshot.overlay ?? null);
+    this.#emitter.emit("overlay", snapshot.overlay ?? null);
     this.#drain();
     this.#settle();
   }
@@ -273,7 +266,7 @@ export class Client {
       this.#gone();
       return;
     }
-    if (event.event === "progress") this.#emit("progress", event);
+    if (event.event === "progress") this.#emitter.emit("progress", event);
     if (this.#seq !== null && event.seq <= this.#seq) return;
     this.#early.set(event.seq, event);
     this.#drain();
@@ -294,13 +287,13 @@ export class Client {
   #applyEvent(event: KernelEvent): void {
     if (event.event === "commit") this.#applyCommit(event);
     else if (event.event === "diagnostics") this.store.setDiagnostics(event.diagnostics);
-    else if (event.event === "overlay") this.#emit("overlay", event);
+    else if (event.event === "overlay") this.#emitter.emit("overlay", event);
     else if (event.event === "history") this.store.setHistory(event.history, event.dirty, event.path);
   }
 
   #applyCommit(event: CommitEvent): void {
     if (event.version > this.store.version) this.store.apply(event);
-    if (event.origin === this.session) this.#emit("line", event.python ?? "");
+    if (event.origin === this.session) this.#emitter.emit("line", event.python ?? "");
   }
 
   /** Waits a moment for the missing event, then asks for snapshots; a number that none of them reaches was never sent. */
@@ -320,7 +313,7 @@ export class Client {
   }
 
   #report(error: unknown): void {
-    if (!this.#disposed && this.connection !== "gone") this.#emit("trouble", asRequestError(error));
+    if (!this.#disposed && this.connection !== "gone") this.#emitter.emit("trouble", asRequestError(error));
   }
 
   // -------------------------------------------------------------------------------------------- silence and loss
@@ -409,7 +402,7 @@ export class Client {
   #connect(connection: Connection): void {
     if (this.connection === connection) return;
     this.connection = connection;
-    this.#emit("connection", connection);
+    this.#emitter.emit("connection", connection);
   }
 
   #gone(): void {
@@ -432,7 +425,7 @@ export class Client {
     this.#disposed = true;
     this.#offs.forEach((off) => off());
     this.#stop();
-    for (const listeners of Object.values(this.#listeners)) listeners.clear();
+    this.#emitter.clear();
   }
 }
 
