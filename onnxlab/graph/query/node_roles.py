@@ -9,24 +9,17 @@ from collections.abc import Mapping, Sequence
 import onnx
 
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
+from onnxlab.ops import find_traits, layer_operators
 
-CONVOLUTIONS = frozenset({"Conv", "ConvTranspose", "ConvInteger", "QLinearConv", "FusedConv", "DeformConv"})
-PRODUCTS = frozenset(
-    {"MatMul", "Gemm", "MatMulInteger", "QLinearMatMul", "MatMulNBits", "FusedMatMul", "FusedGemm", "Einsum"}
-)
-RECURRENT = frozenset({"LSTM", "GRU", "RNN", "DynamicQuantizeLSTM"})
-ATTENTION = frozenset(
-    {"Attention", "MultiHeadAttention", "GroupQueryAttention", "QAttention", "PackedAttention", "RotaryEmbedding"}
-)
-MODELS = frozenset({"TreeEnsembleClassifier", "TreeEnsembleRegressor", "TreeEnsemble", "LinearClassifier"})
-LOOKUPS = frozenset({"Gather", "GatherND", "GatherElements", "EmbedLayerNormalization"})
-HEAVY = CONVOLUTIONS | PRODUCTS | RECURRENT | ATTENTION | MODELS | {"STFT", "DFT", "Embedding"}
-"""Operators that do what a layer is named after."""
-MEASURES = frozenset({"Shape", "Size"})
 MAX_STEPS = 4
 """Nodes between a parameter and what reads it that are followed to find its shape."""
 
 TRUNK, BESIDE, SOURCE = 0, 1, 2
+
+
+def heavy_operators() -> frozenset[str]:
+    """Operators that do what a layer is named after."""
+    return layer_operators("convolution", "product", "recurrent", "attention", "model", "transform") | {"Embedding"}
 
 
 def roles(
@@ -51,7 +44,9 @@ def roles(
             continue
         read = [value for value in node.inputs if value and value not in fixed and not _is_stored(values[value])]
         weighs = _is_heavy(node, values, fixed)
-        is_measure = node.op_type in MEASURES or (bool(read) and all(measured.get(value, False) for value in read))
+        is_measure = find_traits(node.domain, node.op_type).shape_only or (
+            bool(read) and all(measured.get(value, False) for value in read)
+        )
         is_beside = is_measure or (not weighs and not node.bodies and all(beside.get(value, True) for value in read))
         for value in node.outputs:
             measured[value] = is_measure
@@ -66,9 +61,10 @@ def _is_stored(value: ValueRecord) -> bool:
 
 
 def _is_heavy(node: NodeRecord, values: Mapping[int, ValueRecord], fixed: set[int]) -> bool:
-    if node.op_type in HEAVY:
+    layer = find_traits(node.domain, node.op_type).layer
+    if layer not in ("", "lookup", "comparison") or node.op_type == "Embedding":
         return True
-    if node.op_type in LOOKUPS and node.inputs and node.inputs[0]:
+    if layer == "lookup" and node.inputs and node.inputs[0]:
         return node.inputs[0] in fixed or _is_stored(values[node.inputs[0]])
     return False
 

@@ -10,12 +10,11 @@ from itertools import compress
 
 from onnxlab.graph.index.name_scopes import ROOT, NameScopes
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
+from onnxlab.ops import find_traits
 
 LEAST_SHARE = 8
 """Nodes have scopes of their own where at least one of so many claims one."""
 LEAST_PATHS = 3
-BORDERS = frozenset({"MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool", "Resize", "Upsample"})
-"""Operators that stand between modules rather than in the one before them."""
 _NUMBER = re.compile(r"\d+")
 _KIND = re.compile(r"[._](w|b|weights?|bias|kernel|filter)(_\d+)?$")
 _MEANINGLESS = re.compile(r"^(onnx::|p2o|val_|const|_?\d|helper\.|graph_constant)", re.IGNORECASE)
@@ -41,13 +40,18 @@ def parameter_paths(
     _adopt_from_readers(nodes, stored, sources, paths)
     by_value: dict[int, tuple[int, int]] = {}  # place and path of what makes a value
     for place, node in enumerate(nodes):
-        if paths[place] == ROOT and not sources[place] and node.op_type not in BORDERS:
+        if paths[place] == ROOT and not sources[place] and not _is_border(node):
             made = [by_value[value] for value in node.inputs if value in by_value]
             if made:
                 paths[place] = max(made)[1]
         if paths[place] != ROOT:
             by_value.update((value, (place, paths[place])) for value in node.outputs if value)
     return paths
+
+
+def _is_border(node: NodeRecord) -> bool:
+    """Whether a node stands between modules rather than in the one before it."""
+    return find_traits(node.domain, node.op_type).category == "pooling"
 
 
 def _adopt_from_readers(

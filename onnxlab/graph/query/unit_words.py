@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
-from onnxlab.graph.query.node_roles import ATTENTION, CONVOLUTIONS, LOOKUPS, PRODUCTS, RECURRENT
+from onnxlab.ops import layer_operators
 
 ACTIVATIONS = {
     "Relu": "relu", "LeakyRelu": "leaky relu", "PRelu": "prelu", "Gelu": "gelu", "Erf": "gelu", "Sigmoid": "sigmoid",
@@ -43,11 +43,13 @@ def describe(ops: Mapping[str, int], depthwise: int = 0) -> str:
         depthwise: convolutions with a group for each channel.
     """
     count = Counter(ops)
-    convs = sum(count[op] for op in CONVOLUTIONS)
-    products = sum(count[op] for op in PRODUCTS)
+    convs = sum(count[op] for op in layer_operators("convolution"))
+    products = sum(count[op] for op in layer_operators("product"))
     adds = count["Add"] + count["Sum"]
-    recurrent = [op for op in RECURRENT if count[op]]
-    attends = any(count[op] for op in ATTENTION) or (count["Softmax"] and products >= _MATMULS_OF_ATTENTION)
+    recurrent = [op for op in layer_operators("recurrent") if count[op]]
+    attends = any(count[op] for op in layer_operators("attention")) or (
+        count["Softmax"] and products >= _MATMULS_OF_ATTENTION
+    )
     if recurrent:
         return _recurrent(count, recurrent)
     if attends:
@@ -68,7 +70,7 @@ def _recurrent(count: Counter[str], recurrent: list[str]) -> str:
 
 
 def _attention(count: Counter[str], convs: int, products: int) -> str:
-    blocks = max(count["Softmax"], sum(count[op] for op in ATTENTION if op != "RotaryEmbedding"))
+    blocks = max(count["Softmax"], sum(count[op] for op in layer_operators("attention") if op != "RotaryEmbedding"))
     if convs > blocks:
         return "convolutions + attention"
     if products >= _MATMULS_OF_LAYER * blocks and _has_activation(count):
@@ -94,7 +96,7 @@ def _convolution(count: Counter[str], convs: int, adds: int, depthwise: int) -> 
 
 
 def _product(count: Counter[str], products: int) -> str:
-    if any(count[op] for op in LOOKUPS) and products == 1 and not _has_activation(count):
+    if any(count[op] for op in layer_operators("lookup")) and products == 1 and not _has_activation(count):
         return "embedding + linear"
     if products > 1 and _has_activation(count):
         return "MLP"
@@ -113,7 +115,7 @@ def _light(count: Counter[str]) -> str:
             return word
     if count["ReduceMean"] and (count["Sqrt"] or count["Pow"]):
         return "layer norm" if count["Sub"] else "RMS norm"
-    if any(count[op] for op in LOOKUPS):
+    if any(count[op] for op in layer_operators("lookup")):
         return "embedding" if count["Add"] or sum(count.values()) < 6 else "lookup"
     if _has_activation(count):
         return _activation(count)

@@ -7,24 +7,21 @@ stage. What names tell is kept: a group stands in the row as one box.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain
 
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.graph.query.hierarchy_levels import Box, Level, Row, members, size_of
-from onnxlab.graph.query.node_roles import BESIDE, CONVOLUTIONS, HEAVY, SOURCE, TRUNK, parameter_dims, roles
+from onnxlab.graph.query.node_roles import BESIDE, SOURCE, TRUNK, heavy_operators, parameter_dims, roles
 from onnxlab.graph.query.unit_cuts import joined, narrow_places, repeated
 from onnxlab.graph.query.unit_runs import Unit, runs_of
 from onnxlab.graph.query.unit_words import POOLS, SINGLE, common_name, describe
+from onnxlab.ops import layer_operators
 
 LEAST_ROW = 10
 """Nodes that stand side by side without units."""
 LARGEST_SCOPE = 60_000
 """Scopes of more nodes are cut by number alone (`hierarchy_cuts.py`)."""
-BEGINNERS = HEAVY | frozenset(POOLS) | frozenset(SINGLE) - {"Softmax", "LogSoftmax"} | {"Gather"}
-"""Operators that begin a unit when they stand in a chain; others finish the one before them."""
-COMPARISONS = frozenset({"Where", "Equal", "Less", "Greater", "GreaterOrEqual", "LessOrEqual", "And", "Trilu"})
-STRIDED = CONVOLUTIONS | frozenset(POOLS)
 LEAST_STAGE, LEAST_MEAN = 2, 3
 """Units of a stage at least, and of all stages of a row in the mean: fewer are as well seen one by one."""
 MOST_ABSORBED, LEAST_BESIDE = 2, 3
@@ -33,6 +30,18 @@ SHARED = -1
 """Number of the unit of what several others read and is beside the trunk."""
 TINY = 8
 """Nodes of a group that becomes part of the unit around it."""
+
+
+@cache
+def _beginners() -> frozenset[str]:
+    """Operators that begin a unit when they stand in a chain; others finish the one before them."""
+    return heavy_operators() | frozenset(POOLS) | frozenset(SINGLE) - {"Softmax", "LogSoftmax"} | {"Gather"}
+
+
+@cache
+def _strided() -> frozenset[str]:
+    """Operators that may change the resolution."""
+    return layer_operators("convolution") | frozenset(POOLS)
 
 
 class UnitFinder:
@@ -199,10 +208,10 @@ class UnitFinder:
                     continue
                 record = self._nodes[node]
                 ops.append(record.op_type)
-                if record.op_type in CONVOLUTIONS:
+                if record.op_type in layer_operators("convolution"):
                     dims = self._dims(record)
                     depthwise += len(dims) > 1 and dims[1] == 1 and dims[0] > 1
-                if record.op_type in STRIDED:
+                if record.op_type in _strided():
                     halves |= any(
                         stride > 1 for each in record.proto.attribute if each.name == "strides" for stride in each.ints
                     )
@@ -218,12 +227,12 @@ class UnitFinder:
         """Activations, normalizations and the like stay with what they finish."""
         found: list[Unit] = []
         for unit in units:
-            begins = any(op in BEGINNERS for op in unit.ops) or any(place in row.boxes for place in unit.places)
+            begins = any(op in _beginners() for op in unit.ops) or any(place in row.boxes for place in unit.places)
             if begins or not found:
                 found.append(unit)
             else:
                 found[-1] = self._unit(row, found[-1].places + unit.places)
-        if len(found) > 1 and not any(op in BEGINNERS for op in found[0].ops) and not _has_box(row, found[0]):
+        if len(found) > 1 and not any(op in _beginners() for op in found[0].ops) and not _has_box(row, found[0]):
             found[:2] = [self._unit(row, found[0].places + found[1].places)]
         return found
 
@@ -316,7 +325,7 @@ class UnitFinder:
         """The common part of the names of a unit's parameters, else its operators."""
         if all(self._roles[node] != TRUNK for node in nodes):
             ops = {self._nodes[node].op_type for node in nodes}
-            return "shape arithmetic" if ops.isdisjoint(COMPARISONS) else "mask"
+            return "shape arithmetic" if ops.isdisjoint(layer_operators("comparison")) else "mask"
         stored = [
             self._values[value].name
             for node in nodes
@@ -334,7 +343,7 @@ class UnitFinder:
     def _depthwise(self, nodes: Sequence[int]) -> int:
         count = 0
         for node in nodes:
-            if self._nodes[node].op_type in CONVOLUTIONS:
+            if self._nodes[node].op_type in layer_operators("convolution"):
                 dims = self._dims(self._nodes[node])
                 count += len(dims) > 1 and dims[1] == 1 and dims[0] > 1
         return count
@@ -365,7 +374,7 @@ def _has_box(row: Row, unit: Unit) -> bool:
 
 
 def _convs(unit: Unit) -> int:
-    return sum(op in CONVOLUTIONS for op in unit.ops)
+    return sum(op in layer_operators("convolution") for op in unit.ops)
 
 
 def _has_pool(unit: Unit) -> bool:

@@ -31,6 +31,7 @@ import pkgutil
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
@@ -38,7 +39,7 @@ from onnxlab import schemas
 from onnxlab.forking import fork_safe
 from onnxlab.garbage_collection import no_collection
 from onnxlab.ops.base import traits as rows
-from onnxlab.ops.base.traits import UNKNOWN, OpTraits
+from onnxlab.ops.base.traits import UNKNOWN, Layer, OpTraits
 
 Attributes = Mapping[str, Any]
 Function = Callable[..., Any]
@@ -216,6 +217,12 @@ def all_traits() -> Mapping[tuple[str, str], OpTraits]:
     """Return {(domain, operator): its row} of all that have one, custom operators left out."""
     load()
     return rows.rows()
+
+
+@cache
+def layer_operators(*layers: Layer) -> frozenset[str]:
+    """Return the names of the operators, of any domain, that layers of these kinds are named after."""
+    return frozenset(op_type for (_, op_type), row in all_traits().items() if row.layer in layers)
 
 
 def generation() -> int:

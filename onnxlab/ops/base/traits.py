@@ -30,6 +30,9 @@ ShapeFrom: TypeAlias = Literal["shapes", "sizes", "elements", "data", "other"]
 _SHAPES: Final = get_args(ShapeFrom)
 Elements: TypeAlias = Literal["none", "some", "all"]
 Half: TypeAlias = Literal["", "exact", "rounded"]
+Layer: TypeAlias = Literal[
+    "", "convolution", "product", "recurrent", "attention", "model", "transform", "lookup", "comparison"
+]
 SizeRole: TypeAlias = Literal["one", "zero", "few", "shape"]
 
 
@@ -67,6 +70,7 @@ class OpTraits(NamedTuple):
         reshapes: it gives the elements of its first input, in their order, another shape.
         zero_signs: places of inputs of which the sign of a zero matters.
         commutative: its two inputs may be exchanged.
+        layer: what a layer of a network with it is named after; "" for what only finishes one.
         zero_gradient: it makes integers or booleans, which small changes of the inputs leave as they are.
         signature: the axes of its inputs, see shape_signatures.py.
         same_since: version from which on later ones differ in nothing but types and attributes; 0 where unsaid.
@@ -97,6 +101,7 @@ class OpTraits(NamedTuple):
     reshapes: bool = False
     zero_signs: tuple[int, ...] = ()
     commutative: bool = False
+    layer: Layer = ""
     zero_gradient: bool = False
     signature: str = ""
     same_since: int = 0

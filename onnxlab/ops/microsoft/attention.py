@@ -461,14 +461,21 @@ law("RemovePadding", "B, S, H -> 0: ?, H | int32: B, S | int32: B + 1 | int32: 1
 # -- traits ------------------------------------------------------------------------------------------------------------
 
 
-traits("Attention QAttention", OpTraits(category="matrix", shape="shapes", flops=1), DOMAIN)
+traits("Attention QAttention", OpTraits(category="matrix", shape="shapes", flops=1, layer="attention"), DOMAIN)
 traits(
-    "GatedRelativePositionBias GemmaRotaryEmbedding LinearAttentionGate MRotaryEmbedding RotaryEmbedding",
+    "GatedRelativePositionBias GemmaRotaryEmbedding LinearAttentionGate MRotaryEmbedding",
     OpTraits(category="elementwise", shape="shapes", flops=1),
     DOMAIN,
 )
-traits("GroupQueryAttention", OpTraits(category="matrix", shape="elements", flops=attention_flops), DOMAIN)
-traits("MultiHeadAttention", OpTraits(category="matrix", shape="shapes", flops=attention_flops), DOMAIN)
+traits("RotaryEmbedding", OpTraits(category="elementwise", shape="shapes", flops=1, layer="attention"), DOMAIN)
+traits(
+    "GroupQueryAttention",
+    OpTraits(category="matrix", shape="elements", flops=attention_flops, layer="attention"),
+    DOMAIN,
+)
+traits(
+    "MultiHeadAttention", OpTraits(category="matrix", shape="shapes", flops=attention_flops, layer="attention"), DOMAIN
+)
 traits("RelativePositionBias", OpTraits(category="elementwise", shape="elements", flops=1), DOMAIN)
 traits("RemovePadding", OpTraits(category="shape", shape="data", flops=0), DOMAIN)
 traits("RestorePadding", OpTraits(category="shape", shape="shapes", flops=0), DOMAIN)

@@ -356,12 +356,12 @@ rule("DynamicSparseAttention", domain=DOMAIN)(group_query_attention_rule)
 
 
 traits(
-    "DecoderAttention DecoderMaskedMultiHeadAttention DecoderMaskedSelfAttention PackedAttention "
-    "PackedMultiHeadAttention PackedSparseAttentionIndexer PagedAttention SparseAttention SparseAttentionIndexer "
-    "SparsePagedAttention",
+    "DecoderAttention DecoderMaskedMultiHeadAttention DecoderMaskedSelfAttention PackedMultiHeadAttention "
+    "PackedSparseAttentionIndexer PagedAttention SparseAttention SparseAttentionIndexer SparsePagedAttention",
     OpTraits(category="matrix", shape="elements", flops=1),
     DOMAIN,
 )
+traits("PackedAttention", OpTraits(category="matrix", shape="elements", flops=1, layer="attention"), DOMAIN)
 traits(
     "DynamicSparseAttention GatedDeltaNet LongformerAttention QOrderedAttention QOrderedLongformerAttention",
     OpTraits(category="matrix", shape="shapes", flops=1),

@@ -395,14 +395,28 @@ traits("BiasAdd", OpTraits(category="elementwise", shape="shapes", flops=1, elem
 traits("BiasGelu", OpTraits(category="activation", shape="shapes", flops=14, elements="none"), DOMAIN)
 traits("BiasSplitGelu", OpTraits(category="activation", shape="shapes", flops=1, elements="none"), DOMAIN)
 traits("CDist", OpTraits(category="matrix", shape="shapes", flops=1, out_bytes=_c_dist_bytes), DOMAIN)
-traits("EmbedLayerNormalization GroupNorm", OpTraits(category="normalization", shape="shapes", flops=8), DOMAIN)
+traits("EmbedLayerNormalization", OpTraits(category="normalization", shape="shapes", flops=8, layer="lookup"), DOMAIN)
+traits("GroupNorm", OpTraits(category="normalization", shape="shapes", flops=8), DOMAIN)
 traits("ExpandDims", OpTraits(category="shape", shape="sizes", flops=0), DOMAIN)
 traits("FastGelu", OpTraits(category="activation", shape="shapes", flops=14), DOMAIN)
-traits("FusedConv", OpTraits(category="convolution", shape="shapes", flops=convolution_flops, elements="none"), DOMAIN)
-traits("FusedGemm", OpTraits(category="matrix", shape="shapes", flops=gemm_flops, elements="none"), DOMAIN)
+traits(
+    "FusedConv",
+    OpTraits(category="convolution", shape="shapes", flops=convolution_flops, elements="none", layer="convolution"),
+    DOMAIN,
+)
+traits(
+    "FusedGemm", OpTraits(category="matrix", shape="shapes", flops=gemm_flops, elements="none", layer="product"), DOMAIN
+)
 traits(
     "FusedMatMul",
-    OpTraits(category="matrix", shape="shapes", flops=product_flops, elements="none", out_bytes=_swapped_matmul_bytes),
+    OpTraits(
+        category="matrix",
+        shape="shapes",
+        flops=product_flops,
+        elements="none",
+        out_bytes=_swapped_matmul_bytes,
+        layer="product",
+    ),
     DOMAIN,
 )
 traits(

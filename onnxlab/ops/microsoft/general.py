@@ -271,6 +271,6 @@ traits("SparseToDenseMatMul", OpTraits(category="matrix", shape="other", flops=1
 traits("Tokenizer", OpTraits(category="text", shape="data", flops=1), DOMAIN)
 traits("Unique", OpTraits(category="shape", shape="data", flops=1), DOMAIN)
 traits("WordConvEmbedding", OpTraits(category="convolution", shape="shapes", flops=1), DOMAIN)
-traits("GatherND", OpTraits(category="shape", shape="shapes", flops=0), DOMAIN)
-traits("Trilu", OpTraits(category="shape", shape="shapes", flops=1), DOMAIN)
+traits("GatherND", OpTraits(category="shape", shape="shapes", flops=0, layer="lookup"), DOMAIN)
+traits("Trilu", OpTraits(category="shape", shape="shapes", flops=1, layer="comparison"), DOMAIN)
 traits("EPContext Snpe", OpTraits(category="custom", shape="other", flops=1), DOMAIN)

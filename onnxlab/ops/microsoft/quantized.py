@@ -466,7 +466,11 @@ rule("DequantizeLinear", domain=DOMAIN)(dequantize_linear_rule)
 
 traits("DequantizeBFP QuantizeBFP", OpTraits(category="quantization", shape="other", flops=1), DOMAIN)
 traits("DequantizeWithOrder QuantizeWithOrder", OpTraits(category="quantization", shape="shapes", flops=1), DOMAIN)
-traits("DynamicQuantizeLSTM", OpTraits(category="recurrent", shape="shapes", flops=recurrent_flops), DOMAIN)
+traits(
+    "DynamicQuantizeLSTM",
+    OpTraits(category="recurrent", shape="shapes", flops=recurrent_flops, layer="recurrent"),
+    DOMAIN,
+)
 traits("DynamicQuantizeMatMul QGemm", OpTraits(category="matrix", shape="shapes", flops=product_flops), DOMAIN)
 traits("GemmFloat8 QOrderedMatMul", OpTraits(category="matrix", shape="shapes", flops=1), DOMAIN)
 traits(
@@ -475,8 +479,11 @@ traits(
     DOMAIN,
 )
 traits(
-    "MatMulIntegerToFloat MatMulNBits",
-    OpTraits(category="matrix", shape="shapes", flops=product_flops, elements="none"),
+    "MatMulIntegerToFloat", OpTraits(category="matrix", shape="shapes", flops=product_flops, elements="none"), DOMAIN
+)
+traits(
+    "MatMulNBits",
+    OpTraits(category="matrix", shape="shapes", flops=product_flops, elements="none", layer="product"),
     DOMAIN,
 )
 traits(
@@ -490,7 +497,11 @@ traits(
     DOMAIN,
 )
 traits("QLinearConcat", OpTraits(category="shape", shape="shapes", flops=1, elements="none"), DOMAIN)
-traits("QLinearConv", OpTraits(category="convolution", shape="shapes", flops=quantized_flops, elements="none"), DOMAIN)
+traits(
+    "QLinearConv",
+    OpTraits(category="convolution", shape="shapes", flops=quantized_flops, elements="none", layer="convolution"),
+    DOMAIN,
+)
 traits(
     "QLinearLeakyRelu QLinearSigmoid QLinearSoftmax",
     OpTraits(category="activation", shape="shapes", flops=1, elements="none"),

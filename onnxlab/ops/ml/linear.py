@@ -92,4 +92,5 @@ rule("LinearRegressor", domain=DOMAIN)(regressor)
 # -- traits ------------------------------------------------------------------------------------------------------------
 
 
-traits("LinearClassifier LinearRegressor", OpTraits(category="matrix", shape="shapes", flops=1), "ai.onnx.ml")
+traits("LinearClassifier", OpTraits(category="matrix", shape="shapes", flops=1, layer="model"), "ai.onnx.ml")
+traits("LinearRegressor", OpTraits(category="matrix", shape="shapes", flops=1), "ai.onnx.ml")

@@ -260,6 +260,6 @@ def tree_ensemble_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fa
 
 traits(
     "TreeEnsemble TreeEnsembleClassifier TreeEnsembleRegressor",
-    OpTraits(category="tree", shape="shapes", flops=1),
+    OpTraits(category="tree", shape="shapes", flops=1, layer="model"),
     "ai.onnx.ml",
 )

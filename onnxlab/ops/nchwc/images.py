@@ -306,7 +306,7 @@ traits(
     OpTraits(category="pooling", shape="shapes", flops=1),
     BLOCKED,
 )
-traits("Conv", OpTraits(category="convolution", shape="shapes", flops=convolution_flops), BLOCKED)
+traits("Conv", OpTraits(category="convolution", shape="shapes", flops=convolution_flops, layer="convolution"), BLOCKED)
 traits("ReorderInput ReorderOutput", OpTraits(category="shape", shape="shapes", flops=0), BLOCKED)
 traits(
     "AveragePool GlobalAveragePool GlobalLpPool GlobalMaxPool GridSample LpPool MaxPool QLinearAveragePool",
@@ -314,10 +314,18 @@ traits(
     INTERNAL,
 )
 traits("BatchNormalization", OpTraits(category="normalization", shape="shapes", flops=2), INTERNAL)
-traits("Conv", OpTraits(category="convolution", shape="shapes", flops=convolution_flops), INTERNAL)
-traits("ConvTranspose", OpTraits(category="convolution", shape="shapes", flops=transposed_flops), INTERNAL)
+traits("Conv", OpTraits(category="convolution", shape="shapes", flops=convolution_flops, layer="convolution"), INTERNAL)
+traits(
+    "ConvTranspose",
+    OpTraits(category="convolution", shape="shapes", flops=transposed_flops, layer="convolution"),
+    INTERNAL,
+)
 traits("DepthToSpace SpaceToDepth", OpTraits(category="shape", shape="shapes", flops=0), INTERNAL)
 traits("InstanceNormalization", OpTraits(category="normalization", shape="shapes", flops=8), INTERNAL)
 traits("LRN", OpTraits(category="normalization", shape="shapes", flops=1), INTERNAL)
-traits("QLinearConv", OpTraits(category="convolution", shape="shapes", flops=quantized_flops), INTERNAL)
+traits(
+    "QLinearConv",
+    OpTraits(category="convolution", shape="shapes", flops=quantized_flops, layer="convolution"),
+    INTERNAL,
+)
 traits("QLinearConvTranspose", OpTraits(category="convolution", shape="shapes", flops=1), INTERNAL)

@@ -205,10 +205,7 @@ SOURCES = [
 ]
 EXEMPT = {
     PACKAGE / "choices.py",  # what onnx's schemas say of attributes in prose alone, and so a part of them
-    PACKAGE / "graph" / "query" / "node_roles.py",
-    PACKAGE / "graph" / "query" / "parameter_scopes.py",
-    PACKAGE / "graph" / "query" / "unit_words.py",
-    PACKAGE / "graph" / "query" / "units.py",
+    PACKAGE / "graph" / "query" / "unit_words.py",  # words for units, the most telling operator first
 }
 
 

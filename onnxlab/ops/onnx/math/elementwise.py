@@ -392,7 +392,22 @@ traits("Add Mul", _ARITHMETIC._replace(commutative=True))
 traits("Div", _ARITHMETIC._replace(zero_signs=(1,)))
 traits("Sub", _ARITHMETIC)
 traits(
-    "And Or Xor",
+    "And",
+    OpTraits(
+        category="elementwise",
+        shape="shapes",
+        flops=1,
+        elements="all",
+        out_bytes=broadcast,
+        out_bytes_since=7,
+        size_arithmetic=True,
+        commutative=True,
+        zero_gradient=True,
+        layer="comparison",
+    ),
+)
+traits(
+    "Or Xor",
     OpTraits(
         category="elementwise",
         shape="shapes",
@@ -422,6 +437,7 @@ traits(
         out_bytes_since=7,
         size_arithmetic=True,
         zero_gradient=True,
+        layer="comparison",
     ),
 )
 traits(
@@ -435,6 +451,7 @@ traits(
         out_bytes=broadcast,
         size_arithmetic=True,
         zero_gradient=True,
+        layer="comparison",
     ),
 )
 traits(
@@ -501,5 +518,13 @@ traits(
 )
 traits(
     "Where",
-    OpTraits(category="elementwise", shape="shapes", flops=1, half="exact", out_bytes=broadcast, size_arithmetic=True),
+    OpTraits(
+        category="elementwise",
+        shape="shapes",
+        flops=1,
+        half="exact",
+        out_bytes=broadcast,
+        size_arithmetic=True,
+        layer="comparison",
+    ),
 )

@@ -294,7 +294,10 @@ def _gemm_bytes(attributes: Mapping[str, Any], a: Any, b: Any, *rest: Any) -> in
     return int(rows * columns * a.itemsize)
 
 
-traits("Einsum", OpTraits(category="matrix", shape="shapes", flops=1, elements="none", out_bytes=_einsum_bytes))
+traits(
+    "Einsum",
+    OpTraits(category="matrix", shape="shapes", flops=1, elements="none", out_bytes=_einsum_bytes, layer="product"),
+)
 traits(
     "Gemm",
     OpTraits(
@@ -305,11 +308,18 @@ traits(
         half="rounded",
         out_bytes=_gemm_bytes,
         out_bytes_since=7,
+        layer="product",
     ),
 )
 traits(
     "MatMul",
     OpTraits(
-        category="matrix", shape="shapes", flops=product_flops, elements="none", half="rounded", out_bytes=matmul_bytes
+        category="matrix",
+        shape="shapes",
+        flops=product_flops,
+        elements="none",
+        half="rounded",
+        out_bytes=matmul_bytes,
+        layer="product",
     ),
 )

@@ -255,6 +255,6 @@ traits(
     "BlackmanWindow HammingWindow HannWindow",
     OpTraits(category="constant", shape="elements", flops=1, out_bytes=_window_bytes),
 )
-traits("DFT", OpTraits(category="signal", shape="sizes", flops=1, out_bytes=_dft_bytes))
+traits("DFT", OpTraits(category="signal", shape="sizes", flops=1, out_bytes=_dft_bytes, layer="transform"))
 traits("MelWeightMatrix", OpTraits(category="constant", shape="elements", flops=1, out_bytes=_mel_bytes))
-traits("STFT", OpTraits(category="signal", shape="sizes", flops=1, signature="B T/B T ?|/1|W|/1"))
+traits("STFT", OpTraits(category="signal", shape="sizes", flops=1, signature="B T/B T ?|/1|W|/1", layer="transform"))

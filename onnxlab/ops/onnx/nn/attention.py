@@ -365,6 +365,7 @@ traits(
         flops=attention_flops,
         elements="none",
         signature="B Q L D/B L ?|B K S D/B S ?|B K S V/B S ?|?/? ?/? ? ?/? ? ? ?|B K P D|B K P V|B",
+        layer="attention",
     ),
 )
 traits(
@@ -379,6 +380,7 @@ traits(
         flops=1,
         elements="none",
         signature="B ? ? ?/B L ?|M d/B L d|M d/B L d|B L",
+        layer="attention",
     ),
 )
 traits(

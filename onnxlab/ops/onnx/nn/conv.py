@@ -581,6 +581,7 @@ traits(
         half="rounded",
         out_bytes=conv_bytes,
         signature="N ? ...|M ? ...|M",
+        layer="convolution",
     ),
 )
 traits(
@@ -593,5 +594,6 @@ traits(
         half="rounded",
         out_bytes=_conv_transpose_bytes,
         signature="N C ...|C ? ...|?",
+        layer="convolution",
     ),
 )

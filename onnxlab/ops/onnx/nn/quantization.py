@@ -452,6 +452,7 @@ traits(
         elements="none",
         out_bytes=conv_bytes,
         signature="N ? ...|M ? ...",
+        layer="convolution",
     ),
 )
 traits(
@@ -463,17 +464,29 @@ traits(
 )
 traits(
     "MatMulInteger",
-    OpTraits(category="matrix", shape="shapes", flops=product_flops, elements="none", out_bytes=matmul_bytes),
+    OpTraits(
+        category="matrix", shape="shapes", flops=product_flops, elements="none", out_bytes=matmul_bytes, layer="product"
+    ),
 )
 traits(
     "QLinearConv",
     OpTraits(
-        category="convolution", shape="shapes", flops=quantized_flops, elements="none", out_bytes=_qlinear_conv_bytes
+        category="convolution",
+        shape="shapes",
+        flops=quantized_flops,
+        elements="none",
+        out_bytes=_qlinear_conv_bytes,
+        layer="convolution",
     ),
 )
 traits(
     "QLinearMatMul",
     OpTraits(
-        category="matrix", shape="shapes", flops=quantized_flops, elements="none", out_bytes=_quantized_matmul_bytes
+        category="matrix",
+        shape="shapes",
+        flops=quantized_flops,
+        elements="none",
+        out_bytes=_quantized_matmul_bytes,
+        layer="product",
     ),
 )

@@ -418,6 +418,7 @@ traits(
         elements="none",
         out_bytes=_recurrent_bytes,
         signature="T B I|D 3H I|D 3H H|D 6H|B|D B H",
+        layer="recurrent",
     ),
 )
 traits(
@@ -429,6 +430,7 @@ traits(
         elements="none",
         out_bytes=_recurrent_bytes,
         signature="T B I|D 4H I|D 4H H|D 8H|B|D B H|D B H|D 3H",
+        layer="recurrent",
     ),
 )
 traits(
@@ -440,5 +442,6 @@ traits(
         elements="none",
         out_bytes=_recurrent_bytes,
         signature="T B I|D H I|D H H|D 2H|B|D B H",
+        layer="recurrent",
     ),
 )

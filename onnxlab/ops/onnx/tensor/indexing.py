@@ -604,9 +604,12 @@ traits(
         quiet=True,
         size_arithmetic=True,
         indexes="axis",
+        layer="lookup",
     ),
 )
-traits("GatherElements", OpTraits(category="shape", shape="shapes", flops=0, half="exact", indexes="axis"))
+traits(
+    "GatherElements", OpTraits(category="shape", shape="shapes", flops=0, half="exact", indexes="axis", layer="lookup")
+)
 traits(
     "GatherND",
     OpTraits(
@@ -617,6 +620,7 @@ traits(
         half="exact",
         out_bytes=_gather_nd_bytes,
         indexes="axes",
+        layer="lookup",
     ),
 )
 traits("NonZero", OpTraits(category="shape", shape="data", flops=1, elements="none", zero_gradient=True))

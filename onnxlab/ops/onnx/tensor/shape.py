@@ -538,4 +538,7 @@ traits(
         sizes={1: "one"},
     ),
 )
-traits("Trilu", OpTraits(category="shape", shape="shapes", flops=1, elements="none", size_arithmetic=True))
+traits(
+    "Trilu",
+    OpTraits(category="shape", shape="shapes", flops=1, elements="none", size_arithmetic=True, layer="comparison"),
+)

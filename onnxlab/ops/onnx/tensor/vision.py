@@ -441,6 +441,7 @@ traits(
         flops=convolution_flops,
         out_bytes=_deform_conv_bytes,
         signature="N C H W|M ? kH kW|N ? oH oW|M|N ? oH oW",
+        layer="convolution",
     ),
 )
 traits(
