@@ -96,10 +96,16 @@ def _check_elements(kind: onnx.TypeProto, what: str, typed: bool, findings: Find
         level = levels.pop()
         field = level.WhichOneof("value")
         if field is None:
+            if typed and level is not kind:
+                findings.error(
+                    "value-type", f"the type of {what} does not say what its elements are",
+                    "set the type of its elements", "a type", "none",
+                )  # fmt: skip
             continue
         part = getattr(level, field)
         if field in ("sequence_type", "optional_type"):
-            levels.append(part.elem_type)
+            if level is not kind or part.HasField("elem_type"):  # else that is told as of any field
+                levels.append(part.elem_type)
         elif field == "map_type":
             levels.append(part.value_type)
         elif field == "opaque_type":

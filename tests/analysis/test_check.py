@@ -386,6 +386,22 @@ def test_element_types_inside_of_others() -> None:
     assert "value-type-opaque" in codes
 
 
+def test_a_sequence_says_what_its_elements_are() -> None:
+    def refused(model: onnx.ModelProto) -> list[str]:
+        with pytest.raises(Exception, match=r"elem_type|value case|type"):
+            onnx.checker.check_model(model, full_check=True)
+        return [each.code for each in onnxlab.check(model) if each.severity == "error"]
+
+    model = onnx.parser.parse_model(
+        '<ir_version: 9, opset_import: ["" : 20]> g (seq(float[4]) x) => (seq(float[4]) y) { y = Identity (x) }'
+    )
+    assert not [each for each in onnxlab.check(model) if each.severity == "error"]
+    model.graph.input[0].type.sequence_type.ClearField("elem_type")
+    assert refused(model) == ["value-type"]
+    model.graph.input[0].type.sequence_type.elem_type.SetInParent()
+    assert refused(model) == ["value-type"]
+
+
 def test_a_flag_is_0_or_1() -> None:
     def warned(largest: int) -> list[str]:
         model = onnx.parser.parse_model(

@@ -1,8 +1,10 @@
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper
 
 import onnxlab
+from onnxlab.errors import RunError
 from tests.ops.support.single_node import agree, floats, run
 
 
@@ -50,11 +52,23 @@ def test_dropout_does_nothing_at_inference():
 
 @pytest.mark.parametrize("scale", [TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE])
 @pytest.mark.parametrize("x", [TensorProto.FLOAT16, TensorProto.FLOAT])
-def test_rms_normalization_makes_what_its_scale_is(x, scale):
+def test_rms_normalization_takes_a_scale_of_its_own_type(x, scale, ort_run):
+    """The schema allows another type; onnx and onnxruntime refuse it."""
     node = helper.make_node("RMSNormalization", ["x", "s"], ["y"])
     infos = [helper.make_tensor_value_info("x", x, [2, 3]), helper.make_tensor_value_info("s", scale, [3])]
-    graph = helper.make_graph([node], "g", infos, [helper.make_empty_tensor_value_info("y")])
-    lab = onnxlab.Model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10))
-    found = lab.run(lab.sample_inputs())["y"]
-    assert lab.fact("y").elem_type == scale  # type: ignore[attr-defined]
-    assert found.dtype == helper.tensor_dtype_to_np_dtype(scale)
+    graph = helper.make_graph([node], "g", infos, [helper.make_tensor_value_info("y", scale, [2, 3])])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
+    lab = onnxlab.Model(proto)
+    feeds = lab.sample_inputs()
+    if x == scale:
+        found, expected = lab.run(feeds)["y"], ort_run(proto.SerializeToString(), feeds)["y"]
+        np.testing.assert_allclose(found, expected, rtol=2e-3)
+        assert found.dtype == expected.dtype
+        return
+    with pytest.raises(onnx.shape_inference.InferenceError):
+        onnx.checker.check_model(proto, full_check=True)
+    with pytest.raises(Exception, match="Type Error"):
+        ort_run(proto.SerializeToString(), feeds)
+    assert [each.code for each in lab.check() if each.severity == "error"] == ["type-mismatch"]
+    with pytest.raises(RunError, match="strict=False"):
+        lab.run(feeds)

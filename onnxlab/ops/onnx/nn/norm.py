@@ -409,8 +409,11 @@ def layer_normalization_rule(
 
 @rule("RMSNormalization", since=23)
 def rms_normalization_rule(ctx: InferContext, attributes: Attributes, x: Fact, scale: Fact) -> Fact:
-    """The input's shape, the scale's element type."""
-    return TensorFact(elem_type(scale) or dtypes.UNDEFINED, x.shape)
+    """The input's shape and type, which is the scale's too: the schema allows another, onnx and ONNX Runtime do not."""
+    if elem_type(x) and elem_type(scale) and elem_type(x) != elem_type(scale):
+        wanted, found = dtypes.name(elem_type(x)), dtypes.name(elem_type(scale))
+        raise FactError(f"X is {wanted} and scale {found}", code="type-mismatch", expected=wanted, found=found)
+    return x.bare
 
 
 @rule("Dropout", since=7)
