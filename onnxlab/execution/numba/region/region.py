@@ -104,10 +104,13 @@ class Region:
         """Run the plan for the inputs' shapes, or node by node where there is none."""
         plan = self._plan(arrays)
         if isinstance(plan, Plan):
-            context.reserve(plan.nbytes)
             try:
+                context.reserve(plan.nbytes)
                 return self._run(plan, plain(arrays), context)
             except IndexError:  # NumPy says at which node
+                plan = None
+            except LimitError:  # NumPy may do with less: it frees what it needs no more
+                context.check()
                 plan = None
         began = thread_time()
         with np.errstate(all="ignore"):

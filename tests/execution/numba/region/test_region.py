@@ -256,6 +256,22 @@ def test_the_budget_is_kept():
         both.hot.run({"x": x}, keep=False, limits=Limits(bytes=1000))
 
 
+def test_what_fits_into_the_budget_node_by_node_runs_so():
+    recipe = Recipe()
+    x = np.ones((100, 1000), np.float32)
+    y = recipe.input("x", x)
+    for _ in range(3):
+        y = recipe.node("Pad", y, recipe.constant(np.array([1000, 0, 0, 1])), mode="wrap")
+        y = recipe.node("Slice", y, *(recipe.constant(np.array([each])) for each in (0, 100, 0)))
+    both = Both(recipe.model(y))
+    expected, _ = both.run({"x": x})
+    (region,) = both.regions()
+    (plan,) = region._plans.values()
+    budget = Limits(bytes=plan.nbytes - 1)
+    np.testing.assert_array_equal(both.cold.run({"x": x}, keep=False, limits=budget)["v5"], expected["v5"])
+    np.testing.assert_array_equal(both.hot.run({"x": x}, keep=False, limits=budget)["v5"], expected["v5"])
+
+
 def test_who_is_stopped_too_late_leaves_nothing_behind(monkeypatch):
     """A run that was told to end when it had computed all: the next one, with the memory of one before, is whole."""
     monkeypatch.setattr(plan, "_STAGE", 0.0)  # it listens
