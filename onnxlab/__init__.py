@@ -78,7 +78,7 @@ def load_ipython_extension(shell: Any) -> None:
     Args:
         shell: the InteractiveShell.
 
-    Example:
+    Examples:
         >>> from IPython.core.interactiveshell import InteractiveShell
         >>> shell = InteractiveShell()
         >>> onnxlab.load_ipython_extension(shell)

@@ -23,7 +23,7 @@ class OnnxlabError(Exception, metaclass=ShortHelp):
     The message says what was given, what was expected and what to do. Those that stand in for a built-in exception
     derive from it too, as EditError from ValueError; `onnxlab.errors` has all.
 
-    Example:
+    Examples:
         >>> try:
         ...     model.nodes["/stem/conv/Conv"].remove()
         ... except onnxlab.OnnxlabError as error:
@@ -128,7 +128,7 @@ class Diagnostic(metaclass=ShortHelp):
         expected, found: the two sides of the contradiction, "" where there are none.
         hint: how to fix it.
 
-    Example:
+    Examples:
         >>> model.nodes["/block2/conv1/Conv"].attributes["strides"] = [1, 1]
         >>> problem = model.diagnostics[0]
         >>> problem.code, model.node(problem.node)

@@ -47,7 +47,7 @@ class Limits(Spelled, metaclass=ShortHelp):
         held: bytes that the run holds now; the executor keeps it.
         interrupted: ends a running budget like `stop`, without a trace in what the user gave.
 
-    Example:
+    Examples:
         >>> done = model.run(np.zeros((1, 1, 8, 8), np.float32), limits=onnxlab.Limits(deadline=60))
     """
 

@@ -203,7 +203,7 @@ def check(source: Any, *, types: bool = True, providers: Sequence[str | Provider
         LoadError: it cannot be read as a model at all.
         ProviderError: no provider has that name.
 
-    Example:
+    Examples:
         >>> broken = onnxlab.load().proto
         >>> broken.graph.node[0].op_type = "Cnov"
         >>> onnxlab.check(broken)[0].code

@@ -41,7 +41,7 @@ def stages(folder: Any) -> list[Stage]:
     Raises:
         LoadError: it is no folder, or holds no `ge_onnx_<number>_graph_<id>_<stage>.pbtxt`.
 
-    Example:
+    Examples:
         >>> import onnxlab
         >>> from onnxlab.formats.ge_stages import stages
         >>> models = [onnxlab.load(stage.path) for stage in stages("dumps")]  # doctest: +SKIP

@@ -23,7 +23,7 @@ class Files(WeightFiles):
     After a crash: recoverable, recover, discard
     on_save: functions that are called after each save.
 
-    Example:
+    Examples:
         >>> model.nodes[0].name = "first"
         >>> model.files.unsaved
         ['rename /stem/conv/Conv to first']
@@ -35,7 +35,7 @@ class Files(WeightFiles):
     def unsaved(self) -> list[str]:
         """Labels of the edits that were made, or taken back, since it was loaded or saved last.
 
-        Example:
+        Examples:
             >>> model.nodes[0].name = "first"
             >>> model.files.unsaved
             ['rename /stem/conv/Conv to first']
@@ -46,7 +46,7 @@ class Files(WeightFiles):
     def format(self) -> str:
         """The name of the format of its file, as `save` and `loss_report` take it.
 
-        Example:
+        Examples:
             >>> model.files.format
             'onnx'
         """
@@ -56,7 +56,7 @@ class Files(WeightFiles):
     def extra(self) -> Any:
         """What the format of its file holds besides the model, such as runtime optimizations; None for most.
 
-        Example:
+        Examples:
             >>> model.files.extra is None
             True
         """
@@ -66,7 +66,7 @@ class Files(WeightFiles):
     def on_save(self) -> list[Callable[[], Any]]:
         """Functions that are called, without arguments, after each save; append to it.
 
-        Example:
+        Examples:
             >>> model.files.on_save.append(lambda: print("saved"))
             >>> path = model.save("model.onnx")
             saved
@@ -80,7 +80,7 @@ class Files(WeightFiles):
         Last is the newest of those that may be nowhere else, because they were made by hand or their process died
         (`urgent`).
 
-        Example:
+        Examples:
             >>> model.files.recoverable
             ()
         """
@@ -95,7 +95,7 @@ class Files(WeightFiles):
         Raises:
             SaveError: it was made from a proto, or its file was changed by another program.
 
-        Example:
+        Examples:
             >>> path = model.save("model.onnx")
             >>> model.nodes[0].name = "first"
             >>> print(model.files.save_report()[0])
@@ -116,7 +116,7 @@ class Files(WeightFiles):
         Raises:
             LookupError: there is no such format.
 
-        Example:
+        Examples:
             >>> print(model.files.loss_report("json"))
             JSON holds all of this model
         """
@@ -129,7 +129,7 @@ class Files(WeightFiles):
         Returns:
             RequiredOperators: by domain and version; as text a required_operators.config.
 
-        Example:
+        Examples:
             >>> print(model.files.required_operators())
             ai.onnx;11;Conv
             ai.onnx;12;MaxPool
@@ -144,7 +144,7 @@ class Files(WeightFiles):
     def notes(self, message: Any) -> Mapping[str, str]:
         """What the format of the file says of a node or an initializer besides ONNX, as the inspector shows it.
 
-        Example:
+        Examples:
             >>> model = onnxlab.load()
             >>> model.files.notes(model.nodes[0].proto)
             {}
@@ -166,7 +166,7 @@ class Files(WeightFiles):
         Raises:
             EditError: there is nothing to recover, this model was edited already, or an edit does not fit.
 
-        Example:
+        Examples:
             >>> if model.files.recoverable:
             ...     model.files.recover()
         """
@@ -184,7 +184,7 @@ class Files(WeightFiles):
         Args:
             which: one of `recoverable`; default: all.
 
-        Example:
+        Examples:
             >>> model.files.discard()
             >>> model.files.recoverable
             ()

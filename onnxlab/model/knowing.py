@@ -32,7 +32,7 @@ class Knowing(Looking):
 
         Where an edit made a dim of an input dynamic, other sizes are tried in the background; `check()` waits for that.
 
-        Example:
+        Examples:
             >>> model.nodes["/block2/conv1/Conv"].attributes["strides"] = [1, 1]
             >>> model.diagnostics[0].code
             'shape-mismatch'
@@ -54,7 +54,7 @@ class Knowing(Looking):
         Raises:
             ProviderError: no provider has that name.
 
-        Example:
+        Examples:
             >>> model.check()
             []
         """
@@ -78,7 +78,7 @@ class Knowing(Looking):
             NameLookupError: no value has this name, or it is no dense initializer.
             LoadError: type and shape make no tensor.
 
-        Example:
+        Examples:
             >>> model.tensor("head.fc.weight")[0, :2].shape
             (2,)
         """
@@ -99,7 +99,7 @@ class Knowing(Looking):
         Raises:
             NameLookupError: no value has this name.
 
-        Example:
+        Examples:
             >>> print(model.fact("logits"))
             float32[batch,10]
             >>> model.fact("logits").shape
@@ -123,7 +123,7 @@ class Knowing(Looking):
         Raises:
             NameLookupError: no value has this name, or the value has no such axis.
 
-        Example:
+        Examples:
             >>> print(str(model.explain("head/flat", 0)).splitlines()[1])
               head/flat[0] = batch: Reshape '/head/Reshape', from element 0 of head/target_shape
         """
@@ -145,7 +145,7 @@ class Knowing(Looking):
             NameLookupError: no input has a symbol of this name; the message lists those that there are.
             ValueError: a size is not an int from 0 on.
 
-        Example:
+        Examples:
             >>> print(str(model.with_dims(batch=8)).splitlines()[0])
             batch=8: values 236.2 kB, 51.2 kB at once at /block1/bn1/BatchNormalization; weights 22.7 kB
         """

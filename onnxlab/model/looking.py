@@ -21,7 +21,7 @@ class Looking(Lookup):
     def proto(self) -> onnx.ModelProto:
         """The live ModelProto: read it freely, change it through the model.
 
-        Example:
+        Examples:
             >>> model.proto.graph.name
             'digits'
         """
@@ -31,7 +31,7 @@ class Looking(Lookup):
     def nodes(self) -> Nodes:
         """Nodes of the main graph: by position, name, output, or path into a body ("if_3/then_branch/Conv_2").
 
-        Example:
+        Examples:
             >>> model.nodes[0], model.nodes["/stem/relu/Relu"], len(model.nodes)
             (<Node '/stem/conv/Conv': Conv>, <Node '/stem/relu/Relu': Relu>, 24)
         """
@@ -44,7 +44,7 @@ class Looking(Lookup):
         Nodes have `op_type`, `domain` and `name`; edges `name`, `kind` ("data" or "capture"), and by inference `dtype`,
         `shape` and `bytes`. `model.node(id)` is a node's handle.
 
-        Example:
+        Examples:
             >>> import networkx
             >>> way = networkx.dag_longest_path(model.nx, weight="bytes")
             >>> model.node(way[0])
@@ -64,7 +64,7 @@ class Looking(Lookup):
         Raises:
             NameLookupError: there is no such scope.
 
-        Example:
+        Examples:
             >>> model.nx_of("").number_of_nodes()
             24
         """
@@ -86,7 +86,7 @@ class Looking(Lookup):
         Raises:
             NameLookupError: nothing, or more than one node, is meant.
 
-        Example:
+        Examples:
             >>> model.node("/stem/relu/Relu").op_type
             'Relu'
         """
@@ -104,7 +104,7 @@ class Looking(Lookup):
         Raises:
             NameLookupError: there is no such value.
 
-        Example:
+        Examples:
             >>> model.value("stem/relu_out").producer
             <Node '/stem/relu/Relu': Relu>
         """
@@ -116,7 +116,7 @@ class Looking(Lookup):
     def inputs(self) -> tuple[Value, ...]:
         """Inputs that a run must be given: those that are not also initializers.
 
-        Example:
+        Examples:
             >>> model.inputs
             (<Value 'image'>,)
         """
@@ -127,7 +127,7 @@ class Looking(Lookup):
     def outputs(self) -> tuple[Value, ...]:
         """Outputs of the main graph, in order.
 
-        Example:
+        Examples:
             >>> model.outputs
             (<Value 'probabilities'>,)
         """

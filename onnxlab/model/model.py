@@ -67,7 +67,7 @@ class Model(Knowing, Querying, Running, Rewriting, Showing, metaclass=ShortHelp)
     Edits are one undo step each, or parts of the open `edit`; EditError says why one is refused, and then nothing
     changed. Nodes are given as a position, name, output, path or handle; values as a name, path or handle.
 
-    Example:
+    Examples:
         >>> model = onnxlab.load()
         >>> model.nodes["/stem/relu/Relu"].op_type = "Sigmoid"
         >>> model.undo()
@@ -113,7 +113,7 @@ class Model(Knowing, Querying, Running, Rewriting, Showing, metaclass=ShortHelp)
     def history(self) -> History:
         """The edits that can be undone and redone; iterate for their labels, `to_python()` writes them as a script.
 
-        Example:
+        Examples:
             >>> model.nodes[0].name = "first"
             >>> model.history
             History(['rename /stem/conv/Conv to first'], redo=[])
@@ -124,7 +124,7 @@ class Model(Knowing, Querying, Running, Rewriting, Showing, metaclass=ShortHelp)
     def files(self) -> Files:
         """Reports before saving, weights, and edits that were never saved; see `help(model.files)`.
 
-        Example:
+        Examples:
             >>> print(model.files.loss_report("json"))
             JSON holds all of this model
         """
@@ -134,7 +134,7 @@ class Model(Knowing, Querying, Running, Rewriting, Showing, metaclass=ShortHelp)
     def version(self) -> int:
         """The number of edits, undo and redo included.
 
-        Example:
+        Examples:
             >>> model.nodes[0].name = "first"
             >>> model.version
             1
@@ -155,7 +155,7 @@ class Model(Knowing, Querying, Running, Rewriting, Showing, metaclass=ShortHelp)
         Raises:
             EditError: at the end, where the model would not be valid.
 
-        Example:
+        Examples:
             >>> with model.edit("swap activation"):
             ...     model.nodes["/stem/relu/Relu"].op_type = "LeakyRelu"
             ...     model.nodes["/stem/relu/Relu"].attributes["alpha"] = 0.1
@@ -177,7 +177,7 @@ class Model(Knowing, Querying, Running, Rewriting, Showing, metaclass=ShortHelp)
         Raises:
             EditError: the history has no such state, or had to drop the edits since then.
 
-        Example:
+        Examples:
             >>> model.nodes[0].name = "first"
             >>> model.undo()
             <Commit 2: undo 'rename /stem/conv/Conv to first', 0 facts changed>
@@ -194,7 +194,7 @@ class Model(Knowing, Querying, Running, Rewriting, Showing, metaclass=ShortHelp)
         Returns:
             Commit | None: what changed; None where there is nothing to redo.
 
-        Example:
+        Examples:
             >>> model.nodes[0].name = "first"
             >>> undone = model.undo()
             >>> model.redo().label
@@ -228,7 +228,7 @@ class Model(Knowing, Querying, Running, Rewriting, Showing, metaclass=ShortHelp)
         Raises:
             EditError: there is no such action.
 
-        Example:
+        Examples:
             >>> print(len(model.declarations("store")), "values declared")
             23 values declared
         """
@@ -253,7 +253,7 @@ class Model(Knowing, Querying, Running, Rewriting, Showing, metaclass=ShortHelp)
         Raises:
             EditError: the values are of different graphs, or one has no producer.
 
-        Example:
+        Examples:
             >>> stem = model.extract("stem/relu_out")
             >>> len(stem.nodes), stem.inputs
             (3, (<Value 'image'>,))
@@ -289,7 +289,7 @@ class Model(Knowing, Querying, Running, Rewriting, Showing, metaclass=ShortHelp)
             EditError: it has no such input or output, a wire would join two element types or close a cycle, or its
                 operators mean something else at this model's opset version (`other.convert_opset` mends that).
 
-        Example:
+        Examples:
             >>> head = onnxlab.load().extract("probabilities", "logits")
             >>> model.insert(head, connect={"logits": "logits"}, prefix="second/")["probabilities"]
             'second/probabilities'
@@ -309,7 +309,7 @@ class Model(Knowing, Querying, Running, Rewriting, Showing, metaclass=ShortHelp)
         Returns:
             Callable[[], None]: ends it.
 
-        Example:
+        Examples:
             >>> end = model.subscribe(lambda commit: print(commit.label))
             >>> model.nodes[0].name = "first"
             rename /stem/conv/Conv to first

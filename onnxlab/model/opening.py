@@ -40,7 +40,7 @@ def load(source: ModelSource | None = None) -> Model:
     Raises:
         LoadError: the file is missing, or is no model; the message says what it is instead.
 
-    Example:
+    Examples:
         >>> onnxlab.load()
         <Model 'digits': 24 nodes, version 0>
     """
@@ -71,7 +71,7 @@ def save(model: Model | onnx.ModelProto, path: str | PathLike[str]) -> Path:
     Raises:
         SaveError: it cannot be written; the old file is untouched.
 
-    Example:
+    Examples:
         >>> onnxlab.save(model.proto, "model.onnx").name
         'model.onnx'
     """
@@ -98,7 +98,7 @@ def run(
     Raises:
         FeedError, RunError, UnsupportedOperatorError: as `Model.run`.
 
-    Example:
+    Examples:
         >>> double = onnx.helper.make_node("Add", ["x", "x"], ["y"])
         >>> onnxlab.run(double, {"x": np.array([1, 2])})["y"]
         array([2, 4])

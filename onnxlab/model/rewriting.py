@@ -58,7 +58,7 @@ class Rewriting:
         Raises:
             EditError: the model must not be edited.
 
-        Example:
+        Examples:
             >>> receipt = model.simplify()
             >>> receipt.nodes[1] <= receipt.nodes[0]
             True

@@ -38,7 +38,7 @@ class Running(Editing, Copying):
     def values(self) -> "Values":
         """The arrays of the last run, what edits made stale computed again.
 
-        Example:
+        Examples:
             >>> done = model.run(np.zeros((1, 1, 8, 8), np.float32))
             >>> model.values["stem/relu_out"].shape
             (1, 8, 8, 8)
@@ -87,7 +87,7 @@ class Running(Editing, Copying):
             RunError: a node failed; the message names it, its inputs and the rule it broke.
             LimitError: the run would have exceeded its limits.
 
-        Example:
+        Examples:
             >>> image = np.zeros((1, 1, 8, 8), np.float32)
             >>> model.run({"image": image}, outputs=["logits", "stem/relu_out"])["logits"].shape
             (1, 10)
@@ -112,7 +112,7 @@ class Running(Editing, Copying):
         Raises:
             FeedError: no value of the main graph has this name, or its dtype is another one.
 
-        Example:
+        Examples:
             >>> model.pin("logits", np.eye(10, dtype=np.float32)[:1])
             >>> model.run(np.zeros((1, 1, 8, 8), np.float32))["probabilities"].argmax()
             np.int64(0)
@@ -128,7 +128,7 @@ class Running(Editing, Copying):
         Raises:
             NameLookupError: it is not pinned.
 
-        Example:
+        Examples:
             >>> model.pin("logits", np.zeros((1, 10), np.float32))
             >>> model.unpin("logits")
         """
@@ -149,7 +149,7 @@ class Running(Editing, Copying):
         Raises:
             ProviderError: no provider has that name.
 
-        Example:
+        Examples:
             >>> print(model.partition(["numpy"]))
                0  numpy            24 nodes  /stem/conv/Conv … /head/Softmax
             0 values cross between parts: 0 B
@@ -171,7 +171,7 @@ class Running(Editing, Copying):
         Returns:
             Profile: print it.
 
-        Example:
+        Examples:
             >>> len(model.profile(runs=1).entries)
             24
         """
@@ -188,7 +188,7 @@ class Running(Editing, Copying):
         Returns:
             dict[str, Array]: an array for each input.
 
-        Example:
+        Examples:
             >>> model.sample_inputs()["image"].shape
             (2, 1, 8, 8)
         """
@@ -206,7 +206,7 @@ class Running(Editing, Copying):
         Raises:
             NameLookupError: there is no such node.
 
-        Example:
+        Examples:
             >>> model.subgraph(["/stem/conv/Conv", "/stem/relu/Relu"])
             <Subgraph of 2 nodes>
         """
@@ -271,7 +271,7 @@ class Values(Spelled, Mapping[str, Array]):
 class Subgraph(Spelled, metaclass=ShortHelp):
     """Some nodes of a model: `run` runs them by themselves, `node_ids` are their ids; made by `model.subgraph(nodes)`.
 
-    Example:
+    Examples:
         >>> stem = model.subgraph(["/stem/conv/Conv", "/stem/relu/Relu"])
         >>> sorted(stem.run())
         ['stem/conv_out', 'stem/relu_out']
@@ -310,7 +310,7 @@ class Subgraph(Spelled, metaclass=ShortHelp):
         Raises:
             RunError: a node failed; the message names it. Others as `Model.run`.
 
-        Example:
+        Examples:
             >>> below = np.full((1, 8, 8, 8), -1, np.float32)
             >>> model.subgraph("/stem/relu/Relu").run({"stem/bn_out": below})["stem/relu_out"].max()
             np.float32(0.0)

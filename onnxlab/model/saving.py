@@ -31,7 +31,7 @@ class Saving(Spelled):
     def path(self) -> Path | None:
         """The file it was loaded from or saved to last, None where there is none.
 
-        Example:
+        Examples:
             >>> model.path is None
             True
         """
@@ -41,7 +41,7 @@ class Saving(Spelled):
     def name(self) -> str:
         """File name, else the graph's name, for titles.
 
-        Example:
+        Examples:
             >>> model.name
             'digits'
         """
@@ -51,7 +51,7 @@ class Saving(Spelled):
     def dirty(self) -> bool:
         """Whether there are edits that are not saved.
 
-        Example:
+        Examples:
             >>> model.nodes[0].name = "first"
             >>> model.dirty
             True
@@ -92,7 +92,7 @@ class Saving(Spelled):
         Raises:
             SaveError: there is no path, or it cannot be written; the old file is untouched.
 
-        Example:
+        Examples:
             >>> model.save("model.onnx").name, model.dirty
             ('model.onnx', False)
         """
@@ -118,7 +118,7 @@ class Saving(Spelled):
         Returns:
             bytes: of an .onnx file; without a net edit those that were loaded.
 
-        Example:
+        Examples:
             >>> onnx.load_model_from_string(model.to_bytes()) == model.proto
             True
         """
@@ -140,7 +140,7 @@ class Saving(Spelled):
         Raises:
             TextError: no textual format has this suffix, or it cannot hold the model.
 
-        Example:
+        Examples:
             >>> model.to_text(".json")[:1]
             '{'
         """

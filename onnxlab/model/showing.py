@@ -50,7 +50,7 @@ class Showing(Saving):
         Raises:
             OnnxlabError: an option cannot have this value.
 
-        Example:
+        Examples:
             >>> model.view().selection = model.find("MaxPool")
             >>> model.view().selection
             (<Node '/head/pool/MaxPool': MaxPool>,)
@@ -76,7 +76,7 @@ class Showing(Saving):
         Raises:
             SaveError: it cannot be written; whatever was there is still there. Nothing but a page is replaced.
 
-        Example:
+        Examples:
             >>> model.to_html("model.html").name
             'model.html'
         """
@@ -96,7 +96,7 @@ class Showing(Saving):
         Raises:
             SaveError: it cannot be written; whatever was there is still there. Nothing but a picture is replaced.
 
-        Example:
+        Examples:
             >>> model.to_svg()[:4]
             '<svg'
         """
@@ -119,7 +119,7 @@ class Showing(Saving):
             OnnxlabError: Graphviz is not installed.
             SaveError: it cannot be written; whatever was there is still there. Nothing but a picture is replaced.
 
-        Example:
+        Examples:
             >>> import shutil
             >>> if shutil.which("dot"):
             ...     assert model.to_png().startswith(b"\x89PNG")

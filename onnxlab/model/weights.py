@@ -84,7 +84,7 @@ class WeightFiles(Spelled, metaclass=ShortHelp):
             EditError: names are missing or extra and `strict` is set; a shape or dtype differs; or the file cannot be
                 linked. Then nothing is changed.
 
-        Example:
+        Examples:
             >>> import numpy as np, onnxlab
             >>> model = onnxlab.load()
             >>> path = model.files.save_weights("weights.safetensors")
@@ -170,7 +170,7 @@ class WeightFiles(Spelled, metaclass=ShortHelp):
                 what was there stays.
             EditError: no initializer has one of the names.
 
-        Example:
+        Examples:
             >>> model.files.save_weights("weights.npz").name
             'weights.npz'
         """

@@ -57,7 +57,7 @@ def show(
         LoadError: the file is missing, or is no ONNX model.
         OnnxlabError: an option cannot have this value.
 
-    Example:
+    Examples:
         >>> view = onnxlab.show(model, height=300, selection="/stem/conv/Conv")
         >>> view.selection
         (<Node '/stem/conv/Conv': Conv>,)

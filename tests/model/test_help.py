@@ -59,7 +59,7 @@ def test_the_example_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
         "node": model.nodes["/stem/relu/Relu"], "value": model.value("stem/relu_out"),
     }  # fmt: skip
     text = doc_of(PUBLIC[name])
-    assert "\nExample:\n" in text
+    assert "\nExamples:\n" in text
     example = doctest.DocTestParser().get_doctest(text, given, name, name, 0)
     assert example.examples
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
@@ -73,7 +73,7 @@ def test_every_parameter_is_described(name: str) -> None:
     signature = inspect.signature(PUBLIC[name])
     parameters = [parameter for key, parameter in signature.parameters.items() if key != "self"]
     text = doc_of(PUBLIC[name])
-    sections = re.split(r"\n(Args|Returns|Yields|Raises|Example):\n", text)
+    sections = re.split(r"\n(Args|Returns|Yields|Raises|Examples):\n", text)
     told = dict(zip(sections[1::2], sections[2::2], strict=True))
     described = re.findall(r"^    (\w+(?:, \w+)*):", told.get("Args", ""), re.MULTILINE)
     assert ", ".join(described).split(", ") == ([each.name for each in parameters] or [""])

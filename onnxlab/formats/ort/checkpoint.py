@@ -211,7 +211,7 @@ def of_model(parameters: Iterable[onnx.TensorProto], base_dir: Path | None = Non
 def read_checkpoint(path: str | Path) -> Checkpoint:
     """Read a checkpoint, its external data included. Raises LoadError where it is none or damaged.
 
-    Example:
+    Examples:
         >>> read_checkpoint("absent")
         Traceback (most recent call last):
         onnxlab.errors.LoadError: cannot read the checkpoint absent: No such file or directory

@@ -36,7 +36,7 @@ class Weights(Mapping[str, LazyTensor]):
         metadata: free text by key, where the format has such.
         untyped: names of tensors that are bit patterns of a type which the file does not tell.
 
-    Example:
+    Examples:
         >>> import numpy as np, onnxlab
         >>> np.savez("weights.npz", scale=np.ones(3, np.float32))
         >>> weights = onnxlab.read_weights("weights.npz")
@@ -127,7 +127,7 @@ def read_weights(path: Any) -> Weights:
     Raises:
         LoadError: there is no such file, it is of another format, or it is damaged; the message says what.
 
-    Example:
+    Examples:
         >>> import numpy as np, onnxlab
         >>> np.savez("weights.npz", scale=np.ones(3, np.float32))
         >>> list(onnxlab.read_weights("weights.npz"))

@@ -31,7 +31,7 @@ class Node(NodeFields):
     Every edit is one undo step, or a part of the open `model.edit`. EditError says why one is refused; then nothing
     changed. `help(Node.replace)` shows a single member.
 
-    Example:
+    Examples:
         >>> node = model.nodes["/block2/conv1/Conv"]
         >>> node.attributes["strides"] = [1, 1]
         >>> print(model.fact(node.outputs[0]))
@@ -44,7 +44,7 @@ class Node(NodeFields):
     def inputs(self) -> tuple["Value | None", ...]:
         """Values read, by slot; None where an optional input is left out.
 
-        Example:
+        Examples:
             >>> node.inputs
             (<Value 'stem/bn_out'>,)
         """
@@ -54,7 +54,7 @@ class Node(NodeFields):
     def outputs(self) -> tuple["Value | None", ...]:
         """Values made, by slot; None where an optional output is left out.
 
-        Example:
+        Examples:
             >>> node.outputs
             (<Value 'stem/relu_out'>,)
         """
@@ -70,7 +70,7 @@ class Node(NodeFields):
         Raises:
             EditError: a cycle would close, the value is not visible there, or the operator needs the input.
 
-        Example:
+        Examples:
             >>> node.set_input(0, "stem/conv_out")
             >>> node.inputs
             (<Value 'stem/conv_out'>,)
@@ -86,7 +86,7 @@ class Node(NodeFields):
         Raises:
             EditError: as `set_input`.
 
-        Example:
+        Examples:
             >>> model.nodes["/block2/Add"].set_inputs(["block2/bn2_out", "block2/bn2_out"])
         """
         edits.set_inputs(self._graph, self._record, [called(value) for value in values])
@@ -100,7 +100,7 @@ class Node(NodeFields):
         Raises:
             EditError: a value that is still read would have no producer.
 
-        Example:
+        Examples:
             >>> extra = model.add_node("Relu", ["image"], ["a"])
             >>> extra.set_outputs(["b"])
             >>> extra.outputs
@@ -123,7 +123,7 @@ class Node(NodeFields):
         Raises:
             EditError: nothing is read in the slot, or the operator does not fit.
 
-        Example:
+        Examples:
             >>> node.insert_before(0, "Identity")
             <Node 'Identity#2': Identity>
         """
@@ -137,7 +137,7 @@ class Node(NodeFields):
         Returns:
             Node: the copy.
 
-        Example:
+        Examples:
             >>> node.duplicate().inputs
             (<Value 'stem/bn_out'>,)
         """
@@ -152,7 +152,7 @@ class Node(NodeFields):
         Raises:
             EditError: the node is no Constant, or makes no tensor.
 
-        Example:
+        Examples:
             >>> constant = model.value("head.minus_one").to_constant()
             >>> constant.to_initializer()
             <Value 'head.minus_one'>
@@ -177,7 +177,7 @@ class Value(ValueFields):
     `model.fact(value)` is what inference knows of it, `model.values[name]` its array in the last run. Every edit is one
     undo step, or a part of the open `model.edit`. EditError says why one is refused; then nothing changed.
 
-    Example:
+    Examples:
         >>> value = model.value("stem/relu_out")
         >>> value.producer, len(value.uses)
         (<Node '/stem/relu/Relu': Relu>, 2)
@@ -189,7 +189,7 @@ class Value(ValueFields):
     def producer(self) -> Node | None:
         """The node that makes it, None for an input or initializer.
 
-        Example:
+        Examples:
             >>> value.producer
             <Node '/stem/relu/Relu': Relu>
         """
@@ -200,7 +200,7 @@ class Value(ValueFields):
     def uses(self) -> tuple[tuple[Node, int], ...]:
         """Every reader with its input slot, in file order.
 
-        Example:
+        Examples:
             >>> value.uses
             ((<Node '/block1/conv1/Conv': Conv>, 0), (<Node '/block1/Add': Add>, 1))
         """
@@ -212,7 +212,7 @@ class Value(ValueFields):
     def glow(self) -> GlowProperties:
         """Properties that Glow's dialect keeps in the doc string, live: writing into them is an edit.
 
-        Example:
+        Examples:
             >>> value.glow["layout"] = "NHWC"
             >>> value.glow
             {'layout': 'NHWC'}
@@ -233,7 +233,7 @@ class Value(ValueFields):
         Raises:
             EditError: a cycle would close, or the value is not visible to a reader.
 
-        Example:
+        Examples:
             >>> value.replace_uses("stem/bn_out")
             >>> value.uses
             ()
@@ -259,7 +259,7 @@ class Value(ValueFields):
         Raises:
             EditError: the operator does not fit.
 
-        Example:
+        Examples:
             >>> value.insert_after("Clip", None, None).inputs[0]
             <Value 'stem/relu_out'>
         """
@@ -276,7 +276,7 @@ class Value(ValueFields):
         Raises:
             EditError: the value is no initializer.
 
-        Example:
+        Examples:
             >>> model.value("head.minus_one").to_constant().op_type
             'Constant'
         """

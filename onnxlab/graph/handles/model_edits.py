@@ -56,7 +56,7 @@ class Editing(ValueEditing, WholeEditing):
         Raises:
             EditError: there is no such operator or value, or inputs and attributes do not fit it.
 
-        Example:
+        Examples:
             >>> model.add_node("Clip", ["logits", None, None], ["clipped"], name="clip")
             <Node 'clip': Clip>
             >>> print(model.fact("clipped"))
@@ -86,7 +86,7 @@ class Editing(ValueEditing, WholeEditing):
         Raises:
             EditError: the model would not be valid with it.
 
-        Example:
+        Examples:
             >>> proto = onnx.helper.make_node("Relu", ["image"], ["positive"])
             >>> model.insert_node(proto, 0).position
             0
@@ -104,7 +104,7 @@ class Editing(ValueEditing, WholeEditing):
         Raises:
             EditError: something still reads what they make.
 
-        Example:
+        Examples:
             >>> model.remove(model.find("BatchNormalization"), bypass=True)
             >>> len(model.nodes)
             19
@@ -120,7 +120,7 @@ class Editing(ValueEditing, WholeEditing):
         Returns:
             list[Node]: the copies, in the order of the nodes.
 
-        Example:
+        Examples:
             >>> model.duplicate(["/stem/conv/Conv", "/stem/relu/Relu"])[0].inputs[0]
             <Value 'image'>
         """
@@ -140,7 +140,7 @@ class Editing(ValueEditing, WholeEditing):
         Returns:
             str | None: a sentence; None where the node may read it.
 
-        Example:
+        Examples:
             >>> print(model.can_connect("logits", "/stem/relu/Relu", 0))
             /stem/relu/Relu would depend on itself: ...
             >>> model.can_connect("stem/conv_out", "/stem/relu/Relu", 0) is None
@@ -160,7 +160,7 @@ class Editing(ValueEditing, WholeEditing):
         Raises:
             EditError: what `can_connect` says.
 
-        Example:
+        Examples:
             >>> model.connect("stem/conv_out", "/stem/relu/Relu", 0)
             >>> model.diagnostics
             []
@@ -186,7 +186,7 @@ class Editing(ValueEditing, WholeEditing):
         Raises:
             EditError: there is such an operator already, or a path between two of the nodes leaves them.
 
-        Example:
+        Examples:
             >>> model.make_function(["/stem/bn/BatchNormalization", "/stem/relu/Relu"], "BnRelu", copies=True)
             [<Node 'BnRelu': local::BnRelu>, <Node 'BnRelu_1': local::BnRelu>]
         """
@@ -207,7 +207,7 @@ class Editing(ValueEditing, WholeEditing):
         Raises:
             EditError: the node calls no function of the model.
 
-        Example:
+        Examples:
             >>> model.make_function(["/stem/bn/BatchNormalization", "/stem/relu/Relu"], "BnRelu")
             [<Node 'BnRelu': local::BnRelu>]
             >>> model.inline(function="local::BnRelu")
@@ -234,7 +234,7 @@ class Editing(ValueEditing, WholeEditing):
         Raises:
             EditError: the edit is refused in one of them; then none is changed.
 
-        Example:
+        Examples:
             >>> def leaky(relu):
             ...     relu.op_type = "LeakyRelu"
             >>> model.for_each_copy(["/stem/relu/Relu"], leaky)

@@ -90,7 +90,7 @@ class Lookup(Spelled):
         Raises:
             NameLookupError: there is no such scope.
 
-        Example:
+        Examples:
             >>> model.node_at("", 2)
             <Node '/stem/relu/Relu': Relu>
         """
@@ -109,7 +109,7 @@ class Lookup(Spelled):
         Raises:
             NameLookupError: there is no such scope.
 
-        Example:
+        Examples:
             >>> model.value_at("", "stem/relu_out")
             <Value 'stem/relu_out'>
         """

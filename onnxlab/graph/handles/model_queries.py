@@ -22,7 +22,7 @@ class Querying(Editing):
     def structure(self) -> Structure:
         """What depends on what: ancestors, cones, paths, boundaries, and copies of blocks; see `help(model.structure)`.
 
-        Example:
+        Examples:
             >>> len(model.structure.ancestors("/head/Softmax"))
             23
         """
@@ -58,7 +58,7 @@ class Querying(Editing):
         Raises:
             NameLookupError: there is no such scope.
 
-        Example:
+        Examples:
             >>> model.find("Conv", name="/block2/*", shape=(..., 4, 4), strides=[2, 2])
             [<Node '/block2/conv1/Conv': Conv>, <Node '/block2/shortcut/Conv': Conv>]
             >>> model.find(where=lambda node: len(node.inputs) > 4)[0]
@@ -95,7 +95,7 @@ class Querying(Editing):
         Raises:
             NameLookupError: there is no such scope or kind.
 
-        Example:
+        Examples:
             >>> model.find_values("head.*", kind="initializer")
             [<Value 'head.minus_one'>, <Value 'head.fc.weight'>, <Value 'head.fc.bias'>]
         """

@@ -38,7 +38,7 @@ class ValueEditing(Lookup):
         Raises:
             EditError: the name is in use, or there is no such type.
 
-        Example:
+        Examples:
             >>> model.add_input("mask", "bool", ["batch", 10])
             <Value 'mask'>
             >>> print(model.fact("mask"))
@@ -57,7 +57,7 @@ class ValueEditing(Lookup):
         Raises:
             EditError: a node reads it.
 
-        Example:
+        Examples:
             >>> mask = model.add_input("mask", "bool", [1])
             >>> model.remove_input(mask)
             >>> model.inputs
@@ -93,7 +93,7 @@ class ValueEditing(Lookup):
         Raises:
             EditError: it is an output already, or made in one branch of an If alone.
 
-        Example:
+        Examples:
             >>> model.add_output("stem/relu_out")
             (<Value 'stem/relu_out'>,)
             >>> model.outputs
@@ -118,7 +118,7 @@ class ValueEditing(Lookup):
         Raises:
             EditError: it is no output.
 
-        Example:
+        Examples:
             >>> added = model.add_output("logits")
             >>> model.remove_output("probabilities")
             >>> model.outputs
@@ -140,7 +140,7 @@ class ValueEditing(Lookup):
         Raises:
             EditError: the name is in use, or ONNX has no such element type.
 
-        Example:
+        Examples:
             >>> model.add_initializer("half", np.float32(0.5))
             <Value 'half'>
             >>> model.add_node("Mul", ["logits", "half"], ["softer"]).outputs
@@ -157,7 +157,7 @@ class ValueEditing(Lookup):
         Raises:
             EditError: a node reads it.
 
-        Example:
+        Examples:
             >>> half = model.add_initializer("half", np.float32(0.5))
             >>> model.remove_initializer("half")
         """

@@ -16,7 +16,7 @@ class WholeEditing(Lookup):
     def opsets(self) -> Opsets:
         """Opset versions by operator domain, live; setting one converts nothing (`convert_opset` does).
 
-        Example:
+        Examples:
             >>> dict(model.opsets)
             {'': 20}
             >>> model.opsets["com.microsoft"] = 1
@@ -36,7 +36,7 @@ class WholeEditing(Lookup):
             NameLookupError: there is no such function.
             EditError: the path leads to a graph.
 
-        Example:
+        Examples:
             >>> model.make_function(["/stem/relu/Relu"], "Activation")
             [<Node 'Activation': local::Activation>]
             >>> dict(model.opsets_of("local::Activation"))
@@ -48,7 +48,7 @@ class WholeEditing(Lookup):
     def metadata(self) -> Metadata:
         """metadata_props of the model, live; those of its graph are `graph_metadata`.
 
-        Example:
+        Examples:
             >>> model.metadata["license"] = "MIT"
             >>> model.metadata
             {'license': 'MIT'}
@@ -59,7 +59,7 @@ class WholeEditing(Lookup):
     def graph_metadata(self) -> Metadata:
         """metadata_props of the main graph, live; those of the model are `metadata`.
 
-        Example:
+        Examples:
             >>> model.graph_metadata["trained"] = "2024"
             >>> model.graph_metadata
             {'trained': '2024'}
@@ -70,7 +70,7 @@ class WholeEditing(Lookup):
     def doc_string(self) -> str:
         """Documentation of the model in the file. Setting it is an edit.
 
-        Example:
+        Examples:
             >>> model.doc_string = "Recognizes digits."
             >>> model.history.labels
             ['document the model']
@@ -85,7 +85,7 @@ class WholeEditing(Lookup):
     def graph_doc_string(self) -> str:
         """Documentation of the main graph in the file. Setting it is an edit.
 
-        Example:
+        Examples:
             >>> model.graph_doc_string = "A small ResNet."
         """
         return str(self.graph.proto.graph.doc_string)
@@ -104,7 +104,7 @@ class WholeEditing(Lookup):
         Raises:
             EditError: there is no such field, or the value does not fit it.
 
-        Example:
+        Examples:
             >>> model.set_field("model_version", 2)
             >>> model.proto.model_version
             2
@@ -126,7 +126,7 @@ class WholeEditing(Lookup):
         Raises:
             EditError: there is no such version, or nodes cannot be said in it; the message lists them with reasons.
 
-        Example:
+        Examples:
             >>> model.convert_opset(11)
             2
             >>> model.opsets[""]
@@ -143,7 +143,7 @@ class WholeEditing(Lookup):
         Raises:
             EditError: nodes depend on each other in a circle.
 
-        Example:
+        Examples:
             >>> model.sort_nodes()
             0
         """
@@ -155,7 +155,7 @@ class WholeEditing(Lookup):
         Returns:
             int: how many.
 
-        Example:
+        Examples:
             >>> extra = model.add_node("Relu", ["image"])
             >>> model.drop_dead_nodes()
             1
@@ -168,7 +168,7 @@ class WholeEditing(Lookup):
         Returns:
             int: how many.
 
-        Example:
+        Examples:
             >>> unused = model.add_initializer("unused", np.zeros(3))
             >>> model.drop_unused_initializers()
             1
@@ -181,7 +181,7 @@ class WholeEditing(Lookup):
         Returns:
             int: how many.
 
-        Example:
+        Examples:
             >>> call = model.make_function(["/stem/relu/Relu"], "Activation")
             >>> model.inline()
             1

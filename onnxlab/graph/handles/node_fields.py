@@ -31,7 +31,7 @@ class NodeFields(Handle):
     def name(self) -> str:
         """The node's name, often "". Setting it renames the node.
 
-        Example:
+        Examples:
             >>> model.nodes[0].name = "first"
             >>> model.nodes["first"].position
             0
@@ -46,7 +46,7 @@ class NodeFields(Handle):
     def label(self) -> str:
         """The name, or operator and position ("Conv#12") for a node without one.
 
-        Example:
+        Examples:
             >>> model.nodes[0].name = ""
             >>> model.nodes[0].label
             'Conv#0'
@@ -57,7 +57,7 @@ class NodeFields(Handle):
     def op_type(self) -> str:
         """The operator. Setting it keeps wires, and those attributes that the new operator knows.
 
-        Example:
+        Examples:
             >>> node.op_type = "Sigmoid"
             >>> node.op_type
             'Sigmoid'
@@ -72,7 +72,7 @@ class NodeFields(Handle):
     def domain(self) -> str:
         """The operator's domain, "" for ai.onnx.
 
-        Example:
+        Examples:
             >>> node.domain
             ''
         """
@@ -82,7 +82,7 @@ class NodeFields(Handle):
     def proto(self) -> onnx.NodeProto:
         """The live NodeProto: read it freely, change it through the model.
 
-        Example:
+        Examples:
             >>> list(node.proto.input)
             ['stem/bn_out']
         """
@@ -92,7 +92,7 @@ class NodeFields(Handle):
     def position(self) -> int:
         """Index in the file order of its graph.
 
-        Example:
+        Examples:
             >>> node.position
             2
         """
@@ -102,7 +102,7 @@ class NodeFields(Handle):
     def scope(self) -> str:
         """Path of the scope it is in, "" for the main graph.
 
-        Example:
+        Examples:
             >>> node.scope
             ''
         """
@@ -112,7 +112,7 @@ class NodeFields(Handle):
     def schema(self) -> schemas.Schema | None:
         """The operator's schema at the imported opset version, None for an unknown operator.
 
-        Example:
+        Examples:
             >>> node.schema.since_version
             14
         """
@@ -122,7 +122,7 @@ class NodeFields(Handle):
     def doc(self) -> str:
         """The operator's documentation, "" for an unknown operator.
 
-        Example:
+        Examples:
             >>> "rectified linear" in node.doc
             True
         """
@@ -133,7 +133,7 @@ class NodeFields(Handle):
     def attributes(self) -> Attributes:
         """The attributes that the node sets, live: writing into them is an edit.
 
-        Example:
+        Examples:
             >>> conv = model.nodes["/stem/conv/Conv"]
             >>> conv.attributes["group"]  # not set: the default of the operator
             1
@@ -147,7 +147,7 @@ class NodeFields(Handle):
     def doc_string(self) -> str:
         """Documentation of this node in the model (that of its operator is `doc`). Setting it is an edit.
 
-        Example:
+        Examples:
             >>> node.doc_string = "after the first convolution"
         """
         return str(self._record.proto.doc_string)
@@ -160,7 +160,7 @@ class NodeFields(Handle):
     def metadata(self) -> Metadata:
         """The node's metadata_props, live: writing into them is an edit.
 
-        Example:
+        Examples:
             >>> node.metadata["owner"] = "vision"
             >>> node.metadata
             {'owner': 'vision'}
@@ -173,7 +173,7 @@ class NodeFields(Handle):
         Args:
             explicit: write the defaults out instead.
 
-        Example:
+        Examples:
             >>> pool = model.nodes["/head/pool/MaxPool"]
             >>> pool.default_attributes(explicit=True)
             >>> pool.attributes["ceil_mode"]
@@ -192,7 +192,7 @@ class NodeFields(Handle):
         Raises:
             EditError: there is no such operator in the opset, or the wires or attributes do not fit it.
 
-        Example:
+        Examples:
             >>> node.replace("LeakyRelu", alpha=0.1)
             >>> round(node.attributes["alpha"], 3)
             0.1
@@ -208,7 +208,7 @@ class NodeFields(Handle):
         Raises:
             EditError: it would stand above what it reads, or below what reads it.
 
-        Example:
+        Examples:
             >>> added = model.add_node("Relu", ["image"], ["early"])
             >>> added.move(0)
             >>> added.position
@@ -225,7 +225,7 @@ class NodeFields(Handle):
         Raises:
             EditError: something still reads what it makes.
 
-        Example:
+        Examples:
             >>> node.remove(bypass=True)
             >>> model.nodes["/block1/conv1/Conv"].inputs[0]
             <Value 'stem/bn_out'>

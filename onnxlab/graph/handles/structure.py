@@ -39,7 +39,7 @@ class Structure(Spelled, metaclass=ShortHelp):
     Nodes come back as handles, scope by scope in file order. `via` chooses the wires: "data" from node to node,
     "capture" into the bodies of If, Loop and Scan, or "any".
 
-    Example:
+    Examples:
         >>> model.structure.connected("/stem/conv/Conv", "/head/Softmax")
         True
     """
@@ -60,7 +60,7 @@ class Structure(Spelled, metaclass=ShortHelp):
         Returns:
             list[Node]: the nodes upstream.
 
-        Example:
+        Examples:
             >>> model.structure.ancestors("/stem/relu/Relu")
             [<Node '/stem/conv/Conv': Conv>, <Node '/stem/bn/BatchNormalization': BatchNormalization>]
         """
@@ -78,7 +78,7 @@ class Structure(Spelled, metaclass=ShortHelp):
         Returns:
             list[Node]: the nodes downstream.
 
-        Example:
+        Examples:
             >>> model.structure.descendants(model.value("logits"))
             [<Node '/head/Softmax': Softmax>]
         """
@@ -96,7 +96,7 @@ class Structure(Spelled, metaclass=ShortHelp):
         Returns:
             list[Node]: the nodes and those upstream.
 
-        Example:
+        Examples:
             >>> len(model.structure.cone(model.outputs)) == len(model.nodes)
             True
         """
@@ -115,7 +115,7 @@ class Structure(Spelled, metaclass=ShortHelp):
         Returns:
             list[Node]: the nodes.
 
-        Example:
+        Examples:
             >>> len(model.structure.between("/stem/relu/Relu", "/block1/Add"))
             7
         """
@@ -132,7 +132,7 @@ class Structure(Spelled, metaclass=ShortHelp):
         Returns:
             Iterator[tuple[Node, ...]]: the nodes of each path, both ends included.
 
-        Example:
+        Examples:
             >>> [len(path) for path in model.structure.paths("/stem/relu/Relu", "/block1/Add")]
             [7, 2]
         """
@@ -150,7 +150,7 @@ class Structure(Spelled, metaclass=ShortHelp):
         Returns:
             bool: whether there is a path.
 
-        Example:
+        Examples:
             >>> model.structure.connected("/head/Softmax", "/stem/conv/Conv")
             False
         """
@@ -165,7 +165,7 @@ class Structure(Spelled, metaclass=ShortHelp):
         Returns:
             bool: whether they could become one node.
 
-        Example:
+        Examples:
             >>> model.structure.is_convex(["/stem/relu/Relu", "/block1/Add"])
             False
         """
@@ -180,7 +180,7 @@ class Structure(Spelled, metaclass=ShortHelp):
         Returns:
             Boundary: inputs, initializers, captures, outputs, internal and unused values.
 
-        Example:
+        Examples:
             >>> model.structure.boundary(["/stem/conv/Conv", "/stem/bn/BatchNormalization"]).outputs
             (<Value 'stem/bn_out'>,)
         """
@@ -197,7 +197,7 @@ class Structure(Spelled, metaclass=ShortHelp):
         Returns:
             list[list[Node]]: the nodes of each other block, in the order of those given.
 
-        Example:
+        Examples:
             >>> block = ["/stem/conv/Conv", "/stem/bn/BatchNormalization", "/stem/relu/Relu"]
             >>> len(model.structure.copies(block))
             0

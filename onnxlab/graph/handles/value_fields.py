@@ -32,7 +32,7 @@ class ValueFields(Handle):
     def name(self) -> str:
         """The value's name. Setting it renames the value everywhere.
 
-        Example:
+        Examples:
             >>> value.name = "features"
             >>> value.producer.outputs
             (<Value 'features'>,)
@@ -47,7 +47,7 @@ class ValueFields(Handle):
     def path(self) -> str:
         """The name with the path of its scope in front of it: unique in the model.
 
-        Example:
+        Examples:
             >>> value.path
             'stem/relu_out'
         """
@@ -58,7 +58,7 @@ class ValueFields(Handle):
     def is_input(self) -> bool:
         """Whether it is an input of its graph or function.
 
-        Example:
+        Examples:
             >>> model.value("image").is_input
             True
         """
@@ -68,7 +68,7 @@ class ValueFields(Handle):
     def is_output(self) -> bool:
         """Whether it is an output of its graph or function.
 
-        Example:
+        Examples:
             >>> model.value("probabilities").is_output
             True
         """
@@ -78,7 +78,7 @@ class ValueFields(Handle):
     def initializer(self) -> "onnx.TensorProto | onnx.SparseTensorProto | None":
         """The live proto of an initializer, None for other values; `array` has its data.
 
-        Example:
+        Examples:
             >>> list(model.value("head.fc.bias").initializer.dims)
             [10]
         """
@@ -88,7 +88,7 @@ class ValueFields(Handle):
     def array(self) -> "np.ndarray[Any, Any] | None":
         """Data of an initializer, read-only; None for other values. Setting it replaces the data.
 
-        Example:
+        Examples:
             >>> bias = model.value("head.fc.bias")
             >>> bias.array = np.zeros(10, np.float32)
             >>> bias.array.sum()
@@ -104,7 +104,7 @@ class ValueFields(Handle):
     def info(self) -> onnx.ValueInfoProto | None:
         """The live declaration of its type, None where the model has none.
 
-        Example:
+        Examples:
             >>> model.value("image").info.type.tensor_type.elem_type == onnx.TensorProto.FLOAT
             True
         """
@@ -114,7 +114,7 @@ class ValueFields(Handle):
     def doc_string(self) -> str:
         """Documentation of this value in the model. Setting it is an edit.
 
-        Example:
+        Examples:
             >>> model.value("image").doc_string = "digits, 0 to 1"
         """
         described = description(self._record)
@@ -128,7 +128,7 @@ class ValueFields(Handle):
     def metadata(self) -> Metadata:
         """metadata_props of the value's declaration, or of an initializer's tensor where nothing declares it; live.
 
-        Example:
+        Examples:
             >>> model.value("image").metadata["layout"] = "NCHW"
             >>> model.value("image").metadata
             {'layout': 'NCHW'}
@@ -144,7 +144,7 @@ class ValueFields(Handle):
         Raises:
             EditError: the value is no input or output, or a dim is none.
 
-        Example:
+        Examples:
             >>> model.value("image").set_shape([16, 1, 8, 8])
             >>> print(model.fact("probabilities"))
             float32[16,10]
@@ -161,7 +161,7 @@ class ValueFields(Handle):
         Raises:
             EditError: the value is no input or output, or has no such axis.
 
-        Example:
+        Examples:
             >>> model.value("image").set_dim(0, "n")
             >>> print(model.fact("probabilities"))
             float32[n,10]
@@ -177,7 +177,7 @@ class ValueFields(Handle):
         Raises:
             EditError: the value is no input or output, or there is no such type.
 
-        Example:
+        Examples:
             >>> model.value("image").set_dtype("float16")
             >>> print(model.fact("image"))
             float16[batch,1,8,8]
@@ -193,7 +193,7 @@ class ValueFields(Handle):
         Raises:
             EditError: the value is no initializer.
 
-        Example:
+        Examples:
             >>> model.value("head.fc.bias").to_input()
             >>> model.inputs
             (<Value 'image'>, <Value 'head.fc.bias'>)
@@ -209,7 +209,7 @@ class ValueFields(Handle):
         Raises:
             EditError: the value is no input, or the array does not fit its declaration.
 
-        Example:
+        Examples:
             >>> model.value("image").to_initializer(np.zeros((1, 1, 8, 8), np.float32))
             >>> model.inputs
             ()

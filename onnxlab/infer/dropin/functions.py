@@ -57,7 +57,7 @@ def infer_shapes(
             import the domain of an operator.
         onnx.checker.ValidationError: a function of the model calls itself.
 
-    Example:
+    Examples:
         >>> inferred = onnxlab.infer_shapes(model.proto)
         >>> len(inferred.graph.value_info)
         23
@@ -132,7 +132,7 @@ def infer_node_outputs(
         onnx.checker.ValidationError: the node has too few or too many inputs or outputs.
         onnx.shape_inference.InferenceError: the operator cannot take these inputs.
 
-    Example:
+    Examples:
         >>> relu = onnx.helper.make_node("Relu", ["x"], ["y"])
         >>> given = {"x": onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, [2, 3])}
         >>> list(onnxlab.infer_node_outputs(onnx.defs.get_schema("Relu", 14), relu, given))
@@ -184,7 +184,7 @@ def infer_function_output_types(
     Raises:
         onnx.shape_inference.InferenceError: a node of the function cannot take its inputs.
 
-    Example:
+    Examples:
         >>> body = [onnx.helper.make_node("Relu", ["x"], ["y"])]
         >>> function = onnx.helper.make_function("local", "F", ["x"], ["y"], body, [onnx.helper.make_opsetid("", 20)])
         >>> given = onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, [2, 3])
