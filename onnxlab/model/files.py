@@ -142,15 +142,17 @@ class Files(WeightFiles):
             return required_operators.required(self._model.graph.proto)
 
     def notes(self, message: Any) -> Mapping[str, str]:
-        """What the format of the file says of a node or an initializer besides ONNX, as the inspector shows it.
-
-        Examples:
-            >>> model = onnxlab.load()
-            >>> model.files.notes(model.nodes[0].proto)
-            {}
+        """Tell what the format of the file says of a node or an initializer besides ONNX, as the inspector shows it.
 
         Args:
             message: the NodeProto, or the TensorProto of an initializer.
+
+        Returns:
+            Mapping[str, str]: texts by what they are about, none for most formats.
+
+        Examples:
+            >>> model.files.notes(model.nodes[0].proto)
+            {}
         """
         return saving.notes_of(self._model._source, message)
 
