@@ -317,7 +317,7 @@ def _without_origin(source: Source) -> Source:
 
 
 def notes_of(source: Source, message: Any) -> Mapping[str, str]:
-    """What the format of a model's file says of a NodeProto or an initializer besides ONNX: {title: text}."""
+    """Notes of a file's format on a NodeProto or an initializer, besides ONNX: {title: text}."""
     return registry.by_name(source.form).notes(source.extra, message) if source.extra is not None else {}
 
 

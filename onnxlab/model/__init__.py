@@ -5,13 +5,13 @@ Files:
     copying        A Model copied, or sent to another process: with its files, without the session around it.
     files          What else a Model does with files: reports before it is saved, weights, and edits that were never
                    saved.
-    knowing        What is known of a Model without running it: facts, why they are so, and what is wrong.
-    looking        What a Model shows of its graph: nodes and values as handles, its inputs and outputs, and networkx.
+    knowing        Knowledge of a Model without running it: facts, their reasons, and problems.
+    looking        The graph of a Model: nodes and values as handles, its inputs and outputs, and networkx.
     model          `Model`: a graph with its inference, values and journal, kept in step by one stream of commits.
     opening        `load`, `save` and `run`: the functions of the package's front door that deal with whole models.
     renamed        Names that a Model had before: they still work, and a DeprecationWarning says what stands in their
                    place.
-    rewriting      How a Model is rewritten: fewer nodes that compute the same, tried before it stays.
+    rewriting      Rewriting a Model: fewer nodes that compute the same, tried before it stays.
     running        Runs of a Model: the whole, a selection, by which providers, and the arrays that stay.
     saving         How a Model is saved, and what was not saved comes back.
     showing        Showing a Model: by the layers above it that draw, which are asked for by name at that moment.

@@ -1,4 +1,4 @@
-"""What is known of a Model without running it: facts, why they are so, and what is wrong."""
+"""Knowledge of a Model without running it: facts, their reasons, and problems."""
 
 from collections.abc import Mapping, Sequence
 

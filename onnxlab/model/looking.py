@@ -1,4 +1,4 @@
-"""What a Model shows of its graph: nodes and values as handles, its inputs and outputs, and networkx."""
+"""The graph of a Model: nodes and values as handles, its inputs and outputs, and networkx."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How a Model is rewritten: fewer nodes that compute the same, tried before it stays."""
+"""Rewriting a Model: fewer nodes that compute the same, tried before it stays."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ class _TakeBackError(Exception):
 
 
 class Rewriting:
-    """What a Model can be made into."""
+    """Rewrites of a Model, as members."""
 
     __slots__ = ()
 
@@ -101,7 +101,7 @@ class Rewriting:
         )
 
     def _tried(self, before: int, passes: Collection[str], protect: Collection[str], budget: int) -> Receipt:
-        """What would be done; nothing stays of it."""
+        """The rewrite tried; nothing stays of it."""
         receipt = Receipt()
         try:
             with self.graph.edit("simplify"):
@@ -137,5 +137,5 @@ class Rewriting:
             return []
 
     def _run(self, feeds: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What the model makes of inputs; values that are kept stay as they are."""
+        """The outputs of the model for inputs; values that are kept stay as they are."""
         return Runner(self.graph, self.inference.fact).run(dict(feeds), keep=False, seed=0, strict=False)

@@ -137,7 +137,7 @@ class Running(Editing, Copying):
     def partition(
         self, providers: Sequence[str | Provider] | None = None, outputs: Sequence[str] | None = None
     ) -> Partition:
-        """Tell who would run which nodes, without running anything.
+        """Partition the nodes among providers, without running anything.
 
         Args:
             providers: in order of preference, as `["onnxruntime", "numpy"]`; default: those of `run`.

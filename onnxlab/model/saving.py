@@ -16,7 +16,7 @@ from onnxlab.spelling import Spelled
 
 
 class Saving(Spelled):
-    """How a Model is written, and what it says of its file."""
+    """Saving a Model, and the state of its file."""
 
     __slots__ = ("_journal", "_on_save", "_recoverable", "_saved_state", "_source")
 

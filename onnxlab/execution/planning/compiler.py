@@ -93,7 +93,7 @@ class Compiler:
         self.steps = StepCache() if steps is None else steps
         self.folder = Folder() if folder is None else folder
         self.watched = watched or {}
-        self.notes: dict[str, Any] = {}  # of whoever runs the programs
+        self.notes: dict[str, Any] = {}  # of the code that runs the programs
         self.ready: dict[Any, Any] = {}  # programs by how they were called
         self._functions: dict[Any, ProgramBody] = {}
         self._depth = 0

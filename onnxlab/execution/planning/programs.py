@@ -29,7 +29,7 @@ class Programs:
         fact: what inference knows of a value id.
         check: may refuse a program from these feeds to these outputs.
         doubt: gives what is called where other plans than those kept are better, with True where kept values do not
-            hold either; None when nobody keeps any.
+            hold either; None when none are kept.
 
     Attributes:
         steps: of nodes, for all versions of the graph.

@@ -1,4 +1,4 @@
-"""What partitions and inlining ask of the compiler of a scope: `compiler.py` has it."""
+"""The protocol by which partitions and inlining read a compiler's scope: `compiler.py` has it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from onnxlab.shapes import Fact
 
 
 class SnapshotReader(Protocol):
-    """A snapshot, who runs it, and what is known of its values."""
+    """A snapshot, its providers, and the facts of its values."""
 
     snapshot: Snapshot
     providers: tuple[Provider, ...]
@@ -27,7 +27,7 @@ class ScopeReader(Protocol):
 
     @property
     def compiler(self) -> SnapshotReader:
-        """That of the snapshot."""
+        """The compiler of the snapshot."""
         ...
 
     @property

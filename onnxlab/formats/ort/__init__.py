@@ -6,8 +6,8 @@ Files:
     decoding               Models in ORT format to ModelProto: nodes sorted, opset imports back to what is used, the
                            rest kept beside it.
     encoding               ModelProto to ORT format: a prepared model, whose values all have types, as tables.
-    operators              What ORT format says of operators: which version, how inputs belong to formal ones, which
-                           types choose a kernel.
+    operators              Operators in ORT format: their version, the inputs of formal ones, the types that choose a
+                           kernel.
     preparing              A model as ONNX Runtime stores it: functions inlined, constants as initializers, defaults
                            and types filled in.
     reader                 Reading FlatBuffers of the tables of `tables.py`: every offset, length and depth is checked

@@ -47,7 +47,7 @@ class OptimizerGroup:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a checkpoint's table says of a parameter; numbers are None where it has no values.
+    """A checkpoint's row for a parameter; numbers are None where it has no values.
 
     Attributes:
         group: "trained" or "frozen".

@@ -24,7 +24,7 @@ _PARAM, _VALUE = 2, 1
 
 @dataclass(frozen=True, slots=True)
 class OrtExtra:
-    """What a file in ORT format holds besides a model.
+    """The content of a file in ORT format besides its model.
 
     Attributes:
         version: of the format, "1" to "6".

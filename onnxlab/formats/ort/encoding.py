@@ -258,7 +258,7 @@ def _dim(dim: onnx.TensorShapeProto.Dimension) -> dict[str, Any]:
     match dim.WhichOneof("value"):
         case "dim_value" if dim.dim_value >= 0:  # others are what some exporters write for "not known"
             value: dict[str, Any] = {"dim_type": 1, "dim_value": dim.dim_value}
-        case "dim_param" if not dim.dim_param.startswith("unk__"):  # how inference names what nobody knows
+        case "dim_param" if not dim.dim_param.startswith("unk__"):  # inference's names for unknown dims
             value = {"dim_type": 2, "dim_param": dim.dim_param}
         case _:
             value = {}

@@ -1,4 +1,4 @@
-"""What ORT format says of operators: which version, how inputs belong to formal ones, which types choose a kernel."""
+"""Operators in ORT format: their version, the inputs of formal ones, the types that choose a kernel."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -19,12 +19,12 @@ def schema_of(node: onnx.NodeProto, opsets: Mapping[str, int]) -> Schema | None:
 
 
 def op_id(domain: str, op_type: str, since: int) -> str:
-    """How the format names a version of an operator: ":Clip:11"."""
+    """The format's name for a version of an operator: ":Clip:11"."""
     return f"{schemas.canonical_domain(domain)}:{op_type}:{since}"
 
 
 def input_arg_counts(schema: Schema, inputs: int) -> list[int]:
-    """How many of a node's inputs belong to each formal one; those that are left out in between count."""
+    """The number of a node's inputs of each formal one; those that are left out in between count."""
     counts = []
     for formal in schema.inputs:
         taken = inputs if formal.option == "variadic" else min(inputs, 1)

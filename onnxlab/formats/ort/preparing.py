@@ -184,7 +184,7 @@ def _without_kernels(graph: onnx.GraphProto, outer: Mapping[str, int]) -> Iterat
 
 
 def losses(model: onnx.ModelProto) -> Iterator[Loss]:
-    """What a model has that ORT format has no place for."""
+    """The parts of a model that ORT format has no place for."""
     if model.graph.name not in ("", "graph"):  # what a graph is called that has no name
         yield Loss("name", f"of the graph, {model.graph.name!r}", "left out")
     for function in model.functions:

@@ -53,7 +53,7 @@ class Buffer:
         return int(_U32.unpack_from(self.data, at)[0])
 
     def offset(self, at: int) -> int:
-        """Where the offset at a place leads."""
+        """The target of the offset at a place."""
         target = at + self.u32(at)
         if target == at or target > self.size - 4:
             raise damaged(f"an offset at byte {at:,} leads out of its {self.size:,} bytes")
@@ -112,7 +112,7 @@ class Table:
         self._ids, self._vtable, self._slots = IDS[name], vtable, (length - 4) // 2
 
     def _place(self, ident: int, width: int) -> int:
-        """Where a field of `width` bytes is, 0 where the table does not have it."""
+        """The place of a field of `width` bytes, 0 where the table does not have it."""
         if ident >= self._slots:
             return 0
         offset = int(_U16.unpack_from(self._buffer.data, self._vtable + 4 + 2 * ident)[0])
@@ -124,7 +124,7 @@ class Table:
         return place
 
     def place_of(self, field: str) -> int:
-        """Where a field is in the file, 0 where the table does not have it."""
+        """The place of a field in the file, 0 where the table does not have it."""
         return self._place(self._ids[field][0], 0)
 
     def __contains__(self, field: str) -> bool:

@@ -81,7 +81,7 @@ def read_optimizations(stored: Table, nodes: Mapping[int, onnx.NodeProto]) -> It
 
 
 def notes(optimizations: Sequence[RuntimeOptimization], node: onnx.NodeProto) -> dict[str, str]:
-    """What the runtime may do with a node when it loads the file, and whether an edit made it impossible."""
+    """Notes on the runtime's rewrites of a node when it loads the file, and on those that an edit prevents."""
     outputs, found = tuple(node.output), []
     for entry in optimizations:
         if outputs in entry.outputs:

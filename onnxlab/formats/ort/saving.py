@@ -33,7 +33,7 @@ def written(model: onnx.ModelProto, extra: Any, version: int) -> Written:
 
 
 def losses(model: onnx.ModelProto, extra: Any) -> list[Loss]:
-    """What ORT format does not hold of a model."""
+    """The parts of a model that ORT format does not hold."""
     found = list(lost_by_kind(model))
     if isinstance(extra, OrtExtra):
         gone = [entry for entry in extra.optimizations if entry.present(model.graph) is None]

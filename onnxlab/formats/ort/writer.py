@@ -45,7 +45,7 @@ def write(table: str, values: Mapping[str, Any], identifier: bytes) -> bytes:
 
 
 class _Layout:
-    """Where the fields of a table lie that has some of them; tables with the same fields share it.
+    """The layout of a table's fields; tables with the same fields share it.
 
     Attributes:
         vtable: where the table of fields was written.

@@ -118,7 +118,7 @@ def _optional(names: Any) -> list[str | None]:
 
 
 def _bearer(graph: ModelGraph, bearer: Any, attribute: str) -> str:
-    """Where documentation or metadata of something is; "" where users have no name for it."""
+    """The bearer of documentation or metadata; "" where users have no name for it."""
     if isinstance(bearer, Scope):
         return f"model.graph_{attribute}" if bearer is graph.main else ""
     return f"{handle(graph, bearer)}.{attribute}"

@@ -1,4 +1,4 @@
-"""What Glow's dialect says of a value in its doc string, as a live mapping."""
+"""The properties that Glow's dialect keeps in a value's doc string, as a live mapping."""
 
 from collections.abc import Callable, Iterator, MutableMapping
 

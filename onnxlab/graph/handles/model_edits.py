@@ -16,7 +16,7 @@ from onnxlab.graph.index.records import NodeRecord
 
 
 class Editing(ValueEditing, WholeEditing):
-    """What can be done to a model. Every method is one undo step, or part of the open `edit`.
+    """Edits of a model. Every method is one undo step, or part of the open `edit`.
 
     Nodes are given as a position in file order, a name, the name of an output, a path into a body, or a handle; values
     as a name, path or handle. All raise EditError, with what to do, where an edit is refused; then nothing changed.

@@ -1,4 +1,4 @@
-"""What a Model's methods are given, keys and handles, looked up as records."""
+"""Look-up of the keys and handles that a Model's methods are given."""
 
 from collections.abc import Iterable
 from typing import TypeVar
@@ -116,14 +116,14 @@ class Lookup(Spelled):
         return Value(self.graph, self._scope_record(scope).names[name])
 
     def _type_refusal(self, value: ValueRecord, node: NodeRecord, slot: int) -> str | None:
-        """Why types forbid a wire; a Model asks its inference."""
+        """The reason why types forbid a wire; a Model asks its inference."""
         return None
 
     @property
     def _fact_of(self) -> FactOf:
-        """What is known of a value id; a Model asks its inference."""
+        """The fact of a value id; a Model asks its inference."""
         return lambda _: UNKNOWN
 
     def _declaration(self, value: int) -> onnx.ValueInfoProto | None:
-        """What an output declares of a value id; a Model asks its inference."""
+        """The declaration of a value id that becomes an output; a Model asks its inference."""
         return self.graph.values[value].info

@@ -1,4 +1,4 @@
-"""What a node says of itself: its own fields, read and set, and the edits that concern no other handle."""
+"""Fields of a node, read and set, and the edits that concern no other handle."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What depends on what in a model, asked by names and handles: thin calls of `cones` and `block_copies`."""
+"""Reachability in a model, by names and handles: thin calls of `cones` and `block_copies`."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ Starts = NodeKeys | Value | Iterable[NodeKey | Value]
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """What crosses the edge of a selection, as handles; see `cones.Boundary`."""
+    """The values that cross the edge of a selection, as handles; see `cones.Boundary`."""
 
     inputs: tuple[Value, ...]
     initializers: tuple[Value, ...]
@@ -30,7 +30,7 @@ class Boundary:
 
 
 class Structure(Spelled, metaclass=ShortHelp):
-    """What depends on what in a model: `model.structure`.
+    """Reachability in a model: `model.structure`.
 
     Upstream and downstream: ancestors, descendants, cone, connected
     Between nodes: between, paths

@@ -1,4 +1,4 @@
-"""What a value says of itself: its own fields, read and set, and the edits that concern no other handle."""
+"""Fields of a value, read and set, and the edits that concern no other handle."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any

@@ -5,8 +5,8 @@ Files:
                         definition.
     build               A graph or function read into the index at once: the loops over 100,000 nodes that opening a
                         model consists of.
-    columns             What nodes read and are called, as columns of numbers: noted while a model is read, searched
-                        for all at once.
+    columns             Names and inputs of nodes as columns of numbers: noted while a model is read, searched for all
+                        at once.
     deferred_interrupt  Ctrl-C waits while a change is half made.
     edges               Uses of values, the edges that they make between nodes, and the followers of edges.
     file_order          The nodes of a scope in file order, in blocks: one goes in or out without 100,000 others being

@@ -1,4 +1,4 @@
-"""What nodes read and are called, as columns of numbers: noted while a model is read, searched for all at once."""
+"""Names and inputs of nodes as columns of numbers: noted while a model is read, searched for all at once."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Columns(NamedTuple):
 
     @classmethod
     def of(cls, notes: Notes) -> Columns:
-        """What was noted of all nodes."""
+        """The columns of all nodes."""
         reads = np.fromiter(notes.reads, np.int64, len(notes.reads))
         ends = np.flatnonzero(reads == END)
         starts = np.zeros(len(ends) + 1, np.int64)

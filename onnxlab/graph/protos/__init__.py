@@ -5,8 +5,8 @@ Files:
     external_data    Tensor data that lies in files beside the model: where it may lie, and reading it.
     ge_dump          Graphs of MindSpore's and Ascend's graph engine (GE), written as ONNX messages:
                      `ge_onnx_*.pbtxt`.
-    glow_dialect     How Glow writes a graph without loss: what ONNX has no field for is in doc strings, attributes
-                     and metadata.
+    glow_dialect     Glow's dialect of ONNX: content without a field in ONNX is in doc strings, attributes and
+                     metadata.
     lazy_tensor      A stored tensor that is read where it is touched: shape and type at once, elements when they are
                      asked for.
     long_lists       Long lists in attributes as arrays: a forest has ten million entries, which as Python objects

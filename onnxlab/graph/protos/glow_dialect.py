@@ -1,4 +1,4 @@
-"""How Glow writes a graph without loss: what ONNX has no field for is in doc strings, attributes and metadata.
+"""Glow's dialect of ONNX: content without a field in ONNX is in doc strings, attributes and metadata.
 
 The doc string of an input, output or initializer is `$key:value` after `$key:value`: offline, trainable, layout,
 elemKind, qScale, qOffset, strides, saveName. Anything that is not of this form is left as it is.

@@ -2,8 +2,7 @@
 
 Files:
     edit_requests  Edits that the page asks for: rows of the table of edits, with parameters as JSON has them.
-    kinds          What the parameters of an edit are in a request of the page: what fits, in words, and what Python
-                   gets of it.
+    kinds          Kinds of an edit's parameters in a request of the page: what fits, in words, and its Python value.
     typed_tensors  Tensors as they are typed by hand: a type, a shape and numbers, or a few elements changed; each
                    with its Python.
 """

@@ -189,7 +189,7 @@ def _other(given: Mapping[str, Any]) -> Any:
 
 
 def _wires(given: Mapping[str, Any]) -> tuple[dict[str, Value], dict[str, Value]]:
-    """What the inputs of the other model read, in turn, and which values its outputs are read instead of."""
+    """The values that the other model's inputs read, in turn, and those that its outputs replace."""
     other, file = _other(given), given["file"].name
     sides = (
         ("connect", [each.name for each in other.inputs if not each.initializer], "inputs"),

@@ -1,4 +1,4 @@
-"""What the parameters of an edit are in a request of the page: what fits, in words, and what Python gets of it."""
+"""Kinds of an edit's parameters in a request of the page: what fits, in words, and its Python value."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a parameter belongs.
+    """The place of a parameter.
 
     Attributes:
         on: what the edit is made to, as the request says.

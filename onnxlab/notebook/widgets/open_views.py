@@ -18,7 +18,7 @@ _last: "weakref.WeakKeyDictionary[Model, weakref.ref[ModelWidget]]" = weakref.We
 
 @dataclass(frozen=True, slots=True)
 class ViewOptions:
-    """What a view is told when it is made or shown again: see `onnxlab.show`; None, and ... of `deadline`, keep it."""
+    """Options of a view, new or shown again: see `onnxlab.show`; None, and ... of `deadline`, keep them."""
 
     title: str | None = None
     height: int | None = None

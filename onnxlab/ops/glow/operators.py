@@ -57,7 +57,7 @@ def _named(attributes: Mapping[str, Any], place: str, what: str) -> Any:
 
 
 def _real(array: Array, attributes: Mapping[str, Any], place: str) -> Array:
-    """What a tensor stands for: itself, or floats where it is quantized."""
+    """The values of a tensor: itself, or floats where it is quantized."""
     if array.dtype.kind not in "iu":
         return array
     scale, offset = _named(attributes, place, "qScale"), _named(attributes, place, "qOffset")
@@ -150,7 +150,7 @@ def channelwise_quantized_convolution(
 
 
 def _windows(x: Array, kernels: Any, strides: Any, pads: Any, dilation: Any) -> Array:
-    """What each output sees, [N, OH, OW, KH, KW, C], as a view of the padded image."""
+    """The window of each output, [N, OH, OW, KH, KW, C], as a view of the padded image."""
     if x.ndim != 4 or not all(len(each) == 2 for each in (kernels, strides, dilation)) or len(pads) != 4:
         raise ValueError("expected an image [N, H, W, C], two Kernels, Strides and Dilations, and four Pads")
     if min(*kernels, *strides, *dilation) < 1 or min(pads) < 0:

@@ -1,4 +1,4 @@
-"""What one edit is: its function, its subject, its parameters, its label, and the statement that makes it in Python.
+"""The description of an edit: function, subject, parameters, label, and its statement in Python.
 
 A function of this package that is marked with `recorded` gives the history its label and its statement when it is
 called. That of the outermost call counts, since what an edit calls in turn is a part of it.
@@ -75,12 +75,12 @@ class EditSpec:
 
     @property
     def name(self) -> str:
-        """What requests call the edit: the function's name."""
+        """The edit's name in requests: the function's."""
         return self.function.__name__
 
     @property
     def subject(self) -> Subject:
-        """What it is made to in the first place."""
+        """The parameter that the edit is made to in the first place."""
         return self.subjects[0]
 
     @property

@@ -128,7 +128,7 @@ def handle(graph: ModelGraph, subject: Any) -> str:
 
 
 def called(graph: ModelGraph, subject: Any) -> str:
-    """What messages call it."""
+    """The subject's name in messages."""
     if isinstance(subject, NodeRecord):
         return graph.label(subject)
     if isinstance(subject, ValueRecord):
