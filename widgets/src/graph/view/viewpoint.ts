@@ -18,7 +18,7 @@ const READABLE = 0.75;
 const SMALL = 0.5,
   FEW_BOXES = 60;
 /** Zoom that a first look goes to at most: few boxes are shown larger, not lost in an empty canvas. */
-const MOST = 1.6;
+const MOST = 2;
 /** Pixels kept clear around the picture: a notice of 30 has its place at the lower edge. */
 export const MARGIN = 32;
 const MAX_ANCHORS = 40;
