@@ -24,7 +24,7 @@ LARGER = {
     "onnxlab/execution/run/recorder.py:execute": 61,
     "onnxlab/execution/run/runner.py": 460,
     "onnxlab/infer/live/engine.py": 430,
-    "tests/analysis/test_check.py": 430,
+    "tests/analysis/test_check.py": 450,
     "tests/browser/test_inside.py:test_subgraphs_and_runs_are_looked_at_and_edited_in_place": 53,
     "tests/browser/test_keyboard.py:test_the_whole_tour_without_a_mouse": 73,
     "tests/browser/test_looking.py:test_looking_at_values_ways_and_what_an_edit_does": 72,
