@@ -123,7 +123,7 @@ def nested(depth: int) -> bytes:
         ("git-lfs", "a git-lfs pointer, not the model: fetch it with `git lfs pull`"),
         ("declares 2 GiB", "its graph declares 2,147,483,648 bytes .* external data"),
         ("zip", "a zip archive"),
-        ("safetensors", "a safetensors file"),
+        ("safetensors", "it is no safetensors file: its header should have 16 bytes"),
         ("nested too deep", "nested deeper than protobuf's 100 levels"),
         ("damaged inside", "it is damaged inside"),
         ("damaged at the end", "it is damaged after its"),
