@@ -11,7 +11,7 @@ import numpy as np
 from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
 from onnxlab.execution.numba.plan.views import Array
 from onnxlab.execution.numba.plan.weight_packing import Late
-from onnxlab.execution.numba.rules.onnx.linear import by_constant
+from onnxlab.execution.numba.rules.onnx.matmul import by_constant
 from onnxlab.execution.numba.rules.patterns import Match
 
 _SMALL = 8e6

@@ -12,7 +12,7 @@ from onnxlab.execution.numba.plan.copies import contiguous, emit_clear, emit_cop
 from onnxlab.execution.numba.plan.elementwise_chains import Operand
 from onnxlab.execution.numba.plan.views import View
 from onnxlab.execution.numba.rules.onnx.attention import attend, by_heads, heads_of, output_name, present
-from onnxlab.execution.numba.rules.onnx.linear import by_constant, with_inner_runs
+from onnxlab.execution.numba.rules.onnx.matmul import by_constant, with_inner_runs
 from onnxlab.execution.numba.rules.onnx.quantization import DOMAIN, fixed, given
 from onnxlab.execution.numba.rules.onnx.rotary import caches_by_place, rotated
 from onnxlab.execution.numba.rules.registry import StaticFacts, floats_at, reason_at, rule

@@ -9,7 +9,7 @@ from onnxlab.execution.numba.lowering.matrix_products import pad_bias, panels, t
 from onnxlab.execution.numba.machine.host import host
 from onnxlab.execution.numba.plan.plan import Word
 from onnxlab.execution.numba.plan.views import Array, View, constant_view
-from onnxlab.execution.numba.rules.onnx.linear import with_inner_runs
+from onnxlab.execution.numba.rules.onnx.matmul import with_inner_runs
 from onnxlab.execution.numba.rules.onnx.quantization import DOMAIN, fixed, given, parameters
 from onnxlab.execution.numba.rules.registry import FLOATS, StaticFacts, dtype_reason, rule
 from onnxlab.graph.edit.snapshot import NodeView

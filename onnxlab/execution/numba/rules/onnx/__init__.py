@@ -3,9 +3,9 @@
 Files:
     attention            Attention of ai.onnx and the pattern that exporters write, and what all rules of attention
                          are made of.
+    conv                 Conv and BatchNormalization: tables of offsets over images whose channels are contiguous.
     conv_transpose       ConvTranspose: for each phase of the strides a product of its own, over the taps that reach
                          it, written in place.
-    convolution          Conv and BatchNormalization: tables of offsets over images whose channels are contiguous.
     dequantized          Operators on floats that stand for integers.
     einsum               Einsum of two operands as products of matrices, in stacks along the axes that both have and
                          the result too.
@@ -14,16 +14,16 @@ Files:
                          GatherBlockQuantized.
     integer_convolution  Convolutions of quantized images: ConvInteger and QLinearConv.
     integer_matrices     Products of quantized matrices: MatMulInteger and its kin.
-    linear               MatMul and Gemm as products.
+    matmul               MatMul and Gemm as products.
     ml                   ai.onnx.ml: tree ensembles, linear models, Scaler and Normalizer. Labels that are strings are
                          left to NumPy.
-    pooling              Pools over images whose channels are contiguous.
+    pool                 Pools over images whose channels are contiguous.
     quantization         Quantization and elementwise operators on quantized values: chains that read and write
                          levels.
     recurrent            LSTM, GRU, RNN and DynamicQuantizeLSTM with constant weights.
     rotary               Rotary embeddings: pairs of features turned by angles that depend on their token's place.
     rows                 Softmax, the norms and reductions: records over rows of contiguous elements.
-    shapes               Operators that move elements: mostly other views of the same memory, else copies.
-    stft                 STFT of real signals as a product: frames that overlap, times the Fourier transform of a
+    shape                Operators that move elements: mostly other views of the same memory, else copies.
+    signal               STFT of real signals as a product: frames that overlap, times the Fourier transform of a
                          window as a matrix.
 """

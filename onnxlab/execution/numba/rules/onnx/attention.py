@@ -19,7 +19,7 @@ from onnxlab.execution.numba.lowering.attention import (
 from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
 from onnxlab.execution.numba.plan.copies import contiguous, emit_copy
 from onnxlab.execution.numba.plan.views import View, dense
-from onnxlab.execution.numba.rules.onnx.linear import with_inner_runs
+from onnxlab.execution.numba.rules.onnx.matmul import with_inner_runs
 from onnxlab.execution.numba.rules.onnx.quantization import given
 from onnxlab.execution.numba.rules.patterns import Match
 from onnxlab.execution.numba.rules.registry import FLOATS, StaticFacts, floats_at, reason_at, rule

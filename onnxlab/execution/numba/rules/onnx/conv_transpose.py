@@ -10,7 +10,7 @@ import numpy as np
 from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
 from onnxlab.execution.numba.lowering.matrix_products import Product
 from onnxlab.execution.numba.plan.views import Array, View
-from onnxlab.execution.numba.rules.onnx.convolution import check_kernel, convolution_reason, image, pixels
+from onnxlab.execution.numba.rules.onnx.conv import check_kernel, convolution_reason, image, pixels
 from onnxlab.execution.numba.rules.registry import rule
 from onnxlab.graph.edit.snapshot import NodeView
 from onnxlab.ops.onnx.nn.conv import transposed_output

@@ -18,7 +18,7 @@ from onnxlab.execution.numba.lowering.binder import Binder
 from onnxlab.execution.numba.lowering.integer_products import IntegerProduct
 from onnxlab.execution.numba.plan.quantized_view import QuantizedView
 from onnxlab.execution.numba.plan.views import Array
-from onnxlab.execution.numba.rules.onnx import convolution, elementwise, linear, shapes
+from onnxlab.execution.numba.rules.onnx import conv, elementwise, matmul, shape
 from onnxlab.execution.numba.rules.onnx.integer_convolution import convolved
 from onnxlab.execution.numba.rules.onnx.integer_matrices import columns_of, product
 from onnxlab.execution.numba.rules.onnx.quantization import constant_levels, fixed, given, levels_view
@@ -26,7 +26,7 @@ from onnxlab.execution.numba.rules.registry import RULES, Lower, StaticFacts
 from onnxlab.graph.edit.snapshot import NodeView
 
 _FLOAT = np.dtype(np.float32)
-_BEFORE = (convolution, elementwise, linear, shapes)
+_BEFORE = (conv, elementwise, matmul, shape)
 """Families whose rules are asked after ours."""
 
 

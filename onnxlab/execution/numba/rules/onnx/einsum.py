@@ -10,7 +10,7 @@ import numpy as np
 from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
 from onnxlab.execution.numba.plan.copies import contiguous
 from onnxlab.execution.numba.plan.views import View, dense
-from onnxlab.execution.numba.rules.onnx.linear import batched
+from onnxlab.execution.numba.rules.onnx.matmul import batched
 from onnxlab.execution.numba.rules.registry import StaticFacts, floats, rule
 from onnxlab.graph.edit.snapshot import NodeView
 from onnxlab.ops.onnx.math.einsum_equation import read

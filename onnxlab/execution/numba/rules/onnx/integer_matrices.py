@@ -12,7 +12,7 @@ from onnxlab.execution.numba.lowering.matrix_products import Product
 from onnxlab.execution.numba.plan.copies import contiguous
 from onnxlab.execution.numba.plan.quantized_view import QuantizedView, limits
 from onnxlab.execution.numba.plan.views import Array, View
-from onnxlab.execution.numba.rules.onnx.linear import stacked
+from onnxlab.execution.numba.rules.onnx.matmul import stacked
 from onnxlab.execution.numba.rules.onnx.quantization import (
     DOMAIN,
     bytes_reason,

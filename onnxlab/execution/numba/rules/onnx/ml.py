@@ -15,7 +15,7 @@ from onnxlab.execution.numba.plan.plan import Word
 from onnxlab.execution.numba.plan.quantized_view import chain
 from onnxlab.execution.numba.plan.views import Array, View, constant_view
 from onnxlab.execution.numba.plan.weight_packing import Key
-from onnxlab.execution.numba.rules.onnx.linear import by_constant
+from onnxlab.execution.numba.rules.onnx.matmul import by_constant
 from onnxlab.execution.numba.rules.onnx.rows import emit_rows
 from onnxlab.execution.numba.rules.registry import StaticFacts, dtype_reason, rule
 from onnxlab.graph.edit.snapshot import NodeView

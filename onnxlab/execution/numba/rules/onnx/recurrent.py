@@ -22,7 +22,7 @@ from onnxlab.execution.numba.plan.copies import contiguous
 from onnxlab.execution.numba.plan.views import Array, View
 from onnxlab.execution.numba.plan.weight_packing import Key
 from onnxlab.execution.numba.rules.onnx.integer_matrices import product
-from onnxlab.execution.numba.rules.onnx.linear import by_constant
+from onnxlab.execution.numba.rules.onnx.matmul import by_constant
 from onnxlab.execution.numba.rules.onnx.quantization import DOMAIN, dynamic_levels, fixed, given, parameters
 from onnxlab.execution.numba.rules.registry import FLOATS, StaticFacts, dtype_reason, rule
 from onnxlab.graph.edit.snapshot import NodeView

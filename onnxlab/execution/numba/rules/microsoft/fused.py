@@ -11,8 +11,8 @@ import numpy as np
 from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
 from onnxlab.execution.numba.plan.copies import contiguous
 from onnxlab.execution.numba.plan.views import View
-from onnxlab.execution.numba.rules.onnx.convolution import convolution_reason
-from onnxlab.execution.numba.rules.onnx.linear import batched, by_constant, check_depths
+from onnxlab.execution.numba.rules.onnx.conv import convolution_reason
+from onnxlab.execution.numba.rules.onnx.matmul import batched, by_constant, check_depths
 from onnxlab.execution.numba.rules.registry import RULES, StaticFacts, floats, rule
 from onnxlab.graph.edit.snapshot import Attributes, NodeView
 

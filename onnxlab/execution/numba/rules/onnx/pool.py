@@ -10,7 +10,7 @@ from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
 from onnxlab.execution.numba.lowering.matrix_products import table
 from onnxlab.execution.numba.plan.plan import Word
 from onnxlab.execution.numba.plan.views import Array, View
-from onnxlab.execution.numba.rules.onnx.convolution import image, offsets_of, pixels, window_of
+from onnxlab.execution.numba.rules.onnx.conv import image, offsets_of, pixels, window_of
 from onnxlab.execution.numba.rules.registry import StaticFacts, floats, rule
 from onnxlab.graph.edit.snapshot import NodeView
 from onnxlab.ops.base.window_geometry import Window

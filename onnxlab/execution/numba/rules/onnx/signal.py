@@ -7,7 +7,7 @@ import numpy as np
 from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
 from onnxlab.execution.numba.plan.copies import contiguous
 from onnxlab.execution.numba.plan.views import Array, dense
-from onnxlab.execution.numba.rules.onnx.linear import by_constant
+from onnxlab.execution.numba.rules.onnx.matmul import by_constant
 from onnxlab.execution.numba.rules.registry import StaticFacts, floats_at, rule
 from onnxlab.graph.edit.snapshot import NodeView
 from onnxlab.shapes import TensorFact
