@@ -1,4 +1,4 @@
-"""Locks that are free in a forked child, where no other thread lives that could hold them.
+"""Locks that are free in a forked child, where no other thread lives that could hold them; forks wait for imports.
 
 Without, a child would wait for ever for a thread that it does not have, such as the one that compiles in the
 background. What such a thread was about at that moment stays half done in the child: caches of ours bear that, and an
@@ -8,6 +8,8 @@ edit that another thread was in the middle of is the caller's to keep apart from
 from __future__ import annotations
 
 import os
+import sys
+import time
 from typing import Any, TypeVar
 from weakref import WeakSet
 
@@ -28,5 +30,30 @@ def _free() -> None:
             lock._at_fork_reinit()
 
 
+_PATIENCE = 1.0  # seconds that a fork waits for imports
+
+
+def _wait_for_imports() -> None:
+    """Let other threads finish what they import: a child has half of such a module for ever.
+
+    Much is imported when it is first used, by NumPy too. A fork in the middle of an import does not wait for itself.
+    """
+    until = time.monotonic() + _PATIENCE
+    while _is_importing() and not _is_inside_import() and time.monotonic() < until:
+        time.sleep(0.001)
+
+
+def _is_importing() -> bool:
+    specs = (getattr(module, "__spec__", None) for module in list(sys.modules.values()))
+    return any(getattr(spec, "_initializing", False) is True for spec in specs)
+
+
+def _is_inside_import() -> bool:
+    frame = sys._getframe()
+    while frame is not None and frame.f_code.co_filename != "<frozen importlib._bootstrap>":
+        frame = frame.f_back  # type: ignore[assignment]
+    return frame is not None
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_free)
+    os.register_at_fork(before=_wait_for_imports, after_in_child=_free)

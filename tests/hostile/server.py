@@ -52,9 +52,7 @@ def preload(names=GENERATORS):
     onnxruntime.set_default_logger_severity(4)
     NumbaProvider(background=False).prepare()
     importlib.import_module("onnxlab.execution.numba.plan.engine").load()
-    # a fork while another thread imports a module has half of it for ever: numpy.ma is imported when first used
     for name in (
-        "numpy.ma",
         "onnxlab.notebook.session.session",
         "onnxlab.notebook.widgets.html_page",
         "onnxlab.notebook.widgets.widget",
