@@ -64,12 +64,24 @@ def extent(data: bytes, at: int) -> tuple[int, int]:
 def find(data: bytes, at: int, end: int, wanted: int) -> int:
     """The position of the first field with a tag of one byte, from `at` on; `end` where there is none."""
     while at < end and data[at] != wanted:
-        kind, at = varint(data, at)
-        if kind & 7 == 2:
-            at = extent(data, at - 1)[1]
-        else:
-            at = at + _FIXED[kind & 7] if kind & 7 in _FIXED else varint(data, at)[1]
+        at = _after(data, at)
     return at
+
+
+def _after(data: bytes, at: int) -> int:
+    """Where the field at `at` ends; that of an unknown group is where its last field ends."""
+    depth = 0
+    while True:
+        kind, at = varint(data, at)
+        wire = kind & 7
+        if wire == 2:
+            at = extent(data, at - 1)[1]
+        elif wire in _GROUP:
+            depth += 1 if wire == _GROUP[0] else -1
+        else:
+            at = at + _FIXED[wire] if wire in _FIXED else varint(data, at)[1]
+        if depth <= 0:
+            return at
 
 
 def fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int]]:

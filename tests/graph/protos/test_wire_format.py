@@ -1,6 +1,7 @@
 """Serialized models read where they stand, against the messages that protobuf makes of them."""
 
 import onnx
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from onnx import helper
@@ -95,3 +96,20 @@ def test_a_field_of_an_unknown_wire_type_is_no_output() -> None:
     model.graph.node.append(node)
     (record,) = onnxlab.Model(model).graph.nodes.values()
     assert (len(record.inputs), record.outputs) == (1, [])
+
+
+@pytest.mark.parametrize(
+    "inner", [b"", b"\x3a\x03abc", b"\x0b\x3a\x00\x0c", b"\x08\x07\x15\x00\x00\x00\x00\x19" + bytes(8)]
+)
+def test_what_stands_in_an_unknown_group_is_no_field(inner: bytes) -> None:
+    """Groups end with a tag of their own, and hold fields with any number."""
+    field = wire_format.tag(onnx.ModelProto, "graph")
+    model = onnx.ModelProto(producer_name="p", graph=onnx.GraphProto(name="g"))
+    group = b"\xa3\x06" + inner + b"\xa4\x06"  # field 100
+    behind, ahead = model.SerializeToString() + group, group + model.SerializeToString()
+    assert onnx.ModelProto.FromString(ahead).graph.name == "g"
+    for data in (behind, ahead):
+        start, end = wire_format.extent(data, wire_format.find(data, 0, len(data), field))
+        assert onnx.GraphProto.FromString(data[start:end]).name == "g"
+    absent = onnx.ModelProto(producer_name="p").SerializeToString() + group
+    assert wire_format.find(absent, 0, len(absent), field) == len(absent)
