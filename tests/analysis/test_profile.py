@@ -89,3 +89,10 @@ def test_the_bar_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
         draw(3, 8, "conv")
         draw(8, 8, "")
     assert seen == [1.0, "conv", 3, "", 8, "closed"]
+
+
+@pytest.mark.parametrize("op", ["RNN", "QLinearMatMul", "Conv", "Gemm", "com.microsoft::Attention"])
+def test_a_node_without_what_its_operator_must_have_is_estimated_all_the_same(op: str) -> None:
+    x = np.zeros((2, 3), np.float32)
+    for inputs in ([], [x], [x, x], [x, x, None], [None, x, x]):
+        assert flops(op, inputs, [x]) >= 0
