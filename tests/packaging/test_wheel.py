@@ -60,7 +60,7 @@ def test_sdist_holds_the_sources_of_the_widget_and_the_bundle(tmp_path: Path) ->
 
 
 def test_the_package_in_use_has_its_bundle() -> None:
-    package = Path(onnxlab.__file__).parents[2]
+    package = Path(onnxlab.__file__).parents[1]
     assert all((package / name).is_file() for name in BUNDLE)
 
 
