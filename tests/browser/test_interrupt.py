@@ -91,7 +91,7 @@ def test_stop_in_the_widget(lab: Lab, endless: Path, subshells: bool) -> None:
         """(root) => new Promise((resolve) => {
             const asked = performance.now();
             root.querySelector('[data-testid="toolbar-stop"]').click();
-            const {running} = root.__onnxlab.app;
+            const {running} = root.__onnxlab.app.runs;
             const look = () => running.value ? setTimeout(look, 5) : resolve(performance.now() - asked);
             look();
         })"""
