@@ -1,7 +1,7 @@
 /** Small controls that several panels share. */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { asRequestError } from "../../kernel/client.ts";
 import { Icon, type IconName } from "./icons.tsx";
 
@@ -93,8 +93,9 @@ export function TextField(props: TextFieldProps) {
   const clean = draft === null || draft === value;
   const error = refusal || (clean || !check ? "" : check(text));
 
-  useEffect(() => {
-    // The model changed under an untouched or refused field: its new value is what counts.
+  useLayoutEffect(() => {
+    // The model changed under an untouched or refused field: its new value is what counts. An effect after painting
+    // would come after what is typed at once into a field that has just appeared.
     setDraft(null);
     setRefusal("");
   }, [value]);
