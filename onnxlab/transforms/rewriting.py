@@ -10,6 +10,7 @@ from onnxlab.graph.edit.changes import RemoveNode, SetInitializer, SetInputs
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.bypassing import bypass_to_output
 from onnxlab.graph.edits.connecting import reading
+from onnxlab.graph.edits.constants import is_constant, numbers_of
 from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.graph.index.topology import reachable
@@ -116,7 +117,7 @@ class Rewriting:
         if value.initializer is not None:
             return None if value.is_input else value.initializer
         node = self.maker(value)
-        if node is not None and node.op_type == "Constant" and not node.domain:
+        if node is not None and is_constant(node):
             return _constant(node.proto.attribute)
         return None
 
@@ -219,14 +220,10 @@ class Rewriting:
 
 
 def _constant(attributes: Sequence[onnx.AttributeProto]) -> onnx.TensorProto | None:
-    """What a Constant holds as a tensor, None for a sparse one."""
+    """What a Constant holds as a tensor; None for a sparse one, and for strings outside of a tensor."""
     for attribute in attributes:
         if attribute.name == "value":
             return attribute.t
-        if attribute.name in ("value_int", "value_ints"):
-            numbers = attribute.i if attribute.name == "value_int" else list(attribute.ints)
-            return tensors.from_array(np.array(numbers, np.int64))
-        if attribute.name in ("value_float", "value_floats"):
-            real = attribute.f if attribute.name == "value_float" else list(attribute.floats)
-            return tensors.from_array(np.array(real, np.float32))
+        if (numbers := numbers_of(attribute)) is not None:
+            return tensors.from_array(numbers)
     return None

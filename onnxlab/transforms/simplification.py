@@ -1,11 +1,11 @@
 """`simplify`: the passes that leave less of a model without changing what it computes, as one step of the history."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from types import ModuleType
 from typing import Final
 
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.graph.index.records import NodeRecord
+from onnxlab.graph.edits.constants import is_constant
 from onnxlab.shapes import Fact
 from onnxlab.transforms.passes import constant_folding, duplicates, fusions, known_shapes, no_ops, pairs, unused
 from onnxlab.transforms.rewriting import Compute, Rewriting
@@ -56,5 +56,4 @@ def rewrite(
 
 def count_nodes(graph: ModelGraph) -> int:
     """How many nodes the main graph has, Constant not counted."""
-    nodes: Sequence[NodeRecord] = [graph.nodes[node] for node in graph.main.node_ids]
-    return sum(node.op_type != "Constant" or bool(node.domain) for node in nodes)
+    return sum(not is_constant(graph.nodes[node]) for node in graph.main.node_ids)

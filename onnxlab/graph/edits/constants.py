@@ -23,6 +23,16 @@ _PLAIN: dict[str, Any] = {
 }
 
 
+def is_constant(node: NodeRecord) -> bool:
+    """Whether a node is a Constant of ai.onnx."""
+    return node.op_type == "Constant" and not node.domain
+
+
+def numbers_of(attribute: onnx.AttributeProto) -> "np.ndarray[Any, Any] | None":
+    """The array that `value_int` and the like of a Constant stand for; None for its other attributes."""
+    return np.asarray(_PLAIN[attribute.name](attribute)) if attribute.name in _PLAIN else None
+
+
 @recorded
 def constant_to_initializer(graph: ModelGraph, node: NodeRecord) -> ValueRecord:
     """Replace a Constant node by an initializer of the same name; the value stays the same one.
@@ -30,7 +40,7 @@ def constant_to_initializer(graph: ModelGraph, node: NodeRecord) -> ValueRecord:
     Raises:
         EditError: the node is no Constant, its value is a function's attribute, or it stands in a function.
     """
-    if node.op_type != "Constant" or node.domain:
+    if not is_constant(node):
         raise EditError(f"{graph.label(node)} is a {node.op_type}, not a Constant")
     scope = graph.scopes[node.scope]
     if not node.outputs or not node.outputs[0]:
@@ -59,8 +69,8 @@ def _stored(graph: ModelGraph, node: NodeRecord, name: str) -> Any:
     tensor = onnx.TensorProto()
     if attribute.name == "value":
         tensor.CopyFrom(attribute.t)
-    elif attribute.name in _PLAIN:
-        tensor = tensors.from_array(np.asarray(_PLAIN[attribute.name](attribute)))
+    elif (numbers := numbers_of(attribute)) is not None:
+        tensor = tensors.from_array(numbers)
     else:
         single = attribute.name == "value_string"
         strings = [attribute.s] if single else attribute.strings

@@ -6,6 +6,7 @@ import onnx
 
 from onnxlab import dtypes
 from onnxlab.errors import OnnxlabError
+from onnxlab.graph.edits.constants import is_constant
 from onnxlab.graph.index.records import NodeRecord
 from onnxlab.graph.protos import tensors
 from onnxlab.ops import find_traits
@@ -40,7 +41,7 @@ def _foldable(rewriting: Rewriting) -> dict[int, NodeRecord]:
         traits = find_traits(node.domain, node.op_type)
         if node.bodies or traits.random or traits.category in ("quantization", "custom") or not any(node.outputs):
             continue
-        if node.op_type == "Constant" and not node.domain:
+        if is_constant(node):
             constant.update(vid for vid in node.outputs if vid)
             continue
         sources = [vid for vid in node.inputs if vid]

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from onnxlab import dtypes
+from onnxlab.graph.edits.constants import is_constant
 from onnxlab.graph.index.records import NodeRecord
 from onnxlab.shapes import TensorFact
 from onnxlab.transforms.rewriting import Rewriting
@@ -23,7 +24,7 @@ def run(rewriting: Rewriting) -> None:
 
 
 def _store_known(rewriting: Rewriting, node: NodeRecord) -> None:
-    if node.bodies or rewriting.is_random(node) or (node.op_type == "Constant" and not node.domain):
+    if node.bodies or rewriting.is_random(node) or is_constant(node):
         return
     arrays = {}
     for vid in node.outputs:
