@@ -137,11 +137,11 @@ class Rewriting:
         return node.id in self._before_zero_signs
 
     def _zero_signs(self, node: NodeRecord) -> list[ValueRecord | None]:
-        """The inputs of a node of which the sign of a zero matters; all of an operator that nobody knows."""
+        """What a node reads of which the sign of a zero matters; all, and what its bodies read, where nobody knows."""
         traits = find_traits(node.domain, node.op_type)
-        unknown = node.bodies or traits.category == "custom"
-        slots = range(len(node.inputs)) if unknown else traits.zero_signs
-        return [self.input(node, slot) for slot in slots]
+        if node.bodies or traits.category == "custom":
+            return [self.graph.values[vid] for vid in (*node.inputs, *self.graph.index.captures(node)) if vid]
+        return [self.input(node, slot) for slot in traits.zero_signs]
 
     # -- changing ---------------------------------------------------------------------------------------------------
 

@@ -85,6 +85,17 @@ def test_what_is_left(body: str, left: list[str] | None) -> None:
     assert operators(simplified(parsed(body))) == left
 
 
+def test_a_zero_stays_whose_sign_a_body_may_see() -> None:
+    body = """
+        z = Constant<value = float {0}>() c = Constant<value = bool {1}>() a = Add(x, z)
+        y = If (c) <then_branch = t () => (float[b,4] p) { p = Reciprocal(a) },
+                    else_branch = e () => (float[b,4] q) { q = Neg(a) }>
+    """
+    model = onnxlab.load(parsed(body))
+    model.simplify()
+    assert "Add" in operators(model)
+
+
 def test_shape_arithmetic_becomes_a_target() -> None:
     body = """
         s = Shape(x) i = Constant<value_int = 0>() n = Gather(s, i) p = Constant<value_ints = [0]>()
