@@ -36,7 +36,6 @@ LARGER = {
     "tests/notebook/test_session.py": 440,
     "widgets/src/edit/editing.ts": 423,
     "widgets/src/graph/view/explorer.ts": 402,
-    "widgets/src/kernel/client.ts": 478,
 }
 
 

@@ -6,7 +6,7 @@
 
 import type { App } from "../app.ts";
 import type { Target } from "./commands.ts";
-import { asRequestError } from "../kernel/client.ts";
+import { asRequestError } from "../kernel/request_error.ts";
 import type { EditName, Edits, NewElements, Subject } from "./edits.ts";
 import type { Field } from "./fields.ts";
 import { formFields, parametersOf } from "./forms.ts";

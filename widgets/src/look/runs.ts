@@ -1,8 +1,8 @@
 /** Runs and measures: what is under way, what came out, and what the boxes are colored by. */
 
 import type { App } from "../app.ts";
-import { asRequestError } from "../kernel/client.ts";
 import type { OverlayNumbers, ProgressEvent, RunResult, Statistics } from "../kernel/protocol.ts";
+import { asRequestError } from "../kernel/request_error.ts";
 import { Cell } from "../state.ts";
 import { type Heat, heatOf } from "./node_heat.ts";
 

@@ -2,8 +2,8 @@
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { App } from "../app.ts";
-import { asRequestError } from "../kernel/client.ts";
 import type { Unsaved } from "../kernel/protocol.ts";
+import { asRequestError } from "../kernel/request_error.ts";
 import { plural } from "../model/names.ts";
 import { useCell } from "../state.ts";
 import { focusPicture } from "./edit/form.tsx";

@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeKernel, type Weather } from "../../dev/fake_kernel.ts";
 import { FakeModel } from "../../dev/fake_model.ts";
-import { Client, type Connection, type RequestError } from "../../src/kernel/client.ts";
+import type { Connection } from "../../src/kernel/channel.ts";
+import { Client } from "../../src/kernel/client.ts";
+import type { RequestError } from "../../src/kernel/request_error.ts";
 import type { Message, Transport } from "../../src/kernel/transport.ts";
 import { Store } from "../../src/model/store.ts";
 

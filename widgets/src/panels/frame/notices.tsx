@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import type { App } from "../../app.ts";
-import type { Connection } from "../../kernel/client.ts";
+import type { Connection } from "../../kernel/channel.ts";
 import { useCell, useEvents } from "../../state.ts";
 import { ToolButton } from "../parts/controls.tsx";
 import { Icon } from "../parts/icons.tsx";

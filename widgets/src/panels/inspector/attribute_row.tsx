@@ -4,8 +4,8 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { App } from "../../app.ts";
-import { asRequestError } from "../../kernel/client.ts";
 import type { AttributeInfo, AttributeValue, TensorPreview } from "../../kernel/protocol.ts";
+import { asRequestError } from "../../kernel/request_error.ts";
 import { ELEMENT_TYPE_NAMES, formatAttribute, isTextual, parseAttribute, sameValue } from "../../model/attributes.ts";
 import { TextField } from "../parts/controls.tsx";
 import { Icon } from "../parts/icons.tsx";

@@ -2,8 +2,8 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { App } from "../../app.ts";
-import { asRequestError, type RequestError } from "../../kernel/client.ts";
 import type { Method, Params, Result } from "../../kernel/protocol.ts";
+import { asRequestError, type RequestError } from "../../kernel/request_error.ts";
 
 export interface Answer<T> {
   /** The last answer; while a newer one is on its way the old one stays. Null before the first. */

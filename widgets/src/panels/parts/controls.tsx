@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { asRequestError } from "../../kernel/client.ts";
+import { asRequestError } from "../../kernel/request_error.ts";
 import { Icon, type IconName } from "./icons.tsx";
 
 interface ToolButtonProps {

@@ -1,6 +1,6 @@
 /** What the view tells of what happened: toasts, and text handed to the clipboard. */
 
-import { asRequestError, type RequestError } from "../../kernel/client.ts";
+import { asRequestError, type RequestError } from "../../kernel/request_error.ts";
 import { Cell } from "../../state.ts";
 
 export interface Toast {

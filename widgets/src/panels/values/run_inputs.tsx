@@ -5,9 +5,9 @@
 
 import { useState } from "preact/hooks";
 import type { App } from "../../app.ts";
-import { asRequestError } from "../../kernel/client.ts";
 import { imageFile, imagePlace, SCALES, type Scale } from "../../kernel/npy.ts";
 import { type GivenInput, INITIALIZER, type ValueRecord } from "../../kernel/protocol.ts";
+import { asRequestError } from "../../kernel/request_error.ts";
 import { type Choice, dimNames } from "../../look/tensor_state.ts";
 import { mainScope } from "../../model/names.ts";
 import { useCell, useEvents } from "../../state.ts";

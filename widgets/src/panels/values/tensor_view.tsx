@@ -2,8 +2,8 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { App } from "../../app.ts";
-import { asRequestError } from "../../kernel/client.ts";
 import { fromWire, type TensorPart } from "../../kernel/protocol.ts";
+import { asRequestError } from "../../kernel/request_error.ts";
 import { gradient } from "../../look/color_map.ts";
 import type { Drawn } from "../../look/tensor_state.ts";
 import { valueLabel } from "../../model/names.ts";
