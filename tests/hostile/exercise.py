@@ -2,8 +2,6 @@
 
 import contextlib
 
-import numpy as np
-
 import onnxlab
 from onnxlab.errors import OnnxlabError
 from tests.hostile import judge
@@ -145,32 +143,3 @@ def saved(case, model, path):
             raise Broken("lost", "a model saved without an edit has other bytes", f"{ours == theirs}")
     if done is not None:
         case.call(f"onnxlab.load({target.name!r})", onnxlab.load, target)
-
-
-def close(found, expected, name, least=1e-30):
-    """What is beyond DESIGN §8 between two outputs, "" where nothing is.
-
-    An output whose numbers are all below `least` is compared as if one of them was that large.
-    """
-    if isinstance(expected, (list, tuple)) or isinstance(found, (list, tuple)):
-        if not isinstance(found, (list, tuple)) or len(found) != len(expected):
-            return "another sequence"
-        return next(filter(None, (close(*pair, name, least) for pair in zip(found, expected, strict=True))), "")
-    if not isinstance(expected, np.ndarray) or not isinstance(found, np.ndarray):
-        return ""
-    if found.dtype != expected.dtype:
-        return f"dtype {found.dtype} for {expected.dtype}"
-    if found.shape != expected.shape:
-        return "another shape"
-    if expected.dtype.kind in "OSU":
-        return "" if (found.astype(str) == expected.astype(str)).all() else "other strings"
-    if expected.dtype.kind in "iub":
-        away = np.abs(found.astype(np.float64) - expected.astype(np.float64)).max(initial=0)
-        return "" if away <= (expected.dtype.itemsize == 1 and expected.dtype.kind != "b") else "other integers"
-    tolerance = 1e-4 if expected.dtype.itemsize >= 4 else 2e-3
-    found, expected = found.astype(np.float64), expected.astype(np.float64)
-    finite = np.isfinite(expected)
-    if not np.array_equal(found[~finite], expected[~finite], equal_nan=True) or not np.isfinite(found[finite]).all():
-        return "other places of NaN or infinity"
-    scale = np.abs(expected[finite]).max(initial=least)
-    return "" if np.abs(found[finite] - expected[finite]).max(initial=0) <= tolerance * scale else "other numbers"

@@ -4,7 +4,7 @@ import numpy as np
 
 import onnxlab
 from tests.hostile.bases import plain_cases
-from tests.hostile.exercise import close
+from tests.hostile.divergence import close
 from tests.hostile.trial import Broken, limits
 
 WEIGHT = 12

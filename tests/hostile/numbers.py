@@ -10,13 +10,11 @@ import onnxlab
 from tests.execution.support.random_regions import Drawing
 from tests.hostile import judge
 from tests.hostile.bases import plain_cases
-from tests.hostile.exercise import close
+from tests.hostile.divergence import LARGE, close, is_special
 from tests.hostile.feeds import extreme, special
 from tests.hostile.trial import Broken, limits
 
 WEIGHT = 14
-_LARGE = 1e18
-"""From here on a sum may be finite, infinite or NaN by the order of its terms, of which DESIGN §8 says nothing."""
 
 
 def preload():
@@ -76,8 +74,7 @@ def compare(case, path, feeds, name, odd):
     hot = case.call(line, model.run, feeds, providers=[provider, "numpy"], limits=limits())
     if hot is None:
         raise Broken("number", f"refused by numba, not by numpy: {name}")
-    floats = [array.astype(np.float64) for array in feeds.values() if array.dtype.kind == "f"]
-    plain = all((np.abs(array) < _LARGE).all() for array in floats)
+    plain = not any(map(is_special, feeds.values()))
     least = judge.least(proto)
     for output, expected in cold.items():
         if not plain and getattr(expected, "dtype", np.dtype("f4")).kind in "iu":
@@ -117,15 +114,13 @@ def oracle(case, path, feeds, names):
 
 
 def difference(found, expected, odd, least=1e-30):
-    """What differs; with special numbers elements above _LARGE need only be large or not finite on both sides."""
+    """What differs; with special numbers elements above LARGE need only be large or not finite on both sides."""
     if odd and isinstance(expected, np.ndarray) and expected.dtype.kind == "f" and isinstance(found, np.ndarray):
         if found.shape != expected.shape or found.dtype != expected.dtype:
             return "another shape or dtype"
         with np.errstate(all="ignore"):
-            plain = (np.abs(found.astype(np.float64)) < _LARGE) & (np.abs(expected.astype(np.float64)) < _LARGE)
-            same = plain | ~(
-                (np.abs(found.astype(np.float64)) < _LARGE) | (np.abs(expected.astype(np.float64)) < _LARGE)
-            )
+            plain = (np.abs(found.astype(np.float64)) < LARGE) & (np.abs(expected.astype(np.float64)) < LARGE)
+            same = plain | ~((np.abs(found.astype(np.float64)) < LARGE) | (np.abs(expected.astype(np.float64)) < LARGE))
         if not same.all():
             return "other places of large numbers"
         return close(found[plain], expected[plain], "", least)

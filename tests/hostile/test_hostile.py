@@ -10,12 +10,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 
 import onnxlab
 from onnxlab.errors import EditError
 from tests.hostile import campaign, server
-from tests.hostile.exercise import close
+from tests.hostile.divergence import begins_at_special, close
 from tests.hostile.judge import is_comparable, least, rounds_scores
 from tests.hostile.trial import Broken, Case
 
@@ -163,3 +163,20 @@ def test_where_onnxruntime_contradicts_onnx_it_is_no_reference(mode, sizes, comp
     inside = helper.make_node("If", ["c"], ["y"], then_branch=body, else_branch=body)
     for nodes in ([node], [inside]):
         assert is_comparable(helper.make_model(helper.make_graph(nodes, "g", [], []))) == comparable
+
+
+@pytest.mark.parametrize(("wrong", "excused"), [("nan", False), ("y", True), ("", False)])
+def test_only_a_node_that_reads_nan_may_differ(wrong, excused, tmp_path):
+    nodes = [helper.make_node("Div", ["x", "zero"], ["nan"]), helper.make_node("Relu", ["nan"], ["y"])]
+    inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in ("x", "zero")]
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])
+    proto = helper.make_model(
+        helper.make_graph(nodes, "g", inputs, [output]), opset_imports=[helper.make_opsetid("", 13)], ir_version=8
+    )
+    feeds = {"x": np.zeros(1, np.float32), "zero": np.zeros(1, np.float32)}
+    path = tmp_path / "m.onnx"
+    path.write_bytes(proto.SerializeToString())
+    ours = onnxlab.load(path).run(feeds, outputs=["nan", "y"])
+    if wrong:
+        ours[wrong] = np.full(1, 2, np.float32)
+    assert begins_at_special(proto, tmp_path, feeds, lambda names: ours, 1e-30) == excused

@@ -9,7 +9,7 @@ import traceback
 import onnxlab
 from onnxlab.errors import OnnxlabError
 from tests.hostile.bases import corpus_models
-from tests.hostile.exercise import close
+from tests.hostile.divergence import close
 from tests.hostile.trial import Broken, finding, limits
 
 WEIGHT = 5
