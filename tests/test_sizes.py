@@ -7,8 +7,8 @@ from pathlib import Path
 from tests.support import repetition
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("onnxlab", "bench", "tests", "widgets/src")
-SUFFIXES = (".py", ".ts", ".tsx")
+FOLDERS = ("onnxlab", "bench", "tests", "widgets/src", "widgets/test", "widgets/dev")
+SUFFIXES = (".py", ".ts", ".tsx", ".css")
 FILE_LINES = 400
 FAMILY_LINES = 700  # of a file of onnxlab/ops: kernels, rules and traits of a family side by side
 FUNCTION_LINES = 50  # from the first statement after the docstring to the last
