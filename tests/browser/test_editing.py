@@ -49,7 +49,7 @@ def test_a_wire_is_dragged_to_another_node(lab: Lab, shown: Widget) -> None:
     mouse.move(source["x"] + source["w"] / 2, source["y"] + source["h"] + 8)
     mouse.down()
     mouse.move(target["x"] + target["w"] / 2, target["y"] - 20, steps=4)
-    shown.wait("handle => handle.app.editing.wire.value?.targets")
+    shown.wait("handle => handle.app.wires.wire.value?.targets")
     own = shown.box(shown.node("node_Conv_145"))
     assert own is not None
     mouse.move(own["x"] + 20, own["y"] + 10)

@@ -5,9 +5,12 @@
  * and a refusal becomes a toast. Nothing here renders.
  */
 
+import { Dialogs } from "./edit/dialogs.ts";
 import { Blast } from "./edit/edit_impact.ts";
-import { Editing } from "./edit/editing.ts";
+import { FileTransfer } from "./edit/file_transfer.ts";
 import { ModelEdits } from "./edit/model_edits.ts";
+import { OperatorPalette } from "./edit/operator_palette.ts";
+import { WireDrag } from "./edit/wire_drag.ts";
 import { Finder } from "./find/finder.ts";
 import { Travel } from "./find/navigation.ts";
 import { Selection } from "./find/selection.ts";
@@ -30,7 +33,10 @@ export class App {
   readonly notices = new Notices();
   readonly picked = new Selection(this);
   readonly edits = new ModelEdits(this);
-  readonly editing = new Editing(this);
+  readonly palette = new OperatorPalette(this);
+  readonly dialogs = new Dialogs(this);
+  readonly files = new FileTransfer(this);
+  readonly wires = new WireDrag(this);
   readonly blast = new Blast(this);
   readonly blocks = new Blocks(this);
   readonly runs = new Runs(this);
@@ -73,7 +79,7 @@ export class App {
       client.on("progress", (event) => this.runs.progress(event)),
       client.on("overlay", (overlay) => this.runs.color(overlay)),
       client.on("line", (line) => {
-        this.editing.line.value = line;
+        this.edits.line.value = line;
       }),
       client.on("trouble", (error) => this.notices.fail(error)),
     );
@@ -102,9 +108,9 @@ export class App {
       picture.on("select", (nodes) => this.picked.take(nodes)),
       picture.on("selectvalue", (value) => this.picked.takeValue(value)),
       picture.on("selectgroup", (group) => this.picked.takeGroup(group)),
-      picture.on("wire", ({ value, shown }) => this.editing.beginWire(value, shown)),
-      picture.on("wireover", (node) => this.editing.overNode(node)),
-      picture.on("wiredrop", ({ node, share }) => void this.editing.drop(node, share)),
+      picture.on("wire", ({ value, shown }) => this.wires.begin(value, shown)),
+      picture.on("wireover", (node) => this.wires.over(node)),
+      picture.on("wiredrop", ({ node, share }) => void this.wires.drop(node, share)),
       picture.on("leave", () => this.travel.leave()),
       picture.on("tall", (tall) => {
         this.tall.value = tall;

@@ -72,14 +72,14 @@ function handleEdit(app: App, key: string): boolean {
   const value =
     subject.kind === "value" ? subject.value : (app.store.nodes.get(node)?.outputs.find((id) => id > 0) ?? 0);
   const target = { nodes: app.picked.nodes, value: subject.kind === "value" ? subject.value : 0 };
-  if (key === "a") app.editing.addNode(value ? [value] : []);
-  else if (key === "e" && app.client.editable) app.editing.list.value = target;
-  else if (key === "i" && value) app.editing.insertAfter(value);
-  else if (key === "r" && app.picked.nodes.length === 1) app.editing.replace(node);
-  else if (key === "c" && node) app.editing.connect(node);
-  else if (key === "c" && value) runCommand(app, "replace_uses", target);
+  if (key === "a") app.palette.addNode(value ? [value] : []);
+  else if (key === "e" && app.client.editable) app.dialogs.list.value = target;
+  else if (key === "i" && value) app.palette.insertAfter(value);
+  else if (key === "r" && app.picked.nodes.length === 1) app.palette.replace(node);
+  else if (key === "c" && node) app.dialogs.connect(node);
+  else if (key === "c" && value) runCommand(app, "redirect", target);
   else if (key === "v" && (node || value)) nextValue(app, node, target.value);
-  else if (key === "l" && node) void app.editing.selectCopies(app.picked.nodes);
+  else if (key === "l" && node) void app.picked.selectCopies(app.picked.nodes);
   else return false;
   return true;
 }
@@ -133,7 +133,7 @@ function handleControl(app: App, root: HTMLElement, target: EventTarget | null, 
     return true;
   }
   if (key === "d") {
-    if (app.picked.nodes.length) void app.editing.attempt("duplicate_nodes", "nodes", app.picked.nodes, {});
+    if (app.picked.nodes.length) void app.edits.attempt("duplicate_nodes", "nodes", app.picked.nodes, {});
     return true;
   }
   if (key === "c" && !isField(target) && !hasTextSelection(root)) {

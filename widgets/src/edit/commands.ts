@@ -32,7 +32,7 @@ type Fields = (app: App, target: Target) => Field[] | Promise<Field[]>;
 
 /** An edit that needs nothing else. */
 function direct<E extends EditName>(on: Command["on"], id: E, title: string, more: Partial<Command>, parameters: Edits[E]): Command {
-  return { id, on, title, act: (app, target) => void app.editing.attempt(id, on, subject(on, target), parameters), ...more };
+  return { id, on, title, act: (app, target) => void app.edits.attempt(id, on, subject(on, target), parameters), ...more };
 }
 
 /** An edit that asks first; `known` is sent besides what the fields hold, or instead of it. */
@@ -40,8 +40,8 @@ function asking<E extends EditName>(
   on: Command["on"], id: E, title: string, fields: Fields = () => formFields(id), more: Partial<Command> = {},
   known: (app: App, target: Target, answers: Record<string, unknown>) => Partial<Edits[E]> = () => ({}),
 ): Command {
-  const act = (app: App, target: Target) => void app.editing.form(title, fields(app, target), (answers) =>
-    app.editing.make(id, on, subject(on, target), { ...parametersOf(id, answers), ...known(app, target, answers) }));
+  const act = (app: App, target: Target) => void app.dialogs.open(title, fields(app, target), (answers) =>
+    app.edits.make(id, on, subject(on, target), { ...parametersOf(id, answers), ...known(app, target, answers) }));
   return { id, on, title: `${title}…`, act, ...more };
 }
 
@@ -104,28 +104,28 @@ const modelField = (field: string): Command => asking("model", "set_model_field"
 
 const NODE: Command[] = [
   { id: "rename_node", on: "node", title: "Rename", keys: "F2", menu: true, act: (app, target) => app.edits.rename({ node: one(target) }) },
-  { id: "replace", on: "node", title: "Replace the operator…", keys: "R", menu: true, act: (app, target) => app.editing.replace(one(target)) },
+  { id: "replace", on: "node", title: "Replace the operator…", keys: "R", menu: true, act: (app, target) => app.palette.replace(one(target)) },
   {
     id: "insert_behind", on: "node", title: "Insert a node behind…", keys: "I", menu: true,
     fits: (app, target) => firstOutput(app, one(target)) > 0,
-    act: (app, target) => app.editing.insertAfter(firstOutput(app, one(target))),
+    act: (app, target) => app.palette.insertAfter(firstOutput(app, one(target))),
   },
   {
     id: "insert_before", on: "node", title: "Insert a node before an input…", fits: (app, target) => slots(app, target).length > 1,
-    act: (app, target) => void app.editing.form(
+    act: (app, target) => void app.dialogs.open(
       "Insert a node before an input", [{ kind: "choice", name: "slot", label: "Input", choices: slots(app, target).slice(0, -1) }],
-      async ({ slot }) => app.editing.insertBefore(one(target), Number(slot)),
+      async ({ slot }) => app.palette.insertBefore(one(target), Number(slot)),
     ),
   },
   {
     id: "connect", on: "node", title: "Rewire an input…", keys: "C", menu: true,
-    act: (app, target) => app.editing.connect(one(target)),
+    act: (app, target) => app.dialogs.connect(one(target)),
   },
   {
     id: "disconnect", on: "node", title: "Disconnect an input…", fits: (app, target) => slots(app, target).length > 1,
-    act: (app, target) => void app.editing.form(
+    act: (app, target) => void app.dialogs.open(
       "Disconnect an input", [{ kind: "choice", name: "slot", label: "Input", choices: slots(app, target).slice(0, -1) }],
-      ({ slot }) => app.editing.make("set_input", "node", target.nodes, { slot: Number(slot), value: 0 }),
+      ({ slot }) => app.edits.make("set_input", "node", target.nodes, { slot: Number(slot), value: 0 }),
     ),
   },
   asking("node", "set_outputs", "Name the outputs", (app, target) => formFields("set_outputs", {
@@ -136,14 +136,14 @@ const NODE: Command[] = [
   direct("node", "default_attributes", "Drop attributes that say the default", {}, { explicit: false }),
   {
     id: "set_tensor", on: "node", title: "Set a tensor attribute…",
-    act: (app, target) => void app.editing.form(
+    act: (app, target) => void app.dialogs.open(
       "Set a tensor attribute", [...formFields("set_attribute", { name: "value" }, ["value"]), ...arrayFields()],
-      ({ name, ...value }) => app.editing.make("set_attribute", "node", target.nodes, { name: String(name), value: value as unknown as NewArray }),
+      ({ name, ...value }) => app.edits.make("set_attribute", "node", target.nodes, { name: String(name), value: value as unknown as NewArray }),
     ),
   },
   direct("node", "constant_to_initializer", "Make it an initializer", { menu: true, fits: isConstant }, {}),
   direct("node", "inline_call", "Inline the function", { menu: true, fits: (app, target) => calledFunction(app.store, one(target)) > 0 }, { nested: false }),
-  { id: "select_copies", on: "node", title: "Select its likes in all copies", keys: "L", menu: true, act: (app, target) => void app.editing.selectCopies(target.nodes) },
+  { id: "select_copies", on: "node", title: "Select its likes in all copies", keys: "L", menu: true, act: (app, target) => void app.picked.selectCopies(target.nodes) },
   doc("node", "Write a note about the node"),
   metadata("node", "Metadata of the node"),
 ];
@@ -157,7 +157,7 @@ const NODES: Command[] = [
   ], { menu: true, fits: (_, target) => target.nodes.length > 1 }, (_app, _target, { name, type, value }) => ({ name: String(name), value: { type: String(type), value: attributeValue(String(type), value) } })),
   asking("nodes", "make_function", "Make a function of it", () =>
     formFields("make_function", { name: "Block", domain: "local", copies: true }), { menu: true }),
-  { id: "extract", on: "nodes", title: "Download as a model", menu: true, act: (app, target) => void app.editing.download(target.nodes) },
+  { id: "extract", on: "nodes", title: "Download as a model", menu: true, act: (app, target) => void app.files.download(target.nodes) },
   { id: "remove_bypass", on: "nodes", title: "Delete, joining around", keys: "Del", menu: true, act: (app, target) => void app.edits.remove(target.nodes, true) },
   { id: "remove", on: "nodes", title: "Delete", keys: "⇧ Del", menu: true, act: (app, target) => void app.edits.remove(target.nodes, false) },
 ];
@@ -169,8 +169,8 @@ const isOutput = (app: App, target: Target): boolean => (flags(app, target) & GR
 
 const VALUE: Command[] = [
   { id: "rename_value", on: "value", title: "Rename", keys: "F2", menu: true, act: (app, target) => app.edits.rename({ value: target.value }) },
-  { id: "insert_after", on: "value", title: "Insert a node here…", keys: "I", menu: true, act: (app, target) => app.editing.insertAfter(target.value) },
-  { id: "add_reader", on: "value", title: "Add a node that reads this…", keys: "A", menu: true, act: (app, target) => app.editing.addNode([target.value]) },
+  { id: "insert_after", on: "value", title: "Insert a node here…", keys: "I", menu: true, act: (app, target) => app.palette.insertAfter(target.value) },
+  { id: "add_reader", on: "value", title: "Add a node that reads this…", keys: "A", menu: true, act: (app, target) => app.palette.addNode([target.value]) },
   asking("value", "redirect", "Let its readers read another value", (app, target) => [
     { kind: "value", name: "other", label: "Read instead", scope: app.store.values.get(target.value)?.scope ?? 0 },
   ], { menu: true, keys: "C", fits: (app, target) => app.store.uses(target.value).length > 0 }),
@@ -188,37 +188,37 @@ const VALUE: Command[] = [
   asking("value", "set_initializer", "Replace the data", typedNow, { menu: true, fits: isStored }),
   {
     id: "set_elements", on: "value", title: "Edit the elements…", menu: true, fits: isStored,
-    act: (app, target) => void app.editing.editElements(`Elements of ${valueLabel(app.store, target.value)}`, { value: target.value }),
+    act: (app, target) => void app.dialogs.editElements(`Elements of ${valueLabel(app.store, target.value)}`, { value: target.value }),
   },
   {
     id: "load_array", on: "value", title: "Replace the data from a file…", fits: isStored,
-    act: (app, target) => void app.editing.form(
+    act: (app, target) => void app.dialogs.open(
       "Replace the data from a file", [{ kind: "file", name: "file", label: "File", accept: ".npy,.npz,.pb" }],
-      ({ file }) => app.editing.make("set_initializer", "value", [target.value], { array: { file: String(file) } }),
+      ({ file }) => app.edits.make("set_initializer", "value", [target.value], { array: { file: String(file) } }),
     ),
   },
   direct("value", "remove_initializer", "Remove the data", { fits: isStored }, {}),
   {
     id: "insert_onto", on: "value", title: "Insert a model onto this wire…", menu: true, fits: (app, target) => app.store.uses(target.value).length > 0,
-    act: (app, target) => void app.editing.insertModel({ connect: [target.value], feed: [target.value] }),
+    act: (app, target) => void app.dialogs.insertModel({ connect: [target.value], feed: [target.value] }),
   },
   {
     id: "insert_fed", on: "value", title: "Insert a model that reads this…",
-    act: (app, target) => void app.editing.insertModel({ connect: [target.value] }),
+    act: (app, target) => void app.dialogs.insertModel({ connect: [target.value] }),
   },
   {
     id: "insert_feeding", on: "value", title: "Insert a model in front of its readers…", fits: (app, target) => app.store.uses(target.value).length > 0,
-    act: (app, target) => void app.editing.insertModel({ feed: [target.value] }),
+    act: (app, target) => void app.dialogs.insertModel({ feed: [target.value] }),
   },
   doc("value", "Write a note about the value"),
   metadata("value", "Metadata of the value"),
 ];
 
 const MODEL: Command[] = [
-  { id: "add_node", on: "model", title: "Add a node…", keys: "A", menu: true, act: (app) => app.editing.addNode() },
+  { id: "add_node", on: "model", title: "Add a node…", keys: "A", menu: true, act: (app) => app.palette.addNode() },
   asking("model", "add_input", "Add an input", undefined, { menu: true }, shownScope),
   asking("model", "add_initializer", "Add an initializer", undefined, { menu: true }, shownScope),
-  { id: "insert", on: "model", title: "Insert another model…", menu: true, act: (app) => void app.editing.insertModel() },
+  { id: "insert", on: "model", title: "Insert another model…", menu: true, act: (app) => void app.dialogs.insertModel() },
   asking("model", "convert_opset", "Convert to another opset", (app) =>
     formFields("convert_opset", { version: String(app.store.opsets[""] ?? "") }), { menu: true }),
   asking("model", "set_opset", "Set an opset version", (app) => {

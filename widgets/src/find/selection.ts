@@ -148,4 +148,21 @@ export class Selection {
         names.length === 1 ? `Copied ${names[0]}` : `Copied ${plural(names.length, "name")}`,
       );
   }
+
+  /** Adds what a node (or several) is in every copy of its block to the selection. */
+  async selectCopies(nodes: number[]): Promise<void> {
+    try {
+      const { copies } = await this.#app.client.request("copies", { nodes });
+      if (!copies.length) this.#app.notices.toast("info", "There is no copy of it in this model.");
+      else {
+        this.select([...nodes, ...copies.flat()]);
+        this.#app.notices.toast(
+          "info",
+          `Selected ${plural(copies.length + 1, "copy", "copies")}: an edit of the selection changes all of them`,
+        );
+      }
+    } catch (error) {
+      this.#app.notices.fail(error);
+    }
+  }
 }

@@ -8,7 +8,7 @@ import { useCell } from "../../state.ts";
 import { focusPicture } from "./form.tsx";
 
 export function CommandList({ app }: { app: App }) {
-  const target = useCell(app.editing.list);
+  const target = useCell(app.dialogs.list);
   return target ? <OpenList app={app} target={target} /> : null;
 }
 
@@ -22,7 +22,7 @@ function OpenList({ app, target }: { app: App; target: Target }) {
   const current = found[Math.min(at, found.length - 1)];
   const close = () => {
     const { current: inside } = panel;
-    app.editing.list.value = null;
+    app.dialogs.list.value = null;
     focusPicture(inside);
   };
   const choose = (command: Command | undefined) => {
@@ -38,7 +38,7 @@ function OpenList({ app, target }: { app: App; target: Target }) {
   );
   useEffect(() => {
     const away = (event: PointerEvent) => {
-      if (panel.current && !event.composedPath().includes(panel.current)) app.editing.list.value = null;
+      if (panel.current && !event.composedPath().includes(panel.current)) app.dialogs.list.value = null;
     };
     document.addEventListener("pointerdown", away, true);
     return () => document.removeEventListener("pointerdown", away, true);

@@ -5,14 +5,14 @@
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { App } from "../../app.ts";
-import type { Form } from "../../edit/editing.ts";
+import type { Form } from "../../edit/dialogs.ts";
 import { type Entry, type Field, initialEntry, readEntry } from "../../edit/fields.ts";
 import { useCell } from "../../state.ts";
 import { ElementGrid } from "./element_grid.tsx";
 import { ValuePicker } from "./value_picker.tsx";
 
 export function FormPanel({ app }: { app: App }) {
-  const form = useCell(app.editing.dialog);
+  const form = useCell(app.dialogs.form);
   return form ? <OpenForm key={form.title} app={app} form={form} /> : null;
 }
 
@@ -33,7 +33,7 @@ function OpenForm({ app, form }: { app: App; form: Form }) {
   const panel = useRef<HTMLDivElement>(null);
   const close = () => {
     const { current } = panel;
-    app.editing.dialog.value = null;
+    app.dialogs.form.value = null;
     focusPicture(current);
   };
   useLayoutEffect(() => {
@@ -52,10 +52,10 @@ function OpenForm({ app, form }: { app: App; form: Form }) {
       answers[field.name] = read.given;
     }
     setBusy(true);
-    const refused = await app.editing.submit(form, answers);
+    const refused = await app.dialogs.submit(form, answers);
     setBusy(false);
     if (refused) setError(refused);
-    else if (app.editing.dialog.value === form) close();
+    else if (app.dialogs.form.value === form) close();
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key !== "Escape") return;

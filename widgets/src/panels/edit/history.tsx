@@ -7,9 +7,9 @@ import { ToolButton } from "../parts/controls.tsx";
 
 export function HistoryList({ app }: { app: App }) {
   useEvents(app.store, "history");
-  const { steps, position, dropped } = useCell(app.editing.steps);
+  const { steps, position, dropped } = useCell(app.edits.steps);
   const { history } = app.store;
-  useEffect(() => void app.editing.fetchHistory(), [history]);
+  useEffect(() => void app.edits.fetchHistory(), [history]);
   return (
     <ol class="ol-history" tabIndex={0} aria-label="History">
       <Step
@@ -61,7 +61,7 @@ function Step({ app, position, now, dropped, label, python }: StepProps) {
         data-testid={`history-${position}`}
         title={title}
         disabled={gone}
-        onClick={() => void app.editing.goTo(position)}
+        onClick={() => void app.edits.goTo(position)}
       >
         <span class="ol-step-mark" aria-hidden="true" />
         <span class="ol-elided">{label}</span>

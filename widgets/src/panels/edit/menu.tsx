@@ -124,7 +124,7 @@ function itemsFor(app: App, target: PointerTarget): Item[][] {
     testid: "menu-all",
     disabled: !app.client.editable,
     act: () => {
-      app.editing.list.value = about;
+      app.dialogs.list.value = about;
     },
   };
   return [look, anything ? [...edits, all] : [...ofModel, all], anything ? [] : viewItems(app)].filter(

@@ -2,7 +2,7 @@
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { App } from "../../app.ts";
-import type { Palette } from "../../edit/editing.ts";
+import type { PaletteQuestion } from "../../edit/operator_palette.ts";
 import type { Documentation, OperatorInfo } from "../../kernel/protocol.ts";
 import { plural } from "../../model/names.ts";
 import { rankOperators } from "../../model/operators.ts";
@@ -11,12 +11,12 @@ import { useCell } from "../../state.ts";
 const SHOWN = 80;
 
 export function PalettePanel({ app }: { app: App }) {
-  const palette = useCell(app.editing.palette);
+  const palette = useCell(app.palette.question);
   return palette ? <OpenPalette app={app} palette={palette} /> : null;
 }
 
-function OpenPalette({ app, palette }: { app: App; palette: Palette }) {
-  const operators = useCell(app.editing.operators);
+function OpenPalette({ app, palette }: { app: App; palette: PaletteQuestion }) {
+  const operators = useCell(app.palette.operators);
   const [query, setQuery] = useState("");
   const [at, setAt] = useState(0);
   const panel = useRef<HTMLDivElement>(null),
@@ -32,7 +32,7 @@ function OpenPalette({ app, palette }: { app: App; palette: Palette }) {
   );
   const current = found[Math.min(at, found.length - 1)];
   const close = () => {
-    app.editing.palette.value = null;
+    app.palette.question.value = null;
     panel.current
       ?.closest<HTMLElement>(".onnxlab")
       ?.querySelector<HTMLElement>('[data-testid="outline"]')
@@ -51,17 +51,17 @@ function OpenPalette({ app, palette }: { app: App; palette: Palette }) {
   );
   useEffect(() => {
     const away = (event: PointerEvent) => {
-      if (panel.current && !event.composedPath().includes(panel.current)) app.editing.palette.value = null;
+      if (panel.current && !event.composedPath().includes(panel.current)) app.palette.question.value = null;
     };
     document.addEventListener("pointerdown", away, true);
     return () => document.removeEventListener("pointerdown", away, true);
   }, []);
-  const carried = useCell(app.editing.carried);
+  const carried = useCell(app.palette.carried);
   const onDragStart = (event: DragEvent, operator: OperatorInfo) => {
     event.dataTransfer?.setData("text/plain", operator.op);
     // Chromium gives up a drag whose source changes in the same turn.
     setTimeout(() => {
-      app.editing.carried.value = operator;
+      app.palette.carried.value = operator;
     }, 0);
   };
   const onKeyDown = (event: KeyboardEvent) => {
@@ -82,7 +82,7 @@ function OpenPalette({ app, palette }: { app: App; palette: Palette }) {
       data-testid="palette"
       onKeyDown={onKeyDown}
       onDragEnd={() => {
-        app.editing.carried.value = null;
+        app.palette.carried.value = null;
       }}
     >
       <p class="ol-palette-title">{palette.title}</p>

@@ -36,7 +36,7 @@ export function ValuePicker({ app, id, testid, value, scope, node, slot, change 
     setReason("");
     if (!value || !node) return undefined;
     let wanted = true;
-    app.editing.refusal(value, node, slot).then(
+    app.wires.refusal(value, node, slot).then(
       (text) => {
         if (wanted) setReason(text);
       },

@@ -108,7 +108,7 @@ export function StatusLine({ app }: { app: App }) {
 
 /** What was done last, in Python, to be copied into a cell. */
 function LastLine({ app }: { app: App }) {
-  const line = useCell(app.editing.line);
+  const line = useCell(app.edits.line);
   if (!line) return null;
   return (
     <span class="ol-last-line">

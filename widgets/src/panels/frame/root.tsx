@@ -64,28 +64,28 @@ export function Root({ app, onStage }: Props) {
 /** An operator out of the palette, and the file of a model or an array, may be let go of over the picture. */
 function accept(app: App, event: DragEvent): void {
   const isFile = event.dataTransfer?.types.includes("Files") ?? false;
-  if (app.client.editable && (app.editing.carried.value || isFile)) event.preventDefault();
+  if (app.client.editable && (app.palette.carried.value || isFile)) event.preventDefault();
 }
 
 function drop(app: App, event: DragEvent): void {
-  const operator = app.editing.carried.value,
+  const operator = app.palette.carried.value,
     file = event.dataTransfer?.files[0];
   const target = app.picture?.targetAt(event.clientX, event.clientY);
-  app.editing.carried.value = null;
+  app.palette.carried.value = null;
   if (!app.client.editable || !(operator || file)) return;
   event.preventDefault();
-  if (operator && target) app.editing.dropOperator(operator, target);
-  else if (file) void app.editing.dropFile(file, target ?? { value: 0, node: 0 });
+  if (operator && target) app.palette.drop(operator, target);
+  else if (file) void app.files.drop(file, target ?? { value: 0, node: 0 });
 }
 
 /** What a wire in hand would do where it is. */
 function WireHint({ app }: { app: App }) {
-  const wire = useCell(app.editing.wire);
+  const wire = useCell(app.wires.wire);
   if (!wire) return null;
   const refused = wire.over !== 0 && wire.targets?.refused[wire.over] !== undefined;
   return (
     <p class={`ol-wire-hint ${refused ? "ol-bad" : ""}`} role="status" data-testid="wire-hint">
-      {app.editing.wireHint()}
+      {app.wires.hint()}
     </p>
   );
 }

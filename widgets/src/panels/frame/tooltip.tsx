@@ -17,7 +17,7 @@ const THUMBNAIL = 104;
 
 export function Tooltip({ app, hover }: { app: App; hover: PointerTarget | null }) {
   const menu = useCell(app.menu);
-  const wire = useCell(app.editing.wire);
+  const wire = useCell(app.wires.wire);
   useEvents(app.store, "reset", "commit"); // what it says of a value follows edits
   const [shown, setShown] = useState<PointerTarget | null>(null);
   const tip = useRef<HTMLDivElement>(null);

@@ -178,7 +178,7 @@ function ReadOnly({ app, node, attribute, able }: Props) {
   const tensor = isTensor(value) ? value : null;
   const text = tensor ? `${formatAttribute(type, tensor)} ${tensor.preview}` : type;
   const edit = () =>
-    void app.editing.editElements(`${attribute.name}: ${formatAttribute(type, tensor)}`, {
+    void app.dialogs.editElements(`${attribute.name}: ${formatAttribute(type, tensor)}`, {
       node,
       name: attribute.name,
     });

@@ -56,7 +56,7 @@ function Rewire({ app, node, slot, word }: { app: App; node: number; slot: numbe
       class="ol-link ol-rewire"
       data-testid={`input-rewire-${slot}`}
       aria-label={`${word} input ${slot}`}
-      onClick={() => app.editing.connect(node, slot)}
+      onClick={() => app.dialogs.connect(node, slot)}
     >
       {word}
     </button>

@@ -94,7 +94,7 @@ function Equal({ app, group, members }: { app: App; group: number; members: numb
             class="ol-button ol-text-button"
             title="An edit of the selection then changes all of them"
             data-testid="block-select"
-            onClick={() => void app.editing.selectCopies(members)}
+            onClick={() => void app.picked.selectCopies(members)}
           >
             Select in all
           </button>

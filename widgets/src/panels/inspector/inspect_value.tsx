@@ -154,7 +154,7 @@ function Declared({ app, value, label }: { app: App; value: number; label: strin
         errorTestid="value-shape-error"
         mono
         disabled={!app.client.editable}
-        commit={(text) => app.editing.make("set_shape", "value", [value], { shape: parse(text) })}
+        commit={(text) => app.edits.make("set_shape", "value", [value], { shape: parse(text) })}
       />
       <TextField
         value={dtype}
@@ -163,7 +163,7 @@ function Declared({ app, value, label }: { app: App; value: number; label: strin
         errorTestid="value-dtype-error"
         mono
         disabled={!app.client.editable}
-        commit={(text) => app.editing.make("set_dtype", "value", [value], { dtype: text.trim() })}
+        commit={(text) => app.edits.make("set_dtype", "value", [value], { dtype: text.trim() })}
       />
     </div>
   );

@@ -49,7 +49,7 @@ function AllEdits({ app }: { app: App }) {
       class="ol-all-edits"
       data-testid="all-edits"
       onClick={() => {
-        app.editing.list.value = target;
+        app.dialogs.list.value = target;
       }}
     >
       <Icon name="plus" />

@@ -208,7 +208,7 @@ function FileChoice({
   const send = async (file: File, by: Scale) => {
     try {
       const isImage = file.type.startsWith("image/");
-      const id = await app.editing.upload(isImage ? await imageFile(file, value.label, by) : file);
+      const id = await app.files.upload(isImage ? await imageFile(file, value.label, by) : file);
       set({ how: "file", file: id, fileName: file.name });
       setProblem("");
     } catch (error) {
