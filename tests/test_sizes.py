@@ -34,7 +34,6 @@ LARGER = {
     "tests/graph/protos/test_long_lists.py": 450,
     "tests/infer/support/random_models.py": 482,
     "tests/notebook/test_session.py": 440,
-    "widgets/src/graph/view/explorer.ts": 402,
 }
 
 

@@ -12,15 +12,14 @@ import { SceneIndex } from "../canvas/visible.ts";
 import { runAround, withAll, withAround, withFolded, withOpen } from "../groups/fold.ts";
 import { GROUP, keyOf, NODE } from "../groups/group_keys.ts";
 import { Hierarchy } from "../groups/hierarchy.ts";
-import { type Overview, Overviewer } from "../groups/overview.ts";
 import type { Run } from "../groups/repeat_words.ts";
 import { boxOfContainer, type Ground } from "../input/walk.ts";
 import type { Measure } from "../scene/boxes.ts";
 import type { Flow } from "../scene/flow.ts";
-import { Layouter, Superseded } from "../scene/layouter.ts";
+import { Superseded } from "../scene/layouter.ts";
 import type { Scene } from "../scene/scene.ts";
-import { SceneBuilder } from "../scene/scene_builder.ts";
-import { type Anchor, anchorsOf, home, isInView, RESIZED_MS, roomOf, Viewpoint } from "./viewpoint.ts";
+import { ScopeScenes } from "./scope_scenes.ts";
+import { type Anchor, anchorsOf, home, isInView, RESIZED_MS, Viewpoint } from "./viewpoint.ts";
 
 export interface ExplorerOptions {
   /** Boxes that the camera should keep in place when the picture changes. */
@@ -43,48 +42,45 @@ export class Explorer {
   readonly #store: Store;
   readonly #camera: Camera;
   readonly #options: ExplorerOptions;
-  readonly #layouter = new Layouter();
-  readonly #builder: SceneBuilder;
+  readonly #scenes: ScopeScenes;
   readonly #viewpoints = new Map<number, Viewpoint>();
   #hierarchy: Hierarchy | null = null;
   #build = 0;
   #resizing: ReturnType<typeof setTimeout> | undefined;
-  #flow: Flow = "down";
-  #columns = true;
   #constants = false;
 
   constructor(store: Store, camera: Camera, measure: Measure, options: ExplorerOptions) {
     this.#store = store;
     this.#camera = camera;
     this.#options = options;
-    this.#builder = new SceneBuilder(store, this.#layouter, measure);
+    this.#scenes = new ScopeScenes(store, camera, measure);
   }
 
   destroy(): void {
     this.#build++;
     clearTimeout(this.#resizing);
-    this.#layouter.destroy();
+    this.#scenes.destroy();
   }
 
   get flow(): Flow {
-    return this.#flow;
+    return this.#scenes.flow;
   }
 
   /** Lets pictures read another way. */
   set flow(flow: Flow) {
-    if (flow === this.#flow) return;
-    this.#flow = flow;
+    if (flow === this.#scenes.flow) return;
+    this.#scenes.flow = flow;
     this.#redraw();
   }
 
   get columns(): boolean {
-    return this.#columns;
+    return this.#scenes.columns;
   }
 
   /** Whether what is very tall is put into columns. */
   set columns(columns: boolean) {
-    if (columns === this.#columns) return;
-    this.#columns = columns;
+    if (columns === this.#scenes.columns) return;
+    this.#scenes.columns = columns;
     this.#redraw();
   }
 
@@ -111,7 +107,7 @@ export class Explorer {
 
   /** Milliseconds of all layouts so far. */
   get layoutMs(): number {
-    return this.#layouter.milliseconds;
+    return this.#scenes.layoutMs;
   }
 
   get viewpoint(): Viewpoint {
@@ -163,26 +159,9 @@ export class Explorer {
     const show = (scene: Scene): void => {
       if (build === this.#build) this.#show(scene, anchors, then);
     };
-    const built = viewpoint.looked ? this.#layOut(hierarchy, viewpoint.open) : this.#overview(hierarchy, viewpoint);
+    const built = this.#scenes.of(hierarchy, viewpoint);
     if (!(built instanceof Promise)) show(built);
     else built.then(show, (error: unknown) => Superseded.ignore(error));
-  }
-
-  #layOut(hierarchy: Hierarchy, open: ReadonlySet<number>): Scene | Promise<Scene> {
-    return this.#builder.build(hierarchy, open, this.#flow, this.#columns, roomOf(this.#camera));
-  }
-
-  /** A first look at a scope: as much as can be read at once. */
-  #overview(hierarchy: Hierarchy, viewpoint: Viewpoint): Scene | Promise<Scene> {
-    const take = ({ open, scene }: Overview): Scene => {
-      Object.assign(viewpoint, { open, looked: true });
-      return scene;
-    };
-    const found = new Overviewer(this.#store, hierarchy, roomOf(this.#camera), (open) => {
-      this.#builder.forget();
-      return this.#layOut(hierarchy, open);
-    }).find();
-    return found instanceof Promise ? found.then(take) : take(found);
   }
 
   #show(scene: Scene, anchors: Anchor[] | null, then?: () => void): void {

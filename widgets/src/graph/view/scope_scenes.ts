@@ -1,0 +1,60 @@
+/** Scenes of a scope as it is looked at: laid out in the view's room, at a first look with as much open as can be read. */
+
+import type { Store } from "../../model/store.ts";
+import type { Camera } from "../canvas/camera.ts";
+import type { Hierarchy } from "../groups/hierarchy.ts";
+import { type Overview, Overviewer } from "../groups/overview.ts";
+import type { Measure } from "../scene/boxes.ts";
+import type { Flow } from "../scene/flow.ts";
+import { Layouter } from "../scene/layouter.ts";
+import type { Scene } from "../scene/scene.ts";
+import { SceneBuilder } from "../scene/scene_builder.ts";
+import { roomOf, type Viewpoint } from "./viewpoint.ts";
+
+export class ScopeScenes {
+  /** Which way pictures read. */
+  flow: Flow = "down";
+  /** Whether what is very tall is put into columns. */
+  columns = true;
+  readonly #store: Store;
+  readonly #camera: Camera;
+  readonly #layouter = new Layouter();
+  readonly #builder: SceneBuilder;
+
+  constructor(store: Store, camera: Camera, measure: Measure) {
+    this.#store = store;
+    this.#camera = camera;
+    this.#builder = new SceneBuilder(store, this.#layouter, measure);
+  }
+
+  destroy(): void {
+    this.#layouter.destroy();
+  }
+
+  /** Milliseconds of all layouts so far. */
+  get layoutMs(): number {
+    return this.#layouter.milliseconds;
+  }
+
+  /** The scene of a scope; what a first look opens is noted in its viewpoint. */
+  of(hierarchy: Hierarchy, viewpoint: Viewpoint): Scene | Promise<Scene> {
+    return viewpoint.looked ? this.#layOut(hierarchy, viewpoint.open) : this.#overview(hierarchy, viewpoint);
+  }
+
+  #layOut(hierarchy: Hierarchy, open: ReadonlySet<number>): Scene | Promise<Scene> {
+    return this.#builder.build(hierarchy, open, this.flow, this.columns, roomOf(this.#camera));
+  }
+
+  /** A first look at a scope: as much as can be read at once. */
+  #overview(hierarchy: Hierarchy, viewpoint: Viewpoint): Scene | Promise<Scene> {
+    const take = ({ open, scene }: Overview): Scene => {
+      Object.assign(viewpoint, { open, looked: true });
+      return scene;
+    };
+    const overview = new Overviewer(this.#store, hierarchy, roomOf(this.#camera), (open) => {
+      this.#builder.forget();
+      return this.#layOut(hierarchy, open);
+    }).find();
+    return overview instanceof Promise ? overview.then(take) : take(overview);
+  }
+}
