@@ -25,7 +25,7 @@ def test_every_path_exists(path: str) -> None:
         ("onnxlab/notebook/protocol/questions.py", ["QUESTIONS", "repeatable", "recorded"]),
         ("onnxlab/graph/edits/table.py", ["EDITS"]),
         ("onnxlab/notebook/edits/kinds.py", ["KINDS"]),
-        ("widgets/src/edit/commands.ts", ["interface Command"]),
+        ("widgets/src/edit/commands/command.ts", ["interface Command"]),
         ("onnxlab/notebook/session/session.py", ["self._answers"]),
         ("widgets/src/state.ts", ["useEvents", "useCell"]),
     ],

@@ -1,7 +1,8 @@
 /** Keys of the widget. What it does not know stays inside all the same: Jupyter's shortcuts are for cells. */
 
 import type { App } from "./app.ts";
-import { commandsFor, type Target } from "./edit/commands.ts";
+import type { Target } from "./edit/commands/command.ts";
+import { commandsFor } from "./edit/commands/commands.ts";
 
 /** True for a field in which keys write text. */
 function isField(element: EventTarget | null): element is HTMLElement {

@@ -4,7 +4,7 @@ import type { App } from "../app.ts";
 import { asRequestError } from "../kernel/request_error.ts";
 import { valueLabel } from "../model/names.ts";
 import { Cell } from "../state.ts";
-import type { Target } from "./commands.ts";
+import type { Target } from "./commands/command.ts";
 import type { NewElements } from "./edits.ts";
 import type { Field } from "./fields.ts";
 import { formFields, parametersOf } from "./forms.ts";

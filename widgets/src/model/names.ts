@@ -103,3 +103,15 @@ export function count(number: number): string {
 export function plural(number: number, one: string, many = `${one}s`): string {
   return `${count(number)} ${number === 1 ? one : many}`;
 }
+
+/** "float32[n, 3]" as its type and its dims. */
+export function splitLabel(label: string): { dtype: string; dims: string } {
+  const [, dtype = "", dims = ""] = /^([\w.]+)(?:\[(.*)\])?$/.exec(label.trim()) ?? [];
+  return {
+    dtype,
+    dims: dims
+      .split(",")
+      .map((dim) => dim.trim())
+      .join(", "),
+  };
+}

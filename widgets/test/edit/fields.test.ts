@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { splitLabel } from "../../src/edit/commands.ts";
 import { type Field, initialEntry, readEntry, readNumber } from "../../src/edit/fields.ts";
 import { rankValues } from "../../src/find/value_search.ts";
+import { splitLabel } from "../../src/model/names.ts";
 
 const field = (kind: string, more = {}): Field => ({ kind, name: "x", label: "X", ...more }) as Field;
 const read = (kind: string, text: string): unknown => {

@@ -2,7 +2,8 @@
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { App } from "../../app.ts";
-import { type Command, commandsFor, type Target, targetLabel } from "../../edit/commands.ts";
+import type { Command, Target } from "../../edit/commands/command.ts";
+import { commandsFor, targetLabel } from "../../edit/commands/commands.ts";
 import { scoreWord } from "../../find/search.ts";
 import { useCell } from "../../state.ts";
 import { focusPicture } from "./form.tsx";

@@ -2,7 +2,8 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { App } from "../../app.ts";
-import { type Command, commandsFor, type Target } from "../../edit/commands.ts";
+import type { Command, Target } from "../../edit/commands/command.ts";
+import { commandsFor } from "../../edit/commands/commands.ts";
 import { calledFunction, plural } from "../../model/names.ts";
 import { useCell } from "../../state.ts";
 import type { PointerTarget } from "../../view_contract.ts";

@@ -1,0 +1,27 @@
+/** The commands of the page: the menus and the list of edits are made of them. */
+
+import type { App } from "../../app.ts";
+import { plural, shortOp, valueLabel } from "../../model/names.ts";
+import type { Command, Target } from "./command.ts";
+import { MODEL } from "./model_commands.ts";
+import { NODE, NODES } from "./node_commands.ts";
+import { VALUE } from "./value_commands.ts";
+
+export const COMMANDS: readonly Command[] = [...NODE, ...NODES, ...VALUE, ...MODEL];
+
+/** Commands that make sense for a target, those of the model last. */
+export function commandsFor(app: App, target: Target): Command[] {
+  const about =
+    target.nodes.length === 1 ? ["node", "nodes"] : target.nodes.length ? ["nodes"] : target.value ? ["value"] : [];
+  const fitting = (on: string) =>
+    COMMANDS.filter((each) => (each.on === "graph" ? "model" : each.on) === on && (each.fits?.(app, target) ?? true));
+  return [...about, "model"].flatMap(fitting);
+}
+
+/** What a list of commands is about, in words. */
+export function targetLabel(app: App, target: Target): string {
+  const [node = 0] = target.nodes;
+  if (target.nodes.length > 1) return plural(target.nodes.length, "node");
+  if (node) return shortOp(app.store.nodes.get(node)?.op ?? "");
+  return target.value ? valueLabel(app.store, target.value) : "the model";
+}
