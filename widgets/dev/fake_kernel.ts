@@ -1,11 +1,17 @@
 /** The kernel's side of the protocol over a FakeModel, in the page: for development, screenshots and the client's tests. */
 
 import type {
-  AttributeInfo, AttributeType, AttributeValue, CommitEvent, Endpoint, History, Methods, NodeInfo, NodeRecord, Section, Snapshot, Statistics,
-  ValueInfo,
+  AttributeValue,
+  CommitEvent,
+  History,
+  Methods,
+  NodeRecord,
+  Section,
+  Snapshot,
 } from "../src/kernel/protocol.ts";
-import { INITIALIZER, PROTOCOL } from "../src/kernel/protocol.ts";
+import { PROTOCOL } from "../src/kernel/protocol.ts";
 import type { Message, Transport } from "../src/kernel/transport.ts";
+import { FakeAnswers, type Refusal, refuse } from "./fake_answers.ts";
 import { type FakeModel, type FakeNode, SCHEMAS } from "./fake_model.ts";
 
 interface Step {
@@ -18,13 +24,6 @@ interface Touched {
   nodes?: number[];
   removed?: number[];
   values?: number[];
-}
-
-interface Refusal {
-  code: string;
-  message: string;
-  hint?: string;
-  node?: number;
 }
 
 type Params = Record<string, unknown>;
@@ -44,6 +43,7 @@ export class FakeKernel {
   seq = 0;
   model: FakeModel;
   weather: Weather;
+  readonly #answers: FakeAnswers;
   #steps: Step[] = [];
   #position = 0;
   #listeners = new Set<(message: Message) => void>();
@@ -54,6 +54,7 @@ export class FakeKernel {
 
   constructor(model: FakeModel, weather: Weather = {}) {
     this.model = model;
+    this.#answers = new FakeAnswers(model);
     this.weather = weather;
   }
 
@@ -106,46 +107,69 @@ export class FakeKernel {
       this.#emit({ id, result: result as object, b64 }, buffers);
     } catch (error) {
       const refusal = error as Refusal;
-      this.#emit({ id, error: { code: refusal.code ?? "internal", message: refusal.message, hint: refusal.hint, node: refusal.node } });
+      this.#emit({
+        id,
+        error: { code: refusal.code ?? "internal", message: refusal.message, hint: refusal.hint, node: refusal.node },
+      });
     }
   }
 
   async #perform(id: number, method: string, params: Params): Promise<[unknown, DataView[]]> {
     switch (method) {
-      case "hello": return [{ protocol: PROTOCOL, session: "fake", can: { run: true }, probe: 8, version: this.version }, [new DataView(new ArrayBuffer(8))]];
+      case "hello":
+        return [
+          { protocol: PROTOCOL, session: "fake", can: { run: true }, probe: 8, version: this.version },
+          [new DataView(new ArrayBuffer(8))],
+        ];
       case "probe":
         this.#binary = params.ok === true;
         return [{}, []];
-      case "snapshot": return this.#snapshot();
-      case "inspect": return [this.#inspect(params.node as number), []];
-      case "doc": return [this.#doc(params.node as number), []];
-      case "value": return [this.#value(params.value as number), []];
-      case "edit": return [this.#edit(params as unknown as Methods["edit"][0]), []];
-      case "undo": return [this.#walk(-1), []];
-      case "redo": return [this.#walk(1), []];
+      case "snapshot":
+        return this.#snapshot();
+      case "inspect":
+        return [this.#answers.inspect(params.node as number), []];
+      case "doc":
+        return [this.#answers.doc(params.node as number), []];
+      case "value":
+        return [this.#answers.value(params.value as number), []];
+      case "edit":
+        return [this.#edit(params as unknown as Methods["edit"][0]), []];
+      case "undo":
+        return [this.#walk(-1), []];
+      case "redo":
+        return [this.#walk(1), []];
       case "save":
         this.dirty = false;
         this.#emit({ event: "history", seq: ++this.seq, history: this.#history(), dirty: false });
         return [{ path: "/home/me/models/resnet34.onnx", bytes: 87_322_114 }, []];
-      case "run": return [await this.#run(id, params.nodes as number[] | null), []];
+      case "run":
+        return [await this.#run(id, params.nodes as number[] | null), []];
       case "stop":
         this.#stopped.add(params.run as number);
         return [{ stopped: true }, []];
-      default: throw refuse("unknown_method", `no method ${method}`);
+      default:
+        throw refuse("unknown_method", `no method ${method}`);
     }
   }
 
   // ---------------------------------------------------------------------------------------------------- the model
 
   #snapshot(): [Snapshot, DataView[]] {
-    const nodes = [...this.model.nodes.values()], values = [...this.model.values.values()];
+    const nodes = [...this.model.nodes.values()],
+      values = [...this.model.values.values()];
     const ops = [...new Set(nodes.map((node) => node.op))];
     const columns: Partial<Record<Section, number[]>> = {
-      node_id: nodes.map((node) => node.id), node_op: nodes.map((node) => ops.indexOf(node.op)),
-      node_group: nodes.map((node) => node.group), node_scope: nodes.map((node) => node.scope),
-      in_ptr: pointers(nodes.map((node) => node.inputs.length)), in_val: nodes.flatMap((node) => node.inputs),
-      out_ptr: pointers(nodes.map((node) => node.outputs.length)), out_val: nodes.flatMap((node) => node.outputs),
-      value_id: values.map((value) => value.id), value_flags: values.map((value) => value.flags), value_scope: values.map((value) => value.scope),
+      node_id: nodes.map((node) => node.id),
+      node_op: nodes.map((node) => ops.indexOf(node.op)),
+      node_group: nodes.map((node) => node.group),
+      node_scope: nodes.map((node) => node.scope),
+      in_ptr: pointers(nodes.map((node) => node.inputs.length)),
+      in_val: nodes.flatMap((node) => node.inputs),
+      out_ptr: pointers(nodes.map((node) => node.outputs.length)),
+      out_val: nodes.flatMap((node) => node.outputs),
+      value_id: values.map((value) => value.id),
+      value_flags: values.map((value) => value.flags),
+      value_scope: values.map((value) => value.scope),
     };
     const sections = {} as Snapshot["sections"];
     const data: number[] = [];
@@ -154,17 +178,31 @@ export class FakeKernel {
       for (const each of column) data.push(each);
     }
     const snapshot: Snapshot = {
-      version: this.version, seq: this.seq, title: "resnet34", path: "/home/me/models/resnet34.onnx", dirty: this.dirty,
-      ops, categories: ops.map((op) => nodes.find((node) => node.op === op)!.category), n: nodes.length, m: values.length,
-      names: nodes.map((node) => node.name), value_names: values.map((value) => value.name), labels: values.map((value) => value.label),
-      groups: [...this.model.groups.values()], scopes: [...this.model.scopes.values()], diagnostics: this.model.diagnostics,
-      history: this.#history(), sections, opsets: { "": 17 },
+      version: this.version,
+      seq: this.seq,
+      title: "resnet34",
+      path: "/home/me/models/resnet34.onnx",
+      dirty: this.dirty,
+      ops,
+      categories: ops.map((op) => nodes.find((node) => node.op === op)!.category),
+      n: nodes.length,
+      m: values.length,
+      names: nodes.map((node) => node.name),
+      value_names: values.map((value) => value.name),
+      labels: values.map((value) => value.label),
+      groups: [...this.model.groups.values()],
+      scopes: [...this.model.scopes.values()],
+      diagnostics: this.model.diagnostics,
+      history: this.#history(),
+      sections,
+      opsets: { "": 17 },
     };
     return [snapshot, [new DataView(Int32Array.from(data).buffer)]];
   }
 
   #history(): History {
-    const undo = this.#steps[this.#position - 1]?.label ?? null, redo = this.#steps[this.#position]?.label ?? null;
+    const undo = this.#steps[this.#position - 1]?.label ?? null,
+      redo = this.#steps[this.#position]?.label ?? null;
     return { undo, redo, length: this.#steps.length, position: this.#position };
   }
 
@@ -188,32 +226,55 @@ export class FakeKernel {
     this.dirty = true;
     const changed = this.model.infer();
     const event: CommitEvent = {
-      event: "commit", seq: ++this.seq, version: this.version, label, kind,
-      nodes: (touched.nodes ?? []).map((id) => record(this.model.nodes.get(id)!)), removed_nodes: touched.removed ?? [],
-      values: (touched.values ?? []).map((id) => this.model.values.get(id)!), removed_values: [],
-      facts: [changed, changed.map((id) => this.model.values.get(id)!.label), changed.map(() => "float32")], groups: null, scopes: null,
-      diagnostics: this.model.diagnostics, history: this.#history(), dirty: true, origin: "fake",
+      event: "commit",
+      seq: ++this.seq,
+      version: this.version,
+      label,
+      kind,
+      nodes: (touched.nodes ?? []).map((id) => record(this.model.nodes.get(id)!)),
+      removed_nodes: touched.removed ?? [],
+      values: (touched.values ?? []).map((id) => this.model.values.get(id)!),
+      removed_values: [],
+      facts: [changed, changed.map((id) => this.model.values.get(id)!.label), changed.map(() => "float32")],
+      groups: null,
+      scopes: null,
+      diagnostics: this.model.diagnostics,
+      history: this.#history(),
+      dirty: true,
+      origin: "fake",
     };
     this.#emit(event as unknown as Record<string, unknown>);
     return { version: this.version };
   }
 
   #edit({ edit, subject, parameters }: Methods["edit"][0]): { version: number } {
-    const [id = 0] = subject, { name, value, bypass } = parameters;
+    const [id = 0] = subject,
+      { name, value, bypass } = parameters;
     switch (edit) {
-      case "set_attribute": return this.#setAttribute(id, name as string, (value as { value: AttributeValue }).value);
-      case "clear_attribute": return this.#setAttribute(id, name as string, null);
-      case "rename_node": return this.#rename("nodes", id, name as string);
-      case "rename_value": return this.#rename("values", id, name as string);
-      case "remove_nodes": return this.#remove(subject, bypass === true);
-      default: throw refuse("unknown_method", `no edit ${edit}`);
+      case "set_attribute":
+        return this.#setAttribute(id, name as string, (value as { value: AttributeValue }).value);
+      case "clear_attribute":
+        return this.#setAttribute(id, name as string, null);
+      case "rename_node":
+        return this.#rename("nodes", id, name as string);
+      case "rename_value":
+        return this.#rename("values", id, name as string);
+      case "remove_nodes":
+        return this.#remove(subject, bypass === true);
+      default:
+        throw refuse("unknown_method", `no edit ${edit}`);
     }
   }
 
   #setAttribute(id: number, key: string, value: AttributeValue): { version: number } {
-    const node = this.#node(id);
+    const node = this.#answers.node(id);
     const schema = SCHEMAS[node.op]?.find((each) => each.name === key);
-    if (key === "group" && value === 0) throw refuse("edit", "group is 0; it divides the channels, so it must be at least 1", "Use 1 for an ordinary convolution.");
+    if (key === "group" && value === 0)
+      throw refuse(
+        "edit",
+        "group is 0; it divides the channels, so it must be at least 1",
+        "Use 1 for an ordinary convolution.",
+      );
     const before = node.attributes.get(key);
     const put = (to: AttributeValue | undefined) => {
       if (to === undefined || to === null) node.attributes.delete(key);
@@ -238,82 +299,34 @@ export class FakeKernel {
   }
 
   #remove(ids: number[], bypass: boolean): { version: number } {
-    const removed = ids.map((id) => this.#node(id));
+    const removed = ids.map((id) => this.#answers.node(id));
     const order = new Map(this.model.nodes);
     const rewired = new Map<FakeNode, number[]>();
     const apply = () => {
       for (const node of removed) {
         for (const use of this.model.uses(node.outputs[0]!)) {
           rewired.set(use.node, rewired.get(use.node) ?? use.node.inputs);
-          use.node.inputs = use.node.inputs.map((value) => (value === node.outputs[0] ? (bypass ? node.inputs[0]! : 0) : value));
+          use.node.inputs = use.node.inputs.map((value) =>
+            value === node.outputs[0] ? (bypass ? node.inputs[0]! : 0) : value,
+          );
         }
         this.model.nodes.delete(node.id);
       }
-      return { nodes: [...rewired.keys()].map((node) => node.id).filter((id) => this.model.nodes.has(id)), removed: ids };
+      return {
+        nodes: [...rewired.keys()].map((node) => node.id).filter((id) => this.model.nodes.has(id)),
+        removed: ids,
+      };
     };
     const revert = () => {
       for (const [node, inputs] of rewired) node.inputs = inputs;
       this.model.nodes = new Map(order);
       return { nodes: [...ids, ...[...rewired.keys()].map((node) => node.id)] };
     };
-    return this.edit({ label: removed.length === 1 ? `delete ${removed[0]!.name}` : `delete ${ids.length} nodes`, apply, revert });
-  }
-
-  #node(id: number): FakeNode {
-    const node = this.model.nodes.get(id);
-    if (!node) throw refuse("conflict", `node ${id} is not in the model any more`);
-    return node;
-  }
-
-  // --------------------------------------------------------------------------------------------------- questions
-
-  #end(node: FakeNode): Endpoint {
-    return { id: node.id, label: node.name || `${node.op}_${node.id}`, op: node.op };
-  }
-
-  #inspect(id: number): NodeInfo {
-    const node = this.#node(id);
-    const value = (each: number) => this.model.values.get(each);
-    const formals: Record<string, string[]> = { Conv: ["X", "W", "B"], BatchNormalization: ["X", "scale", "B"], Gemm: ["A", "B", "C"], Add: ["A", "B"] };
-    return {
-      id, name: node.name, label: this.#end(node).label, op_type: node.op, domain: "", since_version: 11, path: node.name,
-      summary: SUMMARIES[node.op] ?? "", attributes: (SCHEMAS[node.op] ?? []).map((schema) => attributeInfo(node, schema)),
-      inputs: node.inputs.map((each, slot) => {
-        const producer = this.model.producer(each);
-        return {
-          slot, formal: formals[node.op]?.[slot] ?? "X", value: each, name: value(each)?.name ?? "", label: value(each)?.label ?? "",
-          initializer: ((value(each)?.flags ?? 0) & INITIALIZER) !== 0, producer: producer ? this.#end(producer) : null,
-        };
-      }),
-      outputs: node.outputs.map((each, slot) => ({
-        slot, formal: "Y", value: each, name: value(each)?.name ?? "", label: value(each)?.label ?? "",
-        uses: this.model.uses(each).map((use) => ({ ...this.#end(use.node), slot: use.slot })),
-      })),
-      bodies: [...this.model.scopes.values()].filter((scope) => scope.owner === id).map((scope) => ({ attribute: scope.attribute, scope: scope.id })),
-      metadata: node.op === "Conv" ? { "pkg.torch.onnx.stack_trace": "File \"resnet.py\", line 92, in forward" } : {}, doc_string: "", notes: {},
-      diagnostics: this.model.diagnostics.filter((each) => each.node === id),
-    };
-  }
-
-  #doc(id: number): object {
-    const node = this.#node(id);
-    const text = `${SUMMARIES[node.op] ?? node.op}\n\nMathematical formulation:\n  Y = W * X + B\n\n<b>This is text</b>, and `
-      + "so is **this**.\n\nInputs\n  X  Input data tensor from previous layer; has size (N x C x H x W).\n  W  The weight tensor.";
-    return { title: node.op, text, since_version: 11, deprecated: false };
-  }
-
-  #value(id: number): ValueInfo {
-    const value = this.model.values.get(id);
-    if (!value) throw refuse("conflict", `value ${id} is not in the model any more`);
-    const producer = this.model.producer(id);
-    const stored = (value.flags & INITIALIZER) !== 0;
-    return {
-      id, name: value.name, label: `float32[${value.shape?.join(",") ?? "?"}]`, kind: stored ? "initializer" : "value",
-      producer: producer ? this.#end(producer) : null, notes: {},
-      uses: this.model.uses(id).map((use) => ({ ...this.#end(use.node), slot: use.slot })),
-      initializer: stored ? { dtype: "float32", shape: value.shape ?? [], preview: "[[-0.0132, 0.0247, 0.0089, …],\n [0.0311, -0.0274, 0.0018, …],\n …]" } : null,
-      statistics: stored ? statistics(id, value.name, value.shape, id) : null,
-    };
+    return this.edit({
+      label: removed.length === 1 ? `delete ${removed[0]!.name}` : `delete ${ids.length} nodes`,
+      apply,
+      revert,
+    });
   }
 
   async #run(id: number, nodes: number[] | null): Promise<object> {
@@ -322,25 +335,24 @@ export class FakeKernel {
     for (const [done, node] of ids.entries()) {
       if (done % 4 === 0) {
         await new Promise((resolve) => setTimeout(resolve, 24));
-        this.#emit({ event: "progress", seq: ++this.seq, run: id, done, total: ids.length, node: this.model.nodes.get(node)?.name ?? "" });
+        this.#emit({
+          event: "progress",
+          seq: ++this.seq,
+          run: id,
+          done,
+          total: ids.length,
+          node: this.model.nodes.get(node)?.name ?? "",
+        });
       }
       if (this.#stopped.has(id)) throw refuse("stopped", "the run was stopped");
     }
-    const values = ids.flatMap((node) => this.model.nodes.get(node)?.outputs ?? []).flatMap((value) => {
-      const found = this.model.values.get(value);
-      return found ? [statistics(value, found.name, found.shape, value)] : [];
-    });
-    return { run: id, seconds: (Date.now() - started) / 1000, values };
+    return { run: id, seconds: (Date.now() - started) / 1000, values: this.#answers.results(ids) };
   }
 }
 
 function record(node: FakeNode): NodeRecord {
   const { attributes: _, ...plain } = node;
   return plain;
-}
-
-function refuse(code: string, message: string, hint?: string, node?: number): Refusal & Error {
-  return Object.assign(new Error(message), { code, hint, node });
 }
 
 function pointers(lengths: number[]): number[] {
@@ -352,34 +364,4 @@ function toBase64(view: DataView): string {
   let text = "";
   for (let i = 0; i < view.byteLength; i++) text += String.fromCharCode(view.getUint8(i));
   return btoa(text);
-}
-
-function attributeInfo(node: FakeNode, schema: (typeof SCHEMAS)[string][number]): AttributeInfo {
-  const set = node.attributes.has(schema.name);
-  return {
-    name: schema.name, type: schema.type as AttributeType, value: set ? (node.attributes.get(schema.name) ?? null) : schema.default, set,
-    required: schema.required ?? false, default: schema.default, doc: schema.doc, choices: schema.choices ?? null,
-    editable: schema.type !== "tensor", reference: null,
-  };
-}
-
-const SUMMARIES: Record<string, string> = {
-  Conv: "The convolution operator consumes an input tensor and a filter, and computes the output.",
-  BatchNormalization: "Carries out batch normalization as described in the paper https://arxiv.org/abs/1502.03167.",
-  Relu: "Relu takes one input data (Tensor<T>) and produces one output data (Tensor<T>) where the rectified linear function, y = max(0, x), is applied to the tensor elementwise.",
-  Add: "Performs element-wise binary addition (with Numpy-style broadcasting support).",
-  If: "If conditional.",
-};
-
-/** Bell-shaped, rectified or with NaNs, depending on the seed. */
-function statistics(id: number, name: string, shape: number[] | null, seed: number): Statistics {
-  const count = shape?.reduce((a, b) => a * b, 1) ?? 1;
-  const broken = seed % 41 === 0;
-  const width = 3 + (seed % 5), center = 10 + (seed % 11);
-  const counts = Array.from({ length: 32 }, (_, i) => Math.round((count / 8) * Math.exp(-(((i - center) / width) ** 2))));
-  return {
-    id, name, dtype: "float32", shape, count, min: broken ? "-inf" : -1.27 - (seed % 7) / 3, max: broken ? "nan" : 2.51 + (seed % 13), mean: 0.0312 * (seed % 5),
-    std: 0.98, nan: broken ? 1204 : 0, inf: broken ? 3 : 0, zeros: seed % 3 === 0 ? Math.round(count * 0.43) : 0,
-    histogram: { counts, low: -1.27 - (seed % 7) / 3, high: 2.51 + (seed % 13) },
-  };
 }
