@@ -109,18 +109,25 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--save", metavar="FILE.npz", help="write the arrays")
     run.add_argument("--json", action="store_true", help="answer in JSON")
 
-    convert = _verb(verbs, "convert", _convert, "write the model in another format")
-    words = "file to write, in the format of its suffix; none: only say what is lost"
-    convert.add_argument("output", nargs="?", help=words)
-    convert.add_argument("--format", help="name of the format to write, whatever the suffix of the file")
-    convert.add_argument("--json", action="store_true", help="answer in JSON")
-
+    _add_convert(verbs)
     _add_simplify(verbs)
 
     words = "compile the kernels of the numba provider, once per machine, so that no run waits for them"
     warm = verbs.add_parser("warm", help=words, description=words.capitalize() + ".")
     warm.set_defaults(command=_warm)
     return top
+
+
+def _add_convert(verbs: Any) -> None:
+    convert = _verb(verbs, "convert", _convert, "write the model in another format")
+    words = "file to write, in the format of its suffix; none: only say what is lost"
+    convert.add_argument("output", nargs="?", help=words)
+    convert.add_argument("--format", help="name of the format to write, whatever the suffix of the file")
+    words = "let torch convert a .pt2 or TorchScript file, which runs code that is in it"
+    convert.add_argument("--trust", action="store_true", help=words)
+    words = "type of an argument of a TorchScript file, such as 'float32[N,3,224,224]'; once for each"
+    convert.add_argument("--input", action="append", default=[], metavar="TYPE", help=words)
+    convert.add_argument("--json", action="store_true", help="answer in JSON")
 
 
 def _add_simplify(verbs: Any) -> None:
@@ -147,7 +154,7 @@ def _version() -> str:
 def _load(options: argparse.Namespace) -> "Model":
     from onnxlab.model import load
 
-    return load(options.model)
+    return load(options.model, trust=getattr(options, "trust", False), inputs=getattr(options, "input", ()))
 
 
 def _warm(options: argparse.Namespace) -> int:

@@ -9,9 +9,9 @@ import difflib
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import onnx
 
@@ -25,11 +25,16 @@ _LEAN = 128
 """Bytes of a file for each of its nodes up to which hashing it is next to nothing beside opening it."""
 
 
-def read(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[onnx.ModelProto, Source]:
+Given = str | os.PathLike[str] | bytes | onnx.ModelProto
+
+
+def read(source: Given, trust: bool = False, inputs: Sequence[Any] = ()) -> tuple[onnx.ModelProto, Source]:
     """Read a model without its external data.
 
     Args:
         source: a path, the bytes of a file, or a ModelProto, which is returned itself.
+        trust: whether code of the file may run, for formats that are converted in this way.
+        inputs: what is told of the inputs of such a file.
 
     Strings that are no UTF-8 have stand-ins in the model that is returned, as `Source.strings` says.
 
@@ -38,6 +43,8 @@ def read(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[onnx
     """
     if isinstance(source, onnx.ModelProto):
         return source, Source(strings=foreign.replace(source))
+    if trust and (made := _converted(source, inputs)) is not None:
+        source = made
     if isinstance(source, bytes | bytearray | memoryview):
         data = bytes(source)
         content = Content.of(data)
@@ -51,12 +58,7 @@ def read(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[onnx
             extra=opened.extra,
             read_only=opened.read_only,
         )
-    if not isinstance(source, str | os.PathLike):
-        raise LoadError(f"a model is loaded from a path, bytes or a ModelProto, not from {type(source).__name__}")
-    try:
-        path = absolute(source)
-    except PathProblem as problem:
-        raise LoadError(f"cannot load {str(source)!r:.1000}: {problem}") from None
+    path = _path(source)
     with _contents(path) as (content, stamp):
         form, opened = _opened(content)
         model, strings = opened.model, _stand_ins(opened.model, content, form)
@@ -66,6 +68,33 @@ def read(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[onnx
         path, path.parent, path, stamp, disk=stamp, origin_format=form.name, form=form.name, strings=strings,
         digest=digest, extra=opened.extra, read_only=opened.read_only,
     )  # fmt: skip
+
+
+def _path(source: Any) -> Path:
+    if not isinstance(source, str | os.PathLike):
+        raise LoadError(f"a model is loaded from a path, bytes or a ModelProto, not from {type(source).__name__}")
+    try:
+        return absolute(source)
+    except PathProblem as problem:
+        raise LoadError(f"cannot load {str(source)!r:.1000}: {problem}") from None
+
+
+def _converted(source: Given, inputs: Sequence[Any]) -> bytes | None:
+    """The ONNX file that another program makes of a file of its format; None for formats that are read here."""
+    if isinstance(source, bytes | bytearray | memoryview):
+        return _made(Content.of(bytes(source)), inputs)
+    with _contents(_path(source)) as (content, _):
+        return _made(content, inputs)
+
+
+def _made(content: Content, inputs: Sequence[Any]) -> bytes | None:
+    form = registry.by_content(content)
+    if form is None or form.convert is None:
+        return None
+    try:
+        return form.convert(content, inputs)
+    except LoadError as error:
+        raise LoadError(f"cannot load {content.label}: {error}") from error
 
 
 def _stand_ins(model: onnx.ModelProto, content: Content, form: Format) -> dict[str, bytes]:

@@ -21,7 +21,7 @@ from onnxlab.model.source import ModelSource
 EXAMPLE = Path(__file__).parents[1] / "data" / "digits.onnx"
 
 
-def load(source: ModelSource | None = None) -> Model:
+def load(source: ModelSource | None = None, *, trust: bool = False, inputs: Sequence[Any] = ()) -> Model:
     """Open a model.
 
     A file may also be protobuf's text or JSON of a model, ONNX text, or a format that `onnxlab.formats` lists. External
@@ -33,6 +33,10 @@ def load(source: ModelSource | None = None) -> Model:
     Args:
         source: a path, bytes or a ModelProto (which is kept, and mutated by edits); None: a small model that comes with
             onnxlab.
+        trust: let torch convert a file of torch.export or TorchScript to ONNX, in a process of its own. That runs code
+            which is in the file.
+        inputs: of a TorchScript file, which has no shapes: for each argument a type, such as "float32[N,3,224,224]", or
+            an array.
 
     Returns:
         Model: to look at, edit, run and save.
@@ -47,7 +51,7 @@ def load(source: ModelSource | None = None) -> Model:
     if source is None:
         source = EXAMPLE.read_bytes()  # bytes, so that it is not saved over
     with nesting_refused():
-        model = Model(*onnx_format.read(source))
+        model = Model(*onnx_format.read(source, trust, inputs))
     if model.files.recoverable and model.files.recoverable[-1].urgent:
         warnings.warn(
             f"{model.name}: {model.files.recoverable[-1]} were never saved; model.files.recover() makes them again, "

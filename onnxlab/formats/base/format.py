@@ -1,5 +1,6 @@
 """The protocol of a format: telling its files, reading and writing them, and reporting what they cannot hold."""
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -36,6 +37,16 @@ class Content:
     def data(self) -> bytes:
         """All of it. Raises LoadError for 2 GiB or more, which no message of protobuf or FlatBuffers can have."""
         return self._read()
+
+    @cached_property
+    def tail(self) -> bytes:
+        """The last 64 KiB, where a zip archive lists what is in it."""
+        if self.path is None:
+            return self.data[-HEAD:]
+        with contextlib.suppress(OSError), self.path.open("rb") as file:
+            file.seek(max(0, self.size - HEAD))
+            return file.read(HEAD)
+        return b""
 
     @property
     def label(self) -> str:
@@ -150,6 +161,8 @@ class Format:
         holds_external_data: whether its files may refer to data files; else all data is taken into the file.
         notes: what the format says of a NodeProto or of an initializer besides ONNX, as the inspector shows it: {title:
             text}, made of what `read` found.
+        convert: makes an ONNX file of it and of what is known of its inputs, by a program that runs code of the file:
+            only where users trust it; raises LoadError. None for most.
         instead: what to do where it is only read, for the refusal to write it.
     """
 
@@ -164,6 +177,7 @@ class Format:
     text: Callable[[onnx.ModelProto], str] | None = None
     holds_external_data: bool = True
     notes: Notes = field(default=_no_notes)
+    convert: Callable[[Content, Sequence[Any]], bytes] | None = None
     instead: str = "save it as .onnx"
 
 

@@ -19,6 +19,8 @@ Files:
     pt2_archive          torch.export's archive of a program: a graph of torch's operators to look at, without torch.
     safetensors_file     Weights as safetensors: a model of initializers alone, read in place.
                          `model.files.save_weights` writes them.
+    torchscript          TorchScript, a program of torch with code and pickles in it: only torch itself converts it,
+                         where it is trusted.
     training_checkpoint  Training checkpoints of ONNX Runtime: a model of initializers alone, with the state of the
                          optimizer beside them.
 """

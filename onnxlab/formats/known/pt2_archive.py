@@ -1,5 +1,8 @@
 """torch.export's archive of a program: a graph of torch's operators to look at, without torch."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from onnxlab.formats.base.format import Content, Format, Opened
 from onnxlab.formats.pt2 import archive
 
@@ -8,4 +11,12 @@ def _read(content: Content) -> Opened:
     return Opened(archive.read(content))
 
 
-FORMAT = Format("pt2", "a torch.export archive", (".pt2",), archive.is_archive, _read, rank=20)
+def _convert(content: Content, inputs: Sequence[Any]) -> bytes:
+    from onnxlab.formats.pt2.converting import converted
+
+    return converted(content, "pt2", ())  # an archive holds the types of its inputs
+
+
+FORMAT = Format(
+    "pt2", "a torch.export archive", (".pt2",), archive.is_archive, _read, rank=20, convert=_convert,
+)  # fmt: skip

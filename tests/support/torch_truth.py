@@ -1,0 +1,106 @@
+"""What torch itself says of its files: a script for an interpreter that has torch, which imports nothing of onnxlab.
+
+    python tests/support/torch_truth.py SAMPLES TARGET
+
+SAMPLES has module.pt2, traced.pt, scripted.pt and loop.pt. Into TARGET go archives of torch.export of more modules,
+`programs.json` with the calls and edges of every ExportedProgram, and `outputs.npz` with what the files compute:
+`<name>/in0`, `<name>/out0` and so on.
+"""
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+Tensors = tuple[Any, ...]
+
+
+class Several(torch.nn.Module):
+    """Operators with several results, some of them unread."""
+
+    def forward(self, x: Any) -> Any:
+        values, places = torch.topk(x, 2, dim=1)
+        first, _, third = torch.split(x, [1, 2, 3], dim=1)
+        return values + first, places, third.sum(1)
+
+
+class Attention(torch.nn.Module):
+    """Linear layers, views, a constant and a weight that is used twice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.project = torch.nn.Linear(8, 24)
+        self.norm = torch.nn.LayerNorm(8)
+        self.register_buffer("scale", torch.tensor(0.5))
+
+    def forward(self, x: Any) -> Any:
+        query, key, value = self.project(self.norm(x)).chunk(3, -1)
+        mixed = torch.softmax(query @ key.transpose(1, 2) * self.scale, -1) @ value
+        return self.norm(x + mixed) + torch.ones(8)
+
+
+class Branch(torch.nn.Module):
+    """A branch, whose bodies are graphs of their own."""
+
+    def forward(self, x: Any) -> Any:
+        return torch.cond(x.sum() > 0, lambda x: x * 2, lambda x: x - 1, (x,))
+
+
+def exported(samples: Path, target: Path) -> Iterator[tuple[str, Any, Tensors]]:
+    """(name, program, inputs); archives are in the target."""
+    torch.manual_seed(0)
+    shutil.copy(samples / "module.pt2", target / "module.pt2")
+    yield "module", torch.export.load(target / "module.pt2"), (torch.randn(2, 3, 8, 8),)
+    rows = torch.export.Dim("rows", min=2)
+    for name, module, given, dynamic in (
+        ("several", Several(), torch.randn(4, 6), {0: rows}),
+        ("attention", Attention().eval(), torch.randn(2, 5, 8), {1: rows}),
+        ("branch", Branch(), torch.randn(3), None),
+    ):
+        program = torch.export.export(module, (given,), dynamic_shapes=None if dynamic is None else (dynamic,))
+        torch.export.save(program, target / f"{name}.pt2")
+        yield name, program, (given,)
+
+
+def calls(program: Any) -> list[dict[str, Any]]:
+    """The calls of a program with the values that they read; taking one of several results is no call of its own."""
+    taken = {node.name for node in program.graph.nodes if node.op == "call_function" and "getitem" in str(node.target)}
+    return [
+        {
+            "target": str(node.target),
+            "reads": sorted(each.name for each in node.all_input_nodes if each.op != "get_attr"),
+            "makes": sorted(user.name for user in node.users if user.name in taken) or [node.name],
+        }
+        for node in program.graph.nodes
+        if node.op == "call_function" and node.name not in taken
+    ]
+
+
+def main(samples: Path, target: Path) -> None:
+    """Write everything."""
+    held: dict[str, Any] = {}
+    programs = {}
+
+    def keep(name: str, given: Tensors, found: Any) -> None:
+        results = found if isinstance(found, (tuple, list)) else (found,)
+        held.update({f"{name}/in{place}": np.asarray(array) for place, array in enumerate(given)})
+        held.update({f"{name}/out{place}": each.detach().numpy() for place, each in enumerate(results)})
+
+    for name, program, given in exported(samples, target):
+        programs[name] = calls(program)
+        keep(name, given, program.module()(*given))
+    image = torch.randn(2, 3, 8, 8)
+    for name, given in (("traced", (image,)), ("scripted", (image,)), ("loop", (torch.randn(3), 4))):
+        module = torch.jit.load(samples / f"{name}.pt", map_location="cpu").eval()
+        keep(name, given, module(*given))
+    (target / "programs.json").write_text(json.dumps(programs, indent=1), "utf-8")
+    np.savez(target / "outputs.npz", **held)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))
