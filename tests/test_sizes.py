@@ -19,7 +19,6 @@ REPEATED_RUNS = 6
 LARGER = {
     "onnxlab/execution/numba/kernels/simd/lanes.py": 480,
     "onnxlab/execution/numba/lowering/binder.py": 440,
-    "onnxlab/execution/numba/plan/plan.py": 580,
     "onnxlab/execution/planning/compiler.py": 430,
     "onnxlab/execution/run/recorder.py:execute": 61,
     "onnxlab/execution/run/runner.py": 460,

@@ -18,7 +18,7 @@ import warnings
 import numpy as np
 import pytest
 
-from onnxlab.execution.numba.plan import plan, views
+from onnxlab.execution.numba.plan import arena, builder, memory, views
 from onnxlab.execution.numba.region import region
 
 _PAGE = mmap.PAGESIZE
@@ -92,10 +92,10 @@ class Guards:
         return made
 
     def install(self):
-        plan.aligned, plan.empty, plan._lay_out = self.memory, self.empty, self.lay_out
+        memory.aligned, memory.empty, arena.lay_out = self.memory, self.empty, self.lay_out
         region.plain = lambda arrays: [self.copied(array) for array in arrays]  # type: ignore[attr-defined]
-        keep, constant_view = plan.PlanBuilder.keep, views.constant_view
-        plan.PlanBuilder.keep = lambda builder, array: keep(builder, self.copied(array))
+        keep, constant_view = builder.PlanBuilder.keep, views.constant_view
+        builder.PlanBuilder.keep = lambda builder, array: keep(builder, self.copied(array))
         for module in list(sys.modules.values()):
             if getattr(module, "constant_view", None) is constant_view:
                 module.constant_view = lambda array: constant_view(self.copied(array))  # type: ignore[attr-defined]

@@ -63,7 +63,7 @@ def poisoned():
                 found[kernel] = found.get(kernel, 0) + 1
 
     def poisoned_run(self, inputs, threads, _, *rest, **more):
-        frame = plan.Frame(self)
+        frame = self.frame()
         frame.calls(1)
         _poison(frame.arena)
         _poison(frame._scratch[0])

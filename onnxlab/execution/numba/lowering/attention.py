@@ -10,8 +10,10 @@ import numpy as np
 
 from onnxlab.execution.numba.lowering.matrix_products import bits, emit_pack, packed_strides, panels, table
 from onnxlab.execution.numba.machine.host import host
+from onnxlab.execution.numba.plan.builder import PlanBuilder
 from onnxlab.execution.numba.plan.copies import contiguous
-from onnxlab.execution.numba.plan.plan import SCRATCH, PlanBuilder, Word
+from onnxlab.execution.numba.plan.frame import SCRATCH
+from onnxlab.execution.numba.plan.pieces import Word
 from onnxlab.execution.numba.plan.views import Array, View
 
 _BLOCK = 160 << 10

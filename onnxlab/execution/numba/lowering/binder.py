@@ -19,6 +19,7 @@ from onnxlab.execution.base.provider import Part, Step
 from onnxlab.execution.numba.lowering.integer_products import IntegerProduct, emit_dot
 from onnxlab.execution.numba.lowering.matrix_products import Product, emit_product
 from onnxlab.execution.numba.lowering.winograd import emit_winograd, gains
+from onnxlab.execution.numba.plan.builder import PlanBuilder
 from onnxlab.execution.numba.plan.copies import contiguous, emit_copy
 from onnxlab.execution.numba.plan.elementwise_chains import (
     MAX_OPERANDS,
@@ -30,7 +31,7 @@ from onnxlab.execution.numba.plan.elementwise_chains import (
     supports,
 )
 from onnxlab.execution.numba.plan.lowering_cache import Table, Tape, Tapes
-from onnxlab.execution.numba.plan.plan import Plan, PlanBuilder, Result
+from onnxlab.execution.numba.plan.plan import Plan, Result
 from onnxlab.execution.numba.plan.quantized_view import QuantizedView
 from onnxlab.execution.numba.plan.views import Array, Buffer, View, channels_last, constant_view, dense
 from onnxlab.execution.numba.plan.weight_packing import Key, Late, Packed, late

@@ -6,8 +6,9 @@ from math import prod
 
 import numpy as np
 
+from onnxlab.execution.numba.plan.builder import PlanBuilder
 from onnxlab.execution.numba.plan.copies import contiguous
-from onnxlab.execution.numba.plan.plan import PlanBuilder, Word
+from onnxlab.execution.numba.plan.pieces import Word
 from onnxlab.execution.numba.plan.views import Array, View, dense
 
 _UNIT = 1 << 15

@@ -1,8 +1,11 @@
 """Plans: records for the interpreter, the memory they work in, what a plan takes from one before.
 
 Files:
+    arena               The layout of the arena: buffers that are not alive at once share memory.
     autotune            Autotuning: the fastest of several ways to compute the same, measured once and remembered by
                         the process.
+    builder             Builders of plans: records with symbolic addresses come in, `finish` lays out the arena and
+                        links them.
     checkpoints         Runs after an edit begin where it begins to matter: the steps before it would do what they did
                         in the run before.
     copies              Copies as records: any strided view into any other, dims merged and put into the order that
@@ -10,9 +13,15 @@ Files:
     elementwise_chains  Elementwise chains: expressions that wait until their elements are needed, then one record for
                         all of them.
     engine              Kernels by name, made ready when they are asked for, and the call into the interpreter.
+    frame               Frames: what one run of a plan writes to.
+    linking             Linking of plans: the addresses of constants go into the words, those known in a run only
+                        become patches.
     lowering_cache      Dependency-tracked memo of lowering: a later plan lowers again only the steps whose inputs an
                         edit touched.
-    plan                Plans: records for the interpreter, the layout of the arena they work in, and one run of them.
+    memory              Memory of runs: aligned, and the addresses of arrays in it.
+    pieces              Pieces of plans: the records of one step with symbolic addresses, and the words that they
+                        become.
+    plan                Plans: records for the interpreter, linked for one set of input shapes, and one run of them.
     quantized_view      Quantized values inside a region: int16 with the zero point taken off, whatever their dtype
                         and zero point are.
     views               Strided views of buffers, the places of values while a plan is made, without any memory behind

@@ -9,7 +9,8 @@ import numpy as np
 
 from onnxlab.execution.base import background
 from onnxlab.execution.numba.plan import engine
-from onnxlab.execution.numba.plan.plan import Plan, PlanBuilder
+from onnxlab.execution.numba.plan.builder import PlanBuilder
+from onnxlab.execution.numba.plan.plan import Plan
 
 _REPEATS = 3
 _FLUSHED = 24 << 20

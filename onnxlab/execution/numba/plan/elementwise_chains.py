@@ -24,8 +24,9 @@ from onnxlab.execution.numba.machine.records import (
     UBYTE,
 )
 from onnxlab.execution.numba.machine.vector_operations import CODE
+from onnxlab.execution.numba.plan.builder import PlanBuilder
 from onnxlab.execution.numba.plan.copies import merged
-from onnxlab.execution.numba.plan.plan import PlanBuilder, Word
+from onnxlab.execution.numba.plan.pieces import Word
 from onnxlab.execution.numba.plan.views import View, constant_view
 
 Operand: TypeAlias = "Chain | View | float"

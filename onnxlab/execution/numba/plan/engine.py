@@ -20,7 +20,7 @@ from onnxlab.execution.numba.machine import compilation, object_cache, object_lo
 from onnxlab.execution.numba.machine.compiler_process import CompilerProcess, NoCompilerError
 from onnxlab.execution.numba.machine.records import INTERPRETER, MODULES
 from onnxlab.execution.numba.machine.threads import together
-from onnxlab.execution.numba.plan.plan import Frame
+from onnxlab.execution.numba.plan.frame import Frame
 
 _making = threading.RLock()
 _addresses: dict[str, int] = {}

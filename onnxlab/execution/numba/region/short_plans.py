@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onnxlab.execution.numba.plan import engine
-from onnxlab.execution.numba.plan.plan import Frame, Plan, address
+from onnxlab.execution.numba.plan.frame import Frame
+from onnxlab.execution.numba.plan.memory import address
+from onnxlab.execution.numba.plan.plan import Plan
 from onnxlab.execution.numba.plan.views import Array, plain
 
 _LITTLE = 1 << 14  # bytes of all outputs
@@ -65,7 +67,7 @@ class ShortPlan:
         return None if failed else result
 
     def _bound(self) -> _Bound:
-        frame = Frame(self._plan)
+        frame = self._plan.frame()
         outputs: list[Array] = [np.empty(*result) for result in self._plan.outputs]
         for place, offset, number in self._outputs:
             frame.words[place] = address(outputs[number]) + offset

@@ -18,7 +18,8 @@ from onnxlab.errors import LimitError
 from onnxlab.execution.base.provider import Part, Step
 from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
 from onnxlab.execution.numba.plan import engine
-from onnxlab.execution.numba.plan.plan import Plan, aligned
+from onnxlab.execution.numba.plan.memory import aligned
+from onnxlab.execution.numba.plan.plan import Plan
 from onnxlab.execution.numba.plan.views import Array, plain
 from onnxlab.execution.numba.plan.weight_packing import SharedConstants
 from onnxlab.execution.numba.region.region import BareContext, lower

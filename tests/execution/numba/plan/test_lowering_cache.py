@@ -9,8 +9,8 @@ import pytest
 import onnxlab
 from onnxlab.errors import OnnxlabError
 from onnxlab.execution.numba.plan import lowering_cache
+from onnxlab.execution.numba.plan.builder import PlanBuilder
 from onnxlab.execution.numba.plan.elementwise_chains import Chain
-from onnxlab.execution.numba.plan.plan import PlanBuilder
 from onnxlab.execution.numba.plan.quantized_view import QuantizedView
 from onnxlab.execution.numba.region import region as regions
 from onnxlab.execution.numba.rules.fusion.fusions import Fused

@@ -7,7 +7,7 @@ import numpy as np
 from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
 from onnxlab.execution.numba.lowering.matrix_products import pad_bias, panels, table
 from onnxlab.execution.numba.machine.host import host
-from onnxlab.execution.numba.plan.plan import Word
+from onnxlab.execution.numba.plan.pieces import Word
 from onnxlab.execution.numba.plan.views import Array, View, constant_view
 from onnxlab.execution.numba.rules.onnx.matmul import with_inner_runs
 from onnxlab.execution.numba.rules.onnx.quantization import DOMAIN, fixed, given, parameters

@@ -11,7 +11,7 @@ from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
 from onnxlab.execution.numba.lowering.integer_products import IntegerProduct
 from onnxlab.execution.numba.plan.copies import contiguous
 from onnxlab.execution.numba.plan.elementwise_chains import Chain, Operand
-from onnxlab.execution.numba.plan.plan import Word
+from onnxlab.execution.numba.plan.pieces import Word
 from onnxlab.execution.numba.plan.quantized_view import QuantizedView, Zero, chain, limits, rounded
 from onnxlab.execution.numba.plan.views import Array, View, dense
 from onnxlab.execution.numba.rules.registry import StaticFacts, dtype_reason, reason_at, rule

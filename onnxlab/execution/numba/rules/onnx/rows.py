@@ -9,7 +9,7 @@ import numpy as np
 from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
 from onnxlab.execution.numba.lowering.matrix_products import bits
 from onnxlab.execution.numba.plan.copies import contiguous
-from onnxlab.execution.numba.plan.plan import Word
+from onnxlab.execution.numba.plan.pieces import Word
 from onnxlab.execution.numba.plan.views import View, dense
 from onnxlab.execution.numba.rules.attribute_checks import axis_of
 from onnxlab.execution.numba.rules.patterns import Match

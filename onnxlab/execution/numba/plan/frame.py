@@ -1,0 +1,66 @@
+"""Frames: what one run of a plan writes to."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onnxlab.execution.numba.machine.records import CALL
+from onnxlab.execution.numba.plan import memory as run_memory
+from onnxlab.execution.numba.plan.linking import Patches
+from onnxlab.execution.numba.plan.memory import address
+from onnxlab.execution.numba.plan.views import Array
+
+SCRATCH = 1 << 18
+"""Bytes of scratch memory of a thread."""
+
+
+class Frame:
+    """Memory of one run: arena, table with its addresses filled in, counters, stop flag and scratch of each thread.
+
+    Args:
+        template, patches: the table of the plan, and what is filled in.
+        records: how many the plan has; `arena` is the bytes that it takes.
+        memory: that has the arena; default: new memory.
+    """
+
+    def __init__(
+        self, template: Array, patches: Patches, records: int, arena: int, memory: Array | None = None
+    ) -> None:
+        self.memory = run_memory.aligned(arena) if memory is None else memory
+        self.arena = self.memory[:arena]
+        self.table = template.copy()
+        self.words = self.table.data
+        for key, base in ((("arena", 0), address(self.arena)), (("table", 0), address(self.table))):
+            if key in patches:
+                where, offsets = patches[key]
+                self.table[where] = offsets + base
+        self.shared = np.zeros(records + 1, np.int64)
+        self._stop = np.zeros(1, np.int64)
+        self._scratch: list[Array] = []
+        self._called: list[Array] = []
+        self._calls: dict[int, list[int]] = {}
+
+    def halt(self) -> None:
+        """End the run before its next unit of work; the frame is not used again."""
+        self._stop[0] = 1
+
+    @property
+    def halted(self) -> bool:
+        """Whether the run has been asked to stop."""
+        return bool(self._stop[0])
+
+    def calls(self, threads: int) -> list[int]:
+        """For each of so many threads, the address of what it calls the interpreter with."""
+        calls = self._calls.get(threads)
+        return self._new_calls(threads) if calls is None else calls
+
+    def _new_calls(self, threads: int) -> list[int]:
+        while len(self._scratch) < threads:
+            self._scratch.append(run_memory.aligned(SCRATCH))
+        common = {"table": address(self.table), "threads": threads, "shared": address(self.shared),
+                  "stop": address(self._stop)}  # fmt: skip
+        rows = [common | {"scratch": address(memory)} for memory in self._scratch[:threads]]
+        words = [np.array([row[name] for name in CALL], np.int64) for row in rows]
+        self._called += words
+        self._calls[threads] = [address(row) for row in words]
+        return self._calls[threads]

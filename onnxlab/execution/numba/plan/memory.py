@@ -1,0 +1,43 @@
+"""Memory of runs: aligned, and the addresses of arrays in it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from ctypes import c_size_t
+
+import numpy as np
+
+from onnxlab.execution.numba.plan.views import Array
+
+ALIGNMENT = 64
+
+empty = np.empty
+"""Memory for outputs."""
+
+
+def aligned(nbytes: int) -> Array:
+    """Fresh memory that begins at a cache line."""
+    raw = np.empty(nbytes + ALIGNMENT, np.uint8)
+    skip = -int(raw.__array_interface__["data"][0]) % ALIGNMENT
+    return raw[skip : skip + nbytes]
+
+
+_DATA = object.__basicsize__
+"""Where an array object has the address of its elements: the first field behind the object's own."""
+
+
+def _by_interface(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def _by_field(array: Array) -> int:
+    """A fifth of the time of the way round, which counts in regions of microseconds. The layout is NumPy's C API."""
+    start: int = c_size_t.from_address(id(array) + _DATA).value
+    return start
+
+
+_SAMPLES: list[Array] = [np.zeros(3), np.zeros((2, 3))[1:, ::2], np.zeros(9, np.uint8)[1:5].view(np.float32)]
+_agree = sys.implementation.name == "cpython" and all(_by_field(array) == _by_interface(array) for array in _SAMPLES)
+address: Callable[[Array], int] = _by_field if _agree else _by_interface
+"""The address of an array's first element."""

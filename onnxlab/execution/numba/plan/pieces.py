@@ -1,0 +1,97 @@
+"""Pieces of plans: the records of one step with symbolic addresses, and the words that they become."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from onnxlab.execution.numba.machine.records import WORDS
+from onnxlab.execution.numba.plan.views import Array, Buffer, View
+
+FAULT = View(Buffer("fault", 8), 0, (1,), (8,), np.dtype(np.int64))
+"""The place where kernels tell that an index is beyond its axis."""
+
+Word: TypeAlias = "int | tuple[Buffer, int]"
+"""A number, or (buffer, offset): an address."""
+
+
+@dataclass(slots=True, eq=False)
+class Piece:
+    """The records of one step of a plan, with symbolic addresses: another plan may have it too.
+
+    Attributes:
+        before: the values that it may be given where it asks for the like, in the order in which it asks.
+        views: the values that it was given.
+        kernels, work, touched: of each record: what does it, nanoseconds, and the buffers of the arena that it uses.
+        kept: arrays that it holds addresses of.
+        faults: whether a record may tell that an index is beyond its axis.
+        token: tells it from other pieces.
+    """
+
+    before: Sequence[View] = ()
+    views: list[View] = field(default_factory=list)
+    kernels: list[str] = field(default_factory=list)
+    work: list[float] = field(default_factory=list)
+    touched: list[list[Buffer]] = field(default_factory=list)
+    kept: list[Array] = field(default_factory=list)
+    faults: bool = False
+    token: object = field(default_factory=object)
+    _rows: list[Word] = field(default_factory=list)
+    _tables: list[tuple[Buffer, Sequence[Word]]] = field(default_factory=list)
+    _flat: list[Words] | None = None
+
+    def place(
+        self, kind: str, nbytes: int, shape: Sequence[int], strides: Sequence[int], dtype: np.dtype[Any],
+        index: int = -1,
+    ) -> View:  # fmt: skip
+        """A value in a buffer of its own."""
+        number = len(self.views)
+        view = View(Buffer(kind, nbytes, index), 0, tuple(shape), tuple(strides), dtype)
+        if number < len(self.before) and _asks(self.before[number]) == _asks(view):
+            view = self.before[number]
+        self.views.append(view)
+        return view
+
+    def add(self, kernel: str, row: Sequence[Word], touched: Iterable[Buffer], work: float) -> None:
+        """Append a record."""
+        self._rows += row
+        self._rows += [0] * (WORDS - len(row))
+        self.kernels.append(kernel)
+        self.work.append(work)
+        used = dict.fromkeys(touched)
+        self.touched.append([buffer for buffer in used if buffer.kind == "arena"])
+        self.faults |= FAULT.buffer in used
+
+    def table(self, words: Sequence[Word]) -> tuple[Buffer, int]:
+        """Words beside the records; their address."""
+        buffer = Buffer("table", 8 * len(words))
+        self._tables.append((buffer, tuple(words)))
+        return buffer, 0
+
+    def flat(self) -> list[Words]:
+        """Its records, and each of its tables; settled when it is asked for."""
+        if self._flat is None:
+            self._flat = [_words(None, self._rows), *(_words(*table) for table in self._tables)]
+        return self._flat
+
+
+def _asks(view: View) -> tuple[object, ...]:
+    buffer = view.buffer
+    return buffer.kind, buffer.index, buffer.nbytes, view.shape, view.strides, view.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Words of a plan's table: `numbers`, 0 where there is an address, and [(place, buffer, offset)] of addresses."""
+
+    buffer: Buffer | None
+    numbers: Array
+    addresses: list[tuple[int, Buffer, int]]
+
+
+def _words(buffer: Buffer | None, words: Sequence[Word]) -> Words:
+    numbers = np.array([word if isinstance(word, int) else 0 for word in words], np.int64)
+    return Words(buffer, numbers, [(at, *word) for at, word in enumerate(words) if not isinstance(word, int)])
