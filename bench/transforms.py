@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime
+from onnxlab.transforms.simplification import count_nodes
 
 import onnxlab
 from bench.measure import Figure, Line, Row
-from onnxlab.transforms.simplification import count_nodes
 from tests.support import corpus
 
 TOLERANCE = 1e-4

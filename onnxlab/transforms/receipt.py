@@ -1,62 +1,96 @@
-"""What rewriting did: each application of a pass, what was lost, and what running both models said."""
+"""What rewriting did: each application of a rule or pass, what was lost, and what running both models said."""
 
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from onnxlab.printable import printable_lines
 
 Verdict = Literal["bit equal", "equal within noise", "finite inputs only", "different", "not run"]
 """What running the model before and after on the same inputs said."""
 
+VERDICTS: tuple[Verdict, ...] = ("not run", "bit equal", "equal within noise", "finite inputs only", "different")
+"""From best to worst, after "not run"."""
+
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """One place at which a pass changed something.
+    """One place at which a rule or pass changed something.
 
     Attributes:
-        rule: name of the pass.
+        rule: its name.
         place: the node or value, as the model calls it.
         what: what was done, in words.
+        value: a value that tells the place from all others.
+        verdict: what running said of this application alone, "not run" where it was judged with all others.
+        taken: names of nodes that went away, where a rule says so.
+        given: names of nodes that came.
     """
 
     rule: str
     place: str
     what: str
+    value: str = ""
+    verdict: Verdict = "not run"
+    taken: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.rule}: {self.place}: {self.what}"
 
 
 @dataclass(frozen=True, slots=True)
+class Refusal:
+    """An application that was taken back, or a rule that was.
+
+    Attributes:
+        rule: its name.
+        place: where, "" for everywhere.
+        why: what differs, in words.
+        feeds: the smallest inputs that were found to show it, by name.
+    """
+
+    rule: str
+    place: str
+    why: str
+    feeds: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.rule}{f' at {self.place}' if self.place else ''}: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
 class Receipt:
-    """What one call of `simplify` did; it is one step of the history.
+    """What one call of `simplify`, `optimize` or `rewrite` did; it is one step of the history.
 
     Attributes:
         applied: each application, in order.
-        nodes: how many nodes the main graph had before and has now, Constant not counted.
+        nodes: how many nodes the graphs had before and have now, Constant not counted.
         lost: names of removed nodes with what they said of themselves: documentation, metadata.
-        refused: by pass, why it was taken back: what differed, and for which inputs.
+        refused: what was taken back: what differed, and for which inputs.
         verdict: what running both models said of all that stayed.
+        note: what limits the verdict, "" where nothing does.
     """
 
     applied: tuple[Application, ...] = ()
     nodes: tuple[int, int] = (0, 0)
     lost: tuple[str, ...] = ()
-    refused: Mapping[str, str] = field(default_factory=dict)
+    refused: tuple[Refusal, ...] = ()
     verdict: Verdict = "not run"
+    note: str = ""
 
     @property
     def counts(self) -> dict[str, int]:
-        """How often each pass was applied."""
-        return dict(Counter(each.rule for each in self.applied))
+        """How often each rule was applied, the most frequent first."""
+        return dict(Counter(each.rule for each in self.applied).most_common())
 
     def __str__(self) -> str:
         before, after = self.nodes
         lines = [f"{before} nodes before, {after} now; outputs: {self.verdict}"]
-        lines += [f"  {count} × {rule}" for rule, count in sorted(self.counts.items(), key=lambda item: -item[1])]
-        lines += [f"  taken back: {rule}: {why}" for rule, why in self.refused.items()]
+        lines += [f"  {self.note}"] * bool(self.note)
+        lines += [f"  {count} × {rule}" for rule, count in self.counts.items()]
+        lines += [f"  taken back: {each}" for each in self.refused]
         if self.lost:
             shown = ", ".join(self.lost[:8]) + (f" and {len(self.lost) - 8} more" if len(self.lost) > 8 else "")
             lines.append(f"  documentation or metadata of removed nodes lost: {shown}")
@@ -65,10 +99,14 @@ class Receipt:
     def as_dict(self) -> dict[str, object]:
         """The receipt for a file, as JSON holds it."""
         return {
-            "schema": "onnxlab/receipt/1",
+            "schema": "onnxlab/receipt/2",
             "nodes": list(self.nodes),
             "verdict": self.verdict,
-            "applied": [{"rule": each.rule, "place": each.place, "what": each.what} for each in self.applied],
+            "note": self.note,
+            "applied": [
+                {"rule": each.rule, "place": each.place, "what": each.what, "verdict": each.verdict}
+                for each in self.applied
+            ],
             "lost": list(self.lost),
-            "refused": dict(self.refused),
+            "refused": [{"rule": each.rule, "place": each.place, "why": each.why} for each in self.refused],
         }

@@ -1,22 +1,27 @@
 """The graph as passes see it: facts, constants, and the few edits that rewriting is made of."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import onnx
 
-from onnxlab.graph.edit.changes import RemoveNode, SetInitializer, SetInputs
+from onnxlab.errors import EditError
+from onnxlab.graph.edit.changes import InsertNode, RemoveNode, SetInitializer, SetInputs
+from onnxlab.graph.edit.ir_versions import INITIALIZERS_SINCE
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.bypassing import bypass_to_output
 from onnxlab.graph.edits.connecting import reading
 from onnxlab.graph.edits.constants import is_constant, numbers_of
 from onnxlab.graph.edits.naming import FreshNames
-from onnxlab.graph.index.records import NodeRecord, ValueRecord
+from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.index.topology import reachable
 from onnxlab.graph.protos import tensors
+from onnxlab.infer.rules.fact_frame import Frame
+from onnxlab.infer.walk.walker import Walker
 from onnxlab.ops import find_traits
-from onnxlab.shapes import Fact, TensorFact
+from onnxlab.shapes import UNKNOWN, Fact, TensorFact
 from onnxlab.transforms.receipt import Application
 
 Array = np.ndarray[Any, Any]
@@ -24,58 +29,139 @@ Array = np.ndarray[Any, Any]
 Compute = Callable[[Sequence[str]], dict[str, Array]]
 """Arrays of values that depend on no input, by name. Raises OnnxlabError where a node cannot run."""
 
+BUDGET = 1 << 20
+"""Bytes that folding may add to a model unless told otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a rewrite may do.
+
+    Attributes:
+        protected: names of nodes, values, scopes and functions that stay as they are, and prefixes of names that end
+            in "/".
+        budget: bytes that stored results may add to the model.
+        domains: domains of operators that replacements may bring, besides those that the model has.
+        refused: (rule, place) that are left alone; place "" for all of them.
+        most: applications after which no more are made, None for no end.
+    """
+
+    protected: frozenset[str] = frozenset()
+    budget: int = BUDGET
+    domains: frozenset[str] = frozenset()
+    refused: frozenset[tuple[str, str]] = frozenset()
+    most: int | None = None
+
 
 class Rewriting:
-    """One call of a set of passes over the main graph, inside of one edit.
+    """One call of a set of passes over all graphs of a model, inside of one edit.
 
     Attributes:
         graph: the model.
+        options: what may be done.
         applied: what was done so far.
         lost: names of removed nodes that said something of themselves.
         budget: bytes that folding may still add to the model.
+        inputs_are_weights: whether the model is of before IR version 4, when every initializer had to be an input.
     """
 
     def __init__(
-        self,
-        graph: ModelGraph,
-        fact: Callable[[int], Fact],
-        compute: Compute,
-        protected: Collection[str] = (),
-        budget: int = 0,
+        self, graph: ModelGraph, facts: Mapping[int, Fact], compute: Compute, options: Options | None = None
     ) -> None:
         self.graph = graph
         self.compute = compute
-        self.budget = budget
+        self.options = options or Options()
+        self.budget = self.options.budget
         self.applied: list[Application] = []
         self.lost: list[str] = []
-        self._fact = fact
-        self._protected = protected
         self._names: FreshNames | None = None
-        self._facts: dict[int, Fact] = {}
         self._before_zero_signs: set[int] | None = None
+        self._known = facts
+        self._newest = graph.index.newest_id
+        self._frame = Frame()
+        self._walker: Walker | None = None
+        self._constants: dict[int, tuple[Any, Array]] = {}
+        self.inputs_are_weights = 0 < graph.header.ir_version < INITIALIZERS_SINCE
+        self._prefixes = tuple(name for name in self.options.protected if name.endswith("/"))
 
     # -- looking ----------------------------------------------------------------------------------------------------
 
     def nodes(self, *op_types: str) -> Iterator[NodeRecord]:
-        """Nodes of the main graph that may be changed, producers first; of ONNX's own operators, or all."""
+        """Nodes that may be changed, producers first, graph by graph; of ONNX's own operators, or all."""
         graph = self.graph
-        for ident in list(graph.index.topological(graph.main)):
-            node = graph.nodes.get(ident)
-            if node is None or self._is_protected(node):
+        for scope in list(graph.scopes.values()):
+            if scope.kind == "training" or self._is_protected_scope(scope):
                 continue
-            if not op_types or (node.op_type in op_types and not node.domain):
-                yield node
+            for ident in list(graph.index.topological(scope)):
+                node = graph.nodes.get(ident)
+                if node is None or (op_types and (node.domain or node.op_type not in op_types)):
+                    continue
+                if not self.is_protected(node):
+                    yield node
 
-    def _is_protected(self, node: NodeRecord) -> bool:
-        if not self._protected:
+    def _is_protected_scope(self, scope: Scope) -> bool:
+        names = self.options.protected
+        return bool(names) and not names.isdisjoint((self.graph.scope_path(scope), scope.name))
+
+    def is_protected(self, node: NodeRecord) -> bool:
+        """Whether a node must stay as it is: it was asked for, or it refers to attributes of a function."""
+        names = self.options.protected
+        if names and (node.name in names or any(self.graph.values[vid].name in names for vid in node.outputs if vid)):
+            return True
+        return self._refers(node) or bool(self._prefixes and node.name.startswith(self._prefixes))
+
+    def _refers(self, node: NodeRecord) -> bool:
+        """Whether a node in a function has attributes that the call gives."""
+        if not self.graph.index.function_ids or not self.graph.root(self.graph.scopes[node.scope]).is_function:
             return False
-        names = self._protected
-        return node.name in names or any(self.graph.values[vid].name in names for vid in node.outputs if vid)
+        return any(attribute.ref_attr_name for attribute in node.proto.attribute)
 
     def fact(self, value: int) -> Fact:
-        """What inference knew of a value before this call, or what a pass said of a value that it made."""
-        found = self._facts.get(value)
-        return self._fact(value) if found is None else found
+        """What inference knows of a value; of one that is new, once it is asked for."""
+        found = self._frame.facts.get(value)
+        if found is not None:
+            return found
+        if value <= self._newest:
+            return self._known.get(value, UNKNOWN)
+        return self._infer(value)
+
+    def _infer(self, value: int) -> Fact:
+        record = self.graph.values.get(value)
+        if record is None:
+            return UNKNOWN
+        walker = self._walker = self._walker or Walker(self.graph)
+        if record.initializer is not None:
+            self._frame.set(value, walker.sources.fact(record))
+        elif record.producers:
+            node = self.graph.nodes[record.producers[0][0]]
+            if node.bodies:
+                return UNKNOWN
+            for vid in node.inputs:
+                if vid:
+                    self._frame.set(vid, self.fact(vid))
+            walker.infer_node(self._frame, node)
+        return self._frame.facts.get(value, UNKNOWN)
+
+    def inferred(self, node: NodeRecord) -> Fact | None:
+        """What inference says now of the first value of a new node; None where it cannot say."""
+        if node.bodies or not node.outputs or not node.outputs[0]:
+            return None
+        walker = self._walker = self._walker or Walker(self.graph)
+        held = self._frame.facts.get(node.outputs[0])
+        for vid in node.inputs:
+            if vid:
+                self._frame.set(vid, self.fact(vid))
+        walker.infer_node(self._frame, node)
+        found = self._frame.facts.get(node.outputs[0])
+        if held is not None:
+            self._frame.set(node.outputs[0], held)
+        elif node.outputs[0] <= self._newest:
+            self._frame.facts.pop(node.outputs[0], None)
+        return found
+
+    def say(self, value: int, fact: Fact) -> None:
+        """Keep what a pass knows of a value that it made."""
+        self._frame.set(value, fact)
 
     def shape(self, value: int) -> tuple[Any, ...] | None:
         """The dims of a tensor, None where the rank is not known."""
@@ -94,28 +180,39 @@ class Rewriting:
 
     def output(self, node: NodeRecord) -> ValueRecord | None:
         """The first value that a node makes, None where another of its values is read too."""
-        made = [self.graph.values[vid] for vid in node.outputs if vid]
-        if not made or not node.outputs[0] or any(each.uses or each.formal_outputs for each in made[1:]):
+        if not node.outputs or not node.outputs[0]:
             return None
-        return made[0]
+        values = self.graph.values
+        for vid in node.outputs[1:]:
+            if vid and (values[vid].uses or values[vid].formal_outputs):
+                return None
+        return values[node.outputs[0]]
 
     def maker(self, value: ValueRecord | None) -> NodeRecord | None:
-        """The node of the main graph that makes a value, None for inputs, initializers and values of outer graphs."""
-        if value is None or not value.producer:
+        """The node that makes a value; None for inputs, initializers, and where attributes of a function decide."""
+        if value is None or not value.producers:
             return None
-        return self.graph.nodes.get(value.producer[0])
+        node = self.graph.nodes.get(value.producers[0][0])
+        return None if node is None or self._refers(node) else node
 
-    def constant(self, value: ValueRecord | None) -> Array | None:
+    def constant(self, value: "ValueRecord | None") -> Array | None:
         """The elements of an initializer that no input overrides, or of a Constant; None for any other value."""
         stored = self.stored(value)
-        return None if stored is None else tensors.to_array(stored, self.graph.base_dir)
+        if stored is None or value is None:
+            return None
+        held = self._constants.get(value.id)
+        if held is None or held[0] is not stored:
+            held = self._constants[value.id] = stored, tensors.to_array(stored, self.graph.base_dir)
+        return held[1]
 
     def stored(self, value: ValueRecord | None) -> "onnx.TensorProto | onnx.SparseTensorProto | None":
         """The message with the elements of a constant value, None for any other."""
         if value is None:
             return None
         if value.initializer is not None:
-            return None if value.is_input else value.initializer
+            return None if value.is_input and not self.inputs_are_weights else value.initializer
+        if not value.producers:
+            return None
         node = self.maker(value)
         if node is not None and is_constant(node):
             return _constant(node.proto.attribute)
@@ -127,6 +224,8 @@ class Rewriting:
 
     def sees_zero_signs(self, node: NodeRecord) -> bool:
         """Whether the sign of a zero that a node makes may matter to what depends on it, as that of a divisor does."""
+        if node.scope != self.graph.main.id:
+            return True
         if self._before_zero_signs is None:
             graph = self.graph
             nodes = [graph.nodes[ident] for ident in graph.main.node_ids]
@@ -134,7 +233,7 @@ class Rewriting:
             starts = [maker.id for maker in makers if maker is not None]
             found = reachable(starts, lambda at: graph.index.producers(graph.nodes[at]), lambda at: True)
             self._before_zero_signs = {*starts, *found}
-        return node.id in self._before_zero_signs
+        return node.id in self._before_zero_signs or node.id > self._newest
 
     def _zero_signs(self, node: NodeRecord) -> list[ValueRecord | None]:
         """What a node reads of which the sign of a zero matters; all, and what its bodies read, where nobody knows."""
@@ -145,9 +244,20 @@ class Rewriting:
 
     # -- changing ---------------------------------------------------------------------------------------------------
 
-    def note(self, rule: str, place: str, what: str) -> None:
+    def place(self, node: NodeRecord) -> str:
+        """What tells a node from all others: a value that it makes."""
+        return next((self.graph.values[vid].name for vid in node.outputs if vid), node.name)
+
+    def allows(self, rule: str, place: str) -> bool:
+        """Whether a rule may be applied at a place; asked before anything is changed."""
+        options = self.options
+        if options.most is not None and len(self.applied) >= options.most:
+            return False
+        return not options.refused or not ((rule, place) in options.refused or (rule, "") in options.refused)
+
+    def note(self, rule: str, place: str, label: str, what: str) -> None:
         """Write down an application."""
-        self.applied.append(Application(rule, place, what))
+        self.applied.append(Application(rule, label, what, place))
 
     def remove(self, node: NodeRecord) -> None:
         """Take a node out whose values nothing reads, or which something else makes by the end of the edit."""
@@ -155,7 +265,7 @@ class Rewriting:
             self.lost.append(self.graph.label(node))
         self.graph.apply(RemoveNode(node.id))
 
-    def bypass(self, rule: str, node: NodeRecord, source: ValueRecord, what: str) -> bool:
+    def bypass(self, node: NodeRecord, source: ValueRecord) -> bool:
         """Let the readers of a node's value read another one and take the node out; False where that cannot be.
 
         An output of the graph keeps its name: what makes the other value takes it over, if it can.
@@ -163,27 +273,32 @@ class Rewriting:
         graph, value = self.graph, self.output(node)
         if value is None or source.id == value.id:
             return False
-        label = graph.label(node)
         if value.formal_outputs:
             if not source.producers or source.scope != node.scope or source.formal_outputs:
                 return False
-            if any(scope != node.scope for scope, _ in value.formal_outputs):
+            if any(scope != node.scope for scope, _ in value.formal_outputs) or _is_read_in_bodies(graph, source):
                 return False
             fact = self.fact(value.id)
             if node.proto.doc_string or node.proto.metadata_props:
-                self.lost.append(label)
+                self.lost.append(graph.label(node))
             bypass_to_output(graph, node, source, value)
-            self._facts[source.id] = fact
-        else:
-            self.redirect(value, source)
-            self.remove(node)
-        self.note(rule, label, what)
+            self._frame.set(source.id, fact)
+            return True
+        if not self.redirect(value, source):
+            return False
+        self.remove(node)
         return True
 
-    def redirect(self, old: ValueRecord, new: ValueRecord) -> None:
-        """Let every node that reads a value read another one; outputs of graphs stay."""
-        for reader in list(dict.fromkeys(node for node, _ in old.uses)):
-            self.graph.apply(reading(self.graph, self.graph.nodes[reader], old, new))
+    def redirect(self, old: ValueRecord, new: ValueRecord) -> bool:
+        """Let every node that reads a value read another one; outputs of graphs stay. False where a name is hidden."""
+        try:
+            readers = dict.fromkeys(node for node, _ in old.uses)
+            changes = [reading(self.graph, self.graph.nodes[reader], old, new) for reader in readers]
+        except EditError:
+            return False
+        for change in changes:
+            self.graph.apply(change)
+        return True
 
     def read(self, node: NodeRecord, slot: int, value: ValueRecord) -> None:
         """Let a slot of a node read another value."""
@@ -191,10 +306,16 @@ class Rewriting:
         names[slot] = value.name
         self.graph.apply(SetInputs(node.id, tuple(names)))
 
-    def store(self, name: str, array: Array) -> ValueRecord:
-        """Add an initializer under a name that is free, or whose producer was taken out."""
-        scope = self.graph.main
-        self.graph.apply(SetInitializer(scope.id, name, tensors.from_array(array, name)))
+    def store(self, name: str, array: Array, scope: Scope | None = None) -> ValueRecord:
+        """Add a constant under a name that is free, or whose producer was taken out; functions get a Constant node."""
+        scope = scope or self.graph.main
+        tensor = tensors.from_array(array, name)
+        if self.graph.root(scope).is_function:
+            node = onnx.NodeProto(op_type="Constant", output=[name])
+            node.attribute.add(name="value", type=onnx.AttributeProto.TENSOR).t.CopyFrom(tensor)
+            self.graph.apply(InsertNode(scope.id, 0, node))
+        else:
+            self.graph.apply(SetInitializer(scope.id, name, tensor))
         return self.graph.values[scope.names[name]]
 
     def fresh(self, name: str) -> str:
@@ -213,15 +334,23 @@ class Rewriting:
         if any(value.formal_outputs or value.id not in arrays for value in read):
             return False
         stored = [(value.name, arrays[value.id]) for value in read]
+        scope = self.graph.scopes[node.scope]
         self.remove(node)
         for name, array in stored:
-            self.store(name, array)
+            self.store(name, array, scope)
         return True
+
+
+def _is_read_in_bodies(graph: ModelGraph, value: ValueRecord) -> bool:
+    """Whether a body reads a value, so that a new name of it may mean something else there."""
+    return any(graph.nodes[reader].scope != value.scope for reader, _ in value.uses)
 
 
 def _constant(attributes: Sequence[onnx.AttributeProto]) -> onnx.TensorProto | None:
     """What a Constant holds as a tensor; None for a sparse one, and for strings outside of a tensor."""
     for attribute in attributes:
+        if attribute.ref_attr_name:
+            return None
         if attribute.name == "value":
             return attribute.t
         if (numbers := numbers_of(attribute)) is not None:

@@ -14,13 +14,13 @@ from typing import Any, Final
 import numpy as np
 
 from onnxlab.errors import OnnxlabError
-from onnxlab.transforms.receipt import Verdict
+from onnxlab.transforms.receipt import VERDICTS, Verdict
 
 Array = np.ndarray[Any, Any]
 Feeds = Mapping[str, Any]
 RunModel = Callable[[Feeds], Mapping[str, Any]]
 
-KINDS: Final = ("normal", "large", "tiny", "zeros", "special")
+KINDS: Final = ("normal", "positive", "large", "tiny", "integers", "zeros", "special")
 """Kinds of inputs; integers keep what was made up for them, since they may be sizes and places."""
 
 _NOISE: Final = {"float64": 1e-12, "float32": 1e-5, "float16": 1e-2, "bfloat16": 5e-2}
@@ -47,10 +47,11 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Judgment:
-    """What comparing said: the verdict of all cases, and the first case that differs, in words."""
+    """What comparing said: the verdict of all cases, and the first case that differs, in words and as inputs."""
 
     verdict: Verdict
     why: str = ""
+    feeds: Feeds = field(default_factory=dict)
 
 
 def kinds_of(feeds: Feeds) -> Iterator[tuple[str, Feeds]]:
@@ -64,6 +65,10 @@ def _of_kind(kind: str, given: Any) -> Any:
         return given
     if kind == "zeros":
         return np.zeros_like(given)
+    if kind == "positive":
+        return np.abs(given)
+    if kind == "integers":
+        return np.rint(4 * given, dtype=given.dtype)
     if kind == "special":
         array = given.copy()
         flat = array.reshape(-1)
@@ -118,27 +123,51 @@ def _noise(outputs: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, f
     return found
 
 
-def judge(run: RunModel, before: list[Case]) -> Judgment:
-    """Compare what a model makes now with what it made before, case by case."""
-    verdict: Verdict = "not run"
-    why = ""
+def judge(run: RunModel, before: list[Case], zero_signs: bool = False) -> Judgment:
+    """Compare what a model makes now with what it made before, case by case.
+
+    Args:
+        run: the model as it is now.
+        before: cases of the model as it was.
+        zero_signs: whether the sign of a zero counts.
+    """
+    worst = Judgment("not run")
     for case in before:
         if case.failed:
             continue
-        found, said = _compare(run, case)
+        found, said = _compare(run, case, zero_signs)
         if found == "different" and case.kind == "special":
             found = "finite inputs only"
-        if _RANKS.index(found) > _RANKS.index(verdict):
-            verdict, why = found, said
-    if verdict == "not run":
-        why = next((case.failed for case in before if case.failed), "there was nothing to run")
-    return Judgment(verdict, why)
+        if VERDICTS.index(found) > VERDICTS.index(worst.verdict):
+            worst = Judgment(found, said, case.feeds)
+    if worst.verdict == "not run":
+        return Judgment("not run", next((case.failed for case in before if case.failed), "there was nothing to run"))
+    return worst
 
 
-_RANKS: Final = ("not run", "bit equal", "equal within noise", "finite inputs only", "different")
+def reacts(run: RunModel, before: list[Case]) -> bool:
+    """Whether other inputs make other outputs, by more than 100 times what may differ; else nothing can be tested."""
+    case = next((case for case in before if not case.failed and case.kind == "normal"), None)
+    if case is None:
+        return False
+    rng = np.random.default_rng(7)
+    others = {name: _others(rng, given) for name, given in case.feeds.items()}
+    try:
+        now = run(others)
+    except OnnxlabError:
+        return True  # other numbers decide whether it runs: it reacts
+    return any(_same(old, now.get(name), 0.0, times=100.0) == "different" for name, old in case.outputs.items())
 
 
-def _compare(run: RunModel, case: Case) -> tuple[Verdict, str]:
+def _others(rng: np.random.Generator, given: Any) -> Any:
+    if not isinstance(given, np.ndarray) or not given.size:
+        return given
+    if _is_real(given.dtype):
+        return rng.normal(size=given.shape).astype(given.dtype)
+    return rng.permutation(given.reshape(-1)).reshape(given.shape)
+
+
+def _compare(run: RunModel, case: Case, zero_signs: bool) -> tuple[Verdict, str]:
     try:
         now = run(case.feeds)
     except OnnxlabError as error:
@@ -147,7 +176,7 @@ def _compare(run: RunModel, case: Case) -> tuple[Verdict, str]:
     for name, old in case.outputs.items():
         if name not in now:
             return "different", f"{name} is no output any more"
-        same = _same(old, now[name], 10 * case.noise.get(name, 0.0))
+        same = _same(old, now[name], 10 * case.noise.get(name, 0.0), zero_signs=zero_signs)
         if same == "different":
             return same, f"{name} differs on {case.kind} inputs{_place(old, now[name])}"
         if same != "bit equal":
@@ -155,7 +184,7 @@ def _compare(run: RunModel, case: Case) -> tuple[Verdict, str]:
     return worst, ""
 
 
-def _same(old: Any, new: Any, measured: float) -> Verdict:
+def _same(old: Any, new: Any, measured: float, times: float = 1.0, zero_signs: bool = False) -> Verdict:
     if not isinstance(old, np.ndarray) or not isinstance(new, np.ndarray):
         return "bit equal" if _plain(old) == _plain(new) else "different"
     if old.dtype != new.dtype or old.shape != new.shape:
@@ -169,9 +198,17 @@ def _same(old: Any, new: Any, measured: float) -> Verdict:
     odd = np.array_equal(wide[~finite], other[~finite], equal_nan=True)
     if not np.array_equal(finite, np.isfinite(other)) or not odd:
         return "different"
+    if zero_signs and _other_zeros(wide, other):
+        return "different"
     peak = float(np.max(np.abs(wide[finite]), initial=0.0))
-    noise = max(_NOISE.get(str(old.dtype), 1e-5) * peak, measured)
+    noise = max(times * _NOISE.get(str(old.dtype), 1e-5) * peak, measured)
     return "equal within noise" if np.all(np.abs(wide[finite] - other[finite]) <= noise) else "different"
+
+
+def _other_zeros(one: Array, other: Array) -> bool:
+    """Whether a zero of one array has another sign in the other one."""
+    zeros = (one == 0) & (other == 0)
+    return one.dtype.kind == "f" and bool(np.any(np.signbit(one[zeros]) != np.signbit(other[zeros])))
 
 
 def _plain(value: Any) -> Any:

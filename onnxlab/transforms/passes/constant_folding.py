@@ -1,5 +1,6 @@
 """Constant folding: what depends on no input is computed now and stored, as far as a budget of bytes allows."""
 
+from collections.abc import Mapping
 from math import prod
 
 import onnx
@@ -10,6 +11,7 @@ from onnxlab.graph.edits.constants import is_constant
 from onnxlab.graph.index.records import NodeRecord
 from onnxlab.graph.protos import tensors
 from onnxlab.ops import find_traits
+from onnxlab.transforms.passes.evaluation import evaluated
 from onnxlab.transforms.rewriting import Array, Rewriting
 
 NAME = "constant folding"
@@ -26,11 +28,13 @@ def run(rewriting: Rewriting) -> None:
     folded = _foldable(rewriting)
     border = [node for node in folded.values() if _is_read_outside(rewriting, node, folded)]
     chosen = [node for node in border if _fits(rewriting, node, folded)]
-    arrays = _computed(rewriting, chosen)
+    arrays = _computed(rewriting, chosen, folded)
     for node in chosen:
-        label = rewriting.graph.label(node)
-        if all(vid in arrays for vid in _read(rewriting, node)) and rewriting.replace_by(node, arrays):
-            rewriting.note(NAME, label, "stored what it computes")
+        label, place = rewriting.graph.label(node), rewriting.place(node)
+        if not all(vid in arrays for vid in _read(rewriting, node)) or not rewriting.allows(NAME, place):
+            continue
+        if rewriting.replace_by(node, arrays):
+            rewriting.note(NAME, place, label, "stored what it computes")
 
 
 def _foldable(rewriting: Rewriting) -> dict[int, NodeRecord]:
@@ -100,8 +104,22 @@ def _source_bytes(rewriting: Rewriting, node: NodeRecord, folded: dict[int, Node
     return total
 
 
-def _computed(rewriting: Rewriting, nodes: list[NodeRecord]) -> dict[int, Array]:
+def _computed(rewriting: Rewriting, nodes: list[NodeRecord], folded: Mapping[int, NodeRecord]) -> dict[int, Array]:
     """What nodes make, by value id; of each alone where one of them cannot run."""
+    by_scope: dict[int, list[NodeRecord]] = {}
+    for node in nodes:
+        by_scope.setdefault(node.scope, []).append(node)
+    found = _in_main(rewriting, by_scope.pop(rewriting.graph.main.id, []))
+    for inside in by_scope.values():
+        wanted = [vid for node in inside for vid in _read(rewriting, node)]
+        made = evaluated(rewriting, inside, folded, wanted)
+        for node in inside if not made else ():
+            made |= evaluated(rewriting, [node], folded, _read(rewriting, node))
+        found |= made
+    return found
+
+
+def _in_main(rewriting: Rewriting, nodes: list[NodeRecord]) -> dict[int, Array]:
     values = rewriting.graph.values
     wanted = {values[vid].name: vid for node in nodes for vid in _read(rewriting, node)}
     if not wanted:

@@ -32,7 +32,7 @@ def _key(node: NodeRecord) -> tuple[object, ...]:
     proto = node.proto
     attributes = sorted(attribute.SerializeToString(deterministic=True) for attribute in proto.attribute)
     made = tuple(bool(vid) for vid in node.outputs)
-    return (node.op_type, node.domain, proto.overload, tuple(node.inputs), made, *attributes)
+    return (node.scope, node.op_type, node.domain, proto.overload, tuple(node.inputs), made, *attributes)
 
 
 def _join(rewriting: Rewriting, earlier: NodeRecord, node: NodeRecord) -> None:
@@ -40,11 +40,13 @@ def _join(rewriting: Rewriting, earlier: NodeRecord, node: NodeRecord) -> None:
     if any(values[vid].formal_outputs for vid in node.outputs if vid):
         return
     label, other = rewriting.graph.label(node), rewriting.graph.label(earlier)
-    for old, new in zip(node.outputs, earlier.outputs, strict=True):
-        if old:
-            rewriting.redirect(values[old], values[new])
-    rewriting.remove(node)
-    rewriting.note(NODES, label, f"does what {other} does")
+    place = rewriting.place(node)
+    if not rewriting.allows(NODES, place):
+        return
+    pairs = [(old, new) for old, new in zip(node.outputs, earlier.outputs, strict=True) if old]
+    if all(rewriting.redirect(values[old], values[new]) for old, new in pairs):
+        rewriting.remove(node)
+        rewriting.note(NODES, place, label, f"does what {other} does")
 
 
 def _join_initializers(rewriting: Rewriting) -> None:
@@ -58,6 +60,5 @@ def _join_initializers(rewriting: Rewriting) -> None:
         data = tensor.raw_data or tensor.SerializeToString(deterministic=True).replace(tensor.name.encode(), b"", 1)
         key = (tensor.data_type, tuple(tensor.dims), bool(tensor.raw_data), hashlib.sha256(data).digest())
         earlier = first.setdefault(key, value)
-        if earlier is not value:
-            rewriting.redirect(value, earlier)
-            rewriting.note(TENSORS, value.name, f"is {earlier.name} again")
+        if earlier is not value and rewriting.allows(TENSORS, value.name) and rewriting.redirect(value, earlier):
+            rewriting.note(TENSORS, value.name, value.name, f"is {earlier.name} again")

@@ -35,9 +35,11 @@ def _store_known(rewriting: Rewriting, node: NodeRecord) -> None:
             arrays[vid] = array.astype(dtypes.to_numpy(fact.elem_type))
         elif array is not None and isinstance(fact, TensorFact) and fact.elem_type == dtypes.BOOL:
             arrays[vid] = array.astype(np.bool_)
-    label = rewriting.graph.label(node)
-    if arrays and rewriting.replace_by(node, arrays):
-        rewriting.note(NAME, label, "stored the sizes that inference knows")
+    if not arrays or not rewriting.allows(NAME, rewriting.place(node)):
+        return
+    label, place = rewriting.graph.label(node), rewriting.place(node)
+    if rewriting.replace_by(node, arrays):
+        rewriting.note(NAME, place, label, "stored the sizes that inference knows")
 
 
 def _fix_reshape(rewriting: Rewriting, node: NodeRecord) -> None:
@@ -78,10 +80,14 @@ def _fix_expand(rewriting: Rewriting, node: NodeRecord) -> None:
 
 
 def _read_fixed(rewriting: Rewriting, node: NodeRecord, dims: list[int]) -> None:
-    label = rewriting.graph.label(node)
-    if any(abs(dim) > 1 << 62 for dim in dims) or math.prod(map(abs, dims)) > 1 << 62:
+    label, place = rewriting.graph.label(node), rewriting.place(node)
+    if (
+        not rewriting.allows(NAME, place)
+        or any(abs(dim) > 1 << 62 for dim in dims)
+        or math.prod(map(abs, dims)) > 1 << 62
+    ):
         return
     name = rewriting.fresh(f"{rewriting.graph.values[node.outputs[0]].name}_shape")
-    stored = rewriting.store(name, np.array(dims, np.int64))
+    stored = rewriting.store(name, np.array(dims, np.int64), rewriting.graph.scopes[node.scope])
     rewriting.read(node, 1, stored)
-    rewriting.note(NAME, label, f"its target is {dims} whatever the sizes are")
+    rewriting.note(NAME, place, label, f"its target is {dims} whatever the sizes are")

@@ -2,5 +2,6 @@
 
 Files:
     matcher  Where a pattern matches, or why it does not: the deepest point that it got to, in words.
-    pattern  Patterns of nodes as text: `Add(MatMul(a, w:const), c:const)`.
+    parser   Text to patterns, see `pattern.py`; what is no pattern is refused with the place.
+    pattern  Patterns of nodes as text, such as `Add(MatMul(a, w:const), c:const)`; what their pieces stand for.
 """

@@ -1,46 +1,86 @@
-"""Patterns of nodes as text: `Add(MatMul(a, w:const), c:const)`.
+"""Patterns of nodes as text, such as `Add(MatMul(a, w:const), c:const)`; what their pieces stand for.
 
-    call      Operator(argument, …), domain::Operator(…)
-    argument  a call; a name, which stands for any value, and for the same one wherever it is written; `name:const` for
-              a constant; `name?` and `name:const?` for inputs that may be absent; `attribute=name` binds an attribute,
-              `attribute=3`, `attribute=[1, 2]` and `attribute="text"` ask for it.
+    Operator(argument, …)   a node; `domain::Operator(…)`; `A|B(…)` is of either operator
+    name                    any value, the same one wherever the name comes again
+    name:const              what a name is asked for: `const`, `once` (nothing else reads it), element types (`float32`,
+                            `float16|float32`, `float` and `int` of any size, `bool`), a shape (`[n, ?, 4]`, `[..., n]`)
+    name?                   an input that may be absent
+    *name                   all inputs that follow
+    0.5, [0, -1]            a value that is known to be this number everywhere, or this list
+    attribute=3             an attribute that must have a value, by default too: 3, 0.5, "text", [1, 2], none
+    attribute=name          an attribute that is bound
+    [Operator](x, y)        the node, or x alone where it is missing
+    ~Operator(…)            a node that stays, so that others may read it
+    name := Operator(…)     a node whose value is called so where it comes again
+    Operator(…).1           its second output
+    pattern or pattern      one of several ways of writing it
 
-Operands of operators that commute match in either order. Nodes inside of a pattern must have no other reader.
+Operands of operators that commute match in either order. What is inside of a pattern must be read by nothing else.
 """
 
-import ast
-import re
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import Any
 
-from onnxlab.errors import TransformError
+from onnxlab import dtypes
 
-_TOKEN: Final = re.compile(
-    r"""\s*(?:(?P<name>[A-Za-z_][\w.]*(?:::\w+)?)|(?P<mark>[(),=?:])"""
-    r"""|(?P<literal>\[[^\]]*\]|"[^"]*"|-?[\d.]+(?:e-?\d+)?))"""
-)
+Dims = tuple[Any, ...]
+"""Of a shape that is asked for: ints, names, "?" for any dim, "..." first for any number of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """Any value, bound to a name; `constant` where it must be one, `optional` where it may be absent."""
+    """Any value, bound to a name.
+
+    Attributes:
+        constant: it must be one.
+        optional: it may be absent.
+        once: nothing else may read it.
+        types: names of element types, one of which it must have; none for any.
+        dims: the shape that it must have, None for any.
+    """
 
     name: str
     constant: bool = False
     optional: bool = False
+    once: bool = False
+    types: tuple[str, ...] = ()
+    dims: Dims | None = None
 
     def __str__(self) -> str:
-        return f"{self.name}{':const' if self.constant else ''}{'?' if self.optional else ''}"
+        asked = ["const"] * self.constant + ["once"] * self.once + ["|".join(self.types)] * bool(self.types)
+        if self.dims is not None:
+            asked.append(f"[{', '.join(map(str, self.dims))}]")
+        return f"{self.name}{':' * bool(asked)}{' '.join(asked)}{'?' * self.optional}"
 
 
 @dataclass(frozen=True, slots=True)
-class Literal:
-    """An attribute that must have a value."""
+class Rest:
+    """All inputs that follow, bound to a name as a list."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"*{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A value whose elements are known: all of them a number, or a list."""
 
     value: Any
 
     def __str__(self) -> str:
-        return repr(self.value)
+        return str(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """An attribute that must have a value; None where it must be absent."""
+
+    value: Any
+
+    def __str__(self) -> str:
+        return "none" if self.value is None else repr(self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,108 +88,58 @@ class Call:
     """A node of an operator.
 
     Attributes:
-        op_type, domain: the operator.
+        op_types: the operators that it may be of.
+        domain: their domain.
         inputs: what it reads, by slot.
         attributes: (name of an attribute, what it is bound to or must be).
+        name: what its value is called, "" for nothing.
+        stays: whether it is left in place, so that others may read it.
+        output: which of its outputs is meant.
     """
 
-    op_type: str
+    op_types: tuple[str, ...]
     domain: str
-    inputs: "tuple[Call | Name, ...]"
+    inputs: "tuple[Argument, ...]"
     attributes: tuple[tuple[str, Name | Literal], ...] = ()
+    name: str = ""
+    stays: bool = False
+    output: int = 0
+    makers: tuple[frozenset[str], ...] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        calls = [each for each in self.inputs if isinstance(each, Call)]
+        object.__setattr__(self, "makers", tuple(frozenset(each.op_types) for each in calls))
+
+    @property
+    def op_type(self) -> str:
+        """The operator, the first of several."""
+        return self.op_types[0]
+
+    def calls(self) -> "list[Call]":
+        """This call and all inside of it, outermost first."""
+        return [self, *(each for made in self.inputs if isinstance(made, Call) for each in made.calls())]
 
     def __str__(self) -> str:
         parts = [*map(str, self.inputs), *(f"{name}={what}" for name, what in self.attributes)]
         domain = f"{self.domain}::" if self.domain else ""
-        return f"{domain}{self.op_type}({', '.join(parts)})"
+        named = f"{self.name} := " if self.name else ""
+        output = f".{self.output}" if self.output else ""
+        return f"{named}{'~' * self.stays}{domain}{'|'.join(self.op_types)}({', '.join(parts)}){output}"
 
 
-def parse(text: str) -> Call:
-    """The pattern that a text means.
+Argument = Call | Name | Rest | Number
+
+KINDS = {
+    "float": frozenset((dtypes.FLOAT, dtypes.FLOAT16, dtypes.DOUBLE, dtypes.BFLOAT16)),
+    "int": frozenset(number for number in dtypes.ELEM_TYPES if dtypes.is_integer(number)),
+}
+"""Words for several element types."""
+
+
+def element_types(word: str) -> frozenset[int]:
+    """The element types that a word of a pattern means.
 
     Raises:
-        TransformError: it is none; the message shows where.
+        ValueError: it means none.
     """
-    parser = _Parser(text)
-    call = parser.argument()
-    if not isinstance(call, Call):
-        parser.fail("a pattern begins with an operator, as in Add(a, b)", 0)
-    parser.end()
-    return call  # type: ignore[return-value]
-
-
-class _Parser:
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._at = 0
-
-    def fail(self, expected: str, at: int | None = None) -> None:
-        """Raise TransformError with the place."""
-        place = self._at if at is None else at
-        raise TransformError(f"{self._text!r:.200} is no pattern at character {place + 1}: {expected}")
-
-    def _next(self, *kinds: str) -> str | None:
-        """The next token where it is of one of these kinds; the text goes on behind it."""
-        match = _TOKEN.match(self._text, self._at)
-        if match is None or match.lastgroup not in kinds:
-            return None
-        self._at = match.end()
-        return match[match.lastgroup or 0]
-
-    def _mark(self, mark: str) -> bool:
-        at = self._at
-        if self._next("mark") == mark:
-            return True
-        self._at = at
-        return False
-
-    def end(self) -> None:
-        """Refuse anything that follows."""
-        if self._text[self._at :].strip():
-            self.fail("nothing may follow the pattern")
-
-    def argument(self) -> Call | Name:
-        """A call or a name."""
-        name = self._next("name")
-        if name is None:
-            self.fail("an operator or a name was expected")
-            raise AssertionError
-        if self._mark("("):
-            return self._call(name)
-        constant = False
-        if self._mark(":"):
-            if self._next("name") != "const":
-                self.fail("only const may follow a colon")
-            constant = True
-        return Name(name, constant, self._mark("?"))
-
-    def _call(self, name: str) -> Call:
-        domain, _, op_type = name.rpartition("::")
-        inputs: list[Call | Name] = []
-        attributes: list[tuple[str, Name | Literal]] = []
-        if self._mark(")"):
-            return Call(op_type, domain, ())
-        while True:
-            at = self._at
-            key = self._next("name")
-            if key is not None and self._mark("="):
-                attributes.append((key, self._value()))
-            else:
-                self._at = at
-                inputs.append(self.argument())
-            if self._mark(")"):
-                return Call(op_type, domain, tuple(inputs), tuple(attributes))
-            if not self._mark(","):
-                self.fail("a comma or a closing parenthesis was expected")
-
-    def _value(self) -> Name | Literal:
-        literal = self._next("literal")
-        if literal is not None:
-            try:
-                return Literal(ast.literal_eval(literal))
-            except (ValueError, SyntaxError):
-                self.fail(f"{literal} is no number, list or text")
-        name = self._next("name")
-        if name is None:
-            self.fail("a value or a name was expected behind =")
-        return Name(name or "")
+    return KINDS[word] if word in KINDS else frozenset((dtypes.parse(word),))

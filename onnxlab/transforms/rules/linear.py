@@ -86,7 +86,7 @@ RULES: Final = (
         "A BatchNormalization behind a Conv goes into its weights.",
         {
             "the BatchNormalization trains": lambda found: not found.attribute(found.root, "training_mode", 0),
-            "it has not one number for each channel": lambda found: all(
+            "BatchNormalization has not one number for each channel": lambda found: all(
                 _bound(found, name).shape == (_channels(found),) for name in ("scale", "shift", "mean", "var")
             ),
             "the weights are read by another node too": _read_once,

@@ -1,19 +1,24 @@
-"""What a rule is: a pattern, named conditions, and what takes its place; and applying one."""
+"""What a rule is: patterns, named conditions, and what takes their place; and applying one."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
-import onnx
-
-from onnxlab.graph.edit.changes import InsertNode, RemoveNode
 from onnxlab.graph.index.records import NodeRecord
-from onnxlab.transforms.patterns.matcher import Failure, Match, match
-from onnxlab.transforms.patterns.pattern import Call, Name, parse
-from onnxlab.transforms.rewriting import Array, Rewriting
+from onnxlab.transforms.patterns.matcher import CONDITION, Failure, Match, match
+from onnxlab.transforms.patterns.parser import parse_rule
+from onnxlab.transforms.patterns.pattern import Call, Name
+from onnxlab.transforms.rewriting import Rewriting
+from onnxlab.transforms.rules.replacement import put
+
+Level = Literal["basic", "extended", "layout", "decompose"]
+"""ONNX Runtime's words, and one for rules that undo what the others do, which are applied only when asked for."""
 
 Condition = Callable[[Match], bool]
-Compute = Callable[[Match], Mapping[str, Array]]
+Compute = Callable[[Match], "Mapping[str, Any] | str"]
+
+Root = tuple[str, str]
+"""Operator and domain of the node that a rule is tried at."""
 
 
 @dataclass(frozen=True)
@@ -22,82 +27,129 @@ class Rule:
 
     Attributes:
         name: by which it is asked for.
-        text: the pattern and what takes its place: "Add(MatMul(a, w), c) => Gemm(a, w, c)". A node that takes the
+        text: patterns and what takes their place: "Add(MatMul(a, w), c) => Gemm(a, w, c)". A node that takes the
             place of one of its operator has the attributes of that one.
         doc: one line for people.
         conditions: what must hold besides, by the words that say it does not.
-        compute: constants that the replacement reads and the pattern does not have, by name.
+        compute: arrays of constants, and values of attributes, that the replacement has and the pattern has not, by
+            name; or words that say why there are none.
+        level: of optimization from which on it is applied.
     """
 
     name: str
     text: str
-    doc: str
+    doc: str = ""
     conditions: Mapping[str, Condition] = field(default_factory=dict)
     compute: Compute | None = None
+    level: Level = "basic"
 
     def __post_init__(self) -> None:
-        left, _, right = self.text.partition("=>")
-        object.__setattr__(self, "pattern", parse(left.strip()))
-        object.__setattr__(self, "replacement", parse(right.strip()))
+        patterns, replacement = parse_rule(self.text)
+        object.__setattr__(self, "patterns", patterns)
+        object.__setattr__(self, "replacement", replacement)
+        roots = dict.fromkeys((op_type, each.domain) for each in patterns for op_type in each.op_types)
+        object.__setattr__(self, "roots", tuple(roots))
+        calls = replacement.calls() if isinstance(replacement, Call) else []
+        object.__setattr__(self, "brings", frozenset(each.domain for each in calls if each.domain))
 
-    pattern: Call = field(init=False)
-    replacement: Call = field(init=False)
+    patterns: tuple[Call, ...] = field(init=False)
+    replacement: Call | Name = field(init=False)
+    roots: tuple[Root, ...] = field(init=False)
+    brings: frozenset[str] = field(init=False)
 
-    def find(self, rewriting: Rewriting, node: NodeRecord) -> Match | Failure:
-        """The match at a node, or why there is none."""
-        found = match(rewriting, self.pattern, node)
-        if isinstance(found, Failure):
-            return found
-        if rewriting.output(node) is None:
-            return Failure(len(found.nodes), f"another output of {rewriting.graph.label(node)} is read too")
-        for words, holds in self.conditions.items():
+    def __call__(self, compute: Compute) -> "Rule":
+        """The same rule with a function that computes what the replacement needs; so a rule is a decorator."""
+        doc = (compute.__doc__ or self.doc).strip().partition("\n")[0]
+        return replace(self, name=self.name or compute.__name__, doc=doc, compute=compute)
+
+    def where(self, words: str, holds: Condition) -> "Rule":
+        """The same rule with one more condition, and the words that say that it does not hold."""
+        return replace(self, conditions={**self.conditions, words: holds})
+
+    def find(self, rewriting: Rewriting, node: NodeRecord, makers: frozenset[str] | None = None) -> Match | Failure:
+        """The match at a node, or why there is none: the failure of the way of writing that got furthest.
+
+        Args:
+            rewriting: the graph.
+            node: at which the outermost call is to match.
+            makers: operators that its inputs come from; ways that need others are left out then.
+        """
+        failure = Failure((-1, 0), f"no node before it is one of those in {self.patterns[0].op_type}(…)")
+        for pattern in self.patterns:
+            if makers is not None and any(makers.isdisjoint(each) for each in pattern.makers):
+                continue
+            found = match(rewriting, pattern, node)
+            if isinstance(found, Match):
+                found = self._judged(rewriting, found)
+                if isinstance(found, Match):
+                    return found
+            if found.depth > failure.depth:
+                failure = found
+        return failure
+
+    def _judged(self, rewriting: Rewriting, found: Match) -> Match | Failure:
+        if rewriting.output(found.root) is None:
+            label = rewriting.graph.label(found.root).replace("{", "{{").replace("}", "}}")
+            return Failure(CONDITION, f"another output of {label} is read too")
+        for number, (words, holds) in enumerate(self.conditions.items()):
             if not holds(found):
-                return Failure(len(found.nodes) + 1, words)
+                return Failure((CONDITION[0], number), words)
         return found
 
-    def apply(self, rewriting: Rewriting, found: Match) -> None:
-        """Put the replacement in the place of a match; the value that the outermost node makes keeps its name."""
-        graph, root = rewriting.graph, found.root
-        label, position = graph.label(root), graph.main.position(root)
-        names = {name: value.name for name, value in found.values.items() if value is not None}
-        for name, array in (self.compute(found) if self.compute is not None else {}).items():
-            names[name] = rewriting.store(rewriting.fresh(f"{label}_{name}"), array).name
-        made = _node(self.replacement, found, names)
-        made.output.extend(root.proto.output)
-        _adopt(made, found)
-        graph.apply(RemoveNode(root.id), InsertNode(root.scope, position, made))
-        for node in found.nodes[1:]:
-            graph.apply(RemoveNode(node.id))
-        rewriting.note(self.name, label, f"{self.pattern} became {self.replacement}")
+    def apply(self, rewriting: Rewriting, found: Match) -> "tuple[list[NodeRecord], str]":
+        """Put the replacement in the place of a match; the value that the outermost node makes keeps its name.
+
+        Returns:
+            The nodes that came or were rewired, and why it was not done, "" where it was.
+        """
+        label, place = rewriting.graph.label(found.root), rewriting.place(found.root)
+        if not rewriting.allows(self.name, place):
+            return [], "it was refused before"
+        computed = self.compute(found) if self.compute is not None else {}
+        if isinstance(computed, str):
+            return [], computed
+        taken = tuple(rewriting.graph.label(node) for node in found.nodes)
+        made, why = put(rewriting, found, self.replacement, computed)
+        if not why:
+            rewriting.note(self.name, place, label, f"{found.pattern} became {self.replacement}")
+            given = tuple(rewriting.graph.label(node) for node in made)
+            rewriting.applied[-1] = replace(rewriting.applied[-1], taken=taken, given=given)
+        return made, why
 
     def why_not(self, rewriting: Rewriting, node: NodeRecord) -> str:
         """Why the rule does not apply at a node, in words; "" where it does."""
         found = self.find(rewriting, node)
-        return f"{self.name}: {found.why}" if isinstance(found, Failure) else ""
+        if isinstance(found, Failure):
+            return f"{self.name}: {found.why}"
+        computed = self.compute(found) if self.compute is not None else {}
+        return f"{self.name}: {computed}" if isinstance(computed, str) else ""
 
 
-def _node(call: Call, found: Match, names: Mapping[str, str]) -> onnx.NodeProto:
-    node = onnx.NodeProto(op_type=call.op_type, domain=call.domain)
-    for wanted in call.inputs:
-        assert isinstance(wanted, Name), "replacements are one node"
-        node.input.append(names.get(wanted.name, ""))
-    while node.input and not node.input[-1]:
-        del node.input[-1]
-    for old in found.nodes:
-        if old.op_type == call.op_type and old.domain == call.domain:
-            node.attribute.extend(old.proto.attribute)
-            break
-    return node
+Act = Callable[[Rewriting, NodeRecord], str]
 
 
-def _adopt(made: onnx.NodeProto, found: Match) -> None:
-    """Give a node the name, documentation and metadata of those whose place it takes."""
-    root: Any = found.root.proto
-    made.name = root.name
-    made.doc_string = "\n".join(dict.fromkeys(node.proto.doc_string for node in found.nodes if node.proto.doc_string))
-    held: dict[str, str] = {}
-    for node in found.nodes:
-        for entry in node.proto.metadata_props:
-            held.setdefault(entry.key, entry.value)
-    for key, text in held.items():
-        made.metadata_props.add(key=key, value=text)
+@dataclass(frozen=True)
+class Procedure:
+    """A rule of one node and what is around it, written in Python.
+
+    Attributes:
+        name, doc, level: as of a Rule.
+        op_types: operators of ONNX's own domain that it is for.
+        act: does it and returns "", or returns why it cannot be done; it asks `Rewriting.allows` before it changes
+            anything.
+    """
+
+    name: str
+    doc: str
+    op_types: tuple[str, ...]
+    act: Act
+    level: Level = "basic"
+    brings: frozenset[str] = frozenset()
+
+    @property
+    def roots(self) -> tuple[Root, ...]:
+        """Operators that it is tried at."""
+        return tuple((op_type, "") for op_type in self.op_types)
+
+
+AnyRule = Rule | Procedure

@@ -7,42 +7,44 @@ import numpy as np
 
 from onnxlab import dtypes
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
-from onnxlab.ops import find_traits
 from onnxlab.transforms.rewriting import Rewriting
-
-NAME = "no-op elimination"
+from onnxlab.transforms.rules.rule import Procedure
 
 Test = Callable[[Rewriting, NodeRecord], "ValueRecord | None"]
 """What a node gives back, None where it does something."""
 
-
-TESTS: Final[dict[str, Test]] = {}
-"""By operator, what tells that its nodes do nothing."""
+_TESTS: dict[str, tuple[Test, tuple[str, ...]]] = {}
 
 
-def _gives_back(*op_types: str) -> Callable[[Test], Test]:
+def _gives_back(name: str, *op_types: str) -> Callable[[Test], Test]:
     """Register what tells when nodes of these operators do nothing."""
 
     def add(test: Test) -> Test:
-        TESTS.update(dict.fromkeys(op_types, test))
+        _TESTS[name] = test, op_types
         return test
 
     return add
 
 
-def run(rewriting: Rewriting) -> None:
-    """Let the readers of nodes that do nothing read what these read."""
-    for node in rewriting.nodes():
-        if node.domain:
-            continue
-        reshapes = find_traits("", node.op_type).reshapes
-        test = _same_shape if reshapes else TESTS.get(node.op_type)
-        source = test(rewriting, node) if test is not None else None
-        if source is not None:
-            rewriting.bypass(NAME, node, source, f"{node.op_type} gives back what it reads")
+def removal(name: str, test: Test, op_types: tuple[str, ...]) -> Procedure:
+    """The rule that takes nodes out that give back what they read."""
+
+    def act(rewriting: Rewriting, node: NodeRecord) -> str:
+        source = test(rewriting, node)
+        if source is None:
+            return f"{node.op_type} does something, or it is not known that it does nothing"
+        place, label, op_type = rewriting.place(node), rewriting.graph.label(node), node.op_type
+        if not rewriting.allows(name, place):
+            return "it was refused before"
+        if not rewriting.bypass(node, source):
+            return f"an output of the graph cannot be {source.name}"
+        rewriting.note(name, place, label, f"{op_type} gives back what it reads")
+        return ""
+
+    return Procedure(name, f"{' and '.join(op_types)} that give back what they read are taken out.", op_types, act)
 
 
-@_gives_back("Identity")
+@_gives_back("identity", "Identity")
 def _first(rewriting: Rewriting, node: NodeRecord) -> ValueRecord | None:
     return rewriting.input(node, 0)
 
@@ -52,7 +54,7 @@ def _only(rewriting: Rewriting, node: NodeRecord) -> ValueRecord | None:
     return rewriting.input(node, 0) if sum(map(bool, node.inputs)) == 1 else None
 
 
-@_gives_back("Expand", "Tile")
+@_gives_back("same_shape", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Expand", "Tile")
 def _same_shape(rewriting: Rewriting, node: NodeRecord) -> ValueRecord | None:
     """The input of a node that only gives another shape, where it is the shape that was."""
     source = rewriting.input(node, 0)
@@ -62,7 +64,7 @@ def _same_shape(rewriting: Rewriting, node: NodeRecord) -> ValueRecord | None:
     return source if before is not None and before == after else None
 
 
-@_gives_back("Cast", "CastLike")
+@_gives_back("same_type", "Cast", "CastLike")
 def _cast(rewriting: Rewriting, node: NodeRecord) -> ValueRecord | None:
     source = rewriting.input(node, 0)
     if source is None or not node.outputs[0]:
@@ -71,7 +73,7 @@ def _cast(rewriting: Rewriting, node: NodeRecord) -> ValueRecord | None:
     return source if before and before == rewriting.elem_type(node.outputs[0]) else None
 
 
-@_gives_back("Dropout")
+@_gives_back("dropout", "Dropout")
 def _dropout(rewriting: Rewriting, node: NodeRecord) -> ValueRecord | None:
     """The input of a Dropout that does not train; before opset 7 an attribute says so."""
     version = rewriting.graph.opset_version("", rewriting.graph.main) or 0
@@ -86,7 +88,7 @@ def _dropout(rewriting: Rewriting, node: NodeRecord) -> ValueRecord | None:
     return rewriting.input(node, 0)
 
 
-@_gives_back("Transpose")
+@_gives_back("same_order", "Transpose")
 def _transpose(rewriting: Rewriting, node: NodeRecord) -> ValueRecord | None:
     for attribute in node.proto.attribute:
         if attribute.name == "perm":
@@ -96,7 +98,7 @@ def _transpose(rewriting: Rewriting, node: NodeRecord) -> ValueRecord | None:
     return source if shape is not None and len(shape) < 2 else None
 
 
-@_gives_back("Pad")
+@_gives_back("no_padding", "Pad")
 def _pad(rewriting: Rewriting, node: NodeRecord) -> ValueRecord | None:
     pads = rewriting.constant(rewriting.input(node, 1))
     if pads is not None:
@@ -107,7 +109,7 @@ def _pad(rewriting: Rewriting, node: NodeRecord) -> ValueRecord | None:
     return None
 
 
-@_gives_back("Slice")
+@_gives_back("whole_slice", "Slice")
 def _slice(rewriting: Rewriting, node: NodeRecord) -> ValueRecord | None:
     steps = rewriting.input(node, 4)
     if steps is not None:
@@ -152,10 +154,10 @@ def _is_all(rewriting: Rewriting, value: ValueRecord, neutral: tuple[float, ...]
     return same and (not real or bool(np.all(np.signbit(array.astype(np.float64)) == np.signbit(number))))
 
 
-_gives_back("Concat", "Sum")(_only)
-_gives_back("Max", "Min")(_only)
-_gives_back("Mean")(_only)
-_gives_back("Mul")(_neutral(1.0, both=True))
-_gives_back("Div")(_neutral(1.0, both=False))
-_gives_back("Add")(_add)
-_gives_back("Sub")(_neutral(0.0, both=False))
+_gives_back("single_operand", "Concat", "Sum", "Max", "Min", "Mean")(_only)
+_gives_back("times_one", "Mul")(_neutral(1.0, both=True))
+_gives_back("divided_by_one", "Div")(_neutral(1.0, both=False))
+_gives_back("plus_zero", "Add")(_add)
+_gives_back("minus_zero", "Sub")(_neutral(0.0, both=False))
+
+RULES: Final = tuple(removal(name, test, op_types) for name, (test, op_types) in _TESTS.items())

@@ -10,23 +10,10 @@ from onnxlab.graph.edit.changes import SetAttribute
 from onnxlab.graph.index.records import NodeRecord
 from onnxlab.ops import find_traits
 from onnxlab.transforms.rewriting import Array, Rewriting
-
-NAME = "pair elimination"
+from onnxlab.transforms.rules.rule import Procedure
 
 _MANTISSA: Final = {dtypes.FLOAT16: (11, 5), dtypes.BFLOAT16: (8, 8), dtypes.FLOAT: (24, 8), dtypes.DOUBLE: (53, 11)}
-
-
-def run(rewriting: Rewriting) -> None:
-    """Join Transposes, Casts without loss, and nodes that only give other shapes."""
-    for node in rewriting.nodes("Transpose"):
-        _join_transposes(rewriting, node)
-    for node in rewriting.nodes("Cast"):
-        _join_casts(rewriting, node)
-    for node in rewriting.nodes():
-        if find_traits(node.domain, node.op_type).reshapes:
-            _join_reshapes(rewriting, node)
-    for node in rewriting.nodes("Slice"):
-        _join_slices(rewriting, node)
+_REFUSED: Final = "it was refused before"
 
 
 def _before(rewriting: Rewriting, node: NodeRecord, op_type: str) -> NodeRecord | None:
@@ -44,43 +31,55 @@ def _reshape_before(rewriting: Rewriting, node: NodeRecord) -> NodeRecord | None
     return maker if find_traits(maker.domain, maker.op_type).reshapes else None
 
 
-def _permutation(node: NodeRecord) -> list[int] | None:
+def permutation(node: NodeRecord) -> list[int] | None:
+    """The permutation of a Transpose; None where it reverses all axes, or is none."""
     for attribute in node.proto.attribute:
         if attribute.name == "perm":
-            return list(attribute.ints)
+            found = list(attribute.ints)
+            return found if sorted(found) == list(range(len(found))) else None
     return None
 
 
-def _join_transposes(rewriting: Rewriting, node: NodeRecord) -> None:
+def _transposes(rewriting: Rewriting, node: NodeRecord) -> str:
     inner = _before(rewriting, node, "Transpose")
     source = rewriting.input(inner, 0) if inner is not None else None
     if inner is None or source is None:
-        return
-    first, second = _permutation(inner), _permutation(node)
-    if first is None or second is None or sorted(first) != sorted(second) or sorted(first) != list(range(len(first))):
-        return
+        return "no Transpose comes before it"
+    first, second = permutation(inner), permutation(node)
+    if first is None or second is None or len(first) != len(second):
+        return "the permutations are not both told"
     joined = [first[axis] for axis in second]
-    label, graph = rewriting.graph.label(node), rewriting.graph
-    if joined == sorted(joined) and rewriting.bypass(NAME, node, source, "the second Transpose undoes the first"):
-        return
-    graph.apply(SetAttribute(node.id, "perm", helper.make_attribute("perm", joined)))
+    label, place = rewriting.graph.label(node), rewriting.place(node)
+    if not rewriting.allows("transposes", place):
+        return _REFUSED
+    if joined == sorted(joined) and rewriting.bypass(node, source):
+        rewriting.note("transposes", place, label, "the second Transpose undoes the first")
+        return ""
+    rewriting.graph.apply(SetAttribute(node.id, "perm", helper.make_attribute("perm", joined)))
     rewriting.read(node, 0, source)
-    rewriting.note(NAME, label, f"one Transpose {joined} in place of two")
+    rewriting.note("transposes", place, label, f"one Transpose {joined} in place of two")
+    return ""
 
 
-def _join_casts(rewriting: Rewriting, node: NodeRecord) -> None:
+def _casts(rewriting: Rewriting, node: NodeRecord) -> str:
     inner = _before(rewriting, node, "Cast")
     source = rewriting.input(inner, 0) if inner is not None else None
     if inner is None or source is None or not node.outputs[0]:
-        return
+        return "no Cast comes before it"
     first, middle = rewriting.elem_type(source.id), rewriting.elem_type(inner.outputs[0])
     if not first or not _holds(middle, first):
-        return
-    if first == rewriting.elem_type(node.outputs[0]):
-        rewriting.bypass(NAME, node, source, f"{dtypes.name(first)} to {dtypes.name(middle)} and back loses nothing")
-        return
-    rewriting.read(node, 0, source)
-    rewriting.note(NAME, rewriting.graph.label(node), f"casts {dtypes.name(first)} at once")
+        return "the first Cast may lose something"
+    label, place = rewriting.graph.label(node), rewriting.place(node)
+    if not rewriting.allows("casts", place):
+        return _REFUSED
+    if first != rewriting.elem_type(node.outputs[0]):
+        rewriting.read(node, 0, source)
+        rewriting.note("casts", place, label, f"casts {dtypes.name(first)} at once")
+        return ""
+    if not rewriting.bypass(node, source):
+        return f"an output of the graph cannot be {source.name}"
+    rewriting.note("casts", place, label, f"{dtypes.name(first)} to {dtypes.name(middle)} and back loses nothing")
+    return ""
 
 
 def _holds(wide: int, narrow: int) -> bool:
@@ -101,25 +100,31 @@ def _holds(wide: int, narrow: int) -> bool:
     return ours is not None and ours[0] >= bits
 
 
-def _join_reshapes(rewriting: Rewriting, node: NodeRecord) -> None:
+def _reshapes(rewriting: Rewriting, node: NodeRecord) -> str:
     """Read what was before nodes that only give other shapes: all of it where the shape is the same again."""
     value = rewriting.output(node)
     inner = _reshape_before(rewriting, node)
     if inner is None or value is None:
-        return
+        return "nothing before it only gives another shape"
+    label, place = rewriting.graph.label(node), rewriting.place(node)
+    if not rewriting.allows("reshapes", place):
+        return _REFUSED
     wanted, source = rewriting.shape(value.id), rewriting.input(inner, 0)
     here = source
     at: NodeRecord | None = inner
     while here is not None and at is not None:
         if wanted is not None and rewriting.shape(here.id) == wanted and here.scope == node.scope:
-            if rewriting.bypass(NAME, node, here, "the shape is the one before again"):
-                return
+            if rewriting.bypass(node, here):
+                rewriting.note("reshapes", place, label, "the shape is the one before again")
+                return ""
             break
         at = _reshape_before(rewriting, at)
         here = rewriting.input(at, 0) if at is not None else None
     if node.op_type == "Reshape" and source is not None and _is_absolute(rewriting, node):
         rewriting.read(node, 0, source)
-        rewriting.note(NAME, rewriting.graph.label(node), f"does not need the {inner.op_type} before it")
+        rewriting.note("reshapes", place, label, f"does not need the {inner.op_type} before it")
+        return ""
+    return "the shape before is another one, and the new one depends on it"
 
 
 def _is_absolute(rewriting: Rewriting, node: NodeRecord) -> bool:
@@ -128,21 +133,29 @@ def _is_absolute(rewriting: Rewriting, node: NodeRecord) -> bool:
     return target is not None and bool((target != 0).all())
 
 
-def _join_slices(rewriting: Rewriting, node: NodeRecord) -> None:
+def _slices(rewriting: Rewriting, node: NodeRecord) -> str:
     """Take slices along different axes at once, where all of them are constant."""
     inner = _before(rewriting, node, "Slice")
     source = rewriting.input(inner, 0) if inner is not None else None
-    if inner is None or source is None or _has_other_readers(rewriting, inner):
-        return
+    if inner is None or source is None:
+        return "no Slice comes before it"
+    if _has_other_readers(rewriting, inner):
+        return f"{rewriting.graph.label(inner)} is read by another node too"
     outer_cut, inner_cut = _cut(rewriting, node), _cut(rewriting, inner)
-    if outer_cut is None or inner_cut is None or set(outer_cut[2].tolist()) & set(inner_cut[2].tolist()):
-        return
-    label = rewriting.graph.label(node)
+    if outer_cut is None or inner_cut is None:
+        return "starts, ends, axes and steps are not all constant"
+    if set(outer_cut[2].tolist()) & set(inner_cut[2].tolist()):
+        return "both slice the same axis"
+    label, place = rewriting.graph.label(node), rewriting.place(node)
+    if not rewriting.allows("slices", place):
+        return _REFUSED
+    scope = rewriting.graph.scopes[node.scope]
     for slot, (first, second) in enumerate(zip(inner_cut, outer_cut, strict=True), 1):
         joined = np.concatenate([first, second])
-        rewriting.read(node, slot, rewriting.store(rewriting.fresh(f"{label}_{slot}"), joined))
+        rewriting.read(node, slot, rewriting.store(rewriting.fresh(f"{label}_{slot}"), joined, scope))
     rewriting.read(node, 0, source)
-    rewriting.note(NAME, label, "one Slice in place of two")
+    rewriting.note("slices", place, label, "one Slice in place of two")
+    return ""
 
 
 def _has_other_readers(rewriting: Rewriting, node: NodeRecord) -> bool:
@@ -163,3 +176,14 @@ def _cut(rewriting: Rewriting, node: NodeRecord) -> tuple[Array, Array, Array, A
     starts, ends, axes = (array.astype(np.int64).reshape(-1) for array in found if array is not None)
     axes = np.where(axes < 0, axes + len(shape), axes)
     return starts, ends, axes, np.ones_like(axes) if told is None else told.astype(np.int64).reshape(-1)
+
+
+RULES: Final = (
+    Procedure("transposes", "Two Transposes are one, or none.", ("Transpose",), _transposes),
+    Procedure("casts", "Two Casts are one, or none, where the first loses nothing.", ("Cast",), _casts),
+    Procedure(
+        "reshapes", "Of two nodes that only give other shapes the first is not needed.",
+        ("Reshape", "Flatten", "Squeeze", "Unsqueeze"), _reshapes,
+    ),
+    Procedure("slices", "Slices along different axes are one.", ("Slice",), _slices),
+)  # fmt: skip

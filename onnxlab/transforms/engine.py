@@ -1,0 +1,89 @@
+"""Plans of `simplify`, `optimize` and `rewrite`: rules and passes over a model, inside of an edit that is open."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import ModuleType
+from typing import Final
+
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.edits.constants import is_constant
+from onnxlab.shapes import Fact
+from onnxlab.transforms.passes import (
+    constant_folding,
+    control_flow,
+    duplicates,
+    known_shapes,
+    unused,
+    worklist,
+)
+from onnxlab.transforms.passes.worklist import Rules
+from onnxlab.transforms.rewriting import Compute, Options, Rewriting
+from onnxlab.transforms.rules.rule import AnyRule
+
+PASSES: Final[dict[str, ModuleType]] = {
+    "known_shapes": known_shapes,
+    "control_flow": control_flow,
+    "constant_folding": constant_folding,
+    "duplicates": duplicates,
+    "unused": unused,
+}
+"""What looks at the whole graph, in its order."""
+
+MOST_ROUNDS: Final = 4
+"""Times that the passes are run, as long as rules find something after them."""
+
+Plan = Callable[[Rewriting], None]
+"""What is done to a graph."""
+
+
+def standard(rules: Sequence[AnyRule], passes: Collection[str] = tuple(PASSES)) -> Plan:
+    """A plan: rules and passes in turn, until nothing changes."""
+    table = Rules(rules)
+
+    def plan(rewriting: Rewriting) -> None:
+        for _ in range(MOST_ROUNDS):
+            before = len(rewriting.applied)
+            for name in ("known_shapes", "control_flow", "constant_folding"):
+                if name in passes:
+                    PASSES[name].run(rewriting)
+            worklist.run(rewriting, table)
+            if "duplicates" in passes:
+                duplicates.run(rewriting)
+            if "unused" in passes:
+                unused.run(rewriting)
+            if len(rewriting.applied) == before:
+                return
+
+    return plan
+
+
+def only(rules: Sequence[AnyRule]) -> Plan:
+    """A plan: these rules, and then what they left unused."""
+    table = Rules(rules)
+
+    def plan(rewriting: Rewriting) -> None:
+        worklist.run(rewriting, table)
+        if rewriting.applied:
+            unused.run(rewriting)
+
+    return plan
+
+
+def rewrite(graph: ModelGraph, facts: Mapping[int, Fact], compute: Compute, plan: Plan, options: Options) -> Rewriting:
+    """Follow a plan, inside of an edit that is open; returns what was done.
+
+    Args:
+        graph: the model.
+        facts: what inference knows, by value id.
+        compute: arrays of values that depend on no input.
+        plan: what is done.
+        options: what may be done.
+    """
+    rewriting = Rewriting(graph, facts, compute, options)
+    plan(rewriting)
+    return rewriting
+
+
+def count_nodes(graph: ModelGraph) -> int:
+    """How many nodes the graphs have, bodies and functions included, Constant not counted."""
+    training = {scope.id for scope in graph.scopes.values() if scope.kind == "training"}
+    return sum(not is_constant(node) and node.scope not in training for node in graph.nodes.values())

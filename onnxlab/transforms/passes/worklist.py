@@ -1,0 +1,104 @@
+"""Rules over the graph: each node is tried with the rules of its operator, and again after one applied near it."""
+
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+
+from onnxlab.graph.index.records import NodeRecord
+from onnxlab.transforms.patterns.matcher import Failure
+from onnxlab.transforms.rewriting import Rewriting
+from onnxlab.transforms.rules.rule import AnyRule, Procedure, Root
+
+DEEPEST = 6
+"""Readers of readers … of a changed node that are tried again: no pattern is much deeper."""
+
+MOST_NEAR = 64
+"""Nodes near a changed one that are tried again."""
+
+MOST_PER_NODE = 20
+"""Applications for each node of the graph after which rules that keep each other busy are stopped."""
+
+
+class Rules:
+    """Rules by the operator of the node that they are tried at."""
+
+    def __init__(self, rules: Iterable[AnyRule]) -> None:
+        self._by_root: dict[Root, list[AnyRule]] = {}
+        for rule in rules:
+            for root in rule.roots:
+                self._by_root.setdefault(root, []).append(rule)
+
+    def of(self, node: NodeRecord) -> Sequence[AnyRule]:
+        """The rules of a node's operator, in their order."""
+        return self._by_root.get((node.op_type, node.domain), ())
+
+
+def run(rewriting: Rewriting, rules: Rules) -> None:
+    """Apply rules until none matches; a cap stops those that never end, and says which they are."""
+    graph = rewriting.graph
+    waiting = deque(node.id for node in rewriting.nodes() if rules.of(node))
+    queued = set(waiting)
+    start = len(rewriting.applied)
+    most = start + 100 + MOST_PER_NODE * len(waiting)
+    while waiting:
+        ident = waiting.popleft()
+        queued.discard(ident)
+        node = graph.nodes.get(ident)
+        if node is None or rewriting.is_protected(node):
+            continue
+        for near in _tried(rewriting, node, rules.of(node)):
+            if near not in queued and near in graph.nodes:
+                queued.add(near)
+                waiting.append(near)
+        if len(rewriting.applied) >= most:
+            counts = Counter(each.rule for each in rewriting.applied[-200:])
+            busy = ", ".join(sorted(rule for rule, count in counts.items() if count > 10))
+            said = f"still applied after {len(rewriting.applied) - start} times, and were stopped"
+            rewriting.note("rules", "", busy, said)
+            return
+
+
+def makers_of(rewriting: Rewriting, node: NodeRecord) -> frozenset[str]:
+    """Operators of the nodes that make what a node reads."""
+    graph = rewriting.graph
+    values, nodes = graph.values, graph.nodes
+    return frozenset([
+        nodes[values[vid].producers[0][0]].op_type for vid in node.inputs if vid and values[vid].producers
+    ])  # fmt: skip
+
+
+def _tried(rewriting: Rewriting, node: NodeRecord, rules: Sequence[AnyRule]) -> list[int]:
+    """Apply the first rule that fits; returns what is to be tried again, nothing where none does."""
+    makers = makers_of(rewriting, node) if rules else frozenset()
+    for rule in rules:
+        if isinstance(rule, Procedure):
+            before = _near(rewriting, [node])
+            if not rule.act(rewriting, node):
+                return [node.id, *before]
+            continue
+        found = rule.find(rewriting, node, makers)
+        if isinstance(found, Failure):
+            continue
+        inputs = [each for each in found.nodes[1:] if each.id in rewriting.graph.nodes]
+        sources = [vid for each in found.nodes for vid in each.inputs if vid]
+        made, why = rule.apply(rewriting, found)
+        if not why:
+            values = rewriting.graph.values
+            before_it = [values[vid].producers[0][0] for vid in sources if vid in values and values[vid].producers]
+            beside = [rewriting.graph.nodes[ident] for ident in before_it if ident in rewriting.graph.nodes]
+            return [*before_it, *_near(rewriting, [*made, *inputs, *beside])]
+    return []
+
+
+def _near(rewriting: Rewriting, nodes: Iterable[NodeRecord]) -> list[int]:
+    """Nodes, what reads them, and so on, nearest first."""
+    graph = rewriting.graph
+    level = [node.id for node in nodes if node.id in graph.nodes]
+    found = dict.fromkeys(level)
+    for _ in range(DEEPEST):
+        values = [vid for ident in level for vid in graph.nodes[ident].outputs if vid]
+        level = [reader for vid in values for reader, _ in graph.values[vid].uses if reader not in found]
+        level = list(dict.fromkeys(level))[:MOST_NEAR]
+        found.update(dict.fromkeys(level))
+        if not level or len(found) > MOST_NEAR:
+            break
+    return list(found)

@@ -1,0 +1,261 @@
+"""Text to patterns, see `pattern.py`; what is no pattern is refused with the place."""
+
+import ast
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any, Final, NoReturn
+
+from onnxlab.errors import TransformError
+from onnxlab.transforms.patterns.pattern import Argument, Call, Literal, Name, Number, Rest, element_types
+
+_TOKEN: Final = re.compile(
+    r"""\s*(?:(?P<literal>"[^"]*"|'[^']*'|-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)"""
+    r"""|(?P<name>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*(?:::\w+)?)|(?P<mark>:=|=>|\.\.\.|[(),=?:*\[\]~|.]))"""
+)
+MOST_WAYS: Final = 256
+"""Ways of writing that one text may stand for: optional operators double them."""
+
+Attribute = tuple[str, Name | Literal]
+
+
+def parse_rule(text: str) -> tuple[tuple[Call, ...], Call | Name]:
+    """The patterns before a `=>`, and what takes their place behind it.
+
+    Raises:
+        TransformError: it is no rule; the message shows where.
+    """
+    parser = _Parser(text)
+    ways = parser.ways()
+    parser.expect("=>", "=> and what takes the place of the pattern were expected")
+    replacement = parser.argument()
+    parser.end()
+    if len(replacement) != 1 or not isinstance(replacement[0], Call | Name):
+        parser.fail("one operator or one name takes the place of a pattern", 0)
+    return ways, replacement[0]
+
+
+def parse(text: str) -> tuple[Call, ...]:
+    """The patterns that a text means: several where it has optional operators or says `or`.
+
+    Raises:
+        TransformError: it is none; the message shows where.
+    """
+    parser = _Parser(text)
+    ways = parser.ways()
+    parser.end()
+    return ways
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+
+    # -- tokens -----------------------------------------------------------------------------------------------------
+
+    def fail(self, expected: str, at: int | None = None) -> NoReturn:
+        """Raise TransformError with the place."""
+        place = self._at if at is None else at
+        while place < len(self._text) and self._text[place].isspace():
+            place += 1
+        raise TransformError(f"{self._text!r:.200} is no pattern at character {place + 1}: {expected}")
+
+    def _next(self, kind: str) -> str | None:
+        """The next token where it is of a kind; the text goes on behind it."""
+        match = _TOKEN.match(self._text, self._at)
+        if match is None or match.lastgroup != kind:
+            return None
+        self._at = match.end()
+        return match[kind]
+
+    def _mark(self, mark: str) -> bool:
+        at = self._at
+        if self._next("mark") == mark:
+            return True
+        self._at = at
+        return False
+
+    def _word(self, word: str) -> bool:
+        at = self._at
+        if self._next("name") == word:
+            return True
+        self._at = at
+        return False
+
+    def expect(self, mark: str, otherwise: str) -> None:
+        """Go on behind a mark, or fail."""
+        if not self._mark(mark):
+            self.fail(otherwise)
+
+    def end(self) -> None:
+        """Refuse anything that follows."""
+        if self._text[self._at :].strip():
+            self.fail("nothing may follow the pattern")
+
+    # -- pieces -----------------------------------------------------------------------------------------------------
+
+    def ways(self) -> tuple[Call, ...]:
+        """Patterns, with `or` between them."""
+        found: list[Call] = []
+        while True:
+            at = self._at
+            for each in self.argument():
+                if not isinstance(each, Call):
+                    self.fail("a pattern begins with an operator, as in Add(a, b)", at)
+                found.append(each)
+            if not self._word("or"):
+                return tuple(found)
+
+    def argument(self) -> list[Argument]:
+        """What an input may be; several where operators in it are optional."""
+        if self._mark("*"):
+            return [Rest(self._name("a name was expected behind *"))]
+        if self._mark("~"):
+            return self._calls(self._name("an operator was expected behind ~"), stays=True)
+        if self._mark("["):
+            return self._in_brackets()
+        literal = self._next("literal")
+        if literal is not None:
+            return [Number(ast.literal_eval(literal))]
+        name = self._name("an operator, a name or a number was expected")
+        if self._mark(":="):
+            at = self._at
+            made = self.argument()
+            if not all(isinstance(each, Call) for each in made):
+                self.fail("an operator was expected behind :=", at)
+            return [replace(each, name=name) for each in made if isinstance(each, Call)]
+        if self._mark("(") or self._mark("|"):
+            self._at -= 1
+            return self._calls(name)
+        return [self._value_name(name)]
+
+    def _name(self, otherwise: str) -> str:
+        name = self._next("name")
+        if name is None:
+            self.fail(otherwise)
+        return name
+
+    def _value_name(self, name: str) -> Name:
+        found = Name(name)
+        if self._mark(":"):
+            found = self._asked(found)
+        return replace(found, optional=self._mark("?"))
+
+    def _asked(self, found: Name) -> Name:
+        """What stands behind the colon of a name."""
+        start = self._at
+        while True:
+            at = self._at
+            if self._mark("["):
+                found = replace(found, dims=tuple(self._dims()))
+            elif (word := self._next("name")) is None:
+                break
+            elif word == "or":
+                self._at = at
+                break
+            elif word == "const":
+                found = replace(found, constant=True)
+            elif word == "once":
+                found = replace(found, once=True)
+            else:
+                found = replace(found, types=(*found.types, self._type(word, at)))
+                while self._mark("|"):
+                    at = self._at
+                    found = replace(found, types=(*found.types, self._type(self._name("a type was expected"), at)))
+        if self._at == start:
+            self.fail("const, once, an element type or a shape may follow a colon")
+        return found
+
+    def _type(self, word: str, at: int) -> str:
+        try:
+            element_types(word)
+        except (ValueError, TypeError):
+            self.fail(f"const, once, an element type or a shape may follow a colon, not {word}", at)
+        return word
+
+    def _dims(self) -> Iterable[Any]:
+        while not self._mark("]"):
+            if self._mark("?"):
+                yield "?"
+            elif self._mark("..."):
+                yield "..."
+            elif (literal := self._next("literal")) is not None and literal.lstrip("-").isdigit():
+                yield int(literal)
+            else:
+                yield self._name("a size, a name, ? or ... was expected")
+            if not self._mark(","):
+                self.expect("]", "a comma or ] was expected")
+                return
+
+    def _in_brackets(self) -> list[Argument]:
+        """A list of numbers, or an operator that may be missing."""
+        start = self._at - 1
+        name = self._next("name")
+        if name is None:
+            return [Number(self._numbers(start))]
+        self.expect("]", "] was expected behind an operator that may be missing")
+        at = self._at
+        made = self._calls(name)
+        inner = [each.inputs[0] for each in made if each.inputs]
+        if not inner:
+            self.fail("an operator that may be missing needs an input that stands for it", at)
+        return [*made, *dict.fromkeys(inner)]
+
+    def _numbers(self, start: int) -> list[Any]:
+        found = []
+        while not self._mark("]"):
+            literal = self._next("literal")
+            if literal is None:
+                self.fail("a number was expected")
+            found.append(ast.literal_eval(literal))
+            if not self._mark(","):
+                self.expect("]", "a comma or ] was expected")
+                break
+        return found
+
+    def _calls(self, name: str, stays: bool = False) -> list[Any]:
+        """The nodes that a call stands for: one for each choice of what it reads."""
+        domain, _, op_type = name.rpartition("::")
+        op_types = [op_type]
+        while self._mark("|"):
+            op_types.append(self._name("an operator was expected behind |"))
+        self.expect("(", "( was expected")
+        inputs, attributes = self._arguments()
+        output = 0
+        if self._mark("."):
+            literal = self._next("literal") or "x"
+            if not literal.isdigit():
+                self.fail("the number of an output was expected behind .")
+            output = int(literal)
+        ways = list(product(*inputs))
+        if len(ways) > MOST_WAYS:
+            self.fail(f"it stands for {len(ways)} ways of writing, {MOST_WAYS} at most are tried")
+        return [Call(tuple(op_types), domain, way, tuple(attributes), "", stays, output) for way in ways]
+
+    def _arguments(self) -> tuple[Sequence[list[Argument]], list[Attribute]]:
+        inputs: list[list[Argument]] = []
+        attributes: list[Attribute] = []
+        if self._mark(")"):
+            return inputs, attributes
+        while True:
+            at = self._at
+            key = self._next("name")
+            if key is not None and self._mark("="):
+                attributes.append((key, self._attribute()))
+            else:
+                self._at = at
+                inputs.append(self.argument())
+            if self._mark(")"):
+                return inputs, attributes
+            self.expect(",", "a comma or a closing parenthesis was expected")
+
+    def _attribute(self) -> Name | Literal:
+        literal = self._next("literal")
+        if literal is not None:
+            return Literal(ast.literal_eval(literal))
+        if self._mark("["):
+            return Literal(self._numbers(self._at - 1))
+        name = self._name("a value or a name was expected behind =")
+        return Literal(None) if name == "none" else Name(name)

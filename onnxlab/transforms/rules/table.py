@@ -1,0 +1,41 @@
+"""The standard set of rules, by level and by name."""
+
+from collections.abc import Iterable
+from functools import cache
+from typing import Final
+
+from onnxlab.errors import TransformError
+from onnxlab.spelling import suggestion
+from onnxlab.transforms.rules import linear, no_ops, pairs
+from onnxlab.transforms.rules.rule import AnyRule, Level
+
+LEVELS: Final[tuple[Level, ...]] = ("basic", "extended", "layout")
+"""Levels of optimization; each includes those before it."""
+
+STANDARD: Final[tuple[AnyRule, ...]] = (*no_ops.RULES, *pairs.RULES, *linear.RULES)
+"""Every rule that comes with onnxlab, in the order in which they are tried at a node."""
+
+
+@cache
+def up_to(level: Level) -> tuple[AnyRule, ...]:
+    """The rules of a level and of those before it.
+
+    Raises:
+        TransformError: there is no such level.
+    """
+    if level not in LEVELS:
+        raise TransformError(f"{level!r} is no level of optimization; use one of {', '.join(LEVELS)}")
+    wanted = LEVELS[: LEVELS.index(level) + 1]
+    return tuple(rule for rule in STANDARD if rule.level in wanted)
+
+
+def named(name: str, rules: Iterable[AnyRule] = STANDARD) -> AnyRule:
+    """The rule of a name.
+
+    Raises:
+        TransformError: there is none; the message says which are like it.
+    """
+    known = {rule.name: rule for rule in rules}
+    if name not in known:
+        raise TransformError(f"no rule is called {name!r}; model.rules() lists them.{suggestion(name, known)}")
+    return known[name]

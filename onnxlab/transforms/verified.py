@@ -1,0 +1,203 @@
+"""Rewrites that are tried before they stay: run before and after, taken back where an output differs, and noted."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from onnxlab.errors import EditError, OnnxlabError
+from onnxlab.execution.run.runner import Runner
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.infer import Inference
+from onnxlab.transforms import verification
+from onnxlab.transforms.engine import Plan, count_nodes, rewrite
+from onnxlab.transforms.receipt import Application, Receipt, Refusal
+from onnxlab.transforms.rewriting import Options, Rewriting
+from onnxlab.transforms.verification import Case, Feeds, Judgment
+
+MOST_REFUSALS: Final = 24
+"""Applications that are taken back one by one, before nothing is done at all."""
+
+_TWICE: Final = 2  # refused places of one rule after which all of it is
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """How a rewrite is verified.
+
+    Attributes:
+        verify: whether the model is run before and after.
+        samples: inputs to run it on, None for made-up ones.
+        finite_only: whether what differs for NaN and infinities alone is accepted.
+    """
+
+    verify: bool = True
+    samples: Sequence[Feeds] | None = None
+    finite_only: bool = False
+
+    def accepts(self, judged: Judgment) -> bool:
+        """Whether what was rewritten may stay."""
+        good = ("not run", "bit equal", "equal within noise")
+        return judged.verdict in good or (self.finite_only and judged.verdict == "finite inputs only")
+
+
+class _TakeBackError(Exception):
+    """Ends an edit that was only to be looked at."""
+
+
+@dataclass(slots=True)
+class _Tried:
+    """What came of an attempt."""
+
+    applied: tuple[Application, ...]
+    lost: tuple[str, ...]
+    nodes: int
+    judged: Judgment
+
+
+class Rewrite:
+    """One rewrite of a model: looked at, or done as one step of the history.
+
+    Args:
+        graph: the model.
+        inference: its facts.
+        label: of the step.
+        plan: what is done.
+        options: what may be done.
+        trust: how it is verified.
+    """
+
+    def __init__(
+        self, graph: ModelGraph, inference: Inference, label: str, plan: Plan, options: Options, trust: Trust
+    ) -> None:
+        self._graph = graph
+        self._inference = inference
+        self._label = label
+        self._plan = plan
+        self._options = options
+        self._trust = trust
+        self._known: list[Case] = []
+
+    def look(self) -> Receipt:
+        """Say what would be done; nothing stays of it."""
+        with self._graph.lock:
+            self._refuse_read_only()
+            before = count_nodes(self._graph)
+            tried = self._attempt(self._options, keep=False)
+            return Receipt(tried.applied, (before, tried.nodes), tried.lost)
+
+    def do(self) -> Receipt:
+        """Do it, but for what changes an output."""
+        with self._graph.lock:
+            self._refuse_read_only()
+            before = count_nodes(self._graph)
+            note = ""
+            if self._trust.verify:
+                self._known = verification.cases(self._run, self._samples())
+                note = self._doubts()
+            options, refused = self._options, list[Refusal]()
+            while True:
+                tried = self._attempt(options, keep=True)
+                if self._trust.accepts(tried.judged):
+                    return Receipt(
+                        tried.applied, (before, tried.nodes), tried.lost, tuple(refused), tried.judged.verdict, note
+                    )
+                if len(refused) >= MOST_REFUSALS:
+                    refused.append(Refusal("all together", "", tried.judged.why))
+                    return Receipt((), (before, before), (), tuple(refused), tried.judged.verdict, note)
+                found = self._culprit(options, tried)
+                refused.append(found[0])
+                options = found[1]
+
+    def _refuse_read_only(self) -> None:
+        if self._graph.read_only:
+            raise EditError(self._graph.read_only)
+
+    def _doubts(self) -> str:
+        if all(case.failed for case in self._known):
+            return "the model could not be run, so that nothing was verified: " + next(
+                (case.failed for case in self._known), "no inputs can be made up for it"
+            )
+        if not verification.reacts(self._run, self._known):
+            return "the outputs hardly depend on the inputs, so that equal outputs say little"
+        return ""
+
+    def _attempt(self, options: Options, keep: bool) -> _Tried:
+        """Rewrite and judge inside of an edit; it stays where it is accepted and to be kept."""
+        tried = _Tried((), (), 0, Judgment("not run"))
+        try:
+            with self._graph.edit(self._label):
+                done = rewrite(self._graph, self._inference.facts, self._compute, self._plan, options)
+                tried = _Tried(tuple(done.applied), tuple(done.lost), count_nodes(self._graph), Judgment("not run"))
+                if self._known and done.applied:
+                    tried.judged = verification.judge(self._runs(done), self._known)
+                elif self._known:
+                    tried.judged = Judgment("bit equal")
+                if not keep or not self._trust.accepts(tried.judged):
+                    raise _TakeBackError
+        except _TakeBackError:
+            pass
+        except EditError as error:
+            tried.judged = Judgment("different", f"the model would not be valid: {error}")
+        return tried
+
+    def _culprit(self, options: Options, tried: _Tried) -> tuple[Refusal, Options]:
+        """The first application after which the model is not accepted, and options without it."""
+        good, bad, last = 0, len(tried.applied), tried
+        while bad - good > 1:
+            middle = (good + bad) // 2
+            attempt = self._attempt(replace(options, most=middle), keep=False)
+            if self._trust.accepts(attempt.judged):
+                good = middle
+            else:
+                bad, last = middle, attempt
+        found = last.applied[min(bad, len(last.applied)) - 1] if last.applied else Application("all together", "", "")
+        times = sum(rule == found.rule for rule, _ in options.refused)
+        place = found.value if times < _TWICE else ""
+        refusal = Refusal(found.rule, found.place if place else "", last.judged.why, last.judged.feeds)
+        return refusal, replace(options, refused=options.refused | {(found.rule, place)})
+
+    def _samples(self) -> list[Feeds]:
+        """Inputs to verify with: those given, else made-up ones of several sizes; none where none can be made."""
+        if self._trust.samples is not None:
+            return list(self._trust.samples)
+        runner = Runner(self._graph, self._inference.fact)
+        found: list[Feeds] = []
+        try:
+            found.append(runner.sample_inputs(None, seed=0))
+            found += [sized for sizes in _SIZES if (sized := self._sized(runner, sizes)) is not None]
+        except OnnxlabError:
+            pass
+        return found
+
+    def _sized(self, runner: Runner, sizes: Callable[[int], int]) -> Feeds | None:
+        """Inputs with other sizes of the symbolic dims; None where there are none, or they cannot be made up."""
+        names = dict.fromkeys(
+            str(dim)
+            for vid in self._graph.main.inputs
+            for dim in self._inference.fact(vid).shape or ()
+            if not isinstance(dim, int)
+        )
+        if not names:
+            return None
+        chosen = {name: sizes(place) for place, name in enumerate(names)}
+        try:
+            return runner.sample_inputs(None, seed=1, sizes=chosen)
+        except OnnxlabError:
+            return None
+
+    def _compute(self, names: Sequence[str]) -> dict[str, Any]:
+        runner = Runner(self._graph, self._inference.fact)
+        return runner.run({}, list(names), keep=False, strict=False)
+
+    def _run(self, feeds: Feeds) -> Mapping[str, Any]:
+        """The outputs of the model for inputs; values that are kept stay as they are."""
+        return Runner(self._graph, self._inference.fact).run(dict(feeds), keep=False, seed=0, strict=False)
+
+    def _runs(self, done: Rewriting) -> Callable[[Feeds], Mapping[str, Any]]:
+        """The same inside of the edit, where inference does not know yet what is new."""
+        runner = Runner(self._graph, done.fact)
+        return lambda feeds: runner.run(dict(feeds), keep=False, seed=0, strict=False)
+
+
+_SIZES: Final[tuple[Callable[[int], int], ...]] = (lambda place: 1, lambda place: 2 + place)
+"""Sizes of the symbolic dims by their place: all of them one, and all of them different."""
