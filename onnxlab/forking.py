@@ -1,4 +1,4 @@
-"""Locks that are free in a forked child, where no other thread lives that could hold them; forks wait for imports.
+"""Locks that are free in a forked child, where no other thread lives that could hold them; imports are whole there.
 
 Without, a child would wait for ever for a thread that it does not have, such as the one that compiles in the
 background. What such a thread was about at that moment stays half done in the child: caches of ours bear that, and an
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from typing import Any, TypeVar
 from weakref import WeakSet
@@ -55,5 +56,19 @@ def _is_inside_import() -> bool:
     return frame is not None
 
 
+def _forget_half_imports() -> None:
+    """Have the child import anew what another thread was importing still: the wait was too short or just over.
+
+    The import system has no public way to tell which thread imports a module: `_module_locks` is CPython's own.
+    """
+    locks = getattr(sys.modules.get("_frozen_importlib"), "_module_locks", {})
+    for name, reference in list(locks.items()):
+        lock = reference()
+        if getattr(lock, "owner", None) not in (None, threading.get_ident()):
+            del locks[name]
+            sys.modules.pop(name, None)
+
+
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_wait_for_imports, after_in_child=_free)
+    os.register_at_fork(after_in_child=_forget_half_imports)

@@ -30,9 +30,11 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 
-def test_a_child_has_whole_what_another_thread_imported_at_the_fork(tmp_path: Path) -> None:
+@pytest.mark.parametrize("patience", [1.0, 0.0])
+def test_a_child_has_whole_what_another_thread_imported_at_the_fork(tmp_path: Path, patience: float) -> None:
     (tmp_path / "slow_module.py").write_text(SLOW)
-    done = subprocess.run([sys.executable, "-c", PROGRAM, str(tmp_path)], timeout=60, check=False)
+    program = PROGRAM.replace("sys.path.insert", f"onnxlab.forking._PATIENCE = {patience}\nsys.path.insert", 1)
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], timeout=60, check=False)
     assert done.returncode == 0
 
 

@@ -198,7 +198,8 @@ def _kernel_step(
         try:
             constant = kernel.function(**keywords)
         except Exception as error:
-            raise RunError(f"{node.label} (Constant): {error}", node.label) from error
+            kind = type(error) if isinstance(error, RunError) else RunError
+            raise kind(f"{node.label} (Constant): {error}", node.label) from error
         return Step(node.label, "Constant", node.id, _unused, (), node.outputs, constants=(constant,))
     call: Callable[..., Any] = partial(kernel.function, **keywords) if keywords else kernel.function
     into = partial(kernel.into, **keywords) if kernel.into is not None and keywords else kernel.into

@@ -19,6 +19,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from onnxlab.forking import fork_safe
 from onnxlab.garbage_collection import give_back
 from onnxlab.graph.protos.name_bytes import varint
+from onnxlab.limits import claim
 
 LONG = 4096
 """The most items of a list that is no LongList."""
@@ -29,6 +30,8 @@ LISTS = frozenset(_FIELDS)
 """Types of attributes that are lists of numbers or strings."""
 _TYPES: dict[str, Any] = {kind: number for number, kind in _FIELDS.items()}
 _DTYPES: dict[str, Any] = {"floats": np.float32, "ints": np.int64}
+_DECODED = {"floats": 4, "ints": 8, "strings": 64}
+"""Bytes of an item of an array; of strings the least of a short one, most of which is Python's object."""
 _SHOWN = 3
 _CHUNK = 1 << 16
 _HUGE = 1 << 18
@@ -73,6 +76,7 @@ class Items:
         """All items: float32, int64 or, for strings, object."""
         with _lock:
             found = self._stored if self.attribute is None else getattr(self.attribute, self.kind)
+            claim(self.count * _DECODED[self.kind], f"the list of attribute {self.name!r:.200}, decoded,")
             if self.kind != "strings":
                 return np.asarray(found, _DTYPES[self.kind])
         found = texts(found[:])

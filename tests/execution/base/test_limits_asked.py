@@ -167,3 +167,15 @@ def test_constants_that_follow_from_thousands_of_nodes_are_made_without_recursio
     lab = onnxlab.load(model(nodes, initializers=[helper.make_tensor("w", FLOAT, [3], [1, 2, 3])]))
     found = lab.run({"x": ONES}, providers=[NumbaProvider(background=False, least=0), "numpy"])
     assert found["y"][0].tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(("kind", "item"), [("value_floats", 0.5), ("value_ints", 1), ("value_strings", "ab")])
+def test_decoding_a_long_list_asks_the_run(kind, item):
+    node = helper.make_node("Constant", [], ["y"], **{kind: [item] * 100_000})
+    dtype = {"value_floats": TensorProto.FLOAT, "value_ints": TensorProto.INT64, "value_strings": TensorProto.STRING}
+    output = helper.make_tensor_value_info("y", dtype[kind], ["N"])
+    opsets = [helper.make_opsetid("", 17)]
+    proto = helper.make_model(helper.make_graph([node], "g", [], [output]), opset_imports=opsets)
+    with pytest.raises(LimitError, match=f"attribute '{kind}', decoded, needs .* the limit is 200.0 kB"):
+        onnxlab.load(proto).run({}, limits=Limits(bytes=200_000))
+    assert len(onnxlab.load(proto).run({}, limits=Limits(bytes=20_000_000))["y"]) == 100_000
