@@ -20,8 +20,6 @@ LARGER = {
     "onnxlab/execution/numba/kernels/simd/lanes.py": 480,
     "onnxlab/execution/numba/lowering/binder.py": 440,
     "onnxlab/execution/planning/compiler.py": 430,
-    "onnxlab/execution/run/recorder.py:execute": 61,
-    "onnxlab/execution/run/runner.py": 460,
     "onnxlab/infer/live/engine.py": 430,
     "tests/analysis/test_check.py": 450,
     "tests/browser/test_inside.py:test_subgraphs_and_runs_are_looked_at_and_edited_in_place": 53,

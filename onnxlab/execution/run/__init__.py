@@ -2,15 +2,19 @@
 
 Files:
     fast_loop         Short runs without a budget: one step after the other, as long as all that they make is small.
-    fast_path         Runs like the last one, without asking anew what was found out then: for models of microseconds.
+    fast_path         The fast path of small runs: the checks of an earlier run with the same signature are used
+                      again.
     incremental_plan  Runs that keep their values: of a program of the whole graph, only the instructions run whose
                       results are not there.
     incremental_runs  Runs of the main graph that keep all values: what is not there or not fresh runs, the rest comes
                       from the store.
+    node_selection    Selections of nodes to run: the values that they make, and those that they read from the rest of
+                      the graph.
     progress_bar      A progress bar in the terminal, for runs of more than a second: tqdm's, where that is installed.
     provider_names    Providers by the names that users give them: "numpy", "numba", "onnxruntime".
     recorder          Runs that keep every value: each is compared with what it was, and no node is called whose
                       inputs came out equal.
+    refused_nodes     Nodes that are refused before a run begins: those for which onnxruntime would refuse the model.
     requests          Feeds and outputs of runs, checked against the graph as it is now.
     runner            Running one ModelGraph: all of it, up to some values, from some values, or a selection of nodes.
 """

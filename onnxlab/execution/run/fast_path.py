@@ -1,14 +1,14 @@
-"""Runs like the last one, without asking anew what was found out then: for models of microseconds.
+"""The fast path of small runs: the checks of an earlier run with the same signature are used again.
 
 A run that keeps nothing and has no limits of its own needs checked feeds, a program and a budget. Where the model is
 the same, the feeds are arrays of dtypes and shapes that were checked before, and the last such run was short, only
-the budget is left to be made, and not even that where nothing is large (see `straight`).
+the budget is left to be made, and not even that where nothing is large (see `fast_loop`).
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from threading import Event
@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 
 from onnxlab.execution.base import blas
+from onnxlab.execution.planning.compiler import Compiler
+from onnxlab.execution.program.call import PACE, QUICK
 from onnxlab.execution.program.constant_folding import Folder
 from onnxlab.execution.program.executor import run_program
 from onnxlab.execution.program.program import Program
@@ -35,12 +37,12 @@ Signature = tuple[Any, ...]
 
 def signature(feeds: Mapping[str, Any]) -> Signature | None:
     """Dtype and shape of each, None where one is no array."""
-    found: list[Any] = []
+    parts: list[Any] = []
     for array in feeds.values():
         if type(array) is not np.ndarray:
             return None
-        found += array.dtype, array.shape
-    return tuple(found)
+        parts += array.dtype, array.shape
+    return tuple(parts)
 
 
 @dataclass(slots=True)
@@ -62,31 +64,31 @@ class ReadyProgram:
     accepted: OrderedDict[Signature, FastLoop] = field(default_factory=OrderedDict)
 
     def __post_init__(self) -> None:
-        if not any(blas.may_use(each.call) for each in self.program.instructions):
+        if not any(blas.may_use(step.call) for step in self.program.instructions):
             self.threads = 0
-        self.compiled = all(hasattr(each.call, "quick") for each in self.program.instructions)
+        self.compiled = all(hasattr(step.call, "quick") for step in self.program.instructions)
 
     def accept(self, feeds: Mapping[str, Any], arrays: Mapping[str, Any], seconds: float) -> None:
         """Remember what fed arrays looked like, if they went in as they were."""
-        found = signature(feeds)
-        if found is not None and len(feeds) == len(arrays) and all(arrays[name] is feeds[name] for name in feeds):
-            self.accepted[found] = FastLoop(self.program, self.threads)
+        key = signature(feeds)
+        if key is not None and len(feeds) == len(arrays) and all(arrays[name] is feeds[name] for name in feeds):
+            self.accepted[key] = FastLoop(self.program, self.threads)
             while len(self.accepted) > _SHAPES:
                 self.accepted.popitem(last=False)
         self.seconds = seconds
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any] | None:
         """Run in the caller's thread; None for feeds of no accepted signature. Raises what the nodes raise."""
-        shown = signature(feeds)
-        straight = None if shown is None else self.accepted.get(shown)
-        if straight is None:
+        key = signature(feeds)
+        loop = None if key is None else self.accepted.get(key)
+        if loop is None:
             return None
         began = perf_counter()  # thread_time takes ten times as long; so one run that was held up counts little
-        found = straight.run(feeds)
-        if found is None:
-            found = self._counted(feeds)
+        results = loop.run(feeds)
+        if results is None:
+            results = self._counted(feeds)
         self.seconds = min(perf_counter() - began, 2 * self.seconds)
-        return found
+        return results
 
     def _counted(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """A run with a budget."""
@@ -97,3 +99,28 @@ class ReadyProgram:
             with np.errstate(all="ignore"), blas.limited(self.threads) if self.threads else nullcontext():
                 results = run_program(self.program, list(feeds.values()), run, self.folder)
         return owned(results, self.program.outputs, feeds)
+
+
+def ready_program(compiler: Compiler, feeds: Mapping[str, Any], outputs: Sequence[str] | None) -> ReadyProgram | None:
+    """The program noted for these names of feeds and outputs, None where there is none or it takes long."""
+    try:
+        ready: ReadyProgram | None = compiler.ready.get((tuple(feeds), None if outputs is None else tuple(outputs)))
+    except TypeError:  # these are no names, which is said where they are looked up
+        return None
+    return None if ready is None or ready.seconds > QUICK else ready
+
+
+def note_run(
+    compiler: Compiler,
+    program: Program,
+    feeds: tuple[Mapping[str, Any], Mapping[str, Any]],
+    outputs: Sequence[str] | None,
+    threads: int,
+) -> None:
+    """Note a run that kept nothing for `ready_program`; of its feeds, as they were given and as they were checked."""
+    given, checked = feeds
+    key = (tuple(given), None if outputs is None else tuple(outputs))
+    ready = compiler.ready.get(key)
+    if ready is None or ready.program is not program:
+        ready = compiler.ready[key] = ReadyProgram(program, compiler.folder, threads)
+    ready.accept(given, checked, program.notes.get(PACE, (0, 0.0))[1])

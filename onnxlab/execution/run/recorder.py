@@ -50,13 +50,14 @@ class Recorder:
         self.sources: dict[int, Any] = {}  # of what this run made
         self.seconds: dict[int, float] = {}
         self.fingerprints: dict[int, Any] = {}
-        self._glance = state.fingerprints.get
         self.given: list[int] = []
         self._nbytes = 0  # of what is kept; views count like arrays until that might be too much
         self._held: dict[int, int] | None = None  # from then on: buffers of what is kept
         self._dead: list[int] = []  # slots that are needed no more, oldest first
         self._looked = 0  # how many steps were looked at for those
-        self._log: list[tuple[int, int, Any, Any, Any, float]] = []  # value, slot, array, what it read, glance, seconds
+        self._log: list[
+            tuple[int, int, Any, Any, Any, float]
+        ] = []  # value, slot, array, what it read, first element, seconds
         for value, (array, stamp) in fed.items():
             self._give(value, array, stamp)
         for value, array in constants.items():
@@ -77,67 +78,70 @@ class Recorder:
         Raises:
             OnnxlabError: as `executor.execute` does.
         """
+        self.position.instructions = steps.instructions
+        try:
+            used = self._loop(frame, run, steps)
+        except Exception as error:
+            raise failure(steps.instructions[self.position.done], frame, error) from error
+        self._sort_in(used)
+        self.position.done = self.position.total
+
+    def _loop(self, frame: list[Any], run: Run, steps: Steps) -> int:
+        """Run the instructions; returns the bytes that they made and that are not counted yet.
+
+        As in the executor's loop: local names, no call that can be spared, and nothing looked at that is not needed,
+        since what a run touched before its last kernel is no longer in the cache. So what was made is written down in a
+        list, and sorted in when all is done.
+        """
         limits, memory, position, key = run.limits, run.memory, self.position, id(frame)
         flagged, timed = limits.stop.is_set, limits.deadline is not None
-        stamps, known, fingerprints, log = self._stamp_at, self._known.get, self._glance, self._log
+        stamps, known, fingerprints, log = self._stamp_at, self._known.get, self._state.fingerprints.get, self._log
         sources, dirty = self._state.sources.get, self._state.dirty
         budget, array = 0 if limits.bytes is None else limits.bytes, np.ndarray
-        position.instructions = steps.instructions
         used, room, began = 0, self._room(), perf_counter()
-        try:
-            # As in the executor's loop: local names, no call that can be spared, and nothing looked at that is not
-            # needed: what a run touched before its last kernel is no longer in the cache. So what was made is written
-            # down in a list, and sorted in when all is done.
-            for position.done, (size, single, take, call, slot, value) in enumerate(steps.rows):
-                if timed or limits.interrupted or flagged():
-                    limits.check()
-                if not value:
-                    used += self._execute(steps.instructions[position.done], frame, run)
-                    began = perf_counter()
-                elif (
-                    sources(value) == (read := take(stamps))
-                    and (old := known(value, _GONE)) is not _GONE
-                    and value not in dirty
-                ):
-                    frame[slot] = old
-                    used += self._keep(value, old, read)
+        for position.done, (size, single, take, call, slot, value) in enumerate(steps.rows):
+            if timed or limits.interrupted or flagged():
+                limits.check()
+            if not value:
+                used += self._execute(steps.instructions[position.done], frame, run)
+                began = perf_counter()
+            elif (
+                sources(value) == (read := take(stamps))
+                and (old := known(value, _GONE)) is not _GONE
+                and value not in dirty
+            ):
+                frame[slot] = old
+                used += self._keep(value, old, read)
+            else:
+                if size is None:
+                    result = call(take(frame)) if single else call(*take(frame))
+                elif size:
+                    inputs = (take(frame),) if single else take(frame)
+                    if single is not None or not fits(inputs, budget - limits.held):
+                        ask(size, inputs, run)
+                    result = call(*inputs)
                 else:
-                    if size is None:
-                        result = call(take(frame)) if single else call(*take(frame))
-                    elif size:
-                        inputs = (take(frame),) if single else take(frame)
-                        if single is not None or not fits(inputs, budget - limits.held):
-                            ask(size, inputs, run)
-                        result = call(*inputs)
-                    else:
-                        result = call_step(steps.instructions[position.done], frame, run)
-                    if type(result) is array:
-                        frame[slot] = result
-                        result.setflags(write=False)
-                        used += (nbytes := result.nbytes)
-                        if nbytes > SMALL:
-                            memory.hold(key, slot, result)
-                    else:
-                        spread(steps.instructions[position.done], frame, result, memory)
-                        result = frame[slot]
-                        freeze((result,))
-                        used += _nbytes(result)
-                    glance = result.item(0) if type(result) is array and result.size else None
-                    before = fingerprints(value)
-                    if (
-                        glance is not None and before is not None and before != glance
-                        and (before == before or glance == glance)  # a NaN is no other
-                    ) or self._is_another(value, result, read):  # fmt: skip
-                        stamps[slot] = new_stamp()
-                    log.append((value, slot, result, read, glance, -began + (began := perf_counter())))
-                if used > room:
-                    self._sort_in(used)
-                    self._give_up(frame, run)
-                    used, room = 0, self._room()
-        except Exception as error:
-            raise failure(steps.instructions[position.done], frame, error) from error
-        self._sort_in(used)
-        position.done = position.total
+                    result = call_step(steps.instructions[position.done], frame, run)
+                if type(result) is array:
+                    frame[slot] = result
+                    result.setflags(write=False)
+                    used += (nbytes := result.nbytes)
+                    if nbytes > SMALL:
+                        memory.hold(key, slot, result)
+                else:
+                    result = _placed(steps.instructions[position.done], frame, result, run)
+                    used += _nbytes(result)
+                first = result.item(0) if type(result) is array and result.size else None
+                if first != first:  # a NaN is no other, and equals none
+                    first = None
+                if (first is not None and first != fingerprints(value, first)) or self._is_another(value, result, read):
+                    stamps[slot] = new_stamp()
+                log.append((value, slot, result, read, first, -began + (began := perf_counter())))
+            if used > room:
+                self._sort_in(used)
+                self._give_up(frame, run)
+                used, room = 0, self._room()
+        return used
 
     def _execute(self, instruction: Instruction, frame: list[Any], run: Run) -> int:
         """One step with several outputs, none, or bodies that read more than its inputs; returns bytes kept."""
@@ -255,6 +259,13 @@ class Recorder:
             held,
             {**old.fingerprints, **self.fingerprints},
         )
+
+
+def _placed(instruction: Instruction, frame: list[Any], result: Any, run: Run) -> Any:
+    """The only output of an instruction, read-only and in the frame, from a result that is no plain array."""
+    spread(instruction, frame, result, run.memory)
+    freeze((frame[instruction.result],))
+    return frame[instruction.result]
 
 
 def _nbytes(value: Any) -> int:

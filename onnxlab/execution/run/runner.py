@@ -17,10 +17,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 from weakref import WeakMethod
 
-from onnxlab.errors import Diagnostic, FeedError, NameLookupError, NotComputedError, RunError
+from onnxlab.errors import FeedError, NameLookupError, NotComputedError
 from onnxlab.execution.base import watching
 from onnxlab.execution.base.provider import Provider
 from onnxlab.execution.base.synthetic_inputs import make_up
@@ -31,14 +31,15 @@ from onnxlab.execution.numpy.provider import NumpyProvider
 from onnxlab.execution.planning.compiler import Compiler, FactOf
 from onnxlab.execution.planning.partition import Partition
 from onnxlab.execution.planning.programs import Programs
-from onnxlab.execution.program.call import PACE, QUICK, Call, Progress
+from onnxlab.execution.program.call import Call, Progress
 from onnxlab.execution.program.executor import Observer, execute
-from onnxlab.execution.program.program import Program
 from onnxlab.execution.program.run_errors import describe
-from onnxlab.execution.run.fast_path import ReadyProgram
+from onnxlab.execution.run import fast_path
 from onnxlab.execution.run.incremental_runs import IncrementalRunner, copied, owned
+from onnxlab.execution.run.node_selection import nodes_of_main, select
 from onnxlab.execution.run.provider_names import named
 from onnxlab.execution.run.recorder import freeze
+from onnxlab.execution.run.refused_nodes import Refuse, RefusedNodes
 from onnxlab.execution.run.requests import Requests, asked
 from onnxlab.graph.edit.commits import GraphCommit
 from onnxlab.graph.edit.model_graph import ModelGraph
@@ -46,21 +47,6 @@ from onnxlab.limits import Limits, Loading
 from onnxlab.shapes import Fact
 
 _OTHERS = 4  # runners with other providers
-_REFUSED = "refused"  # note of a compiler
-
-
-class Refuse(Protocol):
-    """A source of reasons that keep nodes from running."""
-
-    def sentence(self, problem: Diagnostic) -> str:
-        """Why a run is refused for an error, and what to do."""
-        ...
-
-    def refusals(self) -> Sequence[Diagnostic]:
-        """The errors of the graph as it is now for which a run is refused."""
-
-    def needed(self, problem: Diagnostic, nodes: set[int]) -> bool:
-        """Whether an error keeps these nodes of the main graph from running."""
 
 
 class Runner:
@@ -70,10 +56,10 @@ class Runner:
         graph: the model.
         fact: what inference knows of a value id; default: what the file declares.
         providers: in order of preference; the last one takes what is left; default: NumPy, and kernels
-            compiled for what edits reach again and again (see `hastening`).
+            compiled for what edits reach again and again (see `tiered_kernels`).
         keep_bytes: memory for kept values; default 40 % of what is available.
-        threads: of BLAS during runs (see `blas`); 0 leaves it as it is. More pay for large products on idle cores. It
-            is one where a provider brings threads of its own: BLAS's would spin beside them.
+        threads: of BLAS during runs (see `base.blas`); 0 leaves it as it is. More pay for large products on idle
+            cores. It is one where a provider brings threads of its own: BLAS's would spin beside them.
         store: the values and pins of another runner of this graph, to share them; default: its own.
         refuse: asked once per version of the graph for what keeps nodes from running, and whether some need it.
 
@@ -103,6 +89,7 @@ class Runner:
         self._kept = IncrementalRunner(graph, self.store, self._programs.kept)
         self._others: dict[Any, Runner] = {}
         self._refuse = refuse
+        self._refused = RefusedNodes(graph, self._requests, refuse) if refuse is not None else None
 
     def _doubt(self, values: bool) -> None:
         """Forget kept plans, and values too where custom operators came or went."""
@@ -228,10 +215,10 @@ class Runner:
             outputs = asked(outputs)
         plain = not keep and limits is None and progress is None and seed is None
         if plain and feeds is not None:
-            ready = self._ready(self._programs.current()[0], feeds, outputs)
-            at_once = None if ready is None else ready.run(feeds)
-            if at_once is not None:
-                return at_once
+            ready = None if self.store.pins else fast_path.ready_program(self._programs.current()[0], feeds, outputs)
+            results = None if ready is None else ready.run(feeds)
+            if results is not None:
+                return results
         with self.graph.lock:
             compiler, programs = self._programs.current()
             state = self.store.settled()
@@ -242,8 +229,8 @@ class Runner:
         else:
             given = dict(feeds)
             arrays = self._requests.checked(compiler, given)
-        if strict:
-            self._check_refused(compiler, arrays, names)
+        if strict and self._refused is not None:
+            self._refused.check(compiler, arrays, names)
         call = Call(limits, progress, seed, self.threads, self._programs.prepare)
         noted = plain and strict
         with Loading(call.limits):
@@ -273,46 +260,9 @@ class Runner:
         found = owned(call(program, list(arrays.values()), compiler.folder), names, arrays)
         self._programs.standins.ran((tuple(arrays), names, False), program)
         if noted and not inner and self._programs.settled(general, arrays):
-            self._note(general, program, given, arrays, outputs)
+            fast_path.note_run(general, program, (given, arrays), outputs, self.threads)
         found.update((one.path, one.found(call.run.seen)) for one in inner)
         return found if outputs is None else {name: found[name] for name in dict.fromkeys(outputs)}
-
-    def _check_refused(self, compiler: Compiler, given: Iterable[str], outputs: tuple[str, ...]) -> None:
-        """Raise RunError for the first node that the outputs need and that is refused; mostly there is none."""
-        refused = compiler.notes.get(_REFUSED)
-        if refused is None:
-            refused = compiler.notes[_REFUSED] = self._refuse.refusals() if self._refuse else []
-        if refused:
-            fed = self._requests.with_pins(compiler, dict.fromkeys(given))
-            nodes = {node.id for node in compiler.main.cone(fed, outputs)}
-            self._raise_refused(compiler, nodes)
-
-    def _raise_refused(self, compiler: Compiler, nodes: set[int]) -> None:
-        for problem in compiler.notes[_REFUSED]:
-            if self._refuse is not None and self._refuse.needed(problem, nodes):
-                record = self.graph.nodes.get(problem.node)
-                raise RunError(self._refuse.sentence(problem), None if record is None else self.graph.label(record))
-
-    def _ready(
-        self, compiler: Compiler, feeds: Mapping[str, Any], outputs: Sequence[str] | None
-    ) -> ReadyProgram | None:
-        """A fast path for these feeds, None where something is new or takes long."""
-        try:
-            found: ReadyProgram | None = compiler.ready.get((tuple(feeds), None if outputs is None else tuple(outputs)))
-        except TypeError:  # these are no names, which is said where they are looked up
-            return None
-        return None if found is None or found.seconds > QUICK or self.store.pins else found
-
-    def _note(
-        self, compiler: Compiler, program: Program, feeds: Mapping[str, Any], arrays: Mapping[str, Any],
-        outputs: Sequence[str] | None,
-    ) -> None:  # fmt: skip
-        """Remember a run for `_ready`."""
-        key = (tuple(feeds), None if outputs is None else tuple(outputs))
-        ready = compiler.ready.get(key)
-        if ready is None or ready.program is not program:
-            ready = compiler.ready[key] = ReadyProgram(program, compiler.folder, self.threads)
-        ready.accept(feeds, arrays, program.notes.get(PACE, (0, 0.0))[1])
 
     def pin(self, name: str, value: Any) -> None:
         """Let a value of the main graph be this array in every run that does not feed it, whatever makes it.
@@ -379,37 +329,24 @@ class Runner:
         with self.graph.lock:
             compiler, programs = self._programs.current()
             state = self.store.settled()
-            chosen = {self._in_main(node) for node in nodes}
+            chosen = nodes_of_main(self.graph, nodes)
         if feeds is not None and not isinstance(feeds, Mapping):
             raise FeedError(f"a selection of nodes is fed by name, as {{name: array}}; given {describe(feeds)}")
         arrays = self._requests.checked(compiler, dict(feeds or {}))
-        views = [node for node in compiler.snapshot.main.nodes if node.id in chosen]
-        made = dict.fromkeys(name for node in views for name in node.outputs if name)
-        names = tuple(name for name in made if name not in arrays)
-        last, inputs = self._requests.last_inputs(compiler, state), self._requests.input_facts(compiler)
-        ran = last.keys() >= inputs.keys() and bool(state.stamps)  # a whole run is there to be part of
-        read = dict.fromkeys(name for node in views for name in compiler.main.reads(node))
-        border = [name for name in read if name not in made and name not in compiler.main.scope.initializers]
-        ids = compiler.ids
-        pins = self.store.pins
+        selection = select(compiler, chosen, arrays)
+        names = selection.outputs
         call = Call(limits, progress, seed, self.threads, self._programs.prepare)
-        if strict:
-            self._check_refused(compiler, (*arrays, *border), names)
-        if ran and not feeds:
-            with Loading(call.limits):
-                return self._kept.run(compiler, state, self._requests.with_pins(compiler, last), names, call)
-        if ran and (stale := [name for name in border if name not in arrays and not state.fresh(ids.get(name, 0))]):
-            arrays = self.run(None, stale, limits=limits, strict=strict) | arrays
-        for name in border:
-            value = ids.get(name, 0)
-            if name not in arrays and (value in pins or state.fresh(value)):
-                arrays[name] = pins[value] if value in pins else state.arrays[value]
-        missing = [name for name in border if name not in arrays]
-        for name in missing:
-            record = self.graph.values.get(ids.get(name, 0))
-            if record is None or not (record.producers or record.is_input):
-                raise FeedError(f"{name!r} is read and nothing makes it; feed it, or mend the graph")
-        make_up(compiler.main.scope.nodes, compiler.main.fact, missing, arrays, seed, None, call.limits)
+        if strict and self._refused is not None:
+            self._refused.check(compiler, (*arrays, *selection.border), names)
+        last = self._requests.last_inputs(compiler, state)
+        if state.stamps and last.keys() >= self._requests.input_facts(compiler).keys():  # of a run of all
+            if not feeds:
+                with Loading(call.limits):
+                    return self._kept.run(compiler, state, self._requests.with_pins(compiler, last), names, call)
+            if stale := selection.stale(state, arrays):
+                arrays = self.run(None, stale, limits=limits, strict=strict) | arrays
+        arrays |= selection.kept(state, self.store.pins, arrays)
+        selection.make_up(self.graph, arrays, seed, call.limits)
         with Loading(call.limits):
             program = self._programs.program(compiler, programs, tuple(arrays), names)
         return owned(call(program, list(arrays.values()), self._programs.folder), names, arrays)
@@ -437,11 +374,3 @@ class Runner:
     def _given(self, compiler: Compiler, feeds: Any) -> dict[str, Any]:
         """The feeds by name; none where there are none."""
         return {} if feeds is None else dict(self._requests.named(compiler, feeds))
-
-    def _in_main(self, node: int) -> int:
-        record = self.graph.nodes.get(node)
-        owner = self.graph.index.owner_in(record, self.graph.main.id) if record else 0
-        if record is None or not owner:
-            where = "is in a function: select the nodes that call it" if record else "does not exist"
-            raise NameLookupError(f"node {self.graph.label(record) if record else node} {where}")
-        return owner
