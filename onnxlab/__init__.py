@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from onnxlab.model import run as run
     from onnxlab.model import save as save
     from onnxlab.notebook import show as show
+    from onnxlab.transforms.rules.user_rules import rule as rule
 
 __version__ = "0.1.0"
 
@@ -41,6 +42,7 @@ _EXPORTS = {
     "infer_shapes": "onnxlab.infer",
     "load": "onnxlab.model",
     "read_weights": "onnxlab.formats.weights.files",
+    "rule": "onnxlab.transforms.rules.user_rules",
     "run": "onnxlab.model",
     "save": "onnxlab.model",
     "show": "onnxlab.notebook",

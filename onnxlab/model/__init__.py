@@ -11,7 +11,7 @@ Files:
     opening        `load`, `save` and `run`: the functions of the package's front door that deal with whole models.
     renamed        Names that a Model had before: they still work, and a DeprecationWarning says what stands in their
                    place.
-    rewriting      Rewriting a Model: fewer nodes that compute the same, tried before it stays.
+    rewriting      Rewriting a Model: rules that leave it computing the same, tried before they stay.
     running        Runs of a Model: the whole, a selection, by which providers, and the arrays that stay.
     saving         How a Model is saved, and what was not saved comes back.
     showing        Showing a Model: by the layers above it that draw, which are asked for by name at that moment.

@@ -1,26 +1,29 @@
-"""Rewriting a Model: fewer nodes that compute the same, tried before it stays."""
+"""Rewriting a Model: rules that leave it computing the same, tried before they stay."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from onnxlab.execution.run.runner import Runner
-from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.handles.handles import Value
+from onnxlab.graph.handles.model_lookup import Lookup, NodeKey
 from onnxlab.infer import Inference
-from onnxlab.transforms import engine
+from onnxlab.transforms import engine, near_misses
+from onnxlab.transforms.near_misses import NearMiss
 from onnxlab.transforms.receipt import Receipt
 from onnxlab.transforms.rewriting import BUDGET, Options
 from onnxlab.transforms.rules import table
+from onnxlab.transforms.rules.rule import AnyRule, Level
+from onnxlab.transforms.rules.user_rules import RuleSource, rules_from
 from onnxlab.transforms.verified import Rewrite, Trust
 
+_MICROSOFT = frozenset(("com.microsoft",))
 
-class Rewriting:
+
+class Rewriting(Lookup):
     """Rewrites of a Model, as members."""
 
     __slots__ = ()
 
-    graph: ModelGraph
     inference: Inference
-    runner: Runner
 
     def simplify(
         self,
@@ -62,3 +65,147 @@ class Rewriting:
         options = Options(frozenset(protect), budget)
         made = Rewrite(self.graph, self.inference, "simplify", plan, options, Trust(verify, samples, finite_only))
         return made.look() if dry_run else made.do()
+
+    def optimize(
+        self,
+        level: Level = "extended",
+        *,
+        microsoft: bool = False,
+        verify: bool = True,
+        samples: Sequence[Mapping[str, Any]] | None = None,
+        protect: Collection[str] = (),
+        budget: int = BUDGET,
+        finite_only: bool = False,
+        dry_run: bool = False,
+    ) -> Receipt:
+        """Simplify the model, and let single operators take the place of what they were written out as.
+
+        Args:
+            level: "basic" is what `simplify` does; "extended" recognizes activations, normalizations and attention
+                where the model's opset has them; "layout" moves Transposes besides.
+            microsoft: whether operators of com.microsoft may come, which ONNX Runtime has.
+            verify: as for `simplify`.
+            samples: as for `simplify`.
+            protect: as for `simplify`.
+            budget: as for `simplify`.
+            finite_only: as for `simplify`.
+            dry_run: only say what would be done.
+
+        Returns:
+            Receipt: as of `simplify`.
+
+        Raises:
+            TransformError: there is no such level.
+            EditError: the model must not be edited.
+
+        Examples:
+            >>> model.optimize("extended", dry_run=True).verdict
+            'not run'
+        """
+        plan = engine.standard(table.up_to(level))
+        domains = _MICROSOFT if microsoft else frozenset[str]()
+        options = Options(frozenset(protect), budget, domains)
+        made = Rewrite(self.graph, self.inference, "optimize", plan, options, Trust(verify, samples, finite_only))
+        return made.look() if dry_run else made.do()
+
+    def rewrite(
+        self,
+        rules: RuleSource | Iterable[RuleSource],
+        *,
+        nodes: Iterable[NodeKey] | None = None,
+        verify: bool = True,
+        samples: Sequence[Mapping[str, Any]] | None = None,
+        protect: Collection[str] = (),
+        finite_only: bool = False,
+        dry_run: bool = False,
+    ) -> Receipt:
+        """Apply rules wherever they match, as one step of the history.
+
+        Args:
+            rules: one or several: what `onnxlab.rule` makes, the text of one, the name of one that comes with onnxlab
+                (`rules` lists them), or the path of a `.toml` or `.py` file of some. A Python file is run.
+            nodes: those at which a rule may match: the node of its outermost call; default: all.
+            verify: as for `simplify`.
+            samples: as for `simplify`.
+            protect: as for `simplify`.
+            finite_only: as for `simplify`.
+            dry_run: only say what would be done.
+
+        Returns:
+            Receipt: as of `simplify`.
+
+        Raises:
+            TransformError: a rule cannot be understood; the message says where.
+            EditError: the model must not be edited.
+
+        Examples:
+            >>> receipt = model.rewrite("Relu(x) => LeakyRelu(x, alpha=0.0)", dry_run=True)
+            >>> receipt.applied[0].place
+            '/stem/relu/Relu'
+        """
+        found = rules_from(rules)
+        plan = engine.only(found)
+        domains = frozenset(domain for rule in found for domain in rule.brings)
+        chosen = None if nodes is None else frozenset(self._node_record(node).id for node in nodes)
+        options = Options(frozenset(protect), BUDGET, domains, nodes=chosen)
+        made = Rewrite(self.graph, self.inference, "rewrite", plan, options, Trust(verify, samples, finite_only))
+        return made.look() if dry_run else made.do()
+
+    def rules(self) -> tuple[AnyRule, ...]:
+        """List the rules that come with onnxlab.
+
+        Returns:
+            tuple[AnyRule, ...]: each with `name`, `doc`, `level`, and the text of those that are written as patterns.
+
+        Examples:
+            >>> [rule.text for rule in model.rules() if rule.name == "gemm_add"]
+            ['Add(Gemm(a, w:const), c:const) => Gemm(a, w, c)']
+        """
+        return table.STANDARD
+
+    def why_not(self, node: NodeKey | Value, rule: RuleSource, *, microsoft: bool = True) -> str:
+        """Tell why a rule does not apply at a node: the deepest point at which it failed.
+
+        Args:
+            node: for the outermost call of the rule's pattern.
+            rule: as for `rewrite`.
+            microsoft: whether operators of com.microsoft may come.
+
+        Returns:
+            str: the reason, after the rule's name; "" where it applies.
+
+        Raises:
+            NameLookupError: there is no such node.
+            TransformError: the rule cannot be understood.
+
+        Examples:
+            >>> model.why_not("/stem/relu/Relu", onnxlab.rule("Relu(Relu(x)) => Relu(x)", name="twice"))
+            'twice: /stem/bn/BatchNormalization is BatchNormalization, not Relu'
+        """
+        domains = _MICROSOFT if microsoft else frozenset[str]()
+        with self.graph.lock:
+            record, first = self._node_record(node), rules_from(rule)[0]
+            return near_misses.why_not(self.graph, self.inference.facts, record, first, domains | first.brings)
+
+    def near_misses(
+        self, node: NodeKey | Value, rules: RuleSource | Iterable[RuleSource] | None = None
+    ) -> list[NearMiss]:
+        """List what comes of rules at a node: those that apply, then those that almost do, the nearest first.
+
+        Args:
+            node: any node of a pattern; the outermost one may be one that depends on it.
+            rules: as for `rewrite`; default: all that come with onnxlab.
+
+        Returns:
+            list[NearMiss]: of each rule with the node's operator in its pattern: where it was tried, and what failed.
+
+        Raises:
+            NameLookupError: there is no such node.
+
+        Examples:
+            >>> print(model.near_misses("/stem/bn/BatchNormalization")[0])
+            conv_batch_normalization: applies at /stem/bn/BatchNormalization
+        """
+        found = table.STANDARD if rules is None else rules_from(rules)
+        with self.graph.lock:
+            return near_misses.near_misses(self.graph, self.inference.facts, self._node_record(node), found, _MICROSOFT)

@@ -3,6 +3,7 @@
 Files:
     engine        Plans of `simplify`, `optimize` and `rewrite`: rules and passes over a model, inside of an edit that
                   is open.
+    near_misses   Why rules do not apply at a node: for each of them the deepest point at which it failed, in words.
     receipt       What rewriting did: each application of a rule or pass, what was lost, and what running both models
                   said.
     rewriting     The graph as passes see it: facts, constants, and the few edits that rewriting is made of.

@@ -44,6 +44,7 @@ class Options:
         domains: domains of operators that replacements may bring, besides those that the model has.
         refused: (rule, place) that are left alone; place "" for all of them.
         most: applications after which no more are made, None for no end.
+        nodes: ids of those at which rules may match, None for all.
     """
 
     protected: frozenset[str] = frozenset()
@@ -51,6 +52,7 @@ class Options:
     domains: frozenset[str] = frozenset()
     refused: frozenset[tuple[str, str]] = frozenset()
     most: int | None = None
+    nodes: frozenset[int] | None = None
 
 
 class Rewriting:

@@ -68,7 +68,7 @@ def _of_kind(kind: str, given: Any) -> Any:
     if kind == "positive":
         return np.abs(given)
     if kind == "integers":
-        return np.rint(4 * given, dtype=given.dtype)
+        return np.round(4 * given).astype(given.dtype)
     if kind == "special":
         array = given.copy()
         flat = array.reshape(-1)
@@ -163,7 +163,7 @@ def _others(rng: np.random.Generator, given: Any) -> Any:
     if not isinstance(given, np.ndarray) or not given.size:
         return given
     if _is_real(given.dtype):
-        return rng.normal(size=given.shape).astype(given.dtype)
+        return np.asarray(rng.normal(size=given.shape)).astype(given.dtype)
     return rng.permutation(given.reshape(-1)).reshape(given.shape)
 
 

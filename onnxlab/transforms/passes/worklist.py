@@ -34,7 +34,7 @@ class Rules:
 
 def run(rewriting: Rewriting, rules: Rules) -> None:
     """Apply rules until none matches; a cap stops those that never end, and says which they are."""
-    graph = rewriting.graph
+    graph, chosen = rewriting.graph, rewriting.options.nodes
     waiting = deque(node.id for node in rewriting.nodes() if rules.of(node))
     queued = set(waiting)
     start = len(rewriting.applied)
@@ -43,7 +43,7 @@ def run(rewriting: Rewriting, rules: Rules) -> None:
         ident = waiting.popleft()
         queued.discard(ident)
         node = graph.nodes.get(ident)
-        if node is None or rewriting.is_protected(node):
+        if node is None or rewriting.is_protected(node) or (chosen is not None and ident not in chosen):
             continue
         for near in _tried(rewriting, node, rules.of(node)):
             if near not in queued and near in graph.nodes:
@@ -68,12 +68,12 @@ def makers_of(rewriting: Rewriting, node: NodeRecord) -> frozenset[str]:
 
 def _tried(rewriting: Rewriting, node: NodeRecord, rules: Sequence[AnyRule]) -> list[int]:
     """Apply the first rule that fits; returns what is to be tried again, nothing where none does."""
-    makers = makers_of(rewriting, node) if rules else frozenset()
+    ident, makers = node.id, makers_of(rewriting, node) if rules else frozenset()
     for rule in rules:
         if isinstance(rule, Procedure):
             before = _near(rewriting, [node])
             if not rule.act(rewriting, node):
-                return [node.id, *before]
+                return [ident, *before]
             continue
         found = rule.find(rewriting, node, makers)
         if isinstance(found, Failure):
@@ -81,6 +81,7 @@ def _tried(rewriting: Rewriting, node: NodeRecord, rules: Sequence[AnyRule]) -> 
         inputs = [each for each in found.nodes[1:] if each.id in rewriting.graph.nodes]
         sources = [vid for each in found.nodes for vid in each.inputs if vid]
         made, why = rule.apply(rewriting, found)
+        node = rewriting.graph.nodes.get(ident, node)  # which is another record where something was taken back
         if not why:
             values = rewriting.graph.values
             before_it = [values[vid].producers[0][0] for vid in sources if vid in values and values[vid].producers]

@@ -8,4 +8,5 @@ Files:
     replacement  What takes the place of a match: nodes and constants are made, checked, and put there.
     rule         What a rule is: patterns, named conditions, and what takes their place; and applying one.
     table        The standard set of rules, by level and by name.
+    user_rules   Rules of users: written in a line, in a decorator, or in a file that is named.
 """

@@ -50,11 +50,14 @@ class Rule:
         roots = dict.fromkeys((op_type, each.domain) for each in patterns for op_type in each.op_types)
         object.__setattr__(self, "roots", tuple(roots))
         calls = replacement.calls() if isinstance(replacement, Call) else []
+        inside = {op_type for each in patterns for call in each.calls() for op_type in call.op_types}
+        object.__setattr__(self, "operators", frozenset(inside))
         object.__setattr__(self, "brings", frozenset(each.domain for each in calls if each.domain))
 
     patterns: tuple[Call, ...] = field(init=False)
     replacement: Call | Name = field(init=False)
     roots: tuple[Root, ...] = field(init=False)
+    operators: frozenset[str] = field(init=False)
     brings: frozenset[str] = field(init=False)
 
     def __call__(self, compute: Compute) -> "Rule":

@@ -1,0 +1,130 @@
+"""Why rules do not apply at a node: for each of them the deepest point at which it failed, in words."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from onnxlab.errors import EditError
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.index.records import NodeRecord
+from onnxlab.printable import printable
+from onnxlab.shapes import Fact
+from onnxlab.transforms.patterns.matcher import CONDITION, Failure
+from onnxlab.transforms.rewriting import Options, Rewriting
+from onnxlab.transforms.rules.rule import AnyRule, Procedure, Rule
+
+_DEEPEST = 6  # readers of readers … that are tried as the outermost node of a pattern
+_MOST_ROOTS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class NearMiss:
+    """What came of a rule at a node.
+
+    Attributes:
+        rule: its name.
+        doc: what it does.
+        node: label of the node that the outermost call of the pattern was tried at.
+        why: what failed, "" where the rule applies.
+        progress: how far it got, from 0 to 1: the share of the pattern's nodes that matched.
+    """
+
+    rule: str
+    doc: str
+    node: str
+    why: str
+    progress: float
+
+    def __str__(self) -> str:
+        return printable(f"{self.rule}: {self.why or f'applies at {self.node}'}")
+
+
+class _TakeBackError(Exception):
+    """Ends an edit that was only tried."""
+
+
+def near_misses(
+    graph: ModelGraph,
+    facts: Mapping[int, Fact],
+    node: NodeRecord,
+    rules: Iterable[AnyRule],
+    domains: frozenset[str] = frozenset(),
+) -> list[NearMiss]:
+    """What comes of each rule that has a node's operator in its pattern; those that apply first, then the nearest."""
+    rewriting = Rewriting(graph, facts, lambda names: {}, Options(domains=domains))
+    roots = [(root.id, (root.op_type, root.domain)) for root in _roots(graph, node)]
+    ident, op_type = node.id, node.op_type
+    found = []
+    for rule in rules:
+        inner = isinstance(rule, Rule) and op_type in rule.operators
+        places = [root for root, key in roots if key in rule.roots and (inner or root == ident)]
+        tried = [_tried(rewriting, rule, graph.nodes[place]) for place in places]
+        if tried:
+            found.append(max(tried, key=lambda each: (not each.why, each.progress)))
+    return sorted(found, key=lambda each: (bool(each.why), -each.progress))
+
+
+def why_not(
+    graph: ModelGraph, facts: Mapping[int, Fact], node: NodeRecord, rule: AnyRule, domains: frozenset[str]
+) -> str:
+    """Why a rule does not apply at a node, in words; "" where it does."""
+    rewriting = Rewriting(graph, facts, lambda names: {}, Options(domains=domains))
+    if (node.op_type, node.domain) not in rule.roots:
+        wanted = " or ".join(dict.fromkeys(op_type for op_type, _ in rule.roots))
+        return f"{rule.name}: {graph.label(node)} is {node.op_type}, not {wanted}"
+    if rewriting.is_protected(node):
+        return f"{rule.name}: {graph.label(node)} refers to attributes of its function"
+    found = _tried(rewriting, rule, node)
+    return f"{rule.name}: {found.why}" if found.why else ""
+
+
+def _roots(graph: ModelGraph, node: NodeRecord) -> list[NodeRecord]:
+    """The node, and what depends on it, nearest first."""
+    found, level = {node.id: node}, [node]
+    for _ in range(_DEEPEST):
+        readers = {reader for each in level for vid in each.outputs if vid for reader, _ in graph.values[vid].uses}
+        level = [graph.nodes[ident] for ident in sorted(readers) if ident not in found][:_MOST_ROOTS]
+        found.update({each.id: each for each in level})
+        if not level or len(found) > _MOST_ROOTS:
+            break
+    return list(found.values())
+
+
+def _tried(rewriting: Rewriting, rule: AnyRule, node: NodeRecord) -> NearMiss:
+    graph = rewriting.graph
+    label = graph.label(node)
+    if isinstance(rule, Procedure):
+        why = _without_trace(rewriting, rule, node)
+        return NearMiss(rule.name, rule.doc, label, why, 0.5 if why else 1.0)
+    found = rule.find(rewriting, node)
+    if isinstance(found, Failure):
+        whole = max(len(pattern.calls()) for pattern in rule.patterns)
+        share = 0.95 if found.depth >= (CONDITION[0] - 1, 0) else max(found.depth[0], 0) / (whole + 1)
+        return NearMiss(rule.name, rule.doc, label, found.why, share)
+    return NearMiss(rule.name, rule.doc, label, _replaced(rewriting, rule, node), 1.0)
+
+
+def _replaced(rewriting: Rewriting, rule: Rule, node: NodeRecord) -> str:
+    """Why what takes the place of a match cannot, "" where it can; nothing stays of it."""
+    found = rule.find(rewriting, node)
+    assert not isinstance(found, Failure), "it was found before"
+    why = ""
+    try:
+        with rewriting.graph.edit("why not"):
+            _, why = rule.apply(rewriting, found)
+            raise _TakeBackError
+    except _TakeBackError:
+        return why
+    except EditError as error:
+        return str(error)
+
+
+def _without_trace(rewriting: Rewriting, rule: Procedure, node: NodeRecord) -> str:
+    why = ""
+    try:
+        with rewriting.graph.edit("why not"):
+            why = rule.act(rewriting, node)
+            raise _TakeBackError
+    except _TakeBackError:
+        return why
+    except EditError as error:
+        return str(error)

@@ -1,0 +1,137 @@
+"""Rules of users: written in a line, in a decorator, or in a file that is named."""
+
+import re
+import runpy
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from onnxlab.errors import TransformError
+from onnxlab.transforms.patterns.matcher import Match
+from onnxlab.transforms.rules import table
+from onnxlab.transforms.rules.rule import AnyRule, Level, Procedure, Rule
+
+RuleSource: TypeAlias = str | Path | Rule | Procedure
+"""A rule; the text of one; the name of one that comes with onnxlab; or a `.toml` or `.py` file of some."""
+
+_ENTRIES = {"rule", "doc", "level"}
+
+
+def rule(
+    text: str,
+    *,
+    name: str = "",
+    doc: str = "",
+    level: Level = "basic",
+    where: Mapping[str, Callable[[Match], bool]] | None = None,
+) -> Rule:
+    """Make a rule for `model.rewrite`: a pattern of nodes, and what takes its place.
+
+    Before a function it is a decorator: the function gets the match, and returns what the replacement reads and the
+    pattern has not, by name, or words that say why there is none.
+
+    Args:
+        text: such as "Add(MatMul(a, w), c:const) => Gemm(a, w, c)"; the guide to rewriting says what may stand there.
+        name: by which the receipt calls it; default: the function's, or the text.
+        doc: one line for people.
+        level: of `model.optimize` that it belongs to.
+        where: conditions, by the words that say that they do not hold.
+
+    Returns:
+        Rule: to be given to `model.rewrite` or `model.why_not`.
+
+    Raises:
+        TransformError: the text is no rule; the message says where.
+
+    Examples:
+        >>> square = onnxlab.rule("Pow(x, 2) => Mul(x, x)", name="square")
+        >>> @onnxlab.rule("Mul(Mul(x, a:const), b:const) => Mul(x, c)")
+        ... def one_factor(match):
+        ...     "Two constant factors are one."
+        ...     return {"c": match.array("a") * match.array("b")}
+        >>> one_factor.name, one_factor.doc
+        ('one_factor', 'Two constant factors are one.')
+    """
+    if level not in (*table.LEVELS, "decompose"):
+        raise TransformError(f"{level!r} is no level of rules; use one of {', '.join(table.LEVELS)}")
+    return Rule(name, text, doc, dict(where or {}), None, level)
+
+
+def rules_from(given: RuleSource | Iterable[RuleSource]) -> list[AnyRule]:
+    """The rules that are meant.
+
+    Raises:
+        TransformError: a text is no rule, a name is none, or a file has none or cannot be read; the message says where.
+    """
+    if isinstance(given, str | Path | Rule | Procedure):
+        given = [given]
+    return [_called(each) for source in given for each in _of(source)]
+
+
+def _of(source: RuleSource) -> list[AnyRule]:
+    if isinstance(source, Rule | Procedure):
+        return [source]
+    if isinstance(source, str) and "=>" in source:
+        return [rule(source)]
+    path = Path(source)
+    if path.suffix in (".toml", ".py"):
+        return _in_file(path)
+    if not isinstance(source, str):
+        raise TransformError(f"{source!r} is no file of rules; those end in .toml or .py")
+    return [table.named(source)]
+
+
+def _called(found: AnyRule) -> AnyRule:
+    """A rule without a name is called by its text."""
+    if isinstance(found, Rule) and not found.name:
+        return Rule(found.text, found.text, found.doc, found.conditions, found.compute, found.level)
+    return found
+
+
+def _in_file(path: Path) -> list[AnyRule]:
+    """The rules of a file. A Python file is run: only one that is named is ever read."""
+    try:
+        found = _in_toml(path) if path.suffix == ".toml" else _in_python(path)
+    except OSError as error:
+        raise TransformError(f"cannot read the rules in {path}: {error.strerror}") from error
+    if not found:
+        raise TransformError(f"{path} has no rules")
+    return found
+
+
+def _in_toml(path: Path) -> list[AnyRule]:
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise TransformError(f"{path} is no TOML: {error}") from error
+    found: list[AnyRule] = []
+    for name, entries in tables.items():
+        if not isinstance(entries, dict) or not isinstance(entries.get("rule"), str) or entries.keys() - _ENTRIES:
+            raise TransformError(f'{path}: [{name}] has to have rule = "… => …", and may have doc and level')
+        try:
+            found.append(
+                rule(entries["rule"], name=name, doc=_text(entries, "doc"), level=entries.get("level", "basic"))
+            )
+        except TransformError as error:
+            raise TransformError(f"{path}: [{name}]: {error}") from error
+    return found
+
+
+def _text(entries: Mapping[str, Any], key: str) -> str:
+    return re.sub(r"\s+", " ", str(entries.get(key, ""))).strip()
+
+
+def _in_python(path: Path) -> list[AnyRule]:
+    try:
+        names = runpy.run_path(str(path))
+    except OSError:
+        raise
+    except Exception as error:
+        raise TransformError(f"{path} fails: {type(error).__name__}: {error}") from error
+    found = []
+    for name, each in names.items():
+        if isinstance(each, Rule | Procedure):
+            called = each if each.name else Rule(name, each.text, each.doc, each.conditions, each.compute, each.level)  # type: ignore[union-attr]
+            found.append(called)
+    return found
