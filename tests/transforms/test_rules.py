@@ -116,7 +116,7 @@ def test_rule_files_are_read_where_they_are_named(tmp_path: Path) -> None:
         model.rewrite(python)
     with pytest.raises(TransformError, match="cannot read the rules"):
         model.rewrite(tmp_path / "none.toml")
-    with pytest.raises(TransformError, match="no rule is called 'gemm_ad'.*Did you mean 'gemm_add'"):
+    with pytest.raises(TransformError, match=r"no rule is called 'gemm_ad'.*Did you mean 'gemm_add'"):
         model.rewrite("gemm_ad")
 
 
