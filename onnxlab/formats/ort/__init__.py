@@ -20,5 +20,6 @@ Files:
                            it is installed.
     tables                 The tables of ONNX Runtime's FlatBuffers files: their fields in the order of their ids, and
                            of which type each is.
-    writer                 Writing FlatBuffers of the tables of `tables.py`, from nested dicts {field: value}.
+    writer                 Writing FlatBuffers of the tables of `tables.py`, from nested dicts {field: value}, by the
+                           builder of `flatbuffers`.
 """

@@ -1,6 +1,7 @@
 """ModelProto to ORT format: a prepared model, whose values all have types, as tables."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import onnx
@@ -36,7 +37,8 @@ def encode(model: onnx.ModelProto, extra: OrtExtra | None, version: int) -> tupl
     Raises:
         SaveError: it would have 2 GiB or more, or has something that the format does not have.
     """
-    if sum(tensor.ByteSize() for tensor in model.graph.initializer) > LARGEST:
+    size = sum(tensor.ByteSize() for tensor in model.graph.initializer)
+    if size > LARGEST:
         raise SaveError("it would have 2 GiB or more, which FlatBuffers cannot hold")
     encoder = _Encoder({canonical_domain(entry.domain): entry.version for entry in model.opset_import}, extra)
     graph = encoder.graph(model.graph, {})
@@ -55,7 +57,8 @@ def encode(model: onnx.ModelProto, extra: OrtExtra | None, version: int) -> tupl
     session: dict[str, Any] = {"ort_version": str(version), "model": stored}
     if version >= 5:
         session["kernel_type_str_resolver"] = resolver_table(encoder.kernel_types)
-    return write("InferenceSession", session, IDENTIFIER), encoder.dropped
+    room = size + 1024 * (len(model.graph.node) + 16)
+    return write("InferenceSession", session, IDENTIFIER, room), encoder.dropped
 
 
 class _Encoder:
@@ -64,6 +67,7 @@ class _Encoder:
     def __init__(self, opsets: Mapping[str, int], extra: OrtExtra | None) -> None:
         self.opsets, self.extra = opsets, extra
         self.kernel_types: dict[str, Any] = {}
+        self._attributes: dict[bytes, dict[str, Any]] = {}
         self.dropped = list(extra.optimizations) if extra is not None else []
 
     def graph(self, graph: onnx.GraphProto, outer: Mapping[str, Any]) -> dict[str, Any]:
@@ -127,8 +131,17 @@ class _Encoder:
         self.kernel_types[ident] = kernel_types(schema) if schema is not None else known
 
     def _attribute(self, attribute: onnx.AttributeProto, types: Mapping[str, Any]) -> dict[str, Any]:
+        """The table of an attribute; equal ones share theirs."""
+        if attribute.type not in (_A.INT, _A.FLOAT, _A.INTS, _A.STRING):
+            return self._made(attribute, types)
+        key = attribute.SerializeToString()
+        if key not in self._attributes:
+            self._attributes[key] = self._made(attribute, types)
+        return self._attributes[key]
+
+    def _made(self, attribute: onnx.AttributeProto, types: Mapping[str, Any]) -> dict[str, Any]:
         made: dict[str, Any] = {
-            "name": attribute.name, "doc_string": attribute.doc_string, "type": attribute.type,
+            "name": attribute.name, "doc_string": attribute.doc_string or None, "type": attribute.type,
         }  # fmt: skip
         match attribute.type:
             case _A.FLOAT:
@@ -194,11 +207,21 @@ def _types(graph: onnx.GraphProto) -> Iterator[tuple[str, dict[str, Any]]]:
         *((tensor.name, tensor.data_type, tensor.dims) for tensor in graph.initializer),
         *((sparse.values.name, sparse.values.data_type, sparse.dims) for sparse in graph.sparse_initializer),
     ):
-        shape = {"dim": [{"value": {"dim_type": 1, "dim_value": dim}} for dim in dims]}
-        yield name, {"doc_string": "", "type": {"denotation": "", "value": (1, {"elem_type": elem, "shape": shape})}}
+        yield name, {"type": _type_of_tensor(elem, tuple(dims))}
+    known: dict[bytes, dict[str, Any]] = {}
     for info in (*graph.value_info, *graph.output, *graph.input):
         if info.HasField("type"):
-            yield info.name, {"doc_string": info.doc_string, "type": type_table(info.type, info.name)}
+            key = info.type.SerializeToString()
+            table = known.get(key)
+            if table is None:
+                table = known[key] = type_table(info.type, info.name)
+            yield info.name, {"doc_string": info.doc_string or None, "type": table}
+
+
+@lru_cache(1024)
+def _type_of_tensor(elem: int, dims: tuple[int, ...]) -> dict[str, Any]:
+    shape = {"dim": [{"value": {"dim_type": 1, "dim_value": dim}} for dim in dims]}
+    return {"value": (1, {"elem_type": elem, "shape": shape})}
 
 
 def _node_args(
@@ -210,14 +233,17 @@ def _node_args(
     names.update(dict.fromkeys(sparse.values.name for sparse in graph.sparse_initializer))
     for place, node in enumerate(graph.node):
         names.update(dict.fromkeys((*node.input, *implicit[place], *node.output)))
-    return [{"name": name, **types.get(name, {"doc_string": ""})} for name in names]
+    return [{"name": name, **types.get(name, {})} for name in names]
 
 
 def tensor_table(tensor: onnx.TensorProto) -> dict[str, Any]:
     """The table of a tensor."""
     made: dict[str, Any] = {
-        "name": tensor.name, "doc_string": tensor.doc_string, "dims": list(tensor.dims), "data_type": tensor.data_type,
-    }  # fmt: skip
+        "name": tensor.name,
+        "doc_string": tensor.doc_string or None,
+        "dims": list(tensor.dims),
+        "data_type": tensor.data_type,
+    }
     if tensor.data_type == onnx.TensorProto.STRING:
         made["string_data"] = list(tensor.string_data)
     elif tensor.HasField("raw_data"):
@@ -251,7 +277,7 @@ def type_table(proto: onnx.TypeProto, name: str) -> dict[str, Any]:
             raise SaveError(
                 f"the type of {name!r} is {kind or 'not known'}; ORT format has tensors, sequences and maps"
             )
-    return {"denotation": proto.denotation, "value": value}
+    return {"denotation": proto.denotation or None, "value": value}
 
 
 def _dim(dim: onnx.TensorShapeProto.Dimension) -> dict[str, Any]:
@@ -262,4 +288,4 @@ def _dim(dim: onnx.TensorShapeProto.Dimension) -> dict[str, Any]:
             value = {"dim_type": 2, "dim_param": dim.dim_param}
         case _:
             value = {}
-    return {"value": value, "denotation": dim.denotation}
+    return {"value": value, "denotation": dim.denotation or None}

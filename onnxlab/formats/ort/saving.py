@@ -21,15 +21,15 @@ def written(model: onnx.ModelProto, extra: Any, version: int) -> Written:
         SaveError: it has a type that the format does not have, or only onnxruntime could write it, which is not there.
     """
     extra = extra if isinstance(extra, OrtExtra) else None
-    refused = [loss for loss in lost_by_kind(model) if loss.refused]
-    if refused:
+    lost = list(lost_by_kind(model))
+    if refused := [loss for loss in lost if loss.refused]:
         raise SaveError("; ".join(map(str, refused[:3])))
     ready = prepared(model)
     if nodes := without_kernels(ready):
         shown = ", ".join(nodes[:4]) + (f" and {len(nodes) - 4} more" if len(nodes) > 4 else "")
-        return Written(_by_onnxruntime(model, shown, version), _told(model, []))
+        return Written(_by_onnxruntime(model, shown, version), _told(lost, []))
     data, dropped = encode(ready, extra, version)
-    return Written(data, _told(model, [str(entry) for entry in dropped]))
+    return Written(data, _told(lost, [str(entry) for entry in dropped]))
 
 
 def losses(model: onnx.ModelProto, extra: Any) -> list[Loss]:
@@ -51,10 +51,10 @@ def losses(model: onnx.ModelProto, extra: Any) -> list[Loss]:
     return found
 
 
-def _told(model: onnx.ModelProto, dropped: list[str]) -> str:
+def _told(lost: list[Loss], dropped: list[str]) -> str:
     """The sentence on what is lost, apart from the form that constants and defaults have."""
     kinds: dict[str, int] = {}
-    for loss in lost_by_kind(model):
+    for loss in lost:
         if loss.what not in ("constant", "name"):
             kinds[loss.what] = kinds.get(loss.what, 0) + 1
     parts = [f"{what} ({count})" for what, count in kinds.items()] + [

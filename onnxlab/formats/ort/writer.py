@@ -1,14 +1,19 @@
-"""Writing FlatBuffers of the tables of `tables.py`, from nested dicts {field: value}.
+"""Writing FlatBuffers of the tables of `tables.py`, from nested dicts {field: value}, by the builder of `flatbuffers`.
 
-A table is written before what it refers to, and all strings last, each once: offsets lead forwards. The builder of the
-package `flatbuffers` writes from the end to the beginning, value by value, which takes three times as long.
+The builder takes microseconds for every field. So a dict that is there twice is one table of the file, equal vectors of
+numbers are one vector, those that are long are made by NumPy, and a table with the same fields as one before is packed
+as a whole in the way in which the builder has laid out that one.
 """
 
+import contextlib
 import struct
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+import flatbuffers
 import numpy as np
+from flatbuffers import builder as states
+from flatbuffers import number_types
 
 from onnxlab.errors import SaveError
 from onnxlab.formats.ort.tables import DEFAULTS, IDS, SCALARS, STRUCTS, UNIONS
@@ -16,159 +21,189 @@ from onnxlab.formats.ort.tables import DEFAULTS, IDS, SCALARS, STRUCTS, UNIONS
 LARGEST: Final = (1 << 31) - 1
 """The most bytes of a file: offsets have 31 bits."""
 
-_U16, _U32 = struct.Struct("<H"), struct.Struct("<I")
-_WIDTHS = {kind: struct.calcsize(layout) for kind, layout in SCALARS.items()}
-_CODES = {kind: layout[1] for kind, layout in SCALARS.items()}
-_DTYPES: Final[dict[str, np.dtype[Any]]] = {
-    "i64": np.dtype("<i8"),
-    "i32": np.dtype("<i4"),
-    "u32": np.dtype("<u4"),
-    "f32": np.dtype("<f4"),
+_FEW: Final = 8
+"""Tables of a vector up to which the builder's own way is the quicker one."""
+
+_FLAGS: Final[dict[str, Any]] = {
+    "i64": number_types.Int64Flags,
+    "i32": number_types.Int32Flags,
+    "u32": number_types.Uint32Flags,
+    "i8": number_types.Int8Flags,
+    "u8": number_types.Uint8Flags,
+    "f32": number_types.Float32Flags,
+    "bool": number_types.BoolFlags,
 }
-_REFERENCE = "I"
-_WITH_UNIONS: Final = {table for table, ids in IDS.items() if any(kind in UNIONS for _, kind in ids.values())}
-_OMITTED: Final = {
-    table: {name: DEFAULTS.get((table, name), 0) if kind in _WIDTHS else None for name, (_, kind) in ids.items()}
+_NUMBERS: Final[dict[str, np.dtype[Any]]] = {
+    kind: np.dtype(",".join(f"<{'u4' if code == 'I' else 'i4'}" for code in layout[1:])) if kind in STRUCTS
+    else np.dtype(layout[0] + layout[1])
+    for kind, layout in {**SCALARS, **STRUCTS}.items()
+}  # fmt: skip
+"""{type of a number or a struct of numbers: its dtype}."""
+
+
+class _Field(NamedTuple):
+    ident: int
+    kind: str
+    omitted: Any
+    """The value that is not written, of a number."""
+
+
+_FIELDS: Final = {
+    table: {name: _Field(ident, kind, DEFAULTS.get((table, name), 0)) for name, (ident, kind) in ids.items()}
     for table, ids in IDS.items()
 }
-"""{table: {field: the value that is not written}}."""
+_SLOTS: Final = {table: 1 + max(ident for ident, _ in ids.values()) for table, ids in IDS.items()}
+_LETTERS: Final = {"": "I", **{kind: layout[1] for kind, layout in SCALARS.items()}}
+_I32, _U16 = struct.Struct("<i"), struct.Struct("<H")
+_WIDE: Final = frozenset(kind for kind, layout in SCALARS.items() if struct.calcsize(layout) == 8)
 
 
-def write(table: str, values: Mapping[str, Any], identifier: bytes) -> bytes:
-    """The bytes of a file whose root is a table. Raises SaveError where they would be 2 GiB or more."""
-    writer = _Writer(identifier)
-    writer.refer(0, writer.table(table, values))
-    writer.write_strings()
-    if len(writer.data) > LARGEST:
+def write(table: str, values: Mapping[str, Any], identifier: bytes, room: int = 1 << 14) -> bytes:
+    """The bytes of a file whose root is a table.
+
+    Args:
+        table: its name.
+        values: its fields.
+        identifier: the four bytes by which the file is known.
+        room: how many bytes it may well have, to begin with.
+
+    Raises:
+        SaveError: it would have 2 GiB or more.
+    """
+    writer = _Writer(min(room, LARGEST))
+    with contextlib.suppress(states.BuilderSizeError):
+        writer.builder.Finish(writer.table(table, values), file_identifier=identifier)
+    if not writer.builder.finished or writer.builder.Offset() > LARGEST:
         raise SaveError("it would have 2 GiB or more, which FlatBuffers cannot hold")
-    return bytes(writer.data)
+    return bytes(memoryview(writer.builder.Bytes)[writer.builder.Head() :])
 
 
 class _Layout:
-    """The layout of a table's fields; tables with the same fields share it.
+    """The layout of a table that the builder has written, for others with the same fields.
 
-    Attributes:
-        vtable: where the table of fields was written.
-        alignment: of the table.
-        packer: of the whole table; its first number leads to the table of fields.
-        order: names of the fields as they are packed.
-        scalars: names of those that are numbers.
-        references: (name, where it lies in the table, type) of all others.
+    Offsets of tables are counted from the end of the file, as the builder does.
     """
 
-    __slots__ = ("alignment", "order", "packer", "references", "scalars", "vtable")
+    def __init__(self, builder: Any, made: int, parts: Mapping[int, tuple[str, Any]]) -> None:
+        start = len(builder.Bytes) - made
+        self._vtable = made + int(_I32.unpack_from(builder.Bytes, start)[0])
+        fields = len(builder.Bytes) - self._vtable
+        self._size = int(_U16.unpack_from(builder.Bytes, fields + 2)[0])
+        self._alignment = 8 if any(kind in _WIDE for kind, _ in parts.values()) else 4
+        self._phase = made % self._alignment
+        places = {ident: int(_U16.unpack_from(builder.Bytes, fields + 4 + 2 * ident)[0]) for ident in parts}
+        self._order = sorted((place, ident) for ident, place in places.items())
+        code, end = "<i", 4
+        for place, ident in self._order:
+            letter = _LETTERS[parts[ident][0]]
+            code += "x" * (place - end) + letter
+            end = place + struct.calcsize(f"<{letter}")
+        self._packer = struct.Struct(code + "x" * (self._size - end))
 
-    def __init__(self, writer: "_Writer", table: str, names: Sequence[str]) -> None:
-        ids = IDS[table]
-        widths = {name: _WIDTHS.get(ids[name][1], 4) for name in names}
-        wide = [name for name in names if widths[name] == 8]
-        rest = sorted((name for name in names if widths[name] < 8), key=lambda name: -widths[name])
-        code, offset, offsets, self.order = "<i", 4, {}, []
-        if wide:  # so that those of eight bytes begin at a multiple of eight
-            if rest and widths[rest[0]] == 4:
-                wide.insert(0, rest.pop(0))
-            else:
-                code, offset = "<i4x", 8
-        for name in (*wide, *rest):
-            offsets[name] = offset
-            self.order.append(name)
-            code += _CODES.get(ids[name][1], _REFERENCE)
-            offset += widths[name]
-        self.packer, self.alignment = struct.Struct(code), 8 if wide else 4
-        slots = [0] * (max((ids[name][0] for name in names), default=-1) + 1)
-        for name in names:
-            slots[ids[name][0]] = offsets[name]
-        self.scalars = frozenset(name for name in names if ids[name][1] in _WIDTHS)
-        self.references = [(name, offsets[name], ids[name][1]) for name in self.order if name not in self.scalars]
-        writer.align(2)
-        self.vtable = len(writer.data)
-        writer.data += struct.pack(f"<{len(slots) + 2}H", 4 + 2 * len(slots), offset, *slots)
+    def place(self, builder: Any, parts: Mapping[int, tuple[str, Any]]) -> int:
+        """Write another such table; returns its offset."""
+        offset = builder.Offset()
+        made: int = offset + self._size + (self._phase - offset - self._size) % self._alignment
+        builder.Prep(1, made - offset)
+        builder.Pad(made - offset - self._size)
+        numbers = []
+        for place, ident in self._order:
+            kind, value = parts[ident]
+            numbers.append(value if kind else made - place - value)
+        start = builder.head - self._size
+        builder.Bytes[start : builder.head] = self._packer.pack(self._vtable - made, *numbers)
+        builder.head = start
+        return made
 
 
 class _Writer:
-    def __init__(self, identifier: bytes) -> None:
-        self.data = bytearray(4) + identifier
-        self._strings: dict[bytes, list[int]] = {}
-        self._layouts: dict[tuple[str, tuple[str, ...]], _Layout] = {}
-
-    def align(self, step: int, ahead: int = 0) -> None:
-        """Fill up, so that what comes `ahead` bytes later begins at a multiple of `step`."""
-        if short := -(len(self.data) + ahead) % step:
-            self.data += bytes(short)
-
-    def refer(self, place: int, target: int) -> None:
-        """Let the offset at a place lead to what lies behind it."""
-        _U32.pack_into(self.data, place, target - place)
+    def __init__(self, room: int) -> None:
+        self.builder = flatbuffers.Builder(room)
+        self._tables: dict[int, int] = {}
+        self._vectors: dict[tuple[str, bytes], int] = {}
+        self._layouts: dict[tuple[str | int, ...], _Layout] = {}
 
     def table(self, table: str, values: Mapping[str, Any]) -> int:
-        """Write a table and all that it refers to; returns where it is."""
-        ids, omitted = IDS[table], _OMITTED[table]
-        present = {
-            name: value for name, value in values.items()
-            if value is not None and (omitted[name] is None or value != omitted[name])
-        }  # fmt: skip
-        if table in _WITH_UNIONS:
-            for name in [name for name in present if ids[name][1] in UNIONS]:
-                number, inner = present[name]
-                present[f"{name}_type"], present[name] = number, (UNIONS[ids[name][1]][number], inner)
-        key = (table, tuple(present))
+        """Write a table, behind all that it refers to; returns its offset."""
+        found = self._tables.get(id(values))
+        if found is not None:
+            return found
+        fields = _FIELDS[table]
+        parts: dict[int, tuple[str, Any]] = {}
+        for name, value in values.items():
+            if value is None:
+                continue
+            ident, kind, omitted = fields[name]
+            if kind in _FLAGS:
+                if value != omitted:
+                    parts[ident] = kind, value
+            elif kind in UNIONS:
+                number, inner = value
+                parts[ident] = "", self.table(UNIONS[kind][number], inner)
+                parts[fields[f"{name}_type"].ident] = "u8", number
+            else:
+                parts[ident] = "", self._child(kind, value)
+        key: tuple[str | int, ...] = (table, *parts)
         layout = self._layouts.get(key)
         if layout is None:
-            layout = self._layouts[key] = _Layout(self, table, key[1])
-        data = self.data
-        if short := -len(data) % layout.alignment:
-            data += bytes(short)
-        at = len(data)
-        data += layout.packer.pack(
-            at - layout.vtable, *[present[name] if name in layout.scalars else 0 for name in layout.order]
-        )
-        for name, offset, kind in layout.references:
-            if kind == "string":
-                text = present[name]
-                self._strings.setdefault(text if isinstance(text, bytes) else text.encode(), []).append(at + offset)
-            else:
-                self._child(at + offset, kind, present[name])
-        return at
-
-    def _child(self, place: int, kind: str, value: Any) -> None:
-        """Write a string, vector or table, and let the offset at a place lead to it."""
-        if kind == "string":
-            self._strings.setdefault(value if isinstance(value, bytes) else value.encode(), []).append(place)
-        elif kind in UNIONS:
-            self.refer(place, self.table(*value))
-        elif kind[0] == "[":
-            self._vector(place, kind[1:-1], value)
+            made = self._built(table, parts)
+            self._layouts[key] = _Layout(self.builder, made, parts)
         else:
-            self.refer(place, self.table(kind, value))
+            made = layout.place(self.builder, parts)
+        self._tables[id(values)] = made
+        return made
 
-    def _vector(self, place: int, kind: str, items: Any) -> None:
-        count = len(items)
-        self.align(4, 4)
-        if kind in _DTYPES or kind == "u8" or kind in STRUCTS:
-            self.align(8 if kind == "i64" else 4, 4)
-            self.refer(place, len(self.data))
-            self.data += _U32.pack(count)
-            if kind == "u8":
-                self.data += items
-            elif kind in _DTYPES:
-                self.data += np.asarray(items, _DTYPES[kind]).tobytes() if count > 4 else b"".join(
-                    [struct.pack(SCALARS[kind], item) for item in items]
-                )  # fmt: skip
+    def _built(self, table: str, parts: Mapping[int, tuple[str, Any]]) -> int:
+        """A table as the builder lays it out."""
+        builder = self.builder
+        builder.StartObject(_SLOTS[table])
+        # it writes from the end to the beginning: those of eight bytes come last, and stand where these are aligned
+        for ident, (kind, value) in sorted(parts.items(), key=lambda part: part[1][0] in _WIDE):
+            if kind:
+                builder.Prepend(_FLAGS[kind], value)
             else:
-                self.data += b"".join([struct.pack(STRUCTS[kind], *item) for item in items])
-            return
-        self.refer(place, len(self.data))
-        first = len(self.data) + 4
-        self.data += _U32.pack(count) + bytes(4 * count)
-        for number, item in enumerate(items):
-            self._child(first + 4 * number, kind, item)
+                builder.PrependUOffsetTRelative(value)
+            builder.Slot(ident)
+        made: int = builder.EndObject()
+        return made
 
-    def write_strings(self) -> None:
-        """Write every string once, behind all that refers to it."""
-        for text, places in self._strings.items():
-            self.align(4)
-            at = len(self.data)
-            self.data += _U32.pack(len(text)) + text + b"\0"
-            for place in places:
-                self.refer(place, at)
-        self.align(4)
+    def _child(self, kind: str, value: Any) -> int:
+        if kind == "string":
+            made: int = self.builder.CreateSharedString(value)
+            return made
+        return self._vector(kind[1:-1], value) if kind[0] == "[" else self.table(kind, value)
+
+    def _vector(self, kind: str, items: Any) -> int:
+        if kind == "u8":
+            made: int = self.builder.CreateByteVector(items)
+            return made
+        if kind not in _NUMBERS:
+            return self._references([self._child(kind, item) for item in items])
+        array = np.array(items, _NUMBERS[kind])
+        key = kind, array.tobytes()
+        if key not in self._vectors:
+            width = array.dtype.itemsize
+            self._vectors[key] = self._placed(key[1], width, len(items), width if width == 8 else 4)
+        return self._vectors[key]
+
+    def _references(self, offsets: Sequence[int]) -> int:
+        """A vector that leads to tables or strings."""
+        builder, count = self.builder, len(offsets)
+        if count <= _FEW:
+            builder.StartVector(4, count, 4)
+            for offset in reversed(offsets):
+                builder.PrependUOffsetTRelative(offset)
+            made: int = builder.EndVector()
+            return made
+        builder.Prep(4, 4 * count)
+        places = builder.Offset() + 4 * np.arange(count, 0, -1)  # as offsets are counted: from the end of the file
+        return self._placed((places - np.array(offsets)).astype("<u4").tobytes(), 4, count, 4)
+
+    def _placed(self, data: bytes, width: int, count: int, alignment: int) -> int:
+        """A vector whose items are there as bytes."""
+        builder = self.builder
+        builder.StartVector(width, count, alignment)
+        builder.head -= len(data)
+        builder.Bytes[builder.head : builder.head + len(data)] = data
+        made: int = builder.EndVector()
+        return made
