@@ -30,7 +30,19 @@ _custom: dict[tuple[str, str], dict[int, Schema]] = {}
 _ranges: dict[str, tuple[int, int]] = {}
 _standard: dict[tuple[str, str, int], Schema] = {}
 _found: dict[tuple[str, str, int], Schema | None] = {}
-_generation = 0
+
+
+class _Registry:
+    """What is registered here.
+
+    Attributes:
+        generation: grows whenever a custom operator comes or goes: what was found before may be stale.
+    """
+
+    generation = 0
+
+
+registry = _Registry()
 
 
 def canonical_domain(domain: str) -> str:
@@ -327,11 +339,5 @@ def unregister(domain: str, op_type: str, since_version: int | None = None) -> N
 
 
 def _forget_found() -> None:
-    global _generation
     _found.clear()
-    _generation += 1
-
-
-def generation() -> int:
-    """Return a number that grows whenever a custom operator comes or goes: what was found before may be stale."""
-    return _generation
+    registry.generation += 1

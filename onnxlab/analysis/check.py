@@ -54,32 +54,36 @@ Dirty = tuple[str, int]  # ("node", "value" or "scope", id)
 
 
 class Checker:
-    """The rules over one ModelGraph, kept up to date: after a commit only what it touched is checked again."""
+    """The rules over one ModelGraph, kept up to date: after a commit only what it touched is checked again.
+
+    Attributes:
+        dirty: what has to be checked again; None: everything, so that there is nothing to follow.
+    """
 
     def __init__(self, graph: ModelGraph) -> None:
         self._graph = graph
         self._found: dict[Dirty, tuple[Diagnostic, ...]] = {}
-        self._dirty: set[Dirty] | None = None
+        self.dirty: set[Dirty] | None = None
         self._doubts: tuple[int, list[Diagnostic]] = -1, []
 
     def follow(self, touched: Touched) -> None:
         """Note what a commit touched."""
-        if self._dirty is None:
+        if self.dirty is None:
             return
         if touched.opsets or touched.functions or touched.metadata:
-            self._dirty = None
+            self.dirty = None
             return
         for what, idents in (
             ("node", touched.nodes | touched.removed_nodes),
             ("value", touched.values | touched.removed_values | touched.declared),
             ("scope", touched.scopes | touched.removed_scopes),
         ):
-            self._dirty.update((what, ident) for ident in idents)
+            self.dirty.update((what, ident) for ident in idents)
         if touched.structure and len(self._graph.scopes) > 1:
             # what a body's names hide depends on what stands where outside of it
             for scope in self._graph.scopes.values():
                 if scope.parent:
-                    self._dirty.update(("value", vid) for vid in scope.names.values())
+                    self.dirty.update(("value", vid) for vid in scope.names.values())
 
     def problems(self) -> list[Diagnostic]:
         """Everything that the rules find: of the model, then by scope, node and value, in the order of their ids."""
@@ -116,7 +120,7 @@ class Checker:
 
     def _refresh(self) -> None:
         graph = self._graph
-        if self._dirty is None:
+        if self.dirty is None:
             self._found.clear()
             everything: Iterable[Dirty] = (
                 (what, ident)
@@ -124,7 +128,7 @@ class Checker:
                 for ident in records
             )
         else:
-            everything = self._dirty
+            everything = self.dirty
         imports: dict[int, dict[str, int]] = {}
         for key in everything:
             problems = self._check(key, imports)
@@ -132,7 +136,7 @@ class Checker:
                 self._found[key] = tuple(map(self._weighed, problems))
             else:
                 self._found.pop(key, None)
-        self._dirty = set()
+        self.dirty = set()
 
     def _check(self, key: Dirty, imports: dict[int, dict[str, int]]) -> list[Diagnostic]:
         """Problems of one node, value or scope; none where it is not in the model any more."""

@@ -325,15 +325,21 @@ class Model(Knowing, Querying, Running, Rewriting, Showing, metaclass=ShortHelp)
         return unsubscribe
 
     def _follow(self, done: GraphCommit) -> None:
-        changed = self.inference.follow(done)
-        self.trial.follow(changed)
-        self.runner.invalidate(done)
-        self._checker.follow(done.touched)
+        changed, main = self.inference.follow(done), self.graph.index.main
+        if self.trial.sizes or not changed.keys().isdisjoint(main.inputs):
+            self.trial.follow(changed)
+        if self.runner.store.state.stamps or done.touched.functions:
+            self.runner.invalidate(done)
+        if self._checker.dirty is not None:
+            self._checker.follow(done.touched)
         values = self.graph.values
-        names = {Value(self.graph, vid).path: facts for vid, facts in changed.items() if vid in values}
+        found = [(values[vid], facts) for vid, facts in changed.items() if vid in values]
+        names = {
+            value.name if value.scope == main.id else Value(self.graph, value.id).path: facts for value, facts in found
+        }
         refusal = self.inference.first_refusal
         commit = Commit(done.version, done.label, done.kind, changed, names, done.touched, done.origin, refusal)
-        self.last_change = commit
+        _set_last_change(self, commit)
         for follower in list(self._subscribers):
             try:
                 follower(commit)
@@ -349,6 +355,10 @@ class Model(Knowing, Querying, Running, Rewriting, Showing, metaclass=ShortHelp)
     def __repr__(self) -> str:
         graph = self.graph
         return f"<Model {self.name!r}: {len(graph.main.node_ids)} nodes, version {graph.version}>"
+
+
+_set_last_change = vars(Model)["last_change"].__set__
+"""Without the look at the name that `Spelled` takes."""
 
 
 def _follower(model: Model) -> Callable[[GraphCommit], None]:

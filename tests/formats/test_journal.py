@@ -20,7 +20,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import onnxlab
 from onnxlab.errors import EditError, JournalWarning
-from onnxlab.formats.journals import change_codec, journal, journal_file, recovery
+from onnxlab.formats.journals import change_codec, journal, recovery
 from onnxlab.graph import edits
 from onnxlab.graph.edit import changes
 from onnxlab.graph.edit.model_graph import ModelGraph
@@ -143,16 +143,16 @@ def test_a_journal_cut_or_damaged_anywhere_gives_its_longest_valid_part(file: Pa
     (path,) = folder.iterdir()
     crash(model)
     data = path.read_bytes()
-    whole = journal_file.records(data)
-    position = len(journal_file._MAGIC)
+    whole = journal.records(data)
+    position = len(journal._MAGIC)
     ends = []
     for record in whole:
         position += 12 + len(record)
         ends.append(position)
     for cut in range(len(data) + 1):
-        found = journal_file.records(data[:cut])
+        found = journal.records(data[:cut])
         assert found == whole[: sum(end <= cut for end in ends)]
-        damaged = journal_file.records(data[:cut] + b"\xff" * 20 + data[cut + 20 :])
+        damaged = journal.records(data[:cut] + b"\xff" * 20 + data[cut + 20 :])
         assert damaged == whole[: len(damaged)]
     for number, end in enumerate(ends[1:], 1):
         path.write_bytes(data[: end + 5])
@@ -303,7 +303,7 @@ def test_a_full_disk_costs_a_warning_and_no_edit(file: Path, folder: Path, monke
             warnings.simplefilter("error")  # once is enough
             model.nodes[0].name = "third"
     (path,) = folder.iterdir()
-    assert len(journal_file.records(path.read_bytes())) == 2
+    assert len(journal.records(path.read_bytes())) == 2
     model.nodes[0].name = "fourth"
     expected = model.to_bytes()
     crash(model)

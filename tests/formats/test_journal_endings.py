@@ -14,7 +14,8 @@ from nbclient import NotebookClient
 
 import onnxlab
 from onnxlab.errors import JournalWarning
-from onnxlab.formats.journals import journal_file, recovery
+from onnxlab.formats.journals import journal as journal_file
+from onnxlab.formats.journals import recovery
 from onnxlab.graph.edit.changes import SetField
 
 RENAME = "model.nodes[0].name = 'a'"

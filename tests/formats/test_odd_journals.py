@@ -15,8 +15,9 @@ import pytest
 
 import onnxlab
 from onnxlab.errors import JournalWarning, OnnxlabError
-from onnxlab.formats.journals import change_codec, journal_file, recovery
-from onnxlab.formats.journals.journal_file import framed, records
+from onnxlab.formats.journals import change_codec, recovery
+from onnxlab.formats.journals import journal as journal_file
+from onnxlab.formats.journals.journal import framed, records
 from tests.formats.test_journal import crash
 
 MAGIC = journal_file._MAGIC

@@ -12,7 +12,7 @@ import pytest
 
 import onnxlab
 from onnxlab.errors import JournalWarning
-from onnxlab.formats.journals.journal_file import prefix
+from onnxlab.formats.journals.journal import prefix
 
 FOLDER = Path(__file__).parent / "history_1"
 

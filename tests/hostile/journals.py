@@ -7,7 +7,8 @@ import signal
 import time
 
 import onnxlab
-from onnxlab.formats.journals import change_codec, journal_file
+from onnxlab.formats.journals import change_codec
+from onnxlab.formats.journals import journal as journal_file
 from tests.hostile.bases import corpus_models
 from tests.hostile.mutants import INTEGERS, TEXTS, of_bytes
 from tests.hostile.trial import Broken

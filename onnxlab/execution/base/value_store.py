@@ -70,6 +70,7 @@ class ValueStore:
         budget: bytes that may be kept; default 40 % of the memory available at the time.
 
     Attributes:
+        state: the stored values and what is stale of them, but for the latest commits; see `settled`.
         dependents: what depends on which value.
     """
 
@@ -77,7 +78,8 @@ class ValueStore:
         self._graph = graph
         self._budget = budget
         self._lock = fork_safe(threading.RLock())
-        self._state = State()
+        self.state = State()
+        self._seen = 0  # the model's version when nothing was kept: an edit then has nobody to tell
         self._edited: set[int] = set()  # nodes of the main graph; -1 for "all"
         self._changed: set[int] = set()  # values with another initializer or maker
         self._pins: dict[int, Any] = {}
@@ -92,24 +94,24 @@ class ValueStore:
     @property
     def nbytes(self) -> int:
         """Bytes that are kept, buffers shared by several values counted once."""
-        return sum(buffers(self._state.arrays.values()).values())
+        return sum(buffers(self.state.arrays.values()).values())
 
     def get(self, value: int) -> Any:
         """The array that a value had when it was last run (stale or not), None where there is none."""
-        return self._state.arrays.get(value)
+        return self.state.arrays.get(value)
 
     def fresh(self, value: int) -> bool:
         """Whether `get` gives what the model as it is now would make of the last inputs."""
         return self.settled().fresh(value)
 
     def __iter__(self) -> Any:
-        return iter(self._state.arrays)
+        return iter(self.state.arrays)
 
     def __len__(self) -> int:
-        return len(self._state.arrays)
+        return len(self.state.arrays)
 
     def __contains__(self, value: object) -> bool:
-        return value in self._state.arrays
+        return value in self.state.arrays
 
     # -- staleness --------------------------------------------------------------------------------------------------
 
@@ -117,9 +119,7 @@ class ValueStore:
         """Note what a commit touched; dependents are worked out at the next question."""
         touched = commit.touched
         with self._lock:
-            if not self._state.stamps:
-                # nothing is kept that could be stale; but a run that began before must not be kept either
-                self._state = replace(self._state, generation=self._state.generation + 1)
+            if not self.state.stamps:  # nothing is kept that could be stale
                 return
             self.dependents.follow(commit)
             if touched.opsets or touched.functions:
@@ -141,10 +141,13 @@ class ValueStore:
     def settled(self) -> State:
         """The state with everything stale that the commits so far made so."""
         with self._graph.lock, self._lock:
+            if not self.state.stamps and self._seen != self._graph.version:
+                self._seen = self._graph.version
+                self.state = replace(self.state, generation=self.state.generation + 1)
             if self._edited or self._changed or self._pinned:
-                self._state = self._after_edits(self._state)
+                self.state = self._after_edits(self.state)
                 self._settle()
-            return self._state
+            return self.state
 
     def _settle(self) -> None:
         self._edited.clear()
@@ -192,7 +195,7 @@ class ValueStore:
     def invalidate_all(self) -> None:
         """Take every node for changed: what operators do is no longer what it was."""
         with self._lock:
-            if self._state.stamps:
+            if self.state.stamps:
                 self._edited.add(-1)
 
     # -- pins -------------------------------------------------------------------------------------------------------
@@ -216,7 +219,7 @@ class ValueStore:
 
     def _note_pin(self, value: int) -> None:
         """A pin that comes or goes is an edit of the value: what depends on it is no longer fresh."""
-        if self._state.stamps:
+        if self.state.stamps:
             self._pinned.add(value)
 
     # -- runs -------------------------------------------------------------------------------------------------------
@@ -226,15 +229,17 @@ class ValueStore:
         if not began.arrays:
             about_to_hold(made.held)
         with self._graph.lock, self._lock:
-            if self._edited or self._changed or self._pinned or self._state.generation != began.generation:
+            if self._edited or self._changed or self._pinned or self.state.generation != began.generation:
                 return False
-            self._state = made
+            if not self.state.stamps and self._seen != self._graph.version:  # a run that began before an edit
+                return False
+            self.state = made
             return True
 
     def clear(self) -> None:
         """Forget every value."""
         with self._lock:
-            self._state = State(generation=self._state.generation + 1)
+            self.state = State(generation=self.state.generation + 1)
             self._settle()
 
 

@@ -17,7 +17,7 @@ from onnxlab.errors import LoadError
 from onnxlab.graph.edit import changes
 from onnxlab.graph.edit.changes import Change
 from onnxlab.graph.index.records import Scope
-from onnxlab.graph.protos.long_lists import Items, serialized
+from onnxlab.graph.protos.long_lists import LONG, Items, serialized
 
 if TYPE_CHECKING:
     from onnxlab.graph.edit.model_graph import ModelGraph
@@ -41,7 +41,7 @@ class Encoder:
         """A node as its place, and back."""
         node = self.graph.nodes[ident]
         scope = self.graph.scopes[node.scope]
-        return [_scope_place(self.graph, scope), scope.position(node)]
+        return [_scope_place(self.graph, scope), scope.node_ids.position(node.label)]
 
     def value(self, ident: int) -> Any:
         """A value as its scope and name, and back."""
@@ -53,8 +53,10 @@ class Encoder:
         if isinstance(value, Items):
             value = value.message()
         if isinstance(value, Message):
-            is_list = isinstance(value, onnx.AttributeProto)
-            self.blobs.append(serialized(value) if is_list else value.SerializePartialToString())  # type: ignore[arg-type]
+            if isinstance(value, onnx.AttributeProto) and len(value.floats) > LONG:
+                self.blobs.append(serialized(value))
+            else:
+                self.blobs.append(value.SerializePartialToString())
             return {"message": value.DESCRIPTOR.full_name}
         if isinstance(value, bytes):
             self.blobs.append(value)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from onnxlab.formats.journals import change_codec
-from onnxlab.formats.journals.journal_file import records
+from onnxlab.formats.journals.journal import records
 
 MADE = ("edit", "undo", "redo")
 _KINDS = (*MADE, "saved", "ended")

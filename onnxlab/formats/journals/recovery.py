@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnxlab.errors import EditError, JournalWarning, LoadError
 from onnxlab.formats.journals import change_codec, journal_steps
-from onnxlab.formats.journals.journal import FORMAT
-from onnxlab.formats.journals.journal_file import SUFFIX, UNBORN, digest_of, lock, prefix, state_folder
+from onnxlab.formats.journals.journal import FORMAT, SUFFIX, UNBORN, digest_of, lock, prefix, state_folder
 from onnxlab.formats.journals.journal_steps import Contents, Step
 from onnxlab.formats.source import Source, Stamp
 

@@ -4,7 +4,6 @@ Files:
     changes          The primitive changes: everything that can happen to a model is a list of these.
     commits          Commits: immutable descriptions of committed edits for their followers, and protocols to take
                      part before that.
-    editable_graph   A graph with its history, journal and followers: what a transaction needs to commit an edit.
     graph_changes    Primitive changes of graphs and functions: their inputs and outputs, initializers and other
                      entries.
     history          Undo and redo: the committed edits, each as the changes that take it back, within a budget of
@@ -23,6 +22,6 @@ Files:
     script           The history as a Python script that makes the same edits on another copy of the model.
     snapshot         An immutable picture of a model, undisturbed by edits: for a run, a partition, an export.
     statements       Changes of declarations and stored tensors as the statements that people write for them.
-    transaction      An edit in progress: changes applied one by one, judged together, kept or taken back as a whole.
+    transaction      A graph with its history, journal and followers, and an edit of it in progress.
     validation       Rules of ONNX's IR that an edit must not break, checked where the edit touched the graph.
 """

@@ -29,7 +29,6 @@ from onnxlab.graph.edit.graph_changes import (
 )
 from onnxlab.graph.edit.name_references import Mention, mentions_by_name, reading_scopes, rename_mentions
 from onnxlab.graph.edit.node_changes import InsertNode, MoveNode, RemoveNode, SetAttribute, SetInputs, SetOutputs
-from onnxlab.graph.index.records import GRAPH_KINDS
 from onnxlab.graph.protos.name_bytes import set_string
 from onnxlab.graph.state.change import Change
 from onnxlab.graph.state.change_tracker import Target
@@ -76,15 +75,14 @@ class SetField:
         return inverse
 
 
-def keeps_wires(graph: GraphState, change: Change) -> bool:
-    """Whether a change leaves alone what each node reads and makes: a plain field of one, or an attribute, no body."""
+def keeps_handles(graph: GraphState, change: Change) -> bool:
+    """Whether every node and value is found by the same expression as before: by its name, path or position."""
     if isinstance(change, SetField):
-        return change.target[0] == "node"
-    if not isinstance(change, SetAttribute):
-        return False
-    node, proto = graph.nodes.get(change.node), change.proto
-    is_body = isinstance(proto, onnx.AttributeProto) and proto.type in GRAPH_KINDS
-    return node is not None and not node.bodies and not is_body
+        kind, ident = change.target
+        if kind == "node":  # what has bodies may be called by its operator in their paths
+            return change.field != "name" and not graph.nodes[ident].bodies
+        return kind != "scope"
+    return isinstance(change, SetInputs | SetTypes)
 
 
 def field_value(proto: Any, field: str) -> Any:

@@ -1,15 +1,16 @@
 """Undo and redo: the committed edits, each as the changes that take it back, within a budget of bytes."""
 
+import itertools
 import operator
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from onnxlab.errors import EditError, OnnxlabWarning
 from onnxlab.graph.edit.changes import SetField
 from onnxlab.graph.edit.node_changes import SetAttribute
-from onnxlab.graph.edit.script import ScriptStep, Step, to_python
+from onnxlab.graph.edit.script import LateText, ScriptStep, Step, to_python
 from onnxlab.graph.index.deferred_interrupt import UNINTERRUPTED
 from onnxlab.graph.protos.long_lists import Items
 from onnxlab.graph.state.change import Change
@@ -44,8 +45,9 @@ class History(Spelled, metaclass=ShortHelp):
         "_dropped",
         "_free",
         "_held",
-        "_last_token",
+        "_late",
         "_lock",
+        "_tokens",
         "_undone",
         "news",
     )
@@ -54,7 +56,8 @@ class History(Spelled, metaclass=ShortHelp):
         self._done: list[Step] = []
         self._undone: list[Step] = []
         self._dropped: list[Step] = []  # without their changes and deeds
-        self._last_token = 0
+        self._late: list[LateText] = []
+        self._tokens = itertools.count(1)
         self._held = 0
         self._budget: int | None = None
         self._free = LEAST_BUDGET  # bytes that may be used without asking for the machine's memory
@@ -63,20 +66,38 @@ class History(Spelled, metaclass=ShortHelp):
 
     def record(self, label: str, inverses: tuple[Change, ...], deeds: tuple[ScriptStep, ...] = ()) -> None:
         """Add an edit; what had been undone can no longer be redone."""
-        self._last_token += 1
         if self._undone:
             self._held -= sum(step.held for step in self._undone)
             self._undone.clear()
-        self._push(self._done, label, inverses, self._last_token, deeds)
+        self._push(self._done, label, inverses, next(self._tokens), deeds)
         if self._held > self._free:
             self._keep_within_budget()
 
     def _push(
         self, steps: list[Step], label: str, changes: tuple[Change, ...], token: int, deeds: tuple[ScriptStep, ...]
     ) -> None:
-        held = held_bytes(changes)
-        self._held += held
+        if held := held_bytes(changes):
+            self._held += held
         steps.append(Step(label, changes, token, deeds, held))
+
+    # -- statements ---------------------------------------------------------------------------------------------------
+
+    def later(self, write: Callable[[], str]) -> LateText:
+        """A statement that is written when it is asked for, or before something that it names is called otherwise."""
+        late = LateText(write)
+        self._late.append(late)
+        return late
+
+    def write_late(self) -> None:
+        """Write what waits: nodes or values are about to go, to move or to get other names."""
+        for late in self._late:
+            str(late)
+        self._late.clear()
+
+    def drop_late(self, text: str | LateText) -> None:
+        """Forget the statement of an edit that was refused."""
+        if self._late and self._late[-1] is text:
+            self._late.pop()
 
     # -- the budget ---------------------------------------------------------------------------------------------------
 
@@ -255,13 +276,15 @@ class History(Spelled, metaclass=ShortHelp):
     def undone(self, inverses: tuple[Change, ...]) -> None:
         """The last edit was taken back by changes whose inverses are given."""
         step = self._done.pop()
-        self._held -= step.held
+        if step.held:
+            self._held -= step.held
         self._push(self._undone, step.label, inverses, step.token, step.deeds)
 
     def redone(self, inverses: tuple[Change, ...]) -> None:
         """Move the next step of redo to those that can be undone."""
         step = self._undone.pop()
-        self._held -= step.held
+        if step.held:
+            self._held -= step.held
         self._push(self._done, step.label, inverses, step.token, step.deeds)
 
 

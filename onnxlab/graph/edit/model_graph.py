@@ -13,10 +13,9 @@ import onnx
 
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.commits import CommitKind, GraphCommit
-from onnxlab.graph.edit.editable_graph import EditableGraph
 from onnxlab.graph.edit.script import ScriptStep, script_step
 from onnxlab.graph.edit.snapshot import Snapshot, Snapshots
-from onnxlab.graph.edit.transaction import Transaction
+from onnxlab.graph.edit.transaction import EditableGraph, Transaction
 from onnxlab.graph.index.deferred_interrupt import UNINTERRUPTED
 from onnxlab.graph.index.networkx_view import Networks
 from onnxlab.graph.index.readonly_index import GlanceIndex
@@ -50,6 +49,7 @@ class ModelGraph(EditableGraph):
         super().__init__(proto, base_dir, shared)
         self.networks = Networks(self.index, ge_dump.is_dump(proto))
         self._snapshots = Snapshots(self)
+        self._edited = False
 
     # -- editing ----------------------------------------------------------------------------------------------------
 
@@ -58,7 +58,8 @@ class ModelGraph(EditableGraph):
 
         Without a label it is called what the table of edits calls the edit that is being made.
         """
-        self.index.forget_signatures()
+        if not self._edited:
+            self._begin_editing()
         return Transaction(self, label, origin)
 
     def apply(self, *changes: Change, label: str = "", origin: Any = None) -> None:
@@ -70,6 +71,10 @@ class ModelGraph(EditableGraph):
         with self.edit(label, origin) as transaction:
             for change in changes:
                 transaction.apply(change)
+
+    def _begin_editing(self) -> None:
+        self._edited = True
+        self.index.forget_signatures()
 
     def undo(self, origin: Any = None) -> GraphCommit | None:
         """Take back the last edit; None where there is none.
@@ -113,7 +118,7 @@ class ModelGraph(EditableGraph):
             return self._replay("edit", label, changes, origin)
 
     def _replay(self, kind: CommitKind, label: str, changes: Iterable[Change], origin: Any) -> GraphCommit:
-        self.index.forget_signatures()
+        self._begin_editing()
         with UNINTERRUPTED:
             self.touch = touch = ChangeTracker(self.index, self.caches)
             self.index.gone.clear()

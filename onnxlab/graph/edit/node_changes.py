@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 import onnx
 
-from onnxlab.graph.index.records import GRAPH_KINDS, NodeImage, ScopeImage
+from onnxlab.graph.index.records import DEFAULT_DOMAINS, GRAPH_KINDS, NodeImage, ScopeImage
 from onnxlab.graph.protos.long_lists import Items, overwrite
 from onnxlab.graph.protos.name_bytes import set_strings
-from onnxlab.graph.protos.repeated_fields import insert_message
 from onnxlab.graph.state.graph_state import GraphState
 
 
@@ -84,7 +83,7 @@ class SetInputs:
         node = graph.nodes[self.node]
         before, names, touch = node.inputs, tuple(node.proto.input[:]), graph.touch
         set_strings(node.proto, "input", self.names)  # first, since it refuses what is no name
-        (touch.wires if len(self.names) == len(before) else touch.node)(node)
+        (touch.wires if len(self.names) == len(before) else touch.content)(node)
         graph.index.set_inputs(node, self.names, self.ids)
         touch.read(before, node.inputs)
         return SetInputs(self.node, names, _ids_of_gone(graph, before) if graph.index.gone else None)
@@ -104,7 +103,7 @@ class SetOutputs:
         names, ids = tuple(node.proto.output[:]), {graph.values[vid].name: vid for vid in node.outputs if vid}
         set_strings(node.proto, "output", self.names)  # first, since it refuses what is no name
         touch = graph.touch
-        touch.node(node)
+        touch.content(node)
         touch.values(node.outputs)
         touch.users(node.outputs)
         graph.index.set_outputs(node, self.names, self.ids)
@@ -136,15 +135,23 @@ class SetAttribute:
     position: int = -1
     images: tuple[ScopeImage, ...] | None = None
 
+    def keeps_wires(self, graph: GraphState) -> bool:
+        """Whether there is a body neither in what goes nor in what comes, so that what each node reads stays."""
+        node, proto = graph.nodes.get(self.node), self.proto
+        is_body = isinstance(proto, onnx.AttributeProto) and proto.type in GRAPH_KINDS
+        return node is not None and not node.bodies and not is_body
+
     def apply(self, graph: GraphState) -> "SetAttribute":
         """Make the change and return its inverse."""
         if not isinstance(self.proto, onnx.AttributeProto | Items | None):
             raise TypeError(f"an attribute is an AttributeProto, got {type(self.proto).__name__}")
         node = graph.nodes[self.node]
         attributes = node.proto.attribute
-        graph.touch.node(node)
-        graph.touch.bodies(node, self.name)
-        standing = next((index for index, attribute in enumerate(attributes) if attribute.name == self.name), -1)
+        graph.touch.content(node)
+        if node.bodies:
+            graph.touch.bodies(node, self.name)
+        names = [attribute.name for attribute in attributes]
+        standing = names.index(self.name) if self.name in names else -1
         if self.proto is None:
             position = standing if self.position < 0 else self.position
             if position < 0:
@@ -155,7 +162,8 @@ class SetAttribute:
             position = len(attributes) if self.position < 0 else self.position
             self._insert(graph, position)
             return SetAttribute(node.id, self.name, None, position)
-        if node.domain and (held := overwrite(attributes[standing], self.proto)) is not None:
+        is_own = node.proto.domain in DEFAULT_DOMAINS
+        if not is_own and (held := overwrite(attributes[standing], self.proto)) is not None:
             return SetAttribute(node.id, self.name, held)
         old, images = self._remove(graph, standing)
         self._insert(graph, standing)
@@ -174,7 +182,9 @@ class SetAttribute:
         assert self.proto is not None
         proto = self.proto.message() if isinstance(self.proto, Items) else self.proto
         node = graph.nodes[self.node]
-        made = insert_message(node.proto.attribute, position, proto)
+        node.proto.attribute.insert(position, onnx.AttributeProto())  # and a copy: inserting serializes and parses
+        made = node.proto.attribute[position]
+        made.CopyFrom(proto)
         if proto.type in GRAPH_KINDS:
             start, _ = _bodies(node.proto, position)
             graph.index.add_bodies(node, made, list(self.images or ()), start)

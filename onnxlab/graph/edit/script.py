@@ -7,7 +7,7 @@ handles where they do just that, and as primitive changes otherwise; either way 
 
 import base64
 from collections.abc import Callable, Iterable
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import onnx
@@ -29,6 +29,18 @@ from onnxlab.graph.state.graph_state import GraphState
 _KIND = onnx.AttributeProto
 
 
+@dataclass(slots=True, eq=False)
+class LateText:
+    """A statement that is written when it is first asked for; see `History.later`."""
+
+    write: Callable[[], str]
+    written: str | None = None
+
+    def __str__(self) -> str:
+        self.written = self.write() if self.written is None else self.written
+        return self.written
+
+
 class Recorded(NamedTuple):
     """An edit as its row in the table of edits has it.
 
@@ -39,9 +51,9 @@ class Recorded(NamedTuple):
     """
 
     label: str
-    text: str = ""
+    text: str | LateText = ""
     exact: bool = False
-    shown: str = ""
+    shown: str | LateText = ""
 
 
 class ScriptStep(NamedTuple):
@@ -59,8 +71,8 @@ class ScriptStep(NamedTuple):
     change: Change | None
     subject: str
     fits: bool
-    said: str | None = ""
-    shown: str | None = ""
+    said: str | LateText | None = ""
+    shown: str | LateText | None = ""
 
 
 class Step(NamedTuple):
@@ -229,7 +241,7 @@ def shown(step: Step) -> str:
     """An edit in Python as it is shown to people: a statement, or a block of several; what is too long is cut off."""
     told = [each for each in step.deeds if each.said is not None and each.shown is not None]
     lines = [
-        each.shown or (f"# {step.label}" if _is_large(each) else _line(each, len(told) == 1))
+        str(each.shown or "") or (f"# {step.label}" if _is_large(each) else _line(each, len(told) == 1))
         for each in told[:MOST_SHOWN]
     ]
     lines = [line if len(line) <= MOST_CHARACTERS else f"{line[:MOST_CHARACTERS]}…" for line in lines]
@@ -256,7 +268,7 @@ def _line(done: ScriptStep, alone: bool) -> str:
     """One statement; `alone` says that the change is a whole edit, which may be judged at once."""
     change, subject, fits, said, _ = done
     if said or change is None:
-        return said or ""
+        return str(said or "")
     writer = _WRITERS.get(type(change)) if fits else None
     return (writer(change, subject, alone) if writer else "") or f"edit.apply({_primitive(change, subject)})"
 

@@ -1,16 +1,23 @@
-"""An edit in progress: changes applied one by one, judged together, kept or taken back as a whole."""
+"""A graph with its history, journal and followers, and an edit of it in progress.
+
+The changes of an edit are applied one by one, judged together, and kept or taken back as a whole.
+"""
 
 import threading
 import warnings
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import fields
+from pathlib import Path
 from types import TracebackType
 from typing import Any, cast
 
+import onnx
+
 from onnxlab.errors import EditError
 from onnxlab.graph.edit import validation
-from onnxlab.graph.edit.commits import Completer
-from onnxlab.graph.edit.editable_graph import EditableGraph
+from onnxlab.graph.edit.changes import SetAttribute, SetField, keeps_handles
+from onnxlab.graph.edit.commits import CommitKind, Completer, GraphCommit, Journal, OpenEdit
+from onnxlab.graph.edit.history import History
 from onnxlab.graph.edit.ir_versions import INITIALIZERS_SINCE, raise_for_initializers
 from onnxlab.graph.edit.orphans import remove_orphans
 from onnxlab.graph.edit.reordering import restore_order
@@ -19,6 +26,71 @@ from onnxlab.graph.index.deferred_interrupt import UNINTERRUPTED
 from onnxlab.graph.protos.name_bytes import unwritable
 from onnxlab.graph.state.change import Change
 from onnxlab.graph.state.change_tracker import NO_TRANSACTION, ChangeTracker, Touched
+from onnxlab.graph.state.graph_state import GraphState
+
+Follower = Callable[[GraphCommit], Any]
+
+
+class EditableGraph(GraphState):
+    """A graph whose edits are recorded and told.
+
+    Attributes:
+        transaction: the outermost edit that is in progress.
+        recorded: the edit of the table that is being made, None where none is.
+        read_only: why no edit is taken, "" where they are.
+        followers: called with each GraphCommit, in order, under the lock, after it is final. One that raises is
+            reported as a warning and cut off.
+        completer: what completes every edit before it is final, None where nothing does; undo and redo have it all.
+        journal: where every commit is written down before it is final, None where nothing is.
+    """
+
+    def __init__(self, proto: onnx.ModelProto, base_dir: Path | None, shared: bool) -> None:
+        super().__init__(proto, base_dir, shared)
+        self.history = History(self.lock)
+        self.followers: list[Follower] = []
+        self.completer: Completer | None = None
+        self.journal: Journal | None = None
+        self.transaction: OpenEdit | None = None
+        self.recorded: Recorded | None = None
+        self.read_only = ""
+
+    def about_to_apply(self, change: Change) -> None:
+        """Let the index and the history know before a change of what nodes read, or of what they are called."""
+        kind = type(change)
+        if kind is SetAttribute and change.keeps_wires(self):  # type: ignore[attr-defined]
+            return
+        if not keeps_handles(self, change):
+            self.history.write_late()
+        if not (self.index.rewired or (kind is SetField and change.target[0] == "node")):  # type: ignore[attr-defined]
+            self.index.before_rewiring()
+
+    def commit(
+        self, kind: CommitKind, label: str, inverses: tuple[Change, ...], touched: Touched, origin: Any,
+        deeds: tuple[ScriptStep, ...] = (),
+    ) -> GraphCommit:  # fmt: skip
+        """Record an edit that was made and tell the followers. Only transactions and undo call this."""
+        if kind == "edit":
+            self.history.record(label, inverses, deeds)
+        elif kind == "undo":
+            self.history.undone(inverses)
+        else:
+            self.history.redone(inverses)
+        self.version += 1
+        done = GraphCommit(self.version, label, kind, inverses, touched, origin)
+        if self.followers:
+            self._tell(done)
+        if self.history.news:
+            self.history.tell()
+        return done
+
+    def _tell(self, done: GraphCommit) -> None:
+        for follower in list(self.followers):
+            try:
+                follower(done)
+            except Exception as error:
+                self.followers.remove(follower)
+                name = getattr(follower, "__qualname__", repr(follower))
+                warnings.warn(f"{name} failed to follow {done.label!r} and was cut off: {error!r}", stacklevel=3)
 
 
 class Transaction:
@@ -38,7 +110,7 @@ class Transaction:
         self.thread = 0
         self._outer: Transaction | None = None
         self._savepoint = self._deeds_before = 0
-        self.touch = ChangeTracker(graph.index, graph.caches)
+        self.touch: ChangeTracker
         self.problems: validation.Problems
         self._completed_by: Completer | None = None
 
@@ -47,20 +119,15 @@ class Transaction:
             raise EditError(self._graph.read_only)
         held = False
         try:
-            with UNINTERRUPTED:
+            UNINTERRUPTED.hold()
+            try:
                 self._graph.lock.acquire()
                 held = True
                 UNINTERRUPTED.arm()
                 self.thread = threading.get_ident()
-                self._outer = cast(Transaction | None, self._graph.transaction)
-                self._take_label()
-                if self._outer is None:
-                    self.problems = validation.Problems(self._graph)
-                    self._graph.index.new_edges.clear()
-                    self._graph.index.gone.clear()
-                    self._graph.transaction, self._graph.touch = self, self.touch
-                else:
-                    self._savepoint, self._deeds_before = len(self._outer.inverses), len(self._outer._deeds)
+                self._begin()
+            finally:
+                UNINTERRUPTED.release()
         except KeyboardInterrupt:  # it was held back until here, and a block that was not entered is not left
             if held:  # else it came before anything was held back
                 if self._outer is None:
@@ -71,13 +138,22 @@ class Transaction:
             raise
         return self
 
-    def _take_label(self) -> None:
-        """Without a label, be called what the table calls the edit that is being made, or the first one inside."""
-        told = self._graph.recorded
-        if told is not None:
-            self.label = self.label or told.label
-            if self._outer is not None:
-                self._outer.label = self._outer.label or told.label
+    def _begin(self) -> None:
+        """Note where it begins. Without a label it is called what the table calls the edit that is being made."""
+        graph = self._graph
+        outer = self._outer = cast(Transaction | None, graph.transaction)
+        if graph.recorded is not None:
+            self.label = self.label or graph.recorded.label
+            if outer is not None:  # of several edits the first one
+                outer.label = outer.label or graph.recorded.label
+        if outer is not None:
+            self.touch, self._savepoint, self._deeds_before = outer.touch, len(outer.inverses), len(outer._deeds)
+            return
+        self.problems = validation.Problems(graph)
+        graph.index.new_edges.clear()
+        graph.index.gone.clear()
+        self.touch = graph.touch = ChangeTracker(graph.index, graph.caches)
+        graph.transaction = self
 
     def apply(self, change: Change, said: str | None = "") -> Any:
         """Make one change now and return its inverse; the edit is judged when the transaction ends.
@@ -217,5 +293,7 @@ class Transaction:
         self._graph.transaction, self._graph.touch = None, NO_TRANSACTION
 
     def _roll_back(self, inverses: list[Change], savepoint: int) -> None:
+        if len(inverses) > savepoint:
+            self._graph.history.write_late()
         while len(inverses) > savepoint:
             inverses.pop().apply(self._graph)

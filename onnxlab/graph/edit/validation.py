@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from onnxlab import schemas
 from onnxlab.graph.index.named_entries import EntryField
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
-from onnxlab.graph.protos.attributes import attribute_type_name
+from onnxlab.graph.protos.attributes import TYPE_NAMES, attribute_type_name
 from onnxlab.graph.state.graph_state import GraphState
 
 Faults = dict[str, tuple[int, str]]
@@ -104,8 +104,8 @@ def node_problems(graph: GraphState, node: NodeRecord) -> list[str]:
 def node_faults(graph: GraphState, node: NodeRecord) -> Faults:
     """Faults of a node against its operator's schema: arity, unknown or missing attributes, their types."""
     proto = node.proto
-    domain, op_type = node.domain, proto.op_type
-    if graph.index.functions and (domain, op_type, proto.overload) in graph.index.functions:
+    op_type, functions = proto.op_type, graph.index.functions
+    if functions and (node.domain, op_type, proto.overload) in functions:
         return {}
     schema = graph.schema(node)
     if schema is None:
@@ -142,6 +142,6 @@ def attribute_problem(schema: schemas.Schema, attribute: object) -> str:
         return f"it has no attribute {name!r}; it takes {known}."
     if attribute.ref_attr_name:  # type: ignore[attr-defined]
         return ""
-    if attribute_type_name(kind) != spec.type:
+    if TYPE_NAMES.get(kind) != spec.type:
         return f"attribute {name!r} is {attribute_type_name(kind)}, expected {spec.type}."
     return ""

@@ -22,7 +22,7 @@ def set_attribute(graph: ModelGraph, node: NodeRecord, name: str, value: Any) ->
         EditError: the operator has no such attribute, or the value does not fit it; nothing changed.
     """
     kind = _attribute_kind(graph, node, name)
-    proto = encode(name, value, kind, node.op_type)
+    proto = encode(name, value, kind, node.proto.op_type)
     if refused := choice_problem(graph, node, proto):
         raise EditError(f"{refused} The old value stays.")
     graph.apply(SetAttribute(node.id, name, proto))
@@ -73,7 +73,7 @@ def _says_the_same(given: onnx.AttributeProto | None, default: onnx.AttributePro
 
 def _attribute_kind(graph: ModelGraph, node: NodeRecord, name: str) -> str | None:
     schema = graph.schema(node)
-    if schema is None or function_key(node.proto) in graph.index.functions:
+    if schema is None or (graph.index.functions and function_key(node.proto) in graph.index.functions):
         return None
     spec = schema.attributes.get(name)
     if spec is None:

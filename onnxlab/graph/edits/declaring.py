@@ -1,6 +1,6 @@
 """Edits of what a model says about its values: declarations brought up to date, written for all, or dropped."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Literal, NamedTuple, get_args
 
 import onnx
@@ -11,21 +11,12 @@ from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edit.transaction import Transaction
 from onnxlab.graph.edits.recording.edit_spec import recorded
 from onnxlab.graph.index.records import Scope, ValueRecord
+from onnxlab.graph.state.graph_state import DeclarationKind
 
 Action = Literal["refresh", "store", "drop"]
-Kind = Literal["input", "output", "value_info"]
 
 TypeOf = Callable[[int, onnx.TypeProto], onnx.TypeProto]
 """What a declared type of a value id should be; an empty one, where nothing is declared or known."""
-
-
-class Place(NamedTuple):
-    """The place of a value's declaration, as `SetTypes` takes it, and its message."""
-
-    scope: int
-    kind: Kind
-    at: int | str
-    info: onnx.ValueInfoProto
 
 
 class Redeclared(NamedTuple):
@@ -68,33 +59,13 @@ def set_declarations(
     return done
 
 
-def places(graph: ModelGraph, value: ValueRecord) -> Iterator[Place]:
-    """All that declares a value, but for an input of the model."""
-    scope = graph.scopes[value.scope]
-    if value.is_input and scope.kind == "subgraph":
-        position = scope.inputs.index(value.id)
-        yield Place(scope.id, "input", position, scope.proto.input[position])
-    elsewhere = value.is_input and not scope.is_function
-    for ident, position in value.formal_outputs:
-        where = graph.scopes[ident]
-        if not where.is_function:
-            elsewhere |= ident == scope.id
-            yield Place(ident, "output", position, where.proto.output[position])
-    if not elsewhere:
-        if value.info is not None:
-            yield Place(scope.id, "value_info", value.name, value.info)
-    elif len(scope.proto.value_info) and not value.is_input:
-        for position in scope.places("value_info").positions(value.name):
-            yield Place(scope.id, "value_info", position, scope.proto.value_info[position])
-
-
 def _refresh(graph: ModelGraph, edit: Transaction, scope: Scope, type_of: TypeOf, done: list[Redeclared]) -> None:
-    found: dict[tuple[int, Kind], tuple[list[int | str], list[bytes]]] = {}
+    found: dict[tuple[int, DeclarationKind], tuple[list[int | str], list[bytes]]] = {}
     for vid in scope.names.values():
         value = graph.values[vid]
         if value.info is None and not value.formal_outputs:
             continue
-        for place in places(graph, value):
+        for place in graph.declared_at(value):
             new = type_of(vid, place.info.type)
             if new == place.info.type or new.WhichOneof("value") is None:
                 continue

@@ -11,8 +11,7 @@ Files:
     model_values     Edits of a Model's inputs, outputs and initializers, by names and handles: thin calls of
                      `graph.edits`.
     model_whole      Edits of a Model as a whole: its opsets, metadata and documentation, conversion, and cleaning.
-    node_attributes  The attributes of a node as a live mapping: reading gives Python values, writing is an edit.
-    node_fields      Fields of a node, read and set, and the edits that concern no other handle.
+    node_fields      Fields and attributes of a node, read and set, and the edits that concern no other handle.
     properties       Live mappings of what a model says about itself: metadata_props and opset imports; writing into
                      one is an edit.
     structure        Reachability in a model, by names and handles: thin calls of `cones` and `block_copies`.

@@ -27,7 +27,10 @@ class Index(Builder):
         functions: scope ids of the model-local functions by what calls them (the first of equal ones).
         function_ids: scope ids of all of them in file order.
         training: scope ids of the graphs of each training_info, by field ("initialization", "algorithm").
+        rewired: whether uses of values are kept up to date already, so that `before_rewiring` has nothing to do.
     """
+
+    rewired = True
 
     def __init__(self, proto: onnx.ModelProto) -> None:
         super().__init__()

@@ -90,7 +90,7 @@ class GlanceIndex(Index):
         self._left: list[tuple[NodeRecord, bool, int]] = []
         self._writing = threading.RLock()
         self._notes = Notes()
-        self._rewired = False
+        self.rewired = False
         super().__init__(proto)
         self.columns = Columns.of(self._notes)
         self._search = Search(self.columns)
@@ -100,7 +100,7 @@ class GlanceIndex(Index):
 
     def before_rewiring(self) -> None:
         """Keep uses of values up to date from now on."""
-        self._rewired = True
+        self.rewired = True
         self.value_type = ValueRecord
         self.forget_signatures()
 
@@ -144,17 +144,17 @@ class GlanceIndex(Index):
         return (scope.id, *reversed(path))
 
     def _connect(self, value: ValueRecord, node_id: int, slot: int) -> None:
-        if self._rewired:
+        if self.rewired:
             value.uses[node_id, slot] = None
         if value.producers:
             self._edge_added(value, node_id, slot)
 
     def _unread(self) -> Any:
-        return {} if self._rewired else self
+        return {} if self.rewired else self
 
     def _declare_nodes(self, scope: Scope, image: ScopeImage | None, ids: dict[str, int]) -> list[NodeRecord]:
         """Everything in one pass, while a message is at hand, but what has to wait for others: `_left`."""
-        if self._rewired or image:
+        if self.rewired or image:
             return super()._declare_nodes(scope, image, ids)
         protos = scope.proto.node[:]
         labels = spread(len(protos))
@@ -231,7 +231,7 @@ class GlanceIndex(Index):
         return False
 
     def _bind_nodes(self, scope: Scope, nodes: list[NodeRecord], ids: dict[str, int], image: ScopeImage | None) -> None:
-        if self._rewired or image:
+        if self.rewired or image:
             super()._bind_nodes(scope, nodes, ids, image)
             return
         left, self._left = self._left, []

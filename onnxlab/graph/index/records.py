@@ -18,6 +18,9 @@ ScopeKind = Literal["graph", "subgraph", "function", "training"]
 
 GRAPH_KINDS = frozenset((onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS))
 
+DEFAULT_DOMAINS = ("", "ai.onnx")
+"""The names of ONNX's own domain."""
+
 NO_BODIES: Mapping[str, list[int]] = MappingProxyType({})
 
 
@@ -114,6 +117,7 @@ class Scope:
         backward: (producer, consumer) node ids of edges that run against the file order; empty when it is sorted.
         entries: where initializers, value_info and quantization annotations stand, by field.
         ranks: topological positions while `backward` is not empty, None when they must be computed.
+        is_function: whether it is the body of a function.
     """
 
     id: int
@@ -129,16 +133,15 @@ class Scope:
     backward: set[tuple[int, int]] = field(default_factory=set)
     entries: dict[str, Entries] = field(default_factory=dict)
     ranks: dict[int, int] | None = None
+    is_function: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.is_function = self.kind == "function"
 
     @property
     def name(self) -> str:
         """The graph's or function's own name."""
         return str(self.proto.name)
-
-    @property
-    def is_function(self) -> bool:
-        """Whether the scope is the body of a function."""
-        return self.kind == "function"
 
     def position(self, node: NodeRecord) -> int:
         """Index of a node in the file, by bisection of the order labels."""

@@ -15,8 +15,6 @@ Files:
                      take them back.
     nesting          The message for models that protobuf cannot read: those made in memory may be nested too deep for
                      it.
-    node_signature   The signature of a node, read off its serialized bytes: operator, attributes, domain and
-                     overload, without names.
     renaming         Copies of nodes under other names: what it takes to put them into another graph. Works on
                      messages alone.
     repeated_fields  Messages in the repeated fields of others.

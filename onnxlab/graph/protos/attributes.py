@@ -15,13 +15,13 @@ from onnxlab.graph.protos import tensors
 from onnxlab.graph.protos.long_lists import LONG, LongList, long_list, packed, text, texts
 
 _TYPE = onnx.AttributeProto
-_NAMES: dict[int, str] = {
+TYPE_NAMES: dict[int, str] = {
     _TYPE.FLOAT: "float", _TYPE.INT: "int", _TYPE.STRING: "string", _TYPE.TENSOR: "tensor", _TYPE.GRAPH: "graph",
     _TYPE.SPARSE_TENSOR: "sparse_tensor", _TYPE.TYPE_PROTO: "type_proto", _TYPE.FLOATS: "floats", _TYPE.INTS: "ints",
     _TYPE.STRINGS: "strings", _TYPE.TENSORS: "tensors", _TYPE.GRAPHS: "graphs",
     _TYPE.SPARSE_TENSORS: "sparse_tensors", _TYPE.TYPE_PROTOS: "type_protos",
 }  # fmt: skip
-_NUMBERS: dict[str, Any] = {name: number for number, name in _NAMES.items()}
+_NUMBERS: dict[str, Any] = {name: number for number, name in TYPE_NAMES.items()}
 _FIELDS = {
     "float": "f", "int": "i", "string": "s", "tensor": "t", "graph": "g", "sparse_tensor": "sparse_tensor",
     "type_proto": "tp", "floats": "floats", "ints": "ints", "strings": "strings", "tensors": "tensors",
@@ -58,7 +58,7 @@ class BodyRef:
 
 def attribute_type_name(number: int) -> str:
     """Name of an AttributeProto.AttributeType as schemas spell it ("ints"), "undefined" for 0 and unknown numbers."""
-    return _NAMES.get(number, "undefined")
+    return TYPE_NAMES.get(number, "undefined")
 
 
 def kind_of(attribute: onnx.AttributeProto) -> str:

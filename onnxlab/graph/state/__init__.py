@@ -1,10 +1,9 @@
 """The state that changes act on: protos, index, names, caches, and what a change touches of them.
 
 Files:
-    caches          Caches derived from the protos and the index, dropped where a change makes them stale.
     change          The protocol of primitive changes: `graph/edit/changes.py` has those that there are.
-    change_tracker  The tracker of what the changes of one edit touch: collected while they are applied, summed up for
-                    commits.
+    change_tracker  What changes touch: caches of the protos and the index that they make stale, and what a commit
+                    tells of them.
     deferred_nodes  Node messages on their way into the main graph's message and out of it.
     graph_state     The state that changes act on: the protos, the index over them, names, and what is cached of
                     these.

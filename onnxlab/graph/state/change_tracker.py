@@ -1,13 +1,19 @@
-"""The tracker of what the changes of one edit touch: collected while they are applied, summed up for commits."""
+"""What changes touch: caches of the protos and the index that they make stale, and what a commit tells of them.
+
+`ChangeTracker` collects it while the changes of one edit are applied, and sums it up for the commit.
+"""
 
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
 
 from onnxlab.errors import EditError
 from onnxlab.graph.index.index import Index
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
-from onnxlab.graph.state.caches import Caches
+from onnxlab.graph.state.names import Names
+from onnxlab.operator_schema import Schema
 
 Target = tuple[Literal["model", "scope", "node", "training", "tensor"], int]
 """Whose field: ("model", 0), ("scope", scope id), ("node", node id), ("training", position in training_info), or
@@ -44,6 +50,88 @@ class Touched(NamedTuple):
     declared: frozenset[int] = frozenset()
 
 
+class Views(Protocol):
+    """A cache of what snapshots show of nodes and scopes."""
+
+    def forget_node(self, node: NodeRecord) -> None:
+        """Drop what is known of a node."""
+
+    def forget_scope(self, scope: int) -> None:
+        """Drop what is known of a scope."""
+
+    def forget_data(self, value: int) -> None:
+        """Drop what is known of a value's elements."""
+
+    def forget_all(self) -> None:
+        """Drop everything."""
+
+
+class Caches:
+    """The caches of one graph; the changes say what they touch, by way of `ChangeTracker`.
+
+    Attributes:
+        keeps: whether anything was kept or viewed yet that has to be told.
+        kept: what inference keeps of nodes beside the records, by whatever tells one from another, put there by
+            `keep`; told with `forget_node(id)`, `forget_scope(id)` and `forget_value(id)` (of an initializer) what
+            changes, and dropped when the meaning of all nodes may.
+        arrays: data of initializers by value id, decoded once.
+        opsets: version by domain that each root scope imports, by its id.
+        schemas: of operators by (scope id, domain, name), found in the `generation` of what is registered.
+        views: what snapshots keep, None before there is any.
+    """
+
+    def __init__(self, names: Names) -> None:
+        self.keeps = False
+        self.kept: dict[Any, Any] = {}
+        self.arrays: dict[int, np.ndarray[Any, Any]] = {}
+        self.opsets: dict[int, dict[str, int]] = {}
+        self.schemas: dict[tuple[int, str, str], Schema] = {}
+        self.generation = -1
+        self.views: Views | None = None
+        self.forget_name = names.forget
+
+    def keep(self, key: Any, thing: Any) -> None:
+        """Put into `kept` what is to be told of edits from now on."""
+        self.kept[key] = thing
+        self.keeps = True
+
+    def forget_node(self, node: NodeRecord) -> None:
+        """Drop what is known of a node."""
+        if self.views is not None:
+            self.views.forget_node(node)
+        for kept in self.kept.values():
+            kept.forget_node(node.id)
+
+    def forget_all_nodes(self) -> None:
+        """Drop what is known of any node."""
+        if self.views is not None:
+            self.views.forget_all()
+        self.opsets.clear()
+        self.schemas.clear()
+        self.kept.clear()
+
+    def forget_scope(self, scope: int) -> None:
+        """Drop what is known of a scope."""
+        for kept in self.kept.values():
+            kept.forget_scope(scope)
+        if self.views is not None:
+            self.views.forget_scope(scope)
+
+    def forget_data(self, scope: int, value: int) -> None:
+        """Drop what is cached of the data of an initializer of a scope."""
+        self.forget_array(value)
+        for kept in self.kept.values():
+            kept.forget_scope(scope)
+        if self.views is not None:
+            self.views.forget_data(value)
+
+    def forget_array(self, value: int) -> None:
+        """Drop the array of a value and what was derived from it."""
+        self.arrays.pop(value, None)
+        for kept in self.kept.values():
+            kept.forget_value(value)
+
+
 class ChangeTracker:
     """Collects what the primitives of one transaction touch, and drops what is cached of it.
 
@@ -64,8 +152,12 @@ class ChangeTracker:
 
     def node(self, node: NodeRecord) -> None:
         """A node that came or goes, or in which anything may be another."""
-        self.suspects.add(node.id)
         self._caches.forget_name(node)
+        self.content(node)
+
+    def content(self, node: NodeRecord) -> None:
+        """A node in which anything but its name may be another."""
+        self.suspects.add(node.id)
         self.wires(node)
 
     def wires(self, node: NodeRecord) -> None:
@@ -171,7 +263,7 @@ class ChangeTracker:
         """Note a field that SetField set."""
         kind, ident = target
         if kind == "node":
-            self.node(self._index.nodes[ident])
+            (self.node if field == "name" else self.content)(self._index.nodes[ident])
             self.structure |= field in _SEMANTIC_NODE_FIELDS
         elif kind == "scope":
             self.scopes(ident)

@@ -1,9 +1,9 @@
 """The state that changes act on: the protos, the index over them, names, and what is cached of these."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import onnx
@@ -14,10 +14,20 @@ from onnxlab.garbage_collection import no_collection
 from onnxlab.graph.index.index import Index
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.protos import tensors
-from onnxlab.graph.state.caches import Caches
-from onnxlab.graph.state.change_tracker import NO_TRANSACTION, Target
+from onnxlab.graph.state.change_tracker import NO_TRANSACTION, Caches, Target
 from onnxlab.graph.state.deferred_nodes import NodeWriteBuffer
 from onnxlab.graph.state.names import Names
+
+DeclarationKind = Literal["input", "output", "value_info"]
+
+
+class Place(NamedTuple):
+    """The place of a value's declaration, as `SetTypes` takes it, and its message."""
+
+    scope: int
+    kind: DeclarationKind
+    at: int | str
+    info: onnx.ValueInfoProto
 
 
 class GraphState:
@@ -93,14 +103,16 @@ class GraphState:
 
     def root(self, scope: Scope) -> Scope:
         """The main graph or function that a scope is in."""
-        return self.index.root_of(scope)
+        while scope.parent:
+            scope = self.scopes[scope.parent]
+        return scope
 
     def opset_version(self, domain: str, scope: Scope | None = None) -> int | None:
         """Version of a domain that the model (or the function around `scope`) imports, None if it does not.
 
         A model of before opsets, of IR version 1 or 2 and without imports, has version 1 of ai.onnx.
         """
-        root = self.index.root_of(scope) if scope else self.main
+        root = self.root(scope) if scope else self.main
         imports = self.caches.opsets.get(root.id)
         if imports is None:
             source = root.proto if root.is_function else self.header
@@ -114,9 +126,17 @@ class GraphState:
 
     def schema(self, node: NodeRecord) -> schemas.Schema | None:
         """Schema of a node's operator at the opset version that its scope imports, None if there is none."""
-        domain, op_type = node.domain, node.proto.op_type
-        version = self.opset_version(domain, self.scopes[node.scope])
-        return None if version is None else schemas.find(domain, op_type, version)
+        caches, domain, op_type = self.caches, node.proto.domain, node.proto.op_type
+        if caches.generation != schemas.registry.generation:
+            caches.schemas.clear()
+            caches.generation = schemas.registry.generation
+        found = caches.schemas.get((node.scope, domain, op_type))
+        if found is None:
+            version = self.opset_version(domain, self.scopes[node.scope])
+            found = None if version is None else schemas.find(domain, op_type, version)
+            if found is not None:  # onnx may come to know one later
+                caches.schemas[node.scope, domain, op_type] = found
+        return found
 
     # -- messages and data ------------------------------------------------------------------------------------------
 
@@ -130,6 +150,25 @@ class GraphState:
         if kind == "tensor":
             return self.values[ident].tensor
         return self.nodes[ident].proto if kind == "node" else self.scopes[ident].proto
+
+    def declared_at(self, value: ValueRecord) -> Iterator[Place]:
+        """All places where a value is declared, but for an input of the model."""
+        scope = self.scopes[value.scope]
+        if value.is_input and scope.kind == "subgraph":
+            position = scope.inputs.index(value.id)
+            yield Place(scope.id, "input", position, scope.proto.input[position])
+        elsewhere = value.is_input and not scope.is_function
+        for ident, position in value.formal_outputs:
+            where = self.scopes[ident]
+            if not where.is_function:
+                elsewhere |= ident == scope.id
+                yield Place(ident, "output", position, where.proto.output[position])
+        if not elsewhere:
+            if value.info is not None:
+                yield Place(scope.id, "value_info", value.name, value.info)
+        elif len(scope.proto.value_info) and not value.is_input:
+            for position in scope.places("value_info").positions(value.name):
+                yield Place(scope.id, "value_info", position, scope.proto.value_info[position])
 
     def array(self, value: int) -> "np.ndarray[Any, Any] | None":
         """The data of an initializer as a read-only array (dense also for a sparse one), decoded once; None for others.

@@ -7,6 +7,7 @@ before stays. The inputs of the model are never touched, they are what everythin
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 from weakref import ref
 
@@ -17,8 +18,9 @@ from onnxlab.graph import edits
 from onnxlab.graph.edit.changes import SetTypes
 from onnxlab.graph.edit.commits import OpenEdit
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.graph.edits.declaring import Action, Kind, places
+from onnxlab.graph.edits.declaring import Action
 from onnxlab.graph.state.change_tracker import Touched
+from onnxlab.graph.state.graph_state import DeclarationKind
 from onnxlab.infer.facts.symbols import is_open
 from onnxlab.infer.facts.type_protos import fact_of_type, type_of_fact
 from onnxlab.infer.live.engine import Inference
@@ -81,12 +83,12 @@ def _told(graph: ModelGraph, change: SetTypes) -> str:
 def corrections(graph: ModelGraph, changed: Changed) -> list[SetTypes]:
     """The changes that correct the declarations of values whose facts changed."""
     values, known = graph.values, dict[tuple[bytes, Fact, Fact], "bytes | None"]()
-    found: dict[tuple[int, Kind], tuple[list[int | str], list[bytes]]] = {}
+    found: dict[tuple[int, DeclarationKind], tuple[list[int | str], list[bytes]]] = {}
     for vid, (old, new) in changed.items():
         value = values.get(vid)
         if value is None or new is UNKNOWN or (value.info is None and not value.formal_outputs):
             continue
-        for place in places(graph, value):
+        for place in graph.declared_at(value):
             key = (place.info.type.SerializePartialToString(), old, new)
             if key not in known:
                 known[key] = corrected(place.info.type, old, new)
@@ -156,7 +158,11 @@ def _says(stated: int | str, dim: Dim) -> bool:
     """Whether a declared number or name is that of a dim."""
     if isinstance(stated, int):
         return isinstance(dim, int) and stated == dim
-    return not isinstance(dim, int) and stated == str(dim)
+    return not isinstance(dim, int) and stated == _text(dim)
+
+
+_text = lru_cache(4096)(str)
+"""The text of a dim, which an edit compares for each declaration."""
 
 
 def write_dim(entry: onnx.TensorShapeProto.Dimension, dim: Dim) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from onnxlab.errors import Diagnostic
@@ -16,37 +16,34 @@ from onnxlab.shapes import UNKNOWN, VARIES, Dim, Fact
 
 
 class Conflicts:
-    """Compares declared with inferred types, as late as possible, and each value once per fact."""
+    """Compares declared with inferred types, as late as possible, and each value once per fact.
+
+    Attributes:
+        unchecked: ids of the values to look at when diagnostics are asked for.
+        found: the contradictions met so far, by value id.
+    """
 
     def __init__(self, graph: ModelGraph, sources: Sources) -> None:
         self._graph = graph
         self._sources = sources
-        self._unchecked: set[int] = set()
-        self._found: dict[int, Diagnostic] = {}
-
-    def check(self, values: Iterable[int]) -> None:
-        """Look again at these values when diagnostics are asked for."""
-        self._unchecked.update(values)
-
-    def check_again(self) -> None:
-        """Look again at those found: the names of unknown dims in their texts may have changed."""
-        self._unchecked.update(self._found)
+        self.unchecked: set[int] = set()
+        self.found: dict[int, Diagnostic] = {}
 
     def diagnostics(self, facts: Mapping[int, Fact]) -> list[Diagnostic]:
         """Every contradiction, ordered by value id; then the readers of undefined values."""
         values = self._graph.values
-        while self._unchecked:
-            vid = self._unchecked.pop()
+        while self.unchecked:
+            vid = self.unchecked.pop()
             value = values.get(vid)
             if value is None or value.info is None:  # most declare nothing, and looking facts up takes time
                 found = None
             else:
                 found = self._compare(value, facts.get(vid, UNKNOWN)) or self._negative(value)
             if found is None:
-                self._found.pop(vid, None)
+                self.found.pop(vid, None)
             else:
-                self._found[vid] = found
-        conflicts = [self._found[vid] for vid in sorted(self._found)]
+                self.found[vid] = found
+        conflicts = [self.found[vid] for vid in sorted(self.found)]
         further = chain(declared_twice(self._graph, facts), unlike_outputs(self._graph, facts), self._unmade())
         return [*conflicts, *further]
 

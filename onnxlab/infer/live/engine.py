@@ -140,7 +140,7 @@ class Inference:
 
     def _notice_operators(self) -> None:
         """Infer again from scratch where custom operators came or went since."""
-        if self._generation != schemas.generation():
+        if self._generation != schemas.registry.generation:
             with self._graph.lock:
                 self._start()
 
@@ -157,7 +157,7 @@ class Inference:
     # -- from scratch -----------------------------------------------------------------------------------------------
 
     def _start(self) -> None:
-        self._generation = schemas.generation()
+        self._generation = schemas.registry.generation
         with no_collection():
             self._infer_all()
 
@@ -170,7 +170,7 @@ class Inference:
         for scope in self._roots():
             self._walk_root(scope)
         self._publish_functions()
-        self._conflicts.check(self._graph.values)
+        self._conflicts.unchecked.update(self._graph.values)
 
     def _roots(self) -> list[Scope]:
         scopes = self._graph.scopes.values()
@@ -220,11 +220,12 @@ class Inference:
                 if foreseen is None or (commit.version, commit.kind) != (foreseen[0], "edit"):
                     return self._advance(commit.touched, {})
                 declared = commit.touched.declared
-                if not self._settle_declared(declared):
+                if not (declared and self._settle_declared(declared)):
                     return foreseen[2]
                 return self._advance(_only_declared(declared), foreseen[1])
             finally:
-                self._refusals.look(self._walker, self._frames())
+                if self._frame.problems or self._refusals.known or self._graph.index.function_ids:
+                    self._refusals.look(self._walker, self._frames())
 
     def foresee(self, touched: Touched) -> Changes:
         """The same for an edit that is about to be committed: `follow` goes on from there.
@@ -251,9 +252,9 @@ class Inference:
         """
         old = self._frame.facts
         self._frame.changed = before
-        self._walker.budget.renew(len(self._graph.nodes))
+        self._walker.begins = True
         try:
-            if touched.opsets or touched.functions or self._generation != schemas.generation():
+            if touched.opsets or touched.functions or self._generation != schemas.registry.generation:
                 return self._restart(old, before)
             self._update(touched)
         except Exception:  # a defect of ours must not stop an edit, and a fresh start repairs it
@@ -302,11 +303,8 @@ class Inference:
         self._propagate(dirty)
         if self._walker.calls.changed:
             self._publish_functions()
-        changed = self._frame.changed or {}
-        self._conflicts.check(changed)
-        self._conflicts.check(touched.values)
-        self._conflicts.check(self._walker.overruled)
-        self._conflicts.check_again()
+        conflicts = self._conflicts  # names of unknown dims in the texts of those found may be others now
+        conflicts.unchecked.update(self._frame.changed or (), touched.values, self._walker.overruled, conflicts.found)
 
     def _settle_touched(self, touched: Touched) -> set[int]:
         """Forget what a commit made stale; return the ids of the nodes to infer."""
@@ -316,7 +314,7 @@ class Inference:
             walker.sources.forget(vid)
         for node in touched.removed_nodes:
             self._forget_node(node)
-        dirty = self._settle_declared(touched.declared)
+        dirty = self._settle_declared(touched.declared) if touched.declared else set()
         in_function = any(self._is_in_function(graph.scopes[scope]) for scope in touched.scopes)
         for node in touched.nodes:
             self._forget_node(node)
@@ -354,7 +352,7 @@ class Inference:
         if any(self._is_in_function(graph.scopes[graph.nodes[node].scope]) for node in dirty):
             self._walker.calls.forget()
             dirty.update(self._walker.catalogue.call_nodes)
-        self._conflicts.check(values)
+        self._conflicts.unchecked.update(values)
         return dirty
 
     def believes(self, node: int) -> bool:
@@ -382,7 +380,7 @@ class Inference:
             self._frame.drop(value.id)
 
     def _is_in_function(self, scope: Scope) -> bool:
-        return self._graph.root(scope).is_function
+        return bool(self._graph.index.function_ids) and self._graph.root(scope).is_function
 
     def _top(self, node: NodeRecord) -> NodeRecord | None:
         """The node of a root scope that is `node` or holds it; None for a node inside a function."""
@@ -395,24 +393,31 @@ class Inference:
     def _propagate(self, dirty: Iterable[int]) -> None:
         """Infer dirty nodes in topological order, and the readers of every value whose fact changes."""
         graph, walker, frame = self._graph, self._walker, self._frame
+        nodes, values, scopes = graph.nodes, graph.values, graph.scopes
         heap: list[tuple[int, int, int]] = []
         waiting: set[int] = set()
         visits: dict[int, int] = {}
 
         def push(node_id: int) -> None:
-            node = self._top(graph.nodes[node_id])
-            if node is not None and node.id not in waiting and visits.get(node.id, 0) < _MAX_VISITS:
+            node = nodes[node_id]
+            scope = scopes[node.scope]
+            if scope.owner or scope.is_function:
+                if (top := self._top(node)) is None:
+                    return
+                node, scope = top, scopes[top.scope]
+            if node.id not in waiting and visits.get(node.id, 0) < _MAX_VISITS:
                 waiting.add(node.id)
-                heapq.heappush(heap, (node.scope, graph.index.rank(node), node.id))
+                rank = graph.index.rank(node) if scope.backward else node.label
+                heapq.heappush(heap, (node.scope, rank, node.id))
 
         for node_id in dirty:
             push(node_id)
         while heap:
-            node = graph.nodes[heapq.heappop(heap)[2]]
+            node = nodes[heapq.heappop(heap)[2]]
             waiting.discard(node.id)
             visits[node.id] = visits.get(node.id, 0) + 1
             for vid in walker.infer_node(frame, node):
-                for reader, _ in graph.values[vid].uses:
+                for reader, _ in values[vid].uses:
                     push(reader)
 
 

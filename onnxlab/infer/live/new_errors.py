@@ -19,12 +19,13 @@ class Refusals:
     """The errors of all frames, compared with those of the last look.
 
     Attributes:
+        known: those of the last look, None before the first one.
         first: the first new one in topological order, None where there is none.
     """
 
     def __init__(self, graph: ModelGraph) -> None:
         self._graph = graph
-        self._known: set[_Refusal] | None = None
+        self.known: set[_Refusal] | None = None
         self.first: Diagnostic | None = None
 
     def look(self, walker: Walker, frames: Iterable[Frame]) -> None:
@@ -36,11 +37,11 @@ class Refusals:
             for problem in problems
             if problem.severity == "error" and node in self._graph.nodes
         }
-        before = found if self._known is None else self._known
+        before = found if self.known is None else self.known
         # a node that only words its old refusal anew did not begin to refuse
         refusing = {node for node, _ in before}
         new = [each for each in found - before if each[0] not in refusing]
-        self._known = found
+        self.known = found
         self.first = None
         if new:
             node, problem = min(new, key=lambda each: (*self._place(each[0]), each[1].code))

@@ -36,13 +36,15 @@ class Trial:
     """The sizes that edits made dynamic, and the nodes that refuse others.
 
     Attributes:
+        sizes: what dims of inputs that are dynamic now had before, by name; commits are followed where there are some,
+            or where one changes an input.
         on_found: called, without arguments, where other nodes refuse than before; in the thread that found it.
     """
 
     def __init__(self, graph: ModelGraph, inference: Inference) -> None:
         self._graph = graph
         self._inference = inference
-        self._sizes: dict[str, int] = {}
+        self.sizes: dict[str, int] = {}
         self._tried = -1
         self._found: tuple[Diagnostic, ...] = ()
         self._thread: threading.Thread | None = None
@@ -62,18 +64,18 @@ class Trial:
                 for was, dim in zip(old, new, strict=True):
                     atom = None if isinstance(dim, int) else sole_atom(dim)
                     if isinstance(was, int) and atom is not None:
-                        self._sizes[atom.name] = was
-        if inputs and self._sizes:
+                        self.sizes[atom.name] = was
+        if inputs and self.sizes:
             there = {atom.name for atom in self._symbols()}
-            self._sizes = {name: size for name, size in self._sizes.items() if name in there}
-        if self._sizes:
+            self.sizes = {name: size for name, size in self.sizes.items() if name in there}
+        if self.sizes:
             self._start()
         else:
             self._found = ()
 
     def finish(self) -> None:
         """Try now, in this thread, what was not tried yet."""
-        while self._sizes and self._tried != self._graph.version:
+        while self.sizes and self._tried != self._graph.version:
             self.attempt()
 
     def _symbols(self) -> Iterable[Atom]:
@@ -94,7 +96,7 @@ class Trial:
     def is_done(self) -> bool:
         """Whether there is nothing to try. A thread for which there is not is none that is waited for."""
         with self._graph.lock:
-            done = not self._sizes or self._tried == self._graph.version
+            done = not self.sizes or self._tried == self._graph.version
             if done and self._thread is threading.current_thread():
                 self._thread = None
             return done
@@ -107,7 +109,7 @@ class Trial:
     def attempt(self) -> None:
         """Try the sizes on the model as it is now; an edit meanwhile makes that void."""
         with self._graph.lock:
-            version, sizes = self._graph.version, dict(self._sizes)
+            version, sizes = self._graph.version, dict(self.sizes)
             known = {(each.node, each.code) for each in self._inference.problems if each.severity == "error"}
         until = time.thread_time() + SECONDS
         found: dict[tuple[int, str], Diagnostic] = {}

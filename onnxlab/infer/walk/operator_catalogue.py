@@ -1,4 +1,8 @@
-"""The `Operator` of each node of a graph: found once, shared by the nodes that do the same."""
+"""The `Operator` of each node of a graph: found once, shared by the nodes that do the same.
+
+Nodes do the same whose signatures are equal: what is serialized of them but for the names. To serialize a message takes
+less time than to look at two of its fields from Python.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,8 @@ import onnx
 from onnxlab import schemas
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.readonly_index import MAX_SIGNATURE, GlanceIndex
-from onnxlab.graph.index.records import NodeRecord, Scope
-from onnxlab.graph.protos.node_signature import signature
+from onnxlab.graph.index.records import DEFAULT_DOMAINS, NodeRecord, Scope
+from onnxlab.graph.protos.wire_format import VARINT, extent, tag
 from onnxlab.infer.facts.constant_nodes import constant_fact
 from onnxlab.infer.facts.policy import Policy
 from onnxlab.infer.facts.stored_constants import fact_of_constant
@@ -31,6 +35,11 @@ _REFERENCE = b"\xaa\x01"
 _CONSTANT = b"\x22\x08Constant"
 """How the signature of a Constant begins, of whichever domain."""
 
+# a NodeProto's known fields come in the order of their numbers, and all of them are length-delimited
+_OP_TYPE, _DOC_STRING, _DOMAIN, _METADATA = (
+    tag(onnx.NodeProto, field) for field in ("op_type", "doc_string", "domain", "metadata_props")
+)
+
 _SPARE = 1000
 """Operators that may be kept beyond one for each node."""
 
@@ -39,7 +48,7 @@ def catalogue_of(graph: ModelGraph, policy: Policy) -> Catalogue:
     """The catalogue of a graph: kept there, so that a second inference does not read every message again."""
     key = (Catalogue, policy)
     kept = graph.caches.kept.get(key)
-    if isinstance(kept, Catalogue) and kept.generation == schemas.generation():
+    if isinstance(kept, Catalogue) and kept.generation == schemas.registry.generation:
         kept.forget_unknown()
         return kept
     made = Catalogue(graph, policy)
@@ -63,7 +72,7 @@ class Catalogue:
         self._policy = policy
         self._functions = graph.index.functions
         self._sources = Sources(graph, declared_token(graph, policy))
-        self.generation = schemas.generation()
+        self.generation = schemas.registry.generation
         self.by_node: dict[int, Found] = {}
         self.call_nodes: set[int] = set()
         self.tensors: dict[int, Fact] = {}
@@ -149,16 +158,17 @@ class Catalogue:
         if self._bound and (bound := self._bound.get(node.id, {}).get(frame.attribute_key)) is not None:
             return bound
         proto, function = node.proto, 0
+        is_own = proto.domain in DEFAULT_DOMAINS
         if self._functions:
             function = self._functions.get((node.domain, proto.op_type, proto.overload), 0)
-        if not function and not node.inputs and proto.op_type == "Constant" and not node.domain:
+        if not function and not node.inputs and proto.op_type == "Constant" and is_own:
             return self._identify_constant(frame, node)  # which may be too large to be serialized for nothing
         if not function and not node.bodies:
-            if given is None and node.domain and operators.has_long_list(proto):  # none of ONNX's own has one
+            if given is None and not is_own and operators.has_long_list(proto):  # none of ONNX's own has one
                 return self._identify_large(frame, node)
             if given is None or self._annotated:
                 given = signature(proto.SerializeToString(), self._annotated)
-            if given.startswith(_CONSTANT) and not node.domain:
+            if given.startswith(_CONSTANT) and is_own:
                 return self._identify_constant(frame, node)
             if len(given) <= MAX_SIGNATURE and (frame.call is None or _REFERENCE not in given):
                 operator = self.by_node[node.id] = self._operator(node, None, given, 0)
@@ -285,3 +295,29 @@ class Catalogue:
             tuple(values[vid].name for vid in scope.outputs),
             tuple(self._sources.declared(values[vid]) for vid in scope.outputs),
         )
+
+
+def signature(data: bytes, annotated: bool) -> bytes:
+    """The end of a serialized node, from its operator on.
+
+    Args:
+        annotated: leave out documentation and metadata, of which every node may have another; it takes twice the time.
+    """
+    at, end = 0, len(data)
+    while at < end and data[at] < _OP_TYPE:
+        size = data[at + 1]
+        at = at + 2 + size if size < VARINT else extent(data, at)[1]
+    return _without_notes(data, at) if annotated else data[at:]
+
+
+def _without_notes(data: bytes, start: int) -> bytes:
+    at, end = start, len(data)
+    while at < end and data[at] < _DOC_STRING:
+        at = extent(data, at)[1]
+    parts = [data[start:at]]
+    while at < end and data[at] < _METADATA:
+        after = extent(data, at)[1]
+        if data[at] >= _DOMAIN:
+            parts.append(data[at:after])
+        at = after
+    return b"".join(parts)

@@ -33,7 +33,8 @@ class Walker:
     Attributes:
         overruled: {value id: what was inferred} where a policy other than the default one met a declared type that
             contradicts it.
-        budget: what may still be inferred; renewed for each inference.
+        budget: what may still be inferred.
+        begins: whether an edit began since something was inferred, so that the budget has to be renewed.
         depth: how many subgraphs and functions are being walked within each other.
     """
 
@@ -49,6 +50,7 @@ class Walker:
         self._adjusts = not policy.is_default
         self.overruled: dict[int, Fact] = {}
         self.budget = Budget(len(graph.nodes))
+        self.begins = False
         self.depth = 0
 
     # -- walking ----------------------------------------------------------------------------------------------------
@@ -154,7 +156,7 @@ class Walker:
 
     def _keep(self, frame: Frame, node: NodeRecord, outcome: Outcome) -> Sequence[int]:
         """Keep an outcome for a node, with all that comes with it; return the ids of the outputs that it changes."""
-        facts, ident = frame.facts, node.id
+        facts, before, ident = frame.facts, frame.changed, node.id
         if outcome.problems:
             frame.problems[ident] = outcome.problems
         elif frame.problems:
@@ -164,8 +166,13 @@ class Walker:
             found = self._fitted(frame, node, outcome)
         changed: list[int] = []
         for vid, fact in zip(node.outputs, found, strict=True):
-            if vid and facts.get(vid) is not fact and frame.set(vid, fact):
+            if vid and (old := facts.get(vid)) is not fact:
+                facts[vid] = fact
+                if old is None and fact is UNKNOWN:
+                    continue
                 changed.append(vid)
+                if before is not None:
+                    before.setdefault(vid, old or UNKNOWN)
         return changed
 
     def _outcome(self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs) -> Outcome:
@@ -176,6 +183,9 @@ class Walker:
         read = relevant(inputs, operator.reads)
         outcome = None if read is given else operator.memo.get(read)  # where those given had been looked up
         if outcome is None:
+            if self.begins:
+                self.budget.renew(len(self.graph.nodes))
+                self.begins = False
             if self.budget.is_spent():
                 return self.budget.nothing(len(node.outputs))
             outcome = self._infer(frame, node, operator, read)

@@ -15,7 +15,7 @@ from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edit.readonly import ReadOnlyGraph
 from onnxlab.graph.index.index import Index
 from onnxlab.graph.index.readonly_index import GlanceIndex
-from onnxlab.graph.protos.node_signature import signature
+from onnxlab.infer.walk.operator_catalogue import signature
 from tests.graph.support.models import branches
 from tests.graph.support.random_edits import EDITS, Draw
 from tests.graph.support.torture import torture

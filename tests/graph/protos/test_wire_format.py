@@ -8,7 +8,7 @@ from onnx import helper
 
 import onnxlab
 from onnxlab.graph.protos import wire_format
-from onnxlab.graph.protos.node_signature import signature
+from onnxlab.infer.walk.operator_catalogue import signature
 
 NODES = wire_format.tag(onnx.GraphProto, "node")
 names = st.lists(st.text(max_size=8) | st.text("é", min_size=60, max_size=90), max_size=4)

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 import onnxlab
 from onnxlab.errors import EditError, JournalWarning
 from onnxlab.graph.edit.changes import RemoveEntry
-from onnxlab.graph.edits.declaring import places
+from onnxlab.graph.state.graph_state import GraphState
 from onnxlab.infer import Inference
 from onnxlab.infer.facts.policy import Policy
 from onnxlab.model import Model
@@ -50,7 +50,7 @@ def types(model: Model) -> dict[str, str]:
     """All declared types but those of inputs of the model, by value."""
     found = {}
     for value in model.graph.values.values():
-        for place in places(model.graph, value):
+        for place in model.graph.declared_at(value):
             kind = place.info.type.tensor_type
             dims = [dim.dim_param or (dim.dim_value if dim.HasField("dim_value") else "?") for dim in kind.shape.dim]
             found[value.name] = f"{kind.elem_type}{dims}"
@@ -279,11 +279,11 @@ def _is_function_output(model: Model, vid: int) -> bool:
 
 
 def test_only_values_whose_fact_changed_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    from onnxlab.infer.live import declarations
 
     model = onnxlab.load(declared())
     seen = []
-    monkeypatch.setattr(declarations, "places", lambda graph, value: seen.append(value.name) or places(graph, value))
+    places = GraphState.declared_at
+    monkeypatch.setattr(GraphState, "declared_at", lambda self, value: seen.append(value.name) or places(self, value))
     model.nodes["call"].name = "again"
     model.nodes["relu"].op_type = "Abs"
     assert seen == []

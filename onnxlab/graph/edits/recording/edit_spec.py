@@ -1,18 +1,22 @@
 """The description of an edit: function, subject, parameters, label, and its statement in Python.
 
 A function of this package that is marked with `recorded` gives the history its label and its statement when it is
-called. That of the outermost call counts, since what an edit calls in turn is a part of it.
+called. That of the outermost call counts, since what an edit calls in turn is a part of it. The label is made at once,
+for the journal; the statement waits until it is asked for, or until a change comes with which it would be another.
 """
 
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from operator import attrgetter
 from typing import Any, Literal, ParamSpec, TypeVar
 
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edit.script import Recorded
-from onnxlab.graph.edits.recording.python_calls import Statement, arguments_of, called, handle
+from onnxlab.graph.edits.recording.python_calls import Argument, Statement, arguments_of, called, handle
+from onnxlab.graph.index.records import NodeRecord, ValueRecord
 
 Subject = Literal["model", "graph", "node", "nodes", "value"]
 """What an edit is made to: a model, its main graph, a node, several nodes of one scope, or a value."""
@@ -88,11 +92,6 @@ class EditSpec:
         """The first sentence of its documentation."""
         return (inspect.getdoc(self.function) or "").split("\n")[0]
 
-    @property
-    def takes_subject(self) -> bool:
-        """Whether the function takes it after the graph."""
-        return self.subjects != ("model",)
-
     def label_of(self, given: Mapping[str, Any], subject: str) -> str:
         """The label, of the function's arguments and of what messages call the subject."""
         return self.label({"subject": subject, **given}) if callable(self.label) else self.label.format(
@@ -101,7 +100,8 @@ class EditSpec:
 
     def recorded(self, graph: ModelGraph, subject: Any, given: Mapping[str, Any]) -> Recorded:
         """The label and the statement of an edit that is about to be made."""
-        label = self.label_of(given, called(graph, subject))
+        name = subject.proto.name if isinstance(subject, NodeRecord) else ""
+        label = self.label_of(given, name or called(graph, subject))
         if self.statement is None:
             return Recorded(label)
         if self.written is not None:
@@ -112,11 +112,43 @@ class EditSpec:
         )
         if named is None:
             return Recorded(label)
+        if (kept := _kept(named)) is not None and (subject is None or isinstance(subject, _RECORDS)):
+            return Recorded(label, graph.history.later(partial(self._spelled, graph, subject, kept)), self.exact)
         arguments = list(arguments_of(graph, named, self.parameters))
+        return Recorded(label, self._text(graph, subject, arguments), self.exact and all(map(_is_exact, arguments)))
+
+    def _spelled(self, graph: ModelGraph, subject: Any, named: Mapping[str, Any]) -> str:
+        with graph.lock:
+            return self._text(graph, subject, list(arguments_of(graph, named, self.parameters)))
+
+    def _text(self, graph: ModelGraph, subject: Any, arguments: Sequence[Argument]) -> str:
+        assert self.statement is not None
         several = isinstance(subject, Sequence) and len(subject) > 1
         found = subject[0] if isinstance(subject, Sequence) and len(subject) == 1 else subject
-        text = self.statement.text(handle(graph, found), arguments, several)
-        return Recorded(label, text, self.exact and all(each.exact for each in arguments))
+        return self.statement.text(handle(graph, found), arguments, several)
+
+
+_RECORDS = (NodeRecord, ValueRecord)
+_is_exact = attrgetter("exact")
+
+_PLAIN = frozenset((bool, int, str, bytes, type(None)))
+_MOST_KEPT = 64
+"""Items of a list, or characters of a text, that wait to be written."""
+
+
+def _kept(named: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Arguments that can be written at any time, copied where they could change; None where there are others."""
+    kept = {}
+    for name, value in named.items():
+        kind = type(value)
+        if kind is list or kind is tuple:
+            if len(value) > _MOST_KEPT or not _PLAIN.issuperset(map(type, value)):
+                return None
+            value = kind(value)
+        elif kind not in _PLAIN:
+            return None
+        kept[name] = value
+    return kept
 
 
 EDITS: dict[str, EditSpec] = {}
@@ -125,8 +157,9 @@ EDITS: dict[str, EditSpec] = {}
 
 def recorded(function: Callable[Given, Result]) -> Callable[Given, Result]:
     """Let an edit give the history what its row in the table says."""
-    defaults = {name: each.default for name, each in inspect.signature(function).parameters.items()}
-    names = list(defaults)[1:]
+    _, *rest = inspect.signature(function).parameters.items()
+    defaults = {name: each.default for name, each in rest}
+    names = list(defaults)
 
     @functools.wraps(function)
     def made(*args: Given.args, **kwargs: Given.kwargs) -> Result:
@@ -135,8 +168,10 @@ def recorded(function: Callable[Given, Result]) -> Callable[Given, Result]:
             spec = EDITS[function.__name__]
             if graph.recorded is not None or spec.statement is None:
                 return function(*args, **kwargs)  # a part of the edit that calls it, or one of edits
-            given = {**{name: defaults[name] for name in names}, **dict(zip(names, args[1:], strict=False)), **kwargs}
-            subject = given.pop(names[0]) if spec.takes_subject else None
+            given = dict(zip(names, args[1:], strict=False))
+            if len(given) < len(names):
+                given = {**defaults, **given, **kwargs}
+            subject = given.pop(names[0]) if spec.subjects != ("model",) else None
             try:
                 told = spec.recorded(graph, subject, given)
             except Exception:  # the edit itself says what is wrong with its arguments
@@ -149,6 +184,9 @@ def recorded(function: Callable[Given, Result]) -> Callable[Given, Result]:
                     result = function(*args, **kwargs)
                     inner.sum_up(told)
                 return result
+            except BaseException:
+                graph.history.drop_late(told.text)
+                raise
             finally:
                 graph.recorded = None
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import helper
 
-from onnxlab.graph.protos.node_signature import signature
+from onnxlab.infer.walk.operator_catalogue import signature
 
 names = st.lists(st.text(max_size=300), max_size=3)
 texts = st.text(max_size=200)
