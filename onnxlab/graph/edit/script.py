@@ -25,6 +25,7 @@ from onnxlab.graph.protos.attributes import decode, encode, kind_of
 from onnxlab.graph.protos.long_lists import Items, LongList, items_of
 from onnxlab.graph.state.change import Change
 from onnxlab.graph.state.graph_state import GraphState
+from onnxlab.graph.state.names import Names
 
 _KIND = onnx.AttributeProto
 
@@ -126,7 +127,7 @@ def script_step(graph: GraphState, change: Change, said: str = "") -> ScriptStep
     `said` is the statement that makes it, where the caller knows that.
     """
     if ident := getattr(change, "node", 0):
-        subject = node_handle(graph, graph.nodes[ident])
+        subject = node_handle(graph.names, graph.nodes[ident])
         fits = type(change) is not changes.SetAttribute or _fits(graph, change)
     elif scope := getattr(change, "scope", 0):
         subject, fits = _scope(graph, graph.scopes[scope]), True
@@ -183,28 +184,28 @@ def _subject(graph: GraphState, change: Change) -> str:
     """The expression of a handle where the change names neither a node nor a scope."""
     match change:
         case changes.RenameValue(value=ident):
-            return value_handle(graph, graph.values[ident])
+            return value_handle(graph.names, graph.values[ident])
         case changes.SetField(target=("node", ident)):
-            return node_handle(graph, graph.nodes[ident])
+            return node_handle(graph.names, graph.nodes[ident])
         case changes.SetField(target=("scope", ident)):
             return _scope(graph, graph.scopes[ident])
         case changes.SetField(target=("tensor", ident)):
-            return value_handle(graph, graph.values[ident])
+            return value_handle(graph.names, graph.values[ident])
     return "model"  # a field of the model, or a function that comes
 
 
-def node_handle(graph: GraphState, node: NodeRecord) -> str:
+def node_handle(names: Names, node: NodeRecord) -> str:
     """Return the expression that finds a node on another copy: by its name, or by its position."""
-    scope, name = graph.scopes[node.scope], node.proto.name
-    main = scope is graph.index.main
-    if main and name and graph.names.tells(scope, name):
+    scope, name = names.index.scopes[node.scope], node.proto.name
+    main = scope is names.index.main
+    if main and name and names.tells(scope, name):
         return f"model.nodes[{name!r}]"
     position = scope.position(node)
     if main:
         return f"model.nodes[{position}]"
-    path = graph.names.scope_path(scope, telling=True)
+    path = names.scope_path(scope, telling=True)
     try:
-        if name and graph.resolve_node(f"{path}/{name}") == node.id:
+        if name and names.resolve_node(f"{path}/{name}") == node.id:
             return f"model.nodes[{path + '/' + name!r}]"
     except NameLookupError:
         pass

@@ -20,6 +20,7 @@ from onnxlab.graph.protos import tensors
 from onnxlab.graph.protos.renaming import canonical
 from onnxlab.graph.protos.value_info import declare, elem_type_of, fill_dim, fill_shape
 from onnxlab.graph.state.graph_state import GraphState
+from onnxlab.graph.state.names import Names
 
 LARGEST = 64
 """Elements up to which an array is written out."""
@@ -33,9 +34,9 @@ Statement = Callable[[GraphState, Any], str]
 """(graph, change) -> what a person would write for a change that is about to be applied; "" where there is no such."""
 
 
-def value_handle(graph: GraphState, value: ValueRecord) -> str:
+def value_handle(names: Names, value: ValueRecord) -> str:
     """The expression that finds a value on another copy."""
-    path = graph.names.scope_path(graph.scopes[value.scope], telling=True)
+    path = names.scope_path(names.index.scopes[value.scope], telling=True)
     return f"model.value_at({path!r}, {value.name!r})" if path else f"model.value({value.name!r})"
 
 
@@ -51,7 +52,7 @@ def _declaration(graph: GraphState, change: SetFormal) -> str:
     old = getattr(scope.proto, change.kind)[change.position]
     for said, info in _sayings(old, change.info):
         if info.SerializePartialToString() == change.info.SerializePartialToString():
-            return f"{value_handle(graph, value)}.{said}"
+            return f"{value_handle(graph.names, value)}.{said}"
     return ""
 
 
@@ -102,7 +103,7 @@ def _formal(graph: GraphState, change: InsertFormal) -> str:
         return ""
     if not scope.is_function and not change.info.type.HasField("tensor_type"):
         return ""  # what a value is declared as without a type depends on what is known of it
-    said = repr(name) if scope is graph.main else value_handle(graph, value)
+    said = repr(name) if scope is graph.main else value_handle(graph.names, value)
     return f"model.add_output({said}{given}{position}{_where(graph, scope)})"
 
 
@@ -133,12 +134,12 @@ def _formal_gone(graph: GraphState, change: RemoveFormal) -> str:
         called = any(len(node.inputs) > at for node in graph.index.calls(scope))
         if called or scope.inputs.index(value.id) != at:
             return ""
-        return f"model.remove_input({value_handle(graph, value)})"
+        return f"model.remove_input({value_handle(graph.names, value)})"
     value = graph.values[scope.outputs[at]]
     called = any(len(node.outputs) > at for node in graph.index.calls(scope))
     if called or _first_output(value, scope.id) != at:
         return ""
-    return f"model.remove_output({value_handle(graph, value)}{_where(graph, scope)})"
+    return f"model.remove_output({value_handle(graph.names, value)}{_where(graph, scope)})"
 
 
 def _imports(graph: GraphState, change: SetField) -> str:
@@ -191,7 +192,7 @@ def _array(graph: GraphState, change: SetInitializer) -> str:
     if made.SerializePartialToString() != tensor.SerializePartialToString():
         return ""
     if value is not None:
-        return f"{value_handle(graph, value)}.array = {text}"
+        return f"{value_handle(graph.names, value)}.array = {text}"
     if graph.index.lookup(scope, change.name) or change.position >= 0 or scope.id != graph.main.id:
         return ""
     return f"model.add_initializer({change.name!r}, {text})"

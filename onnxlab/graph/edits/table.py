@@ -121,7 +121,7 @@ def _bearer(graph: ModelGraph, bearer: Any, attribute: str) -> str:
     """The bearer of documentation or metadata; "" where users have no name for it."""
     if isinstance(bearer, Scope):
         return f"model.graph_{attribute}" if bearer is graph.main else ""
-    return f"{handle(graph, bearer)}.{attribute}"
+    return f"{handle(graph.names, bearer)}.{attribute}"
 
 
 def _documented(graph: ModelGraph, bearer: Any, given: Given) -> str:
@@ -145,11 +145,11 @@ def _imported(graph: ModelGraph, _: Any, given: Given) -> str:
 def _inserted(graph: ModelGraph, _: Any, given: Given) -> str:
     words = ["other"]
     if given["connect"]:
-        wires = (f"{name!r}: {value_handle(graph, value)}" for name, value in given["connect"].items())
+        wires = (f"{name!r}: {value_handle(graph.names, value)}" for name, value in given["connect"].items())
         words.append(f"{{{', '.join(wires)}}}")
     words += [f"prefix={given['prefix']!r}"] if given["prefix"] else []
     words += [] if given["add_outputs"] is True else [f"add_outputs={given['add_outputs']!r}"]
-    fed = ", ".join(f"{value_handle(graph, value)}: {name!r}" for value, name in given["feed"])
+    fed = ", ".join(f"{value_handle(graph.names, value)}: {name!r}" for value, name in given["feed"])
     return f"model.insert({', '.join([*words, *([f'feed={{{fed}}}'] if fed else [])])})"
 
 

@@ -15,11 +15,15 @@ class Names:
     """Look nodes, values and scopes up by name. Node names are collected scope by scope: of 100,000 in 40 ms.
 
     Those of a main graph just read only after many lookups, which the index answers from hashes of the names read.
+
+    Attributes:
+        index: the records that the names are of.
+        lock: the graph's.
     """
 
     def __init__(self, index: Index, lock: AbstractContextManager[Any]) -> None:
-        self._index = index
-        self._lock = lock  # of the graph: a look-up brings the tables up to date, and may come without
+        self.index = index
+        self.lock = lock  # a look-up brings the tables up to date, and may come without
         self._by_name: dict[int, dict[str, int | dict[int, None]]] = {}  # one node, as most names have, or several
         self._known: dict[int, dict[int, str]] = {}
         self._stale: dict[int, int] = {}
@@ -27,20 +31,20 @@ class Names:
 
     def forget(self, node: NodeRecord) -> None:
         """Look at the name of a node again: it was added or changed, or is about to be removed."""
-        with self._lock:
+        with self.lock:
             if node.scope in self._known:
                 self._stale[node.id] = node.scope
-            elif node.scope == self._index.main.id:
+            elif node.scope == self.index.main.id:
                 self._touched[node.id] = None
 
     def nodes_called(self, scope: Scope, name: str) -> list[int]:
         """Ids of the nodes of a scope with a name, in file order."""
-        with self._lock:
+        with self.lock:
             ids = self._searched(scope, name)
             if ids is None:
                 found = self._names(scope).get(name, 0)
                 ids = list(found) if isinstance(found, dict) else [found] if found else []
-        return sorted(ids, key=lambda node: self._index.nodes[node].label) if len(ids) > 1 else ids
+        return sorted(ids, key=lambda node: self.index.nodes[node].label) if len(ids) > 1 else ids
 
     def resolve_node(self, key: int | str) -> int:
         """Id of a node: an int is a position in file order (negative from the end), a str a node name, else an output.
@@ -51,7 +55,7 @@ class Names:
         Raises:
             NameLookupError: nothing, or more than one node, is meant; the message lists what could be.
         """
-        index = self._index
+        index = self.index
         if isinstance(key, int):
             try:
                 return index.main.node_ids[key]
@@ -70,7 +74,7 @@ class Names:
 
     def tells(self, scope: Scope, name: str) -> bool:
         """Whether one node alone of a scope has a name."""
-        with self._lock:
+        with self.lock:
             names = self._by_name.get(scope.id)
             if names is None and (ids := self._searched(scope, name)) is not None:
                 return len(ids) == 1
@@ -81,7 +85,7 @@ class Names:
 
     def _searched(self, scope: Scope, name: str) -> list[int] | None:
         """Ids of the nodes with a name, without a table of all; None where that is there or has to be made."""
-        index = self._index
+        index = self.index
         if scope.id in self._by_name or scope.id != index.main.id:
             return None
         read = index.nodes_called(scope, name) if name else []
@@ -97,19 +101,19 @@ class Names:
     def _in_scope(self, scope: Scope, name: str, key: str) -> int:
         ids = self.nodes_called(scope, name)
         if len(ids) > 1:
-            positions = ", ".join(str(scope.position(self._index.nodes[node])) for node in ids[:8])
+            positions = ", ".join(str(scope.position(self.index.nodes[node])) for node in ids[:8])
             raise NameLookupError(
                 f"{len(ids)} nodes are called {key!r}, at positions {positions}; use a position, or an output's name"
             )
         if ids:
             return ids[0]
         vid = scope.names.get(name)
-        if vid and (made := self._index.values[vid].producer):
+        if vid and (made := self.index.values[vid].producer):
             return made[0]
         operator, _, position = name.rpartition("#")
         if operator and position.isdigit() and int(position) < len(scope.node_ids):
             node = scope.node_ids[int(position)]
-            if self._index.nodes[node].op_type == operator:
+            if self.index.nodes[node].op_type == operator:
                 return node
         return 0
 
@@ -118,8 +122,8 @@ class Names:
             self._refresh()
         found = self._by_name.get(scope.id)
         if found is None:
-            nodes, ids = self._index.nodes, list(scope.node_ids)
-            if scope.id == self._index.main.id:
+            nodes, ids = self.index.nodes, list(scope.node_ids)
+            if scope.id == self.index.main.id:
                 self._touched.clear()
             names = [nodes[node].proto.name for node in ids]
             self._known[scope.id] = dict(zip(ids, names, strict=True))
@@ -133,7 +137,7 @@ class Names:
 
     def _refresh(self) -> None:
         for ident, scope in self._stale.items():
-            names, known, node = self._by_name[scope], self._known[scope], self._index.nodes.get(ident)
+            names, known, node = self._by_name[scope], self._known[scope], self.index.nodes.get(ident)
             name, old = node.proto.name if node is not None else "", known.get(ident, "")
             if name == old:
                 continue
@@ -148,9 +152,9 @@ class Names:
         self._stale.clear()
 
     def _suggest(self, key: str) -> str:
-        with self._lock:
-            names = list(self._names(self._index.main))
-        return suggestion(key, [*names, *self._index.main.names])
+        with self.lock:
+            names = list(self._names(self.index.main))
+        return suggestion(key, [*names, *self.index.main.names])
 
     def label(self, node: NodeRecord) -> str:
         """A node's name in messages: its own, or operator and position ("Conv#12") where it has none."""
@@ -158,7 +162,7 @@ class Names:
 
     def label_by_place(self, node: NodeRecord) -> str:
         """Operator and position of a node: "Conv#12"."""
-        return f"{node.op_type}#{self._index.scopes[node.scope].position(node)}"
+        return f"{node.op_type}#{self.index.scopes[node.scope].position(node)}"
 
     def resolve_value(self, key: str) -> int:
         """Id of the value called `key` in the main graph, or on a path ("if_3/then_branch/x", "my.domain::f/x").
@@ -171,14 +175,14 @@ class Names:
         for scope, name in self._split_path(key):
             if vid := scope.names.get(name):
                 return vid
-        raise NameLookupError(f"no value is called {key!r}.{suggestion(key, self._index.main.names)}")
+        raise NameLookupError(f"no value is called {key!r}.{suggestion(key, self.index.main.names)}")
 
     def scope_path(self, scope: Scope, telling: bool = False) -> str:
         """The path that leads to a scope: "" for the main graph, "domain::name" (":overload") for a function.
 
         A `telling` one has operator and position ("If#3") in the place of a name that several nodes have.
         """
-        index = self._index
+        index = self.index
         parts: list[str] = []
         while scope.id != index.main.id:
             if scope.is_function:
@@ -204,24 +208,24 @@ class Names:
             NameLookupError: there is none; the message lists what there is.
         """
         if not path:
-            return self._index.main
+            return self.index.main
         short = without_branch(path)
         for telling in (False, True) if "#" in path else (False,):
-            found = {without_branch(self.scope_path(scope, telling)): scope for scope in self._index.scopes.values()}
+            found = {without_branch(self.scope_path(scope, telling)): scope for scope in self.index.scopes.values()}
             if short in found:
                 return found[short]
-        known = ", ".join(repr(self.scope_path(scope)) for scope in list(self._index.scopes.values())[1:20]) or "none"
+        known = ", ".join(repr(self.scope_path(scope)) for scope in list(self.index.scopes.values())[1:20]) or "none"
         raise NameLookupError(f"no body or function is called {path!r}; there are {known}")
 
     def _split_path(self, key: str) -> Iterable[tuple[Scope, str]]:
         """Ways to read a key: a plain name of the main graph first, then a scope's path and a name in it."""
-        yield self._index.main, key
+        yield self.index.main, key
         if "/" not in key:
             return
         short = without_branch(key)
-        for scope in self._index.scopes.values():
+        for scope in self.index.scopes.values():
             prefix = without_branch(self.scope_path(scope)) + "/"
-            if scope.id != self._index.main.id and short.startswith(prefix):
+            if scope.id != self.index.main.id and short.startswith(prefix):
                 yield scope, key[len(prefix) - len(short) :]
 
 

@@ -235,7 +235,7 @@ def _caption(place: Place, spec: EditSpec) -> Recorded | None:
     graph, subject = place.model.graph, place.subject
     record = graph.nodes[subject.id] if isinstance(subject, Node) else graph.values[subject.id]
     where = f".attributes[{given['name']!r}]" if isinstance(subject, Node) else ".array"
-    target = f"{handle(graph, record)}{where}"
+    target = f"{handle(graph.names, record)}{where}"
     if "file" in array:
         return Recorded("", f"{target} = np.load({place.uploads.get(array['file']).name!r})")
     if "elements" in array and len(array["elements"]) <= MOST_WRITTEN:

@@ -157,7 +157,7 @@ class Editor:
                 raise EditError("nothing that the selected nodes make is read elsewhere; select nodes with an output")
             data = self._model.extract(outputs, inputs).to_bytes()
             lines = [
-                ", ".join(value_handle(self._graph, self._value(value.id)) for value in each)
+                ", ".join(value_handle(self._graph.names, self._value(value.id)) for value in each)
                 for each in (outputs, inputs)
             ]
         if len(data) > LARGEST:

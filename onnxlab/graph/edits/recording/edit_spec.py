@@ -17,6 +17,7 @@ from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edit.script import Recorded
 from onnxlab.graph.edits.recording.python_calls import Argument, Statement, arguments_of, called, handle
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
+from onnxlab.graph.state.names import Names
 
 Subject = Literal["model", "graph", "node", "nodes", "value"]
 """What an edit is made to: a model, its main graph, a node, several nodes of one scope, or a value."""
@@ -101,7 +102,7 @@ class EditSpec:
     def recorded(self, graph: ModelGraph, subject: Any, given: Mapping[str, Any]) -> Recorded:
         """The label and the statement of an edit that is about to be made."""
         name = subject.proto.name if isinstance(subject, NodeRecord) else ""
-        label = self.label_of(given, name or called(graph, subject))
+        label = self.label_of(given, name or called(graph.names, subject))
         if self.statement is None:
             return Recorded(label)
         if self.written is not None:
@@ -113,19 +114,21 @@ class EditSpec:
         if named is None:
             return Recorded(label)
         if (kept := _kept(named)) is not None and (subject is None or isinstance(subject, _RECORDS)):
-            return Recorded(label, graph.history.later(partial(self._spelled, graph, subject, kept)), self.exact)
-        arguments = list(arguments_of(graph, named, self.parameters))
-        return Recorded(label, self._text(graph, subject, arguments), self.exact and all(map(_is_exact, arguments)))
+            return Recorded(label, graph.history.later(partial(self._spelled, graph.names, subject, kept)), self.exact)
+        arguments = list(arguments_of(graph.names, named, self.parameters))
+        return Recorded(
+            label, self._text(graph.names, subject, arguments), self.exact and all(map(_is_exact, arguments))
+        )
 
-    def _spelled(self, graph: ModelGraph, subject: Any, named: Mapping[str, Any]) -> str:
-        with graph.lock:
-            return self._text(graph, subject, list(arguments_of(graph, named, self.parameters)))
+    def _spelled(self, names: Names, subject: Any, named: Mapping[str, Any]) -> str:
+        with names.lock:
+            return self._text(names, subject, list(arguments_of(names, named, self.parameters)))
 
-    def _text(self, graph: ModelGraph, subject: Any, arguments: Sequence[Argument]) -> str:
+    def _text(self, names: Names, subject: Any, arguments: Sequence[Argument]) -> str:
         assert self.statement is not None
         several = isinstance(subject, Sequence) and len(subject) > 1
         found = subject[0] if isinstance(subject, Sequence) and len(subject) == 1 else subject
-        return self.statement.text(handle(graph, found), arguments, several)
+        return self.statement.text(handle(names, found), arguments, several)
 
 
 _RECORDS = (NodeRecord, ValueRecord)

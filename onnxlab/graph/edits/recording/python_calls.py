@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from onnxlab import dtypes
-from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edit.script import node_handle
 from onnxlab.graph.edit.statements import WRITTEN_DTYPES, value_handle
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
+from onnxlab.graph.state.names import Names
 
 MOST_ITEMS = 256
 """Items of a list that are written out."""
@@ -42,9 +42,9 @@ class Argument:
         return f"{self.keyword}={self.text}" if self.keyword else self.text
 
 
-def argument(graph: ModelGraph, name: str, value: Any, keyword: bool) -> Argument:
+def argument(names: Names, name: str, value: Any, keyword: bool) -> Argument:
     """An argument called `name`."""
-    text = literal(graph, value)
+    text = literal(names, value)
     return Argument(name if keyword else "", name if text is None else text, text is not None)
 
 
@@ -116,31 +116,31 @@ class Item:
 Statement = Call | Assign | Item
 
 
-def handle(graph: ModelGraph, subject: Any) -> str:
+def handle(names: Names, subject: Any) -> str:
     """The expression that finds what an edit is made to on another copy of the model."""
     if isinstance(subject, NodeRecord):
-        return node_handle(graph, subject)
+        return node_handle(names, subject)
     if isinstance(subject, ValueRecord):
-        return value_handle(graph, subject)
+        return value_handle(names, subject)
     if isinstance(subject, Iterable):
-        return f"[{', '.join(node_handle(graph, each) for each in subject)}]"
+        return f"[{', '.join(node_handle(names, each) for each in subject)}]"
     return "model"
 
 
-def called(graph: ModelGraph, subject: Any) -> str:
+def called(names: Names, subject: Any) -> str:
     """The subject's name in messages."""
     if isinstance(subject, NodeRecord):
-        return graph.label(subject)
+        return names.label(subject)
     if isinstance(subject, ValueRecord):
         return subject.name
     if isinstance(subject, Scope):
-        return graph.scope_path(subject) or "the graph"
+        return names.scope_path(subject) or "the graph"
     if isinstance(subject, Sequence):
-        return graph.label(subject[0]) if len(subject) == 1 else f"{len(subject)} nodes"
+        return names.label(subject[0]) if len(subject) == 1 else f"{len(subject)} nodes"
     return "the model"
 
 
-def literal(graph: ModelGraph, value: Any) -> str | None:
+def literal(names: Names, value: Any) -> str | None:
     """A short expression that makes exactly a value, None where there is none."""
     kind = type(value)
     if value is None or kind in (bool, int):
@@ -150,16 +150,16 @@ def literal(graph: ModelGraph, value: Any) -> str | None:
     if kind is float:
         return _float(value)
     if kind in (list, tuple):
-        return _listed(graph, value)
+        return _listed(names, value)
     if kind is dict:
-        items = [(literal(graph, key), literal(graph, item)) for key, item in value.items()]
+        items = [(literal(names, key), literal(names, item)) for key, item in value.items()]
         whole = all(key and item for key, item in items)
         return f"{{{', '.join(f'{key}: {item}' for key, item in items)}}}" if whole else None
     if isinstance(value, np.ndarray | np.generic):
         return _array(np.asarray(value), isinstance(value, np.generic))
     if isinstance(value, NodeRecord | ValueRecord):
-        return handle(graph, value)
-    return repr(graph.names.scope_path(value, telling=True)) if isinstance(value, Scope) else None
+        return handle(names, value)
+    return repr(names.scope_path(value, telling=True)) if isinstance(value, Scope) else None
 
 
 def _float(value: float) -> str | None:
@@ -168,10 +168,10 @@ def _float(value: float) -> str | None:
     return text if same else None  # a NaN of other bits
 
 
-def _listed(graph: ModelGraph, value: Sequence[Any]) -> str | None:
+def _listed(names: Names, value: Sequence[Any]) -> str | None:
     if len(value) > MOST_ITEMS:
         return None
-    texts = [text for item in value if (text := literal(graph, item)) is not None]
+    texts = [text for item in value if (text := literal(names, item)) is not None]
     if len(texts) != len(value):
         return None
     inner = ", ".join(texts)
@@ -230,7 +230,7 @@ def _python(item: Any) -> Any:
     return np.nan if isinstance(item, float) and np.isnan(item) else item
 
 
-def arguments_of(graph: ModelGraph, given: Mapping[str, Any], parameters: Mapping[str, Any]) -> Iterator[Argument]:
+def arguments_of(names: Names, given: Mapping[str, Any], parameters: Mapping[str, Any]) -> Iterator[Argument]:
     """Arguments as they stand in a statement, of (name, value); those that say their default are left out.
 
     Args:
@@ -240,4 +240,4 @@ def arguments_of(graph: ModelGraph, given: Mapping[str, Any], parameters: Mappin
         parameter = parameters.get(name)
         if parameter is not None and parameter.is_default(value):
             continue
-        yield argument(graph, name, value, parameter is None or not parameter.required)
+        yield argument(names, name, value, parameter is None or not parameter.required)
