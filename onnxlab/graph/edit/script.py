@@ -122,10 +122,7 @@ if __name__ == "__main__":
 
 
 def script_step(graph: GraphState, change: Change, said: str = "") -> ScriptStep:
-    """Take down a change that is about to be applied to the graph, in a few microseconds.
-
-    `said` is the statement that makes it, where the caller knows that.
-    """
+    """Take down a change that is about to be applied; `said` is the statement that makes it, where that is known."""
     if ident := getattr(change, "node", 0):
         subject = node_handle(graph.names, graph.nodes[ident])
         fits = type(change) is not changes.SetAttribute or _fits(graph, change)

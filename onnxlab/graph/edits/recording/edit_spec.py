@@ -10,7 +10,6 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from operator import attrgetter
 from typing import Any, Literal, ParamSpec, TypeVar
 
 from onnxlab.graph.edit.model_graph import ModelGraph
@@ -116,9 +115,8 @@ class EditSpec:
         if (kept := _kept(named)) is not None and (subject is None or isinstance(subject, _RECORDS)):
             return Recorded(label, graph.history.later(partial(self._spelled, graph.names, subject, kept)), self.exact)
         arguments = list(arguments_of(graph.names, named, self.parameters))
-        return Recorded(
-            label, self._text(graph.names, subject, arguments), self.exact and all(map(_is_exact, arguments))
-        )
+        exact = self.exact and all(each.exact for each in arguments)
+        return Recorded(label, self._text(graph.names, subject, arguments), exact)
 
     def _spelled(self, names: Names, subject: Any, named: Mapping[str, Any]) -> str:
         with names.lock:
@@ -132,7 +130,6 @@ class EditSpec:
 
 
 _RECORDS = (NodeRecord, ValueRecord)
-_is_exact = attrgetter("exact")
 
 _PLAIN = frozenset((bool, int, str, bytes, type(None)))
 _MOST_KEPT = 64
