@@ -59,7 +59,7 @@ class Model(Knowing, Querying, Running, Rewriting, Showing, metaclass=ShortHelp)
         rules: simplify, optimize, rewrite, rules, why_not, near_misses
         the whole: convert_opset, opsets, opsets_of, declarations, sort_nodes, drop_dead_nodes,
             drop_unused_functions, drop_unused_initializers, metadata, graph_metadata, doc_string,
-            graph_doc_string, set_field
+            graph_doc_string, set_field, bind (training)
     Run: run, values, pin, unpin, subgraph, sample_inputs, profile, partition
     Show and save: view, to_svg, to_png, to_html, to_text, to_bytes, save, path, dirty, files (reports, weights,
         recovery)

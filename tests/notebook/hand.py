@@ -30,7 +30,7 @@ ENDS = (("x", ["n", 3, 8, 8]), ("y", None))
 
 
 def wide() -> onnx.ModelProto:
-    """`small` with a table, a call of a function, a dead node, an input that nobody reads, and a node out of order."""
+    """`small` with a table, a call, a dead node, an input that nobody reads, a node out of order, and a training."""
     proto = small()
     graph = proto.graph
     table = helper.make_tensor("", TensorProto.INT64, [2, 2], [1, 2, 3, 4])
@@ -49,6 +49,10 @@ def wide() -> onnx.ModelProto:
     body = [helper.make_node("Add", ["v", "v"], ["w"])]
     proto.functions.append(helper.make_function("local", "Twice", ["v"], ["w"], body, imports))
     proto.opset_import.append(helper.make_opsetid("local", 1))
+    steps = [numpy_helper.from_array(np.float32(0), "count")]
+    ends = [helper.make_tensor_value_info("next", TensorProto.FLOAT, [])]
+    negated = [helper.make_node("Neg", ["count"], ["next"], "negated")]
+    proto.training_info.add().algorithm.CopyFrom(helper.make_graph(negated, "algorithm", [], ends, steps))
     return proto
 
 

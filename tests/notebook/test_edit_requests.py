@@ -36,6 +36,7 @@ CASES: list[Case] = [
     ("insert_model", "model", [], inserted(["a"], [], prefix="p_")),
     ("insert_model", "model", [], inserted(["a"], ["a"], outputs=False)),
     ("insert_model", "model", [], inserted([], [], outputs=False)),
+    ("set_binding", "model", [], {"variable": "count", "output": "next"}),
     ("convert_opset", "model", [], {"version": 18}),
     ("sort_nodes", "model", [], {}),
     ("set_declarations", "model", [], {"action": "refresh"}),

@@ -69,6 +69,7 @@ from onnxlab.graph.edits.operators import check_operator, make_node, output_name
 from onnxlab.graph.edits.opset_conversion import convert_opset
 from onnxlab.graph.edits.outlining import for_each_copy, make_function
 from onnxlab.graph.edits.table import EDITS
+from onnxlab.graph.edits.training import set_binding
 from onnxlab.graph.edits.wiring import insert_after, insert_on_edge, redirect, set_input, set_inputs, set_outputs
 
 __all__ = [
@@ -112,6 +113,7 @@ __all__ = [
     "rename_node",
     "rename_value",
     "set_attribute",
+    "set_binding",
     "set_declarations",
     "set_dim",
     "set_doc_string",

@@ -28,6 +28,7 @@ from onnxlab.graph.edits import (
     operators,
     opset_conversion,
     outlining,
+    training,
     wiring,
 )
 from onnxlab.graph.edits.recording.edit_spec import EDITS, EditSpec, Parameter
@@ -202,6 +203,16 @@ _ROWS = (
         parameters={
             "domain": Parameter("text", "Domain", "Empty is ai.onnx."),
             "version": Parameter("version", "Version", "0 takes the import away. Nothing is converted."),
+        },
+    ),
+    EditSpec(
+        training.set_binding, ("model",),
+        lambda given: f"bind {given['variable']} to {given['output'] or 'nothing'}", Call("bind"),
+        {
+            "variable": Parameter("name", "Variable", "An initializer of the algorithm or of the model."),
+            "output": Parameter("text?", "Output", "It is assigned to the variable. Empty takes the binding away."),
+            "initialization": Parameter("bool", "Of the initialization, before the first step", default=False),
+            "training": Parameter("int", default=0),
         },
     ),
     EditSpec(

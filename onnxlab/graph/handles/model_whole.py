@@ -111,6 +111,25 @@ class WholeEditing(Lookup):
         """
         edits.set_model_field(self.graph, field, value)
 
+    def bind(self, variable: str, output: str | None, initialization: bool = False, training: int = 0) -> None:
+        """Bind a variable of the training that the model describes itself (`training_info`) to what is assigned to it.
+
+        Args:
+            variable: an initializer of the algorithm, or else of the model.
+            output: of the algorithm, assigned after each step; None takes the binding away.
+            initialization: whether it is an output of the initialization, assigned before the first step.
+            training: which of the training information.
+
+        Raises:
+            EditError: there is no such initializer, output or training information.
+
+        Examples:
+            >>> model.bind("w", "new_w")
+            Traceback (most recent call last):
+            onnxlab.errors.EditError: the model has 0 entries of training_info, and none at place 0
+        """
+        edits.set_binding(self.graph, variable, output, initialization, training)
+
     def convert_opset(self, version: int) -> int:
         """Convert the model, bodies and functions included, to another version of ai.onnx, up or down.
 

@@ -1,5 +1,7 @@
 """Training that a model describes itself: a few steps by numbers computed by hand."""
 
+from typing import Any
+
 import numpy as np
 import onnx
 import pytest
@@ -84,6 +86,48 @@ def test_what_is_wrong_is_named() -> None:
         EditError, match="the algorithm binds 'w' to 'nothing', which are no initializer and output of it"
     ):
         TrainingInfo(onnxlab.load(model))
+
+
+def test_bindings_are_edited_as_steps_that_can_be_undone() -> None:
+    model = onnxlab.load(described())
+    before = model.proto.SerializeToString()
+    model.bind("w", "next")
+    model.bind("count", None)
+    assert [(entry.key, entry.value) for entry in model.proto.training_info[0].update_binding] == [("w", "next")]
+    training = TrainingInfo(model)
+    training.step(FEEDS)
+    assert (training.variables["w"], training.variables["count"]) == (1, 0)
+    model.bind("w", None, initialization=True)
+    assert not model.proto.training_info[0].initialization_binding
+    model.undo(to=0)
+    assert model.proto.SerializeToString() == before
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (("nothing", "next"), "'nothing' is no initializer of the model or of the algorithm"),
+        (("x", "next"), "'x' is no initializer"),
+        (("w", "y"), "'y' is no output of the algorithm"),
+        (("w", "next", True), "'next' is no output of the initialization"),
+        (("one", None), "'one' is bound to nothing"),
+        (("w", "next", False, 1), "the model has 1 entries of training_info, and none at place 1"),
+    ],
+)
+def test_bindings_that_lead_nowhere_are_refused(given: tuple[Any, ...], words: str) -> None:
+    model = onnxlab.load(described())
+    with pytest.raises(EditError, match=words):
+        model.bind(*given)
+    assert model.version == 0
+
+
+def test_a_graph_of_training_is_edited_and_takes_effect() -> None:
+    model = onnxlab.load(described())
+    change = next(node for node in model.graph.nodes.values() if node.proto.output[0] == "new_w")
+    model.node(change.id).op_type = "Add"
+    training = TrainingInfo(model)
+    training.step(FEEDS)
+    assert training.variables["w"] == pytest.approx(2 - 3.6)  # w + 0.1 · -36
 
 
 def test_both_graphs_are_scopes_with_facts() -> None:

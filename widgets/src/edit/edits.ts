@@ -57,6 +57,13 @@ export interface Edits {
     domain: string;
     version: number;
   };
+  /** Assign an output of the algorithm to an initializer after each step, or one of the initialization before them. */
+  set_binding: {
+    variable: string;
+    output: string | null;
+    initialization?: boolean;
+    training?: number;
+  };
   /** Convert the model, its bodies and its functions to another version of ai.onnx; returns how many nodes changed. */
   convert_opset: {
     version: number;
@@ -256,6 +263,14 @@ export const EDITS: Record<EditName, { on: readonly Subject[]; fields: Record<st
     fields: {
       domain: { kind: "text", label: "Domain", hint: "Empty is ai.onnx." },
       version: { kind: "version", label: "Version", hint: "0 takes the import away. Nothing is converted." },
+    },
+  },
+  set_binding: {
+    on: ["model"],
+    fields: {
+      variable: { kind: "name", label: "Variable", hint: "An initializer of the algorithm or of the model." },
+      output: { kind: "text?", label: "Output", hint: "It is assigned to the variable. Empty takes the binding away." },
+      initialization: { kind: "bool", label: "Of the initialization, before the first step" },
     },
   },
   convert_opset: {

@@ -44,6 +44,7 @@ export const MODEL: Command[] = [
     const [domain = "", version = 21] = Object.entries(app.store.opsets)[0] ?? [];
     return formFields("set_opset", { domain, version: String(version) });
   }),
+  asking("model", "set_binding", "Bind a variable of training"),
   ...["ir_version", "producer_name", "producer_version", "domain", "model_version"].map(modelField),
   doc("model", "Write a note about the model"),
   doc("graph", "Write a note about the graph"),
