@@ -32,6 +32,7 @@ Files:
                       a block.
     table             Every edit, one row each: function, subject, label, statement in Python, parameters as forms and
                       requests have them.
+    training          Bindings of a TrainingInfoProto: which output of its graphs is assigned to which initializer.
     wiring            Edits of wires: what a node reads and makes, and new nodes on them.
     opsets/           Nodes in the words of another opset version: what `graph.edits.opset_conversion` puts into a
                       model.
