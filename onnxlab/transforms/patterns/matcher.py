@@ -14,6 +14,9 @@ from onnxlab.shapes import TensorFact
 from onnxlab.transforms.patterns.pattern import Argument, Call, Name, Number, Rest, element_types
 from onnxlab.transforms.rewriting import Array, Rewriting
 
+_ANY_ORDER = ("Max", "Min", "Sum", "Mean")
+"""Operators of any number of inputs, which may be exchanged."""
+
 _EPSILONS = {dtypes.FLOAT16: 2e-3, dtypes.BFLOAT16: 1e-2}
 
 
@@ -157,8 +160,10 @@ class _Attempt:
         inputs = list(node.inputs)
         while inputs and not inputs[-1]:
             inputs.pop()
-        if len(inputs) == 2 and len(call.inputs) == 2 and find_traits(node.domain, node.op_type).commutative:
-            return [inputs, inputs[::-1]]
+        if len(inputs) == 2 and len(call.inputs) == 2:
+            commutes = find_traits(node.domain, node.op_type).commutative
+            if commutes or (node.op_type in _ANY_ORDER and not node.domain):
+                return [inputs, inputs[::-1]]
         return [inputs]
 
     def _attributes(self, call: Call, node: NodeRecord) -> dict[str, Any] | None:
@@ -171,6 +176,11 @@ class _Attempt:
             found = decode(held[name]) if name in held else self._default(node, name)
             found = list(found) if isinstance(found, tuple) or (found is not None and _is_list(found)) else found
             if isinstance(wanted, Name):
+                known = self.match.attributes.get(wanted.name, found)
+                if known != found:
+                    said = f"{name}={found!r}, not {known!r} as before"
+                    self._fail("{} has " + _plain(said), self._label(node))
+                    return None
                 bound[wanted.name] = found
             elif not _is_same(found, wanted.value):
                 said = "no " + name if found is None else f"{name}={found!r}"

@@ -67,6 +67,44 @@ def _added(found: Match) -> dict[str, Array]:
     return {"b2": (start + shift.astype(np.float64)).astype(weights.dtype)}
 
 
+def _columns(found: Match, name: str) -> Array | None:
+    """A constant with one number for each column of a product [M, N], as [N]; None where it is none such."""
+    weights, array = found.array("w"), found.array(name)
+    if weights is None or array is None or weights.ndim != 2 or array.dtype != weights.dtype:
+        return None
+    columns = weights.shape[0] if found.attributes.get("t") else weights.shape[1]
+    if array.size == 1 and array.ndim <= 1:
+        return np.broadcast_to(array.reshape(()), (columns,))
+    last = bool(array.ndim) and array.shape[-1] == columns and array.size == columns
+    return array.reshape(-1) if last and array.ndim <= 2 else None
+
+
+def _scaled_columns(found: Match, scale: Array, shift: Array) -> dict[str, Array]:
+    """Weights and bias of a Gemm whose columns are multiplied and added to, computed in double precision."""
+    weights, bias = _bound(found, "w"), found.array("b") if "b" in found.values else None
+    wide = scale.astype(np.float64)
+    made = weights.astype(np.float64) * (wide.reshape(-1, 1) if found.attributes.get("t") else wide)
+    start = np.zeros(len(wide)) if bias is None else np.broadcast_to(bias.astype(np.float64), (1, len(wide)))[0] * wide
+    return {"w2": made.astype(weights.dtype), "b2": (start + shift.astype(np.float64)).astype(weights.dtype)}
+
+
+def _normalized_columns(found: Match) -> dict[str, Array]:
+    scale, shift, mean, var = (_bound(found, name).astype(np.float64) for name in ("scale", "shift", "mean", "var"))
+    factor = scale / np.sqrt(var + found.attribute(found.root, "epsilon", 1e-5))
+    return _scaled_columns(found, factor, shift - mean * factor)
+
+
+def _multiplied_columns(found: Match) -> dict[str, Array]:
+    factor = _columns(found, "c")
+    assert factor is not None, "a condition asks for it"
+    return _scaled_columns(found, factor, np.zeros(len(factor)))
+
+
+def _is_row(found: Match) -> bool:
+    """Whether the bias of a Gemm goes along its rows."""
+    return found.array("b") is None or _columns(found, "b") is not None
+
+
 def _is_bias(found: Match) -> bool:
     """Whether what is added goes along the rows of a product [M, N]: a number, [N] or [1, N]."""
     weights, bias = found.array("w"), found.array("c")
@@ -77,6 +115,8 @@ def _is_bias(found: Match) -> bool:
 
 
 _FLOATS: Final = {"c has not one number for each channel": lambda found: _per_channel(found, "c") is not None}
+
+_ROWS: Final = {"c has not one number for each column": lambda found: _columns(found, "c") is not None}
 
 RULES: Final = (
     Rule(
@@ -125,5 +165,38 @@ RULES: Final = (
             "c is no bias of the rows": _is_bias,
             "beta is not 1": lambda found: found.attribute(found.nodes[-1], "beta", 1.0) == 1.0,
         },
+    ),
+    Rule(
+        "gemm_batch_normalization",
+        "BatchNormalization(Gemm(x, w:const, b:const?, transB=t, alpha=1.0, beta=1.0), scale:const, shift:const,"
+        " mean:const, var:const, training_mode=0) => Gemm(x, w2, b2)",
+        "A BatchNormalization behind a Gemm goes into its weights.",
+        {
+            "BatchNormalization has not one number for each column": lambda found: all(
+                _columns(found, name) is not None for name in ("scale", "shift", "mean", "var")
+            ),
+            "the bias does not go along the rows": _is_row,
+            "the weights are read by another node too": _read_once,
+        },
+        _normalized_columns,
+    ),
+    Rule(
+        "gemm_mul",
+        "Mul(Gemm(x, w:const, b:const?, transB=t, alpha=1.0, beta=1.0), c:const) => Gemm(x, w2, b2)",
+        "A factor for each column behind a Gemm goes into its weights.",
+        {
+            **_ROWS,
+            "the bias does not go along the rows": _is_row,
+            "the weights are read by another node too": _read_once,
+        },
+        _multiplied_columns,
+    ),
+    Rule(
+        "matmul_mul",
+        "Mul(MatMul(x:[..., ?, k], w:const [k, n]), c:const) => MatMul(x, w2)",
+        "A factor for each column behind a product goes into its weights.",
+        {**_ROWS, "the weights are read by another node too": _read_once},
+        _multiplied_columns,
+        "extended",
     ),
 )

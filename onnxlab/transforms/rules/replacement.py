@@ -70,6 +70,11 @@ def _unavailable(rewriting: Rewriting, found: Match, replacement: Call) -> str:
         schema = schemas.find(call.domain, call.op_type, version or 0)
         if (schema is None or schema.deprecated) and not call.domain:
             return f"opset {version} has no {call.op_type}; convert the model to a newer one"
+        if schema is not None and (
+            sum(not isinstance(each, Rest) for each in call.inputs) > schema.max_input
+            or any(name not in schema.attributes for name, _ in call.attributes)
+        ):
+            return f"{call.op_type} of opset {version} has other inputs and attributes"
     return ""
 
 

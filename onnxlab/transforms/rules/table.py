@@ -6,13 +6,27 @@ from typing import Final
 
 from onnxlab.errors import TransformError
 from onnxlab.spelling import suggestion
-from onnxlab.transforms.rules import linear, no_ops, pairs
+from onnxlab.transforms.rules import (
+    activations,
+    attention,
+    decompositions,
+    layout,
+    linear,
+    no_ops,
+    normalization,
+    pairs,
+    quantization,
+    redundant,
+)
 from onnxlab.transforms.rules.rule import AnyRule, Level
 
 LEVELS: Final[tuple[Level, ...]] = ("basic", "extended", "layout")
 """Levels of optimization; each includes those before it."""
 
-STANDARD: Final[tuple[AnyRule, ...]] = (*no_ops.RULES, *pairs.RULES, *linear.RULES)
+STANDARD: Final[tuple[AnyRule, ...]] = (
+    *no_ops.RULES, *pairs.RULES, *redundant.RULES, *quantization.RULES, *linear.RULES, *attention.RULES,
+    *normalization.RULES, *activations.RULES, *layout.RULES, *decompositions.RULES,
+)  # fmt: skip
 """Every rule that comes with onnxlab, in the order in which they are tried at a node."""
 
 

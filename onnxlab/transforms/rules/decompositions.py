@@ -1,0 +1,80 @@
+"""Rules that undo what others do: operators written out with older ones. They are applied only where they are named."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from onnxlab.transforms.patterns.matcher import Match
+from onnxlab.transforms.rules.rule import Rule
+
+_ERF: Final = "Mul(Mul(x, 0.5), Add(Erf(Mul(x, 0.7071067811865476)), 1))"
+_TANH: Final = "Mul(Mul(x, 0.5), Add(Tanh(Mul(Add(x, Mul(0.044715, Mul(x, Mul(x, x)))), 0.7978845608028654)), 1))"
+
+
+def _axes(found: Match) -> "Mapping[str, Any] | str":
+    """The axes of a normalization, from its first to the last."""
+    rank, axis = found.rank("x"), found.attributes["axis"]
+    if axis >= 0 and rank is None:
+        return "the rank of x is not known"
+    first = axis - (rank or 0) if axis >= 0 else axis
+
+    axes = list(range(first, 0))
+    return {"axes": np.array(axes, np.int64), "list": axes, "e": np.array(found.attributes["epsilon"], np.float32)}
+
+
+def _has_bias(found: Match) -> "Mapping[str, Any] | str":
+    return {} if found.values["c"] is not None else "it has no bias"
+
+
+def _layer(mean: str, tail: str) -> str:
+    centered = f"d := Sub(x, {mean.format('x')})"
+    return tail.format(f"Div({centered}, Sqrt(Add({mean.format('Mul(d, d)')}, e)))")
+
+
+_BY_INPUT: Final = "ReduceMean({}, axes, keepdims=1)"
+_BY_ATTRIBUTE: Final = "ReduceMean({}, axes=list, keepdims=1)"
+_NORMALIZED: Final = "LayerNormalization(x:float32, g{}, axis=axis, epsilon=epsilon)"
+
+RULES: Final = tuple(
+    Rule(name, text, doc, {}, compute, "decompose")
+    for name, text, doc, compute in (
+        ("decompose_gelu", f'Gelu(x, approximate="none") => {_ERF}', "A Gelu is written out with Erf.", None),
+        ("decompose_gelu_tanh", f'Gelu(x, approximate="tanh") => {_TANH}', "A Gelu is written out with Tanh.", None),
+        ("decompose_gelu_microsoft", f"com.microsoft::Gelu(x) => {_ERF}", "A Gelu is written out with Erf.", None),
+        ("decompose_fast_gelu", f"com.microsoft::FastGelu(x) => {_TANH}", "A FastGelu is written out.", None),
+        (
+            "decompose_hard_swish",
+            "HardSwish(x) => Mul(x, HardSigmoid(x, alpha=0.16666666666666666, beta=0.5))",
+            "A HardSwish is a product with a HardSigmoid.",
+            None,
+        ),
+        ("decompose_mish", "Mish(x) => Mul(x, Tanh(Softplus(x)))", "A Mish is written out.", None),
+        ("decompose_swish", "Swish(x, alpha=1.0) => Mul(x, Sigmoid(x))", "A Swish is written out.", None),
+        *(
+            (
+                f"decompose_layer_normalization{name}",
+                f"{_NORMALIZED.format(bias)} => {_layer(mean, tail)}",
+                "A LayerNormalization is written out with means.",
+                _axes,
+            )
+            for mean, of in ((_BY_INPUT, ""), (_BY_ATTRIBUTE, "_attribute"))
+            for bias, tail, name in (
+                (", b", "Add(Mul({}, g), b)", f"_bias{of}"), ("", "Mul({}, g)", of),
+            )
+        ),
+        (
+            "decompose_skip_layer_normalization",
+            "com.microsoft::SkipLayerNormalization(x, y, g, b, epsilon=epsilon)"
+            " => LayerNormalization(Add(x, y), g, b, axis=-1, epsilon=epsilon)",
+            "A SkipLayerNormalization is a sum and a LayerNormalization.",
+            None,
+        ),
+        (
+            "decompose_gemm",
+            "Gemm(a, w, c?, alpha=1.0, beta=1.0, transA=0, transB=0) => Add(MatMul(a, w), c)",
+            "A Gemm is a product and a sum.",
+            _has_bias,
+        ),
+    )
+)  # fmt: skip

@@ -1,0 +1,38 @@
+"""Rules of QuantizeLinear and DequantizeLinear: pairs that undo each other, and what only moves numbers between."""
+
+from typing import Final
+
+from onnxlab.transforms.patterns.matcher import Match
+from onnxlab.transforms.rules.rule import Rule
+
+
+def _same_type(found: Match) -> bool:
+    return bool(found.elem_type("x")) and found.elem_type("x") == found.elem_type("result")
+
+
+def _one_scale(found: Match) -> bool:
+    scale = found.shape("s")
+    return scale is not None and (not scale or scale == (1,))
+
+
+_TYPES: Final = {"what comes out has another type": _same_type}
+_ONE: Final = {**_TYPES, "there is more than one scale": _one_scale}
+
+RULES: Final = (
+    Rule(
+        "quantize_of_dequantize",
+        "QuantizeLinear(DequantizeLinear(x, s, z?), s, z?) => x",
+        "Numbers that are dequantized and quantized again are what they were.",
+        _ONE,
+    ),
+    *(
+        Rule(
+            f"quantized_{op_type.lower()}",
+            f"QuantizeLinear({op_type}(DequantizeLinear(x, s, z?), *rest), s, z?) => {op_type}(x, *rest)",
+            f"A {op_type} between DequantizeLinear and QuantizeLinear moves the quantized numbers.",
+            _ONE,
+            level="extended",
+        )
+        for op_type in ("Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze")
+    ),
+)
