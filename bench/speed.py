@@ -173,16 +173,16 @@ _WAITS = f"""{_TIMED}
 timed(models[0], "numpy")  # the first of a model takes longer
 plain = max(timed(models[0], "numpy") for _ in range(10))
 timed(models[1], "numba")
-begun = settled = time.perf_counter()
+begun = quiet_at = time.perf_counter()
 waits, quiet = [0.0], 0
 while quiet < 5:  # a run asks for what the one before could not have
     waits.append(timed(models[1], "numba"))
     if background.wait(0):
         quiet += 1
     else:
-        quiet, settled = 0, time.perf_counter()
+        quiet, quiet_at = 0, time.perf_counter()
 alone = [timed(models[0], "numpy") for _ in waits]  # what a busy machine does to as many runs where nothing compiles
-print(settled - begun, max(waits) - plain, max(alone) - plain)
+print(quiet_at - begun, max(waits) - plain, max(alone) - plain)
 """
 _HELD = """
 import sys, threading, time

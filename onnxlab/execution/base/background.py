@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 _jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
 _pending = 0
-_settled = threading.Condition()
+_finished = threading.Condition()
 _thread: threading.Thread | None = None
 
 _SPELL = 1e-3
@@ -43,7 +43,7 @@ NumPy asks for its turn after every large operation."""
 def do(job: Callable[[], None]) -> None:
     """Have a job done; what it raises is a warning, and NumPy goes on."""
     global _pending, _thread
-    with _settled:
+    with _finished:
         if _thread is None:
             thread = threading.Thread(target=_work, name="onnxlab-compile", daemon=True)
             try:
@@ -124,9 +124,9 @@ def _work() -> None:
             warnings.warn(f"compiling in the background failed, NumPy goes on: {error!r}", stacklevel=1)
         finally:
             del job
-            with _settled:
+            with _finished:
                 _pending -= 1
-                _settled.notify_all()
+                _finished.notify_all()
 
 
 @contextmanager
@@ -144,16 +144,16 @@ def _polite() -> Iterator[None]:
 
 def wait(timeout: float | None = None) -> bool:
     """Wait until nothing is left to be done; whether that is so."""
-    with _settled:
-        return _settled.wait_for(lambda: _pending == 0, timeout)
+    with _finished:
+        return _finished.wait_for(lambda: _pending == 0, timeout)
 
 
 def _forget() -> None:
     """A forked child has no background thread."""
-    global _thread, _pending, _jobs, _settled
+    global _thread, _pending, _jobs, _finished
     _thread, _pending = None, 0
     _runs.clear()
-    _jobs, _settled = SimpleQueue(), threading.Condition()
+    _jobs, _finished = SimpleQueue(), threading.Condition()
 
 
 if hasattr(os, "register_at_fork"):

@@ -109,7 +109,7 @@ class PartitionView:
         refusals: {node id: reason}; a provider says here why it leaves a node (see `refuse`).
         scope: the compiler's own knowledge of the scope, for providers that run bodies and functions.
         notes: what a provider, the key, remembers from its claims until it compiles.
-        written: what the answers come from, where calls are written out (see `drafts`).
+        written: what the answers come from, where calls are written out (see `cached_partition`).
     """
 
     nodes: tuple[NodeView, ...]

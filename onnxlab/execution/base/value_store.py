@@ -102,7 +102,7 @@ class ValueStore:
 
     def fresh(self, value: int) -> bool:
         """Whether `get` gives what the model as it is now would make of the last inputs."""
-        return self.settled().fresh(value)
+        return self.current().fresh(value)
 
     def __iter__(self) -> Any:
         return iter(self.state.arrays)
@@ -138,7 +138,7 @@ class ValueStore:
             return [] if record.id == self._graph.main.id else [-1]
         return [self._graph.index.owner_in(self._graph.nodes[record.owner], self._graph.main.id) or -1]
 
-    def settled(self) -> State:
+    def current(self) -> State:
         """The state with everything stale that the commits so far made so."""
         with self._graph.lock, self._lock:
             if not self.state.stamps and self._seen != self._graph.version:
@@ -146,10 +146,10 @@ class ValueStore:
                 self.state = replace(self.state, generation=self.state.generation + 1)
             if self._edited or self._changed or self._pinned:
                 self.state = self._after_edits(self.state)
-                self._settle()
+                self._forget_commits()
             return self.state
 
-    def _settle(self) -> None:
+    def _forget_commits(self) -> None:
         self._edited.clear()
         self._changed.clear()
         self._pinned.clear()
@@ -240,7 +240,7 @@ class ValueStore:
         """Forget every value."""
         with self._lock:
             self.state = State(generation=self.state.generation + 1)
-            self._settle()
+            self._forget_commits()
 
 
 _GLANCE = (0, 1, 3)

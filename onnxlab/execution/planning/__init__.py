@@ -17,7 +17,9 @@ Files:
     partition           The partition of nodes among providers: maximal convex parts, in the caller's order of
                         preference.
     programs            The compiler of a graph as it is now, and the programs that it has made.
+    scope_names         Scopes as compilers read them: names, constants and facts, and what outputs need of the nodes.
     scope_reader        The protocol by which partitions and inlining read a compiler's scope: `compiler.py` has it.
     snapshot_diff       Differences of two snapshots of a model: whether an edit left all nodes and names where they
                         were.
+    step_cache          Steps of nodes and partitions of earlier snapshots, so that a plan after an edit costs little.
 """

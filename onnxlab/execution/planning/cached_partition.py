@@ -26,7 +26,7 @@ _KEPT = 4
 
 
 class MemoDict(dict[str, T], Generic[T]):
-    """MemoDict to a question by name, each found out when it is first asked."""
+    """Answers to a question by name, each computed when it is first asked for."""
 
     def __init__(self, ask: Callable[[str], T], known: Mapping[str, T] | None = None) -> None:
         super().__init__(known or {})
@@ -58,7 +58,7 @@ class PartitionedScope(ScopeReader, Protocol):
         ...
 
 
-class Drafts:
+class PartitionCache:
     """The last partitions of the main graph, by what is fed and asked for."""
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ class CachedPartition:
 
     @staticmethod
     def of(snapshot: Snapshot, view: PartitionView, parts: Partition) -> CachedPartition:
-        """The draft of a view whose calls are written out."""
+        """The cached form of a view whose calls are written out."""
         made = view.written
         return CachedPartition(
             snapshot,

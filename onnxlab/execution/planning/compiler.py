@@ -18,12 +18,14 @@ from onnxlab.errors import LimitError, OnnxlabError, RunError
 from onnxlab.execution.base import border
 from onnxlab.execution.base.background import paced
 from onnxlab.execution.base.provider import CompiledPart, Part, PartitionView, Provider, Step
-from onnxlab.execution.planning.cached_partition import Drafts, FlattenedScope, MemoDict
+from onnxlab.execution.planning.cached_partition import FlattenedScope, MemoDict
 from onnxlab.execution.planning.inlining import Flattened
-from onnxlab.execution.planning.loop_invariants import steady_inputs
+from onnxlab.execution.planning.loop_invariants import invariant_inputs
 from onnxlab.execution.planning.nchwc_to_nchw import NchwcToNchw
 from onnxlab.execution.planning.ordering import by_liveness
 from onnxlab.execution.planning.partition import Partition, partition
+from onnxlab.execution.planning.scope_names import ScopeNames, value_ids
+from onnxlab.execution.planning.step_cache import StepCache
 from onnxlab.execution.program.constant_folding import Folder
 from onnxlab.execution.program.executor import ProgramBody
 from onnxlab.execution.program.program import Program, assemble
@@ -37,33 +39,6 @@ _MAX_DEPTH = 60  # of functions that call functions, as in inference: each takes
 def unknown(value: int) -> Fact:
     """Facts for callers that have none."""
     return UNKNOWN
-
-
-class StepCache:
-    """Steps of nodes that did not change, so that a plan after an edit costs little.
-
-    Only steps that depend on their node alone belong here: none with bodies, none that call functions.
-
-    Attributes:
-        drafts: the last partitions.
-    """
-
-    def __init__(self) -> None:
-        self._steps: dict[int, tuple[NodeView, Step]] = {}
-        self.drafts = Drafts()
-
-    def get(self, node: NodeView) -> Step | None:
-        """The step compiled for this very view of a node, None where there is none."""
-        found = self._steps.get(node.id)
-        return found[1] if found is not None and found[0] is node else None
-
-    def put(self, node: NodeView, step: Step) -> None:
-        """Keep the step of a node."""
-        self._steps[node.id] = (node, step)
-
-    def clear(self) -> None:
-        """Forget all steps."""
-        self._steps.clear()
 
 
 class Compiler:
@@ -167,15 +142,11 @@ def _too_deep(scope: ScopeView) -> RunError:
     return RunError(f"function {scope.name} calls itself, or functions are nested more than {_MAX_DEPTH} deep")
 
 
-class ScopeCompiler:
+class ScopeCompiler(ScopeNames):
     """The scope that a provider compiles for, with what it may ask about it.
 
     Attributes:
         compiler: that of the snapshot.
-        scope: a graph, body or function.
-        bindings: values of the attributes of the function that the scope is in.
-        lasting: of a body: ids of outer initializers that no feed replaces, so that they are its constants too.
-        steady: of a body: such ids by the inputs that always hold them.
     """
 
     def __init__(
@@ -183,70 +154,16 @@ class ScopeCompiler:
         compiler: Compiler,
         scope: ScopeView,
         bindings: Mapping[str, Any],
-        lasting: frozenset[int] = frozenset(),
-        steady: Mapping[str, int] = MappingProxyType({}),
+        persistent: frozenset[int] = frozenset(),
+        invariant: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
+        super().__init__(compiler, scope, bindings, persistent, invariant)
         self.compiler = compiler
-        self.scope = scope
-        self.bindings = bindings
-        self.lasting = lasting
-        self.steady = steady
-        self._captured = {name: value for name, value in scope.captures if value in lasting} | {**steady}
 
     @cached_property
     def ids(self) -> dict[str, int]:
         """{name: value id} of everything that can be read in this scope."""
-        return self.compiler.ids if self.scope is self.compiler.snapshot.main else value_ids(self.scope)
-
-    def constant(self, name: str) -> Any:
-        """Array of an initializer, None for any other name."""
-        value = self.scope.initializers.get(name, self._captured.get(name))
-        return None if value is None else self.compiler.snapshot.array(value)
-
-    def fact(self, name: str) -> Fact:
-        """The inferred fact of a value of this scope."""
-        value = self.ids.get(name)
-        return UNKNOWN if value is None else self.compiler.fact(value)
-
-    def captures(self, node: NodeView) -> tuple[str, ...]:
-        """Names of this scope that the bodies of a node read."""
-        scopes = self.compiler.snapshot.scopes
-        return tuple(dict.fromkeys(name for ref in node.attributes.bodies for name, _ in scopes[ref.scope].captures))
-
-    def reads(self, node: NodeView) -> tuple[str, ...]:
-        """Names that a node reads, the captures of its bodies included."""
-        if node.attributes.bodies:
-            return tuple(name for name in (*node.inputs, *self.captures(node)) if name)
-        return tuple(filter(None, node.inputs)) if "" in node.inputs else node.inputs
-
-    def cone(self, feeds: Iterable[str], outputs: Iterable[str]) -> list[NodeView]:
-        """The nodes that `outputs` need where `feeds` are given, in topological order."""
-        nodes, _ = self._demand(outputs, set(feeds).__contains__)
-        return nodes
-
-    def border(self, outputs: Iterable[str], given: Callable[[str], bool], missing: bool = False) -> list[str]:
-        """Names at which a walk back from `outputs` ends: those that are given, or with `missing` the others."""
-        nodes, read = self._demand(outputs, given)
-        if not missing:
-            return [name for name in read if given(name)]
-        made = {name for node in nodes for name in node.outputs}
-        return [name for name in read if not given(name) and name not in made]
-
-    def _demand(self, outputs: Iterable[str], given: Callable[[str], bool]) -> tuple[list[NodeView], dict[str, None]]:
-        """Nodes that a walk back from `outputs` meets, in topological order, and all names that it asked for."""
-        read = dict.fromkeys(outputs)
-        needed = {name for name in read if not given(name)}
-        picked = []
-        for node in paced(reversed(self.scope.nodes)):
-            if not needed.isdisjoint(node.outputs):
-                picked.append(node)
-                for name in self.reads(node):
-                    if name not in read:
-                        read[name] = None
-                        if not given(name):
-                            needed.add(name)
-        picked.reverse()
-        return picked, read
+        return self.compiler.ids if self.scope is self.compiler.snapshot.main else super().ids
 
     def view(
         self,
@@ -256,7 +173,7 @@ class ScopeCompiler:
         nodes: tuple[NodeView, ...] | None = None,
     ) -> PartitionView:
         """The view of the nodes that a run needs, or of `nodes`."""
-        given = frozenset(feeds).difference(self.steady)
+        given = frozenset(feeds).difference(self.invariant)
         fact: Callable[[str], Fact] = self.fact
         constant: Callable[[str], Any] = lambda name: None if name in given else self.constant(name)  # noqa: E731
         visible = frozenset(outputs)
@@ -314,20 +231,20 @@ class ScopeCompiler:
         """The program for these feeds and outputs."""
         if keep:
             view = self.view(feeds, outputs, keep)
-            found = partition(view, self.compiler.providers)
+            plan = partition(view, self.compiler.providers)
         else:
-            view, found = self.compiler.steps.drafts.partition(self._fed(feeds), feeds, outputs)
+            view, plan = self.compiler.steps.partitions.partition(self._fed(feeds), feeds, outputs)
         providers = {provider.name: provider for provider in self.compiler.providers}
         steps: list[Step] = []
-        for part in found.parts:
+        for part in plan.parts:
             compiled = self._compiled(part, view, providers[part.provider])
             if isinstance(compiled, list):
                 steps += compiled
             else:
                 label = f"{part.provider} part from {part.nodes[0].label} to {part.nodes[-1].label}"
                 steps.append(Step(label, part.provider, 0, compiled, part.inputs, part.outputs, context=True))
-        given = set(feeds)
-        steps = [_without(step, given) for step in paced(steps)]
+        fed = set(feeds)
+        steps = [_without(step, fed) for step in paced(steps)]
         if not keep:
             steps = by_liveness(steps, outputs, self._nbytes)
         return assemble(steps, feeds, outputs, view.constant, self.where)
@@ -340,9 +257,9 @@ class ScopeCompiler:
 
     def _fed(self, feeds: Sequence[str]) -> ScopeCompiler:
         """This scope for one program: bodies may hold on to the initializers that are not fed."""
-        given = set(feeds)
-        own = {value for name, value in self.scope.initializers.items() if name not in given}
-        return ScopeCompiler(self.compiler, self.scope, self.bindings, self.lasting | own, self.steady)
+        fed = set(feeds)
+        own = {value for name, value in self.scope.initializers.items() if name not in fed}
+        return ScopeCompiler(self.compiler, self.scope, self.bindings, self.persistent | own, self.invariant)
 
     def _compiled(self, part: Part, view: PartitionView, provider: Provider) -> CompiledPart:
         """A part by its provider; where that fails on what it claimed, by the last one, which completes."""
@@ -365,18 +282,18 @@ class ScopeCompiler:
     def inner(self, ref: BodyRef) -> ProgramBody:
         """The body of a node of this scope."""
         scope = self.compiler.snapshot.scopes[ref.scope]
-        inner = ScopeCompiler(self.compiler, scope, self.bindings, self.lasting, self._steady(ref))
+        inner = ScopeCompiler(self.compiler, scope, self.bindings, self.persistent, self._invariant(ref))
         inputs = tuple(name for name in scope.inputs if name not in scope.initializers)
-        return inner.body(inputs, tuple(name for name, value in scope.captures if value not in self.lasting))
+        return inner.body(inputs, tuple(name for name, value in scope.captures if value not in self.persistent))
 
-    def _steady(self, ref: BodyRef) -> dict[str, int]:
+    def _invariant(self, ref: BodyRef) -> dict[str, int]:
         """Inputs of a body that hold the same initializer whenever it runs."""
         owner = next((node for node in self.scope.nodes if ref in node.attributes.bodies), None)
         if owner is None:  # of a function that was written out
             return {}
-        pairs = steady_inputs(owner, self.compiler.snapshot.scopes[ref.scope])
-        values = {carried: self.steady.get(given, self.ids[given]) for carried, given in pairs}
-        return {carried: value for carried, value in values.items() if value in self.lasting}
+        pairs = invariant_inputs(owner, self.compiler.snapshot.scopes[ref.scope])
+        values = {carried: self.invariant.get(given, self.ids[given]) for carried, given in pairs}
+        return {carried: value for carried, value in values.items() if value in self.persistent}
 
     def body(self, inputs: tuple[str, ...], captures: tuple[str, ...]) -> ProgramBody:
         """This scope as a body that reads `captures` from outside."""
@@ -390,17 +307,6 @@ class ScopeCompiler:
 
         return ProgramBody(inputs, self.scope.outputs, captures, facts, make, self.compiler.folder,
                            [value for _, value in watched])  # fmt: skip
-
-
-def value_ids(scope: ScopeView) -> dict[str, int]:
-    """{name: value id} of everything that can be read in a scope."""
-    ids = dict(scope.captures)
-    ids.update(zip(scope.inputs, scope.input_ids, strict=True))
-    ids.update(scope.initializers)
-    for node in paced(scope.nodes):
-        ids.update(zip(node.outputs, node.output_ids, strict=True))
-    ids.pop("", None)
-    return ids
 
 
 def _without(step: Step, fed: set[str]) -> Step:

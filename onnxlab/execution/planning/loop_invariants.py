@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from onnxlab.graph.edit.snapshot import NodeView, ScopeView
 
 
-def steady_inputs(node: NodeView, body: ScopeView) -> Iterator[tuple[str, str]]:
+def invariant_inputs(node: NodeView, body: ScopeView) -> Iterator[tuple[str, str]]:
     """(input of a Loop's or Scan's body, value of the node) for each that every iteration gets as it was at first."""
     copies = (each for each in body.nodes if each.op_type == "Identity" and not each.domain)
     sources = {each.outputs[0]: each.inputs[0] for each in copies if each.outputs and each.inputs}

@@ -8,9 +8,10 @@ from typing import Any
 
 from onnxlab.execution.base.provider import Provider
 from onnxlab.execution.planning.background_compile import FallbackPrograms, Made
-from onnxlab.execution.planning.compiler import Compiler, FactOf, StepCache
+from onnxlab.execution.planning.compiler import Compiler, FactOf
 from onnxlab.execution.planning.decided_branches import Branches
 from onnxlab.execution.planning.snapshot_diff import same_bindings
+from onnxlab.execution.planning.step_cache import StepCache
 from onnxlab.execution.program.constant_folding import Folder
 from onnxlab.execution.program.program import Program
 from onnxlab.graph.edit.model_graph import ModelGraph
@@ -33,7 +34,7 @@ class Programs:
 
     Attributes:
         steps: of nodes, for all versions of the graph.
-        standins: of programs that take a while to be made.
+        fallbacks: of programs that take a while to be made.
         folder: what constants made in all versions.
         compiled: the newest compiler and its programs.
     """
@@ -49,7 +50,7 @@ class Programs:
         self.graph = graph
         self.providers = tuple(providers)
         self.steps = StepCache()
-        self.standins = FallbackPrograms(self.providers)
+        self.fallbacks = FallbackPrograms(self.providers)
         self.folder = Folder()
         self.compiled: tuple[Compiler, Made] | None = None
         self._fact = fact
@@ -71,8 +72,8 @@ class Programs:
                 self.compiled = None
                 self._tell_doubt(True)
             before = self.compiled
-            if self.standins.news:
-                self.standins.news = False
+            if self.fallbacks.news:
+                self.fallbacks.news = False
                 self._tell_doubt(False)
                 if before is not None:
                     before[0].ready.clear()
@@ -100,19 +101,19 @@ class Programs:
 
     def prepare(self) -> None:
         """After a run: have the programs made that others stood in for."""
-        self.standins.begin()
+        self.fallbacks.begin()
 
     def watching(self, compiler: Compiler, watched: Mapping[int, tuple[tuple[str, int], ...]]) -> Compiler:
         """A compiler of the same model for one run, whose bodies show these values (see `Compiler`)."""
-        providers = self.standins.compiler(compiler).providers
+        providers = self.fallbacks.compiler(compiler).providers
         return Compiler(compiler.snapshot, providers, self._fact, watched=watched)
 
     def for_shapes(self, compiler: Compiler, made: Made, arrays: Mapping[str, Any]) -> tuple[Compiler, Made]:
         """The compiler and programs for feeds of these shapes: others than those given where shapes decide Ifs."""
-        later = self.standins.later if self.standins.wanted else None
+        later = self.fallbacks.later if self.fallbacks.wanted else None
         return self._branches(compiler).specific(arrays, made, later) or (compiler, made)
 
-    def settled(self, compiler: Compiler, arrays: Mapping[str, Any]) -> bool:
+    def decided(self, compiler: Compiler, arrays: Mapping[str, Any]) -> bool:
         """Whether the next run of feeds of these shapes will be by the same program."""
         return not self._branches(compiler).waits(arrays)
 
@@ -137,7 +138,7 @@ class Programs:
                 self._check(compiler, feeds, outputs)
                 compiler.notes[_CHECKED] = (checked if len(checked) < _PROGRAMS else frozenset()) | {(feeds, outputs)}
             version, graph = compiler.notes.get(_VERSION), self.graph
-            program = self.standins.program(compiler, made, key, lambda: graph.version == version)
+            program = self.fallbacks.program(compiler, made, key, lambda: graph.version == version)
             made.setdefault(key, program)  # it may have been made meanwhile, where another runs too
             while len(made) > _PROGRAMS:
                 made.popitem(last=False)

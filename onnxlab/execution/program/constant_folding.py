@@ -24,7 +24,7 @@ from onnxlab.ops.base.prepared_constants import mark_constant
 SHARE_OF_MEMORY = 0.25
 """Part of the available memory that what constants make may take."""
 
-_NOTE = "settled"
+_NOTE = "folded"
 
 Loop = Callable[..., None]
 """The executor's loop: (program, frame, run, observer, rows)."""
@@ -106,25 +106,25 @@ class Folder:
             return found[0]
 
 
-def settled(program: Program, run: Run, folder: Folder, loop: Loop) -> FoldedProgram | None:
-    """The settled form of a program; its constant instructions are run now where they have not been.
+def folded(program: Program, run: Run, folder: Folder, loop: Loop) -> FoldedProgram | None:
+    """The folded form of a program; its constant instructions are run now where they have not been.
 
     None for a program without any. Raises what the nodes raise.
     """
     if not program.foldable:
         return None
-    found: FoldedProgram | None = program.notes.get(_NOTE)
-    if found is None:
-        found = program.notes[_NOTE] = _settle(program, run, folder, loop)
-    return found
+    known: FoldedProgram | None = program.notes.get(_NOTE)
+    if known is None:
+        known = program.notes[_NOTE] = _fold(program, run, folder, loop)
+    return known
 
 
-def found(program: Program) -> FoldedProgram | None:
+def known_fold(program: Program) -> FoldedProgram | None:
     """The folded program after a run: the program itself without constant instructions."""
     return program.notes.get(_NOTE) if program.foldable else FoldedProgram(program.template, program.rows)
 
 
-def _settle(program: Program, run: Run, folder: Folder, loop: Loop) -> FoldedProgram:
+def _fold(program: Program, run: Run, folder: Folder, loop: Loop) -> FoldedProgram:
     keys = _keys(program, folder)
     border = _border(program, keys)
     template = program.template.copy()
@@ -144,7 +144,7 @@ def _settle(program: Program, run: Run, folder: Folder, loop: Loop) -> FoldedPro
     for slot, value in gathered.values.items():
         if isinstance(value, np.ndarray) and value.nbytes <= room:
             room -= value.nbytes
-            value = lasting(value)
+            value = persistent(value)
             folder.put(keys[slot], value)
             template[slot] = value
     rest = [slot for i in program.instructions if not i.constant for slot in i.results if slot > 0]
@@ -195,7 +195,7 @@ def _needed(program: Program, slots: Iterable[int], known: Sequence[Any], consta
     return tuple(rows)
 
 
-def lasting(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def persistent(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """An array that is kept: its own memory, where it shows a part of something larger; read-only, for good."""
     base = value.base
     if isinstance(base, np.ndarray) and base.flags.writeable and base.nbytes > 2 * value.nbytes:

@@ -166,11 +166,11 @@ def run_program(
     Raises:
         as `execute`.
     """
-    settled = constant_folding.settled(program, run, folder, execute)
-    begin = FoldedProgram(program.template, program.rows) if settled is None else settled
+    folded = constant_folding.folded(program, run, folder, execute)
+    begin = FoldedProgram(program.template, program.rows) if folded is None else folded
     finish = None
     if observer is None:
-        begin, finish = shape_specialization.settled(program, feeds, begin)
+        begin, finish = shape_specialization.specialized(program, feeds, begin)
     if count is not None:
         count(len(begin.rows))
     frame = program.frame(feeds, begin.template)

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from onnxlab.execution.program.constant_folding import FoldedProgram, lasting
+from onnxlab.execution.program.constant_folding import FoldedProgram, persistent
 from onnxlab.execution.program.program import Program, Row
 from onnxlab.ops import traits_of
 
@@ -67,8 +67,10 @@ class ShapeSpecialization:
     known: OrderedDict[Signature, FoldedProgram] = field(default_factory=OrderedDict)
     seen: OrderedDict[Signature, None] = field(default_factory=OrderedDict)
 
-    def settled(self, program: Program, key: Signature, begin: FoldedProgram) -> tuple[FoldedProgram, Finish | None]:
-        """`settled` for feeds of these shapes."""
+    def specialized(
+        self, program: Program, key: Signature, begin: FoldedProgram
+    ) -> tuple[FoldedProgram, Finish | None]:
+        """`specialized` for feeds of these shapes."""
         if (found := self.known.get(key)) is not None:
             return found, None
         if key not in self.seen:
@@ -87,7 +89,7 @@ class ShapeSpecialization:
             value = frame[slot]
             if kept[slot] is None and type(value) is np.ndarray and value.nbytes <= min(LARGEST, room):
                 room -= value.nbytes
-                kept[slot] = lasting(value)
+                kept[slot] = persistent(value)
         self.known[signature] = FoldedProgram(kept, _needed(program, kept))
         while len(self.known) > _KEPT:
             self.known.popitem(last=False)
@@ -105,7 +107,7 @@ def _needed(program: Program, known: Sequence[Any]) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def settled(program: Program, feeds: Sequence[Any], begin: FoldedProgram) -> tuple[FoldedProgram, Finish | None]:
+def specialized(program: Program, feeds: Sequence[Any], begin: FoldedProgram) -> tuple[FoldedProgram, Finish | None]:
     """The program and first slots of a run of these feeds, and a function for its frame at the end.
 
     Args:
@@ -119,11 +121,11 @@ def settled(program: Program, feeds: Sequence[Any], begin: FoldedProgram) -> tup
         found = program.notes[_NOTE] = _analyzed(program)
     if not isinstance(found, ShapeSpecialization) or (key := _signature(feeds)) is None:
         return begin, None
-    return found.settled(program, key, begin)
+    return found.specialized(program, key, begin)
 
 
 def final(program: Program, feeds: Sequence[Any], begin: FoldedProgram | None) -> FoldedProgram | None:
-    """The program of all further runs of feeds of these shapes, None before it is known; `begin` as in `settled`."""
+    """The program of all further runs of feeds of these shapes, None before it is known; see `specialized`."""
     found: ShapeSpecialization | bool | None = program.notes.get(_NOTE)
     if not isinstance(found, ShapeSpecialization):
         return begin if found is False else None

@@ -110,7 +110,7 @@ class FastLoop:
     def _prepared(self, arrays: Sequence[Any]) -> list[_Row] | None:
         """The rows that are left for feeds of these shapes, None before it is known what shapes decide."""
         program = self._program
-        plain = constant_folding.found(program)
+        plain = constant_folding.known_fold(program)
         begin = shape_specialization.final(program, arrays, plain)
         if begin is None or plain is None:
             return None

@@ -122,7 +122,7 @@ class Runner:
         """The inputs of the last run whose values were kept."""
         with self.graph.lock:
             compiler, _ = self._programs.current()
-            return self._requests.last_inputs(compiler, self.store.settled())
+            return self._requests.last_inputs(compiler, self.store.current())
 
     def value(self, name: str) -> Any:
         """The array of a value of the main graph as the model is now: what is stale is computed from the last inputs.
@@ -133,7 +133,7 @@ class Runner:
         """
         with self.graph.lock:
             compiler, _ = self._programs.current()
-            state = self.store.settled()
+            state = self.store.current()
             value = compiler.ids.get(name, 0)
         if state.fresh(value):
             return state.arrays[value]
@@ -221,7 +221,7 @@ class Runner:
                 return results
         with self.graph.lock:
             compiler, programs = self._programs.current()
-            state = self.store.settled()
+            state = self.store.current()
         inner = self._requests.watched(compiler, outputs)
         names = self._requests.outputs(compiler, outputs, inner)
         if feeds is None:
@@ -258,8 +258,8 @@ class Runner:
             compiler, programs = self._programs.for_shapes(compiler, programs, arrays)
         program = self._programs.program(compiler, programs, tuple(arrays), names)
         found = owned(call(program, list(arrays.values()), compiler.folder), names, arrays)
-        self._programs.standins.ran((tuple(arrays), names, False), program)
-        if noted and not inner and self._programs.settled(general, arrays):
+        self._programs.fallbacks.ran((tuple(arrays), names, False), program)
+        if noted and not inner and self._programs.decided(general, arrays):
             fast_path.note_run(general, program, (given, arrays), outputs, self.threads)
         found.update((one.path, one.found(call.run.seen)) for one in inner)
         return found if outputs is None else {name: found[name] for name in dict.fromkeys(outputs)}
@@ -295,7 +295,7 @@ class Runner:
         """Run once, node by node under an observer's eyes; nothing is kept. Raises as `run`."""
         with self.graph.lock:
             compiler, programs = self._programs.current()
-            state = self.store.settled()
+            state = self.store.current()
         names = self._requests.outputs(compiler, outputs)
         given = self._requests.last_inputs(compiler, state) if feeds is None else self._given(compiler, feeds)
         arrays = self._requests.with_pins(compiler, self._requests.checked(compiler, given))
@@ -328,7 +328,7 @@ class Runner:
         """
         with self.graph.lock:
             compiler, programs = self._programs.current()
-            state = self.store.settled()
+            state = self.store.current()
             chosen = nodes_of_main(self.graph, nodes)
         if feeds is not None and not isinstance(feeds, Mapping):
             raise FeedError(f"a selection of nodes is fed by name, as {{name: array}}; given {describe(feeds)}")

@@ -29,16 +29,16 @@ def _sort(graph: ModelGraph, edit: Transaction, scope: Scope) -> int:
     """Move every node that is not in the longest part in order right behind the one that shall precede it."""
     order = graph.index.topological(scope)
     place = {node: position for position, node in enumerate(scope.node_ids)}
-    settled = longest_increasing([place[node] for node in order])
+    in_place = longest_increasing([place[node] for node in order])
     last: NodeRecord | None = None
     for position, node_id in enumerate(order):
         node = graph.nodes[node_id]
-        if position not in settled:
+        if position not in in_place:
             # counted with the node taken out, which stood behind or before the one that it shall follow
             target = scope.position(last) + 1 if last else 0
             edit.apply(MoveNode(node_id, target - (scope.position(node) < target)))
         last = graph.nodes[node_id]
-    return len(order) - len(settled)
+    return len(order) - len(in_place)
 
 
 def longest_increasing(numbers: list[int]) -> set[int]:

@@ -71,10 +71,10 @@ def settle(fact: Fact, token: int, call: Hashable, place: int, slot: int, names:
     Args:
         names: of the node's outputs: a hole of one slot may stand in the fact of another.
     """
-    settled = _filled(fact, token, call, place, names, inside=False)
-    if isinstance(settled, TensorFact) and wants_names(settled):
-        return named_elements(settled, token, call, place, slot, names[slot])
-    return settled
+    filled = _filled(fact, token, call, place, names, inside=False)
+    if isinstance(filled, TensorFact) and wants_names(filled):
+        return named_elements(filled, token, call, place, slot, names[slot])
+    return filled
 
 
 def settle_inside(fact: Fact, token: int, call: Hashable, place: int, names: Sequence[str]) -> Fact:

@@ -43,14 +43,14 @@ def keep(among: Table, place: object, operator: Operator) -> None:
 
     What it holds of a model's messages is copied: one field of a message keeps all of the message in memory.
     """
-    if not is_lasting(operator) or len(operator.given) > MAX_SIGNATURE:
+    if not is_cacheable(operator) or len(operator.given) > MAX_SIGNATURE:
         return
     if any(isinstance(value, Message) for value in operator.attributes.values()):
         operator.attributes = decoded(operator.proto.attribute, operator.schema, {})
     among[place] = operator
 
 
-def is_lasting(operator: Operator) -> bool:
+def is_cacheable(operator: Operator) -> bool:
     """Whether an operator may serve other graphs: no custom schema can change its meaning."""
     schema = operator.schema
     return (

@@ -3,7 +3,7 @@
 import onnx
 
 from onnxlab.execution.planning.inlining import truth
-from onnxlab.execution.planning.loop_invariants import steady_inputs
+from onnxlab.execution.planning.loop_invariants import invariant_inputs
 from onnxlab.graph.edit.changes import InsertNode, RemoveNode, SetInitializer
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.protos.renaming import Renaming
@@ -25,7 +25,7 @@ def run(rewriting: Rewriting) -> None:
     loops = list(rewriting.nodes("Loop", "Scan"))
     for node in reversed(loops):  # inner ones before those around them
         if node.id in rewriting.graph.nodes:
-            _read_steady_values(rewriting, node)
+            _read_invariant_values(rewriting, node)
             _take_out(rewriting, node)
 
 
@@ -89,7 +89,7 @@ def _outer_names(rewriting: Rewriting, node: NodeRecord, body: Scope) -> tuple[d
 # -- loops -----------------------------------------------------------------------------------------------------------
 
 
-def _read_steady_values(rewriting: Rewriting, node: NodeRecord) -> None:
+def _read_invariant_values(rewriting: Rewriting, node: NodeRecord) -> None:
     """Let a body read what it is given in every iteration as the loop was given it."""
     graph = rewriting.graph
     snapshot = graph.snapshot()
@@ -97,7 +97,7 @@ def _read_steady_values(rewriting: Rewriting, node: NodeRecord) -> None:
     body = graph.scopes[node.bodies["body"][0]] if node.bodies.get("body") else None
     if view is None or body is None:
         return
-    for inner, outer in steady_inputs(view, snapshot.scopes[body.id]):
+    for inner, outer in invariant_inputs(view, snapshot.scopes[body.id]):
         given, value = (
             graph.values[body.names[inner]],
             graph.values[graph.index.lookup(graph.scopes[node.scope], outer)],

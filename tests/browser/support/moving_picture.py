@@ -27,19 +27,19 @@ class Film:
     def __init__(self, widget: Widget) -> None:
         self._widget = widget
         self.frames: list[Image.Image] = []
-        self.lasting: list[int] = []
+        self.durations: list[int] = []
 
     def take(self, milliseconds: int) -> None:
         self._widget.page.mouse.move(2, 2)  # a tooltip would hide what changes
         self._widget.page.wait_for_timeout(300)
         picture = Image.open(io.BytesIO(self._widget.root.screenshot())).convert("RGB")
         self.frames.append(picture)
-        self.lasting.append(milliseconds)
+        self.durations.append(milliseconds)
 
     def save(self, path: Path) -> None:
         palette = self.frames[-2].quantize(COLORS)
         first, *rest = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in self.frames]
-        first.save(path, save_all=True, append_images=rest, duration=self.lasting, loop=0, optimize=True)
+        first.save(path, save_all=True, append_images=rest, duration=self.durations, loop=0, optimize=True)
 
 
 def edit(widget: Widget) -> Film:

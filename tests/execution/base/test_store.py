@@ -155,11 +155,11 @@ def test_an_edit_inside_a_branch_makes_its_owner_stale():
 
 def test_what_if_runs_leave_the_store_alone(run):
     run.run({"x": X})
-    before = dict(run.store.settled().arrays)
+    before = dict(run.store.current().arrays)
     run.run({"b": X, "a": X})
     run.run({"x": 3 * X}, keep=False)
     run.run_nodes([node(run, "d")], {"a": X})
-    assert run.store.settled().arrays == before
+    assert run.store.current().arrays == before
 
 
 def test_a_what_if_takes_from_the_last_run_what_it_cannot_change(run):
@@ -182,13 +182,13 @@ def test_a_pin_stands_in_for_a_producer_until_it_goes(run):
 
 
 def test_an_edit_during_a_run_drops_what_the_run_would_keep(run):
-    state = run.store.settled()
+    state = run.store.current()
     run.run({"x": X})
     assert not run.store.merge(state, state)
 
 
 def test_an_edit_during_the_very_first_run_drops_it_too(run):
-    began = run.store.settled()
+    began = run.store.current()
     run.graph.apply(SetField(("node", node(run, "a")), "op_type", "Neg"))
     assert not run.store.merge(began, State(arrays={value(run, "a"): X}, stamps={value(run, "a"): 1}))
     assert len(run.store) == 0

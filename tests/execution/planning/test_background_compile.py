@@ -146,10 +146,10 @@ def test_after_an_edit_what_is_made_in_little_of_its_stand_ins_run_is_made_at_on
     graph, runner, slow = made()
     run_and_wait(runner)
     run(runner)
-    standins = fallbacks_of(runner)
-    (key,) = standins._runs
-    standins._runs[key] = seconds
-    standins._times.update({who: 0.5 if len(who[0]) > 1 else 0.0 for who in standins._times})
+    fallbacks = fallbacks_of(runner)
+    (key,) = fallbacks._runs
+    fallbacks._runs[key] = seconds
+    fallbacks._times.update({who: 0.5 if len(who[0]) > 1 else 0.0 for who in fallbacks._times})
     weigh(graph)
     run(runner)
     assert slow.parts == ran

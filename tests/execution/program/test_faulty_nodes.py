@@ -11,7 +11,7 @@ from onnxlab import OnnxlabError
 from onnxlab.errors import ProviderError, RunError
 from onnxlab.execution.base.provider import SubgraphClaim
 from onnxlab.execution.numba.provider import NumbaProvider
-from onnxlab.execution.planning.loop_invariants import steady_inputs
+from onnxlab.execution.planning.loop_invariants import invariant_inputs
 
 X = [("x", TensorProto.FLOAT, [2, 3])]
 
@@ -160,7 +160,7 @@ def test_copies_in_a_circle_end():
     class Loop:
         op_type, domain, inputs = "Loop", "", ("m", "g", "w")
 
-    assert list(steady_inputs(Loop, Body)) == []
+    assert list(invariant_inputs(Loop, Body)) == []
 
 
 def test_values_of_training_graphs_are_refused_by_name():

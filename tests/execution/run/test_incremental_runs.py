@@ -88,7 +88,7 @@ def test_a_selection_is_made_again_where_what_it_read_was_let_go():
         scaled("w", factor)(run)
         expected = Runner(run.graph).run({"x": X}, keep=False)["y"]
         if factor == 5:  # the border of the last selection, gone
-            state = run.store.settled()
+            state = run.store.current()
             for name in ("f", "e"):
                 del state.arrays[run.graph.main.names[name]]  # type: ignore[attr-defined]
         np.testing.assert_array_equal(run.run()["y"], expected)

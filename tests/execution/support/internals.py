@@ -26,7 +26,7 @@ def programs_of(runner: Runner) -> Iterable[Program]:
 
 def fallbacks_of(runner: Runner) -> Any:
     """The programs that stand in for those compiled in the background."""
-    return runner._programs.standins
+    return runner._programs.fallbacks
 
 
 def incremental_plans_of(runner: Runner) -> Any:

@@ -1,74 +1,37 @@
-"""Binding a region to the shapes of a call: values by name, and when those that wait are computed.
-
-A value is a View, an array that is known while binding (a constant, or what follows from shapes), or something that
-waits for what comes next: a Chain of elementwise operators or a Product. These are emitted when their elements are
-needed, when several readers need them, or when they leave the region.
-"""
+"""Binding a region to the shapes of a call: its nodes are lowered one by one to the records of a plan."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from onnxlab.execution.base.background import paced
 from onnxlab.execution.base.provider import Part, Step
-from onnxlab.execution.numba.lowering.integer_products import IntegerProduct, emit_dot
-from onnxlab.execution.numba.lowering.matrix_products import Product, emit_product
-from onnxlab.execution.numba.lowering.winograd import emit_winograd, gains
-from onnxlab.execution.numba.plan.builder import PlanBuilder
-from onnxlab.execution.numba.plan.copies import contiguous, emit_copy
+from onnxlab.execution.numba.lowering.region_values import RegionValues, Value
+from onnxlab.execution.numba.plan.copies import emit_copy
 from onnxlab.execution.numba.plan.elementwise_chains import (
-    MAX_OPERANDS,
-    MAX_STEPS,
     SMALL_FLOATS,
     Chain,
-    Operand,
     emit_chain,
-    supports,
 )
-from onnxlab.execution.numba.plan.lowering_cache import Table, Tape, Tapes
-from onnxlab.execution.numba.plan.plan import Plan, Result
-from onnxlab.execution.numba.plan.quantized_view import QuantizedView
-from onnxlab.execution.numba.plan.views import Array, Buffer, View, channels_last, constant_view, dense
-from onnxlab.execution.numba.plan.weight_packing import Key, Late, Packed, late
+from onnxlab.execution.numba.plan.lowering_cache import LoweringRecord
+from onnxlab.execution.numba.plan.plan import Plan
+from onnxlab.execution.numba.plan.views import Array, dense
+from onnxlab.execution.numba.plan.weight_packing import Packed
 from onnxlab.graph.edit.snapshot import NodeView
 
-Value: TypeAlias = "View | Array | Chain | Product"
-_BY_VALUE = 64
-"""Elements of an integer input that a plan may depend on."""
 _INPUTS, _OUTPUTS = ("inputs",), ("outputs",)
 """Steps besides those of nodes."""
 
 
-class UnbindableError(Exception):
-    """These shapes or values are left to NumPy; the message says why."""
-
-
-class Binder:
+class Binder(RegionValues):
     """Makes the plan of a part for the inputs of one call.
 
     Args:
-        part: what to run.
-        inputs: the arrays of the call; their shapes count, and the elements of small integer ones that are asked for.
-        constants: {name: array} of initializers.
         step: gives NumPy's step of a node, for what is computed while binding.
-        packed: constants in the kernels' layouts, kept between plans.
-        halves: {name: dtype} of outputs that are float16 or bfloat16. Inside, all floats are float32.
         context: the RunContext for kernels that ask for one.
-        precise: do without Winograd's convolutions, which round more.
-        follows: inputs that follow from shapes: what reads them alone is computed while binding.
-        measuring: time kernels that compete, where that has not been done: it takes milliseconds each.
-        before: tapes of a plan that was made before.
-
-    Attributes:
-        builder: takes the records.
-        valued: numbers of the inputs whose elements were asked for: the plan holds for these only.
-        levels: what rules know of quantized values, by name.
-        looked: names of constants whose elements may have been looked at: all that were asked for but as `weights`.
+        part, inputs, constants, packed, halves, precise, follows, measuring, before: as `RegionValues` has them.
     """
 
     def __init__(
@@ -83,31 +46,11 @@ class Binder:
         precise: bool = False,
         follows: frozenset[str] = frozenset(),
         measuring: bool = False,
-        before: Mapping[object, Tape] | None = None,
+        before: Mapping[object, LoweringRecord] | None = None,
     ) -> None:
-        self.part = part
-        self.builder = PlanBuilder()
-        self.valued: set[int] = set()
-        self.tapes = Tapes(before or {})
-        self.levels: Table[str, QuantizedView] = Table(self.tapes)
-        self.looked: Table[str, bool] = Table(self.tapes)
-        self.packed = packed
-        self._halves = Table(self.tapes, halves.items())
-        self._inputs = inputs
+        super().__init__(part, inputs, constants, packed, halves, precise, follows, measuring, before or {})
         self._context = context
-        self.precise = precise
-        self._follows = Table(self.tapes, ((name, True) for name in follows))
-        self._measuring = measuring
-        self._number = Table(self.tapes, ((name, number) for number, name in enumerate(part.inputs)))
-        self._constants = Table(self.tapes, constants.items())
         self._step = step
-        self._values: Table[str, Value] = Table(self.tapes)
-        self._settled: Table[Chain, View] = Table(self.tapes)
-        self._makers = Table(self.tapes, ((output, node) for node in paced(part.nodes) for output in node.outputs))
-        uses = Counter(name for node in paced(part.nodes) for name in node.inputs if name)
-        self._uses = Table(self.tapes, uses.items())
-        self._outputs = Table(self.tapes, ((name, number) for number, name in enumerate(part.outputs)))
-        self._results: Table[int, Result] = Table(self.tapes)
         self.perform(_INPUTS, part.inputs, self._name_inputs)
 
     def perform(self, name: object, step: object, lower: Callable[[], None]) -> None:
@@ -117,12 +60,12 @@ class Binder:
             name: of one of its results, which tells it from other steps.
             step: equals that of before if it does the same.
         """
-        found = self.tapes.begin(name, step)
-        self.builder.begin(self.tapes.tape.piece)
-        self.packed.note(self.tapes.tape.packed, self.tapes.tape.sources)
-        if found is None:
+        before = self.memo.begin(name, step)
+        self.builder.begin(self.memo.record.piece)
+        self.packed.note(self.memo.record.packed, self.memo.record.sources)
+        if before is None:
             lower()
-            self.tapes.end(name)
+            self.memo.end(name)
 
     def _name_inputs(self) -> None:
         for number, (name, array) in enumerate(zip(self.part.inputs, self._inputs, strict=True)):
@@ -131,19 +74,7 @@ class Binder:
             shape, dtype = array.shape, array.dtype
             view = self.builder.piece.place("input", array.nbytes, shape, dense(shape, dtype.itemsize), dtype, number)
             self._values[name] = Chain("copy", (view,), shape) if dtype in SMALL_FLOATS else view
-        self.tapes.tape.lasting = False
-
-    # -- reading ----------------------------------------------------------------------------------------------------
-
-    def value(self, name: str) -> Value:
-        """The lowered value of that name, or the constant."""
-        found = self._values.get(name)
-        if found is None:
-            found = self._constants[name]
-            self.looked[name] = True
-            if found.dtype in SMALL_FLOATS:
-                found = self._values[name] = found.astype(np.float32)
-        return copy(found) if isinstance(found, Product) else found  # which rules let take in what follows
+        self.memo.record.reusable = False
 
     def _followed(self, name: str) -> Value:
         """The value; the array itself, where the input that it is follows from shapes."""
@@ -155,191 +86,6 @@ class Binder:
         found = self._values.get(name)
         return name in self._follows or isinstance(self._constants.get(name) if found is None else found, np.ndarray)
 
-    def shape(self, name: str) -> tuple[int, ...]:
-        """The shape of the value of that name."""
-        found = self._values.get(name)
-        return tuple((self._constants[name] if found is None else found).shape)
-
-    def weights(self, name: str) -> tuple[Late | None, Key]:
-        """A known value and its key, for callers that pack it and ask for nothing but its shape.
-
-        So that other constants can take its place in the plan. None where it is not known.
-        """
-        found = self._constants.get(name)
-        if found is not None and name not in self._values and found.dtype == np.float32:
-            return Late(lambda: found, found.shape, name=name), self.packed.key_of(found, lasting=True)
-        value = self.value(name)
-        return (late(value), self.key_of(name)) if isinstance(value, np.ndarray) else (None, ())
-
-    def known(self, name: str) -> Array | None:
-        """The array itself, where it is known while binding."""
-        value = self.value(name)
-        if isinstance(value, np.ndarray):
-            return value
-        number = self._number.get(name)
-        if number is not None and self._inputs[number].size <= _BY_VALUE and self._inputs[number].dtype.kind in "iu":
-            self.valued.add(number)
-            self.tapes.tape.lasting = False
-            return self._inputs[number]
-        return None
-
-    def maker(self, name: str) -> NodeView | None:
-        """The node of the part that makes a value."""
-        return self._makers.get(name)
-
-    def integers(self, name: str) -> list[int]:
-        """The elements of a value that must be known.
-
-        Raises:
-            UnbindableError: it is not.
-        """
-        array = self.known(name)
-        if array is None:
-            raise UnbindableError(f"{name!r} is known only when it has been computed")
-        return [int(item) for item in array.reshape(-1)]
-
-    def view(self, name: str) -> View:
-        """The value in memory; what waits is emitted."""
-        value = self.value(name)
-        if isinstance(value, np.ndarray):
-            return self._settle(name, value)
-        if not isinstance(value, View):
-            value = self._values[name] = self._settle(name, value)
-        return value
-
-    def operand(self, name: str) -> Operand:
-        """The value for a chain: a number where it is a constant scalar.
-
-        Raises:
-            UnbindableError: chains do not take its dtype.
-        """
-        value = self.value(name)
-        if isinstance(value, Chain):
-            return value
-        if isinstance(value, np.ndarray) and not value.shape and supports(value.dtype):
-            return float(value)
-        view = self.view(name)
-        if not supports(view.dtype):
-            raise UnbindableError(f"{name!r} is {view.dtype} in elementwise arithmetic")
-        return view
-
-    def floats(self, name: str) -> View:
-        """A view of float32.
-
-        Raises:
-            UnbindableError: it has another dtype.
-        """
-        view = self.view(name)
-        if view.dtype != np.float32:
-            raise UnbindableError(f"{name!r} is {view.dtype}")
-        return view
-
-    def contiguous(self, name: str) -> View:
-        """The value as float32 without gaps, copied where it has some."""
-        return contiguous(self.builder, self.floats(name))
-
-    def rows_of_channels(self, name: str) -> View:
-        """[N, C, D1, …] with contiguous channels, copied if they are not."""
-        return self.with_channels_last(self.floats(name))
-
-    def with_channels_last(self, view: View) -> View:
-        """The same of a view."""
-        if view.strides[1] == 4 or view.shape[1] == 1:
-            return view
-        return contiguous(self.builder, view, channels_last(view.shape))
-
-    # -- writing ----------------------------------------------------------------------------------------------------
-
-    def put(self, name: str, value: Value) -> None:
-        """Name a result; what several need or what leaves the region is emitted now."""
-        if not name:
-            return
-        leaves = name in self._outputs
-        if isinstance(value, Product) and leaves and value.target.contiguous and name not in self._halves:
-            value.target = self._output(name, value.target.shape, value.target.dtype)
-        self._values[name] = value
-        if isinstance(value, (Chain, Product)) and (leaves or self._uses.get(name, 0) > 1):
-            self.view(name)
-
-    def offer(self, name: str, value: Value) -> None:
-        """Name a result that costs no more to compute again than to read: it is emitted only when it is read."""
-        if name:
-            self._values[name] = value
-
-    def combine(self, name: str, operation: str, operands: Sequence[Operand], truth: bool = False) -> None:
-        """Name the result of an elementwise operation."""
-        shapes = [operand.shape for operand in operands if not isinstance(operand, float)]
-        shape = np.broadcast_shapes(*shapes)
-        self.put(name, self.chain(operation, operands, tuple(shape), truth))
-
-    def chain(
-        self, operation: str, operands: Sequence[Operand], shape: tuple[int, ...] | None = None, truth: bool = False
-    ) -> Chain:
-        """An elementwise operation that waits; operands that wait too join it while the whole stays small."""
-        if shape is None:
-            shape = np.broadcast_shapes(*(item.shape for item in operands if not isinstance(item, float)))
-        made = Chain(operation, tuple(operands), shape, truth)
-        # an operand that is smaller than the result would be computed again for each place it is used in
-        whole = all(item.shape == shape for item in operands if isinstance(item, Chain))
-        if whole and made.steps <= MAX_STEPS and len(made.leaves()) <= MAX_OPERANDS:
-            return made
-        settled = [self._settle("", item) if isinstance(item, Chain) else item for item in operands]
-        return Chain(operation, tuple(settled), shape, truth)
-
-    def allocate(self, name: str, shape: Sequence[int], dtype: Any, strides: Sequence[int] | None = None) -> View:
-        """A place for a result: the caller's array if it leaves the region in this layout."""
-        itemsize = np.dtype(dtype).itemsize
-        plain = View(Buffer("", 0), 0, tuple(shape), tuple(strides or dense(shape, itemsize)), np.dtype(dtype))
-        if name in self._outputs and plain.contiguous and name not in self._halves:
-            return self._output(name, tuple(shape), dtype)
-        return self.builder.allocate(shape, dtype, strides)
-
-    def _output(self, name: str, shape: tuple[int, ...], dtype: Any) -> View:
-        number = self._outputs[name]
-        self._results[number] = (shape, np.dtype(dtype))
-        return self.builder.output(number, shape, dtype)
-
-    def settle(self, value: Value) -> View:
-        """Emit a value that has no name."""
-        return self._settle("", value)
-
-    def settle_once(self, value: View | Chain) -> View:
-        """The same; a chain that was emitted is not emitted again."""
-        if isinstance(value, View):
-            return value
-        found = self._settled.get(value)
-        if found is None:
-            found = self._settled[value] = self.settle(value)
-        return found
-
-    def key_of(self, name: str) -> tuple[object, ...]:
-        """The key of a known value, under which what is derived from it is remembered."""
-        value = self.value(name)
-        assert isinstance(value, np.ndarray)
-        return self.packed.key_of(value, lasting=self._constants.get(name) is value)
-
-    def constant(self, array: Array) -> View:
-        """An array of a rule's own."""
-        return constant_view(array)
-
-    def _settle(self, name: str, value: Value) -> View:
-        if isinstance(value, View):
-            return value
-        if isinstance(value, Product):
-            if isinstance(value, IntegerProduct):
-                return emit_dot(self.builder, value, self.packed)
-            window = value.window
-            if window is not None and not self.precise and gains(value, window, self._measuring):
-                return emit_winograd(self.builder, value, window, self.packed)
-            return emit_product(self.builder, value, self.packed)
-        if isinstance(value, Chain):
-            strides = _layout(value, value.dtype.itemsize)
-            return emit_chain(self.builder, value, self.allocate(name, value.shape, value.dtype, strides))
-        if self._constants.get(name) is not value:
-            return constant_view(value)
-        key = ("plain", *self.packed.key_of(value, lasting=True))
-        return self.packed.get(key) or self.packed.put(key, constant_view(value))
-
     def shape_of(self, node: NodeView) -> None:
         """Shape and Size, of which nothing but the shape is read."""
         shape = self.shape(node.inputs[0])
@@ -349,27 +95,6 @@ class Binder:
             found = node.attributes
             result = np.array(shape[found.get("start", 0) : found.get("end", len(shape))], np.int64)
         self._values[node.outputs[0]] = result
-
-    def layout(self, name: str) -> tuple[np.dtype[Any], tuple[int, ...]]:
-        """The dtype of a value, and the strides that it has or is going to have."""
-        value = self.value(name)
-        if isinstance(value, Product):
-            return value.target.dtype, value.target.strides
-        return value.dtype, _layout(value, value.dtype.itemsize) if isinstance(value, Chain) else value.strides
-
-    def write(self, name: str, target: View) -> None:
-        """Bring a value to a place: computed there if it waits and has no other reader, else copied."""
-        value = self.value(name)
-        alone = self._uses.get(name) == 1 and name not in self._outputs
-        if alone and isinstance(value, Chain):
-            emit_chain(self.builder, value, target)
-        elif alone and type(value) is Product and value.movable and target.strides[value.axis] == 4:
-            value.move(target)
-            self._settle("", value)
-        else:
-            emit_copy(self.builder, self.view(name), target)
-
-    # -- finishing --------------------------------------------------------------------------------------------------
 
     def evaluate(self, node: NodeView) -> bool:
         """Compute a node with NumPy's kernel where all its inputs are known; whether they were."""
@@ -408,19 +133,6 @@ class Binder:
                 emit_chain(self.builder, Chain("copy", (view,), view.shape), narrowed)
             elif view.buffer.kind != "output" or view.buffer.index != number or not view.contiguous:
                 emit_copy(self.builder, view, self._output(name, view.shape, view.dtype))
-
-
-def _layout(chain: Chain, itemsize: int) -> tuple[int, ...]:
-    """Strides for a chain's result: in the order of the first operand that has its shape."""
-    for view in chain.leaves():
-        if view.shape == chain.shape and view.size > 1:
-            order = sorted(range(len(view.shape)), key=lambda axis: -view.strides[axis])
-            made = dense([view.shape[axis] for axis in order], itemsize)
-            strides = [0] * len(order)
-            for axis, stride in zip(order, made, strict=True):
-                strides[axis] = stride
-            return tuple(strides)
-    return dense(chain.shape, itemsize)
 
 
 def _frozen(array: Array, dtype: Any) -> Array:

@@ -72,7 +72,7 @@ class Piece:
         return buffer, 0
 
     def flat(self) -> list[Words]:
-        """Its records, and each of its tables; settled when it is asked for."""
+        """Its records, and each of its tables; made when first asked for."""
         if self._flat is None:
             self._flat = [_words(None, self._rows), *(_words(*table) for table in self._tables)]
         return self._flat

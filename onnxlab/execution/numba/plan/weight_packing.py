@@ -19,8 +19,8 @@ from onnxlab.graph.edit.snapshot import NodeView
 Key = tuple[object, ...]
 _RECENT = 32
 """Regions whose constants are kept when no other region needs them: those of the program before an edit."""
-_SHELVED = 16
-"""Sets of tapes that are kept: one for each region and set of shapes."""
+_PLANS = 16
+"""Plans whose records of lowering are kept: one for each region and set of shapes."""
 
 
 class Packed:
@@ -50,9 +50,9 @@ class Packed:
         self._sources.update(sources)
         self._noted = views, sources
 
-    def key_of(self, array: Array, lasting: bool) -> Key:
+    def key_of(self, array: Array, persistent: bool) -> Key:
         """The key of an array: its identity, if it lasts as initializers do, else its content."""
-        if lasting:
+        if persistent:
             self._sources[id(array)] = self._noted[1][id(array)] = array  # so that nothing else gets its id
             return "array", id(array)
         return "content", array.shape, hashlib.blake2b(array.tobytes(), digest_size=16).digest()
@@ -162,26 +162,26 @@ def late(array: Array | Late) -> Late:
     return array if isinstance(array, Late) else Late(lambda: array, array.shape)
 
 
-class Shelf:
-    """The tapes (see `tapes`) of the plans that were made last: each belongs to one binder at a time."""
+class RecentPlans:
+    """Records of lowering of the plans that were made last: those of a plan belong to one binder at a time."""
 
     def __init__(self) -> None:
         self._lock = fork_safe(threading.Lock())
         self._kept: list[tuple[object, Mapping[object, Any]]] = []
 
     def taken(self, about: object, names: Iterable[object]) -> Mapping[object, Any]:
-        """The tapes that most of these steps have, made with the same `about`; they are handed out once."""
+        """The records that most of these steps have, made with the same `about`; they are handed out once."""
         wanted = set(names)
         with self._lock:
-            found = [(len(wanted & kept.keys()), place) for place, (of, kept) in enumerate(self._kept) if of == about]
-            most, place = max(found, default=(0, -1))
+            shared = [(len(wanted & kept.keys()), place) for place, (of, kept) in enumerate(self._kept) if of == about]
+            most, place = max(shared, default=(0, -1))
             return self._kept.pop(place)[1] if most else {}
 
-    def put(self, about: object, tapes: Mapping[object, Any]) -> None:
-        """Keep tapes for the next plan."""
+    def put(self, about: object, records: Mapping[object, Any]) -> None:
+        """Keep records for the next plan."""
         with self._lock:
-            self._kept.append((about, tapes))
-            del self._kept[:-_SHELVED]
+            self._kept.append((about, records))
+            del self._kept[:-_PLANS]
 
 
 class SharedConstants:
@@ -193,7 +193,7 @@ class SharedConstants:
         self.derived: WeakKeyDictionary[NodeView, tuple[list[Any], Any]] = WeakKeyDictionary()  # see the provider
         self.judged: WeakKeyDictionary[NodeView, tuple[dict[Any, Any], str]] = WeakKeyDictionary()  # the same
         self.bound: OrderedDict[Any, Any] = OrderedDict()  # see `renewal`
-        self.shelf = Shelf()
+        self.plans = RecentPlans()
         self.pasts = Checkpoints()
         self._recent: deque[Packed] = deque(maxlen=_RECENT)
 

@@ -18,7 +18,8 @@ import numpy as np
 from onnxlab.errors import LimitError
 from onnxlab.execution.base import background
 from onnxlab.execution.base.provider import Part, Step
-from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
+from onnxlab.execution.numba.lowering.binder import Binder
+from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan import engine, weight_renewal
 from onnxlab.execution.numba.plan.plan import Plan
 from onnxlab.execution.numba.plan.views import Array, plain
@@ -89,7 +90,7 @@ class Region:
         self._around = around
         self._follows = follows
         about = (*halves.items(), *self._opsets.items())
-        self._settled = (part.nodes, part.inputs, part.outputs, follows, precise, about)
+        self._fixed = (part.nodes, part.inputs, part.outputs, follows, precise, about)
         self._about = (precise, *self._opsets.items())
         self._bodies: dict[int, ProgramBody] = {}  # by the node that is left out
         self._plans: OrderedDict[Any, Plan | NodeFallback] = OrderedDict()
@@ -243,12 +244,12 @@ class Region:
             self._made.popitem(last=False)
         if made > _MISSES and self._valued:
             return NodeFallback(self._fallback, None, "its plans depend on values that change with every run"), set()
-        key = (self._settled, *((array.shape, array.dtype) for array in arrays))
+        key = (self._fixed, *((array.shape, array.dtype) for array in arrays))
         renewed = weight_renewal.renewed(self._packed, key, self._constants)
         if renewed is not None:
             return renewed, set()
-        shelf, about = self._packed.shared.shelf, (self._about, *key[1:])
-        before = shelf.taken(about, {step.match.output if isinstance(step, Fused) else step.outputs[0]
+        plans, about = self._packed.shared.plans, (self._about, *key[1:])
+        before = plans.taken(about, {step.match.output if isinstance(step, Fused) else step.outputs[0]
                                      for step in self._to_lower()})  # fmt: skip
         binder = Binder(
             self.part,
@@ -263,14 +264,14 @@ class Region:
             address_of is engine.address_of,
             before,
         )
-        tapes, began = before, thread_time()
+        records, began = before, thread_time()
         try:
             plan = self._lowered(binder, key, address_of)
             self._took = thread_time() - began
-            tapes = binder.tapes.made if isinstance(plan, Plan) else before
+            records = binder.memo.made if isinstance(plan, Plan) else before
         finally:
-            shelf.put(about, tapes)
-            binder.tapes.close()
+            plans.put(about, records)
+            binder.memo.close()
         return plan, binder.valued
 
     def _to_lower(self) -> list[NodeView | Fused]:

@@ -16,7 +16,8 @@ from weakref import ref
 
 from onnxlab.errors import LimitError
 from onnxlab.execution.base.provider import Part, Step
-from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
+from onnxlab.execution.numba.lowering.binder import Binder
+from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan import engine
 from onnxlab.execution.numba.plan.memory import aligned
 from onnxlab.execution.numba.plan.plan import Plan
@@ -54,7 +55,7 @@ def single(node: NodeView, step: Step, x: Array, constants: Sequence[Array]) -> 
     except (UnbindableError, OverflowError):
         return None
     finally:
-        binder.tapes.close()
+        binder.memo.close()
     return partial(_run, plan)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onnxlab import dtypes
-from onnxlab.execution.numba.lowering.binder import UnbindableError
+from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.graph.edit.snapshot import NodeView
 
 _AT_LEAST = {

@@ -91,8 +91,8 @@ def outcome(runner, feeds):
 
 @pytest.mark.parametrize("chunk", range(3))
 def test_after_random_edits_of_random_regions_a_plan_is_as_if_made_anew(chunk, monkeypatch):
-    taken, before = [], lowering_cache.Tapes.begin
-    monkeypatch.setattr(lowering_cache.Tapes, "begin", lambda *given: (taken.append(before(*given)), taken[-1])[1])
+    taken, before = [], lowering_cache.LoweringMemo.begin
+    monkeypatch.setattr(lowering_cache.LoweringMemo, "begin", lambda *step: (taken.append(before(*step)), taken[-1])[1])
     for seed in range(chunk * SEEDS // 3, (chunk + 1) * SEEDS // 3):
         editor, feeds = Editor(seed), Drawing(seed, nodes=6 + seed % 14).feeds
         runner = editor.runner()
@@ -102,7 +102,7 @@ def test_after_random_edits_of_random_regions_a_plan_is_as_if_made_anew(chunk, m
             for name in theirs or ():
                 np.testing.assert_array_equal(ours[name], theirs[name], f"seed {seed}: {name}")
             editor.edit()
-    assert sum(tape is not None for tape in taken) > SEEDS, "steps are taken over"
+    assert sum(record is not None for record in taken) > SEEDS, "steps are taken over"
 
 
 def encoder(layers=3):

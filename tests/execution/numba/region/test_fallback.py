@@ -8,7 +8,7 @@ import pytest
 
 import onnxlab
 from onnxlab.errors import RunError
-from onnxlab.execution.numba.lowering.binder import UnbindableError
+from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.rules import registry
 from onnxlab.execution.numba.rules.onnx import elementwise
 from onnxlab.execution.numpy.provider import NumpyProvider

@@ -19,7 +19,8 @@ from functools import cache
 
 from onnxlab.execution.base.background import paced, rest
 from onnxlab.execution.base.provider import Part
-from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
+from onnxlab.execution.numba.lowering.binder import Binder
+from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan.views import Array
 from onnxlab.execution.numba.rules.fusion.joined_products import is_constant, products
 from onnxlab.execution.numba.rules.onnx import attention, rows

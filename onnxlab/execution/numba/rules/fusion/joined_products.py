@@ -8,7 +8,8 @@ from math import prod
 
 import numpy as np
 
-from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
+from onnxlab.execution.numba.lowering.binder import Binder
+from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan.views import Array
 from onnxlab.execution.numba.plan.weight_packing import Late
 from onnxlab.execution.numba.rules.onnx.matmul import by_constant
@@ -47,7 +48,7 @@ def products(binder: Binder, match: Match) -> None:
             for member, scale, size in zip(members, scales, sizes, strict=True)]  # fmt: skip
     if any("b" in member.values for member in members):
         product.add_columns(np.concatenate(bias)[None].astype(np.float32))
-    view, at = binder.settle(product), 0
+    view, at = binder.emit(product), 0
     for member, size in zip(members, sizes, strict=True):
         binder.put(member.output, view.at(at * 4, (*x[:-1], size), view.strides))
         at += size

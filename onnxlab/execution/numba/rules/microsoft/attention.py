@@ -7,7 +7,8 @@ from math import sqrt
 
 import numpy as np
 
-from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
+from onnxlab.execution.numba.lowering.binder import Binder
+from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan.copies import contiguous, emit_clear, emit_copy
 from onnxlab.execution.numba.plan.elementwise_chains import Operand
 from onnxlab.execution.numba.plan.views import View
@@ -29,7 +30,7 @@ def _summed(binder: Binder, terms: Sequence[Operand | None]) -> View | None:
             total = term if total is None else binder.chain("add", [total, term])
     if total is None or isinstance(total, float):
         return None
-    return total if isinstance(total, View) else binder.settle(total)
+    return total if isinstance(total, View) else binder.emit(total)
 
 
 def _unseen(binder: Binder, name: str, batch: int, rows: int, keys: int, filtered: float) -> Operand | None:
@@ -86,7 +87,7 @@ def attention_ms(binder: Binder, node: NodeView) -> None:
     product = by_constant(binder, x, weights, target, ("matmul", *binder.key_of(node.inputs[1])))
     if bias is not None:
         product.add_columns(bias.reshape(1, -1).astype(np.float32))
-    whole = binder.settle(product)
+    whole = binder.emit(product)
     sizes = found.get("qkv_hidden_sizes") or [weights.shape[1] // 3] * 3
     starts = np.cumsum([0, *sizes])
     q, k, v = (
@@ -184,7 +185,7 @@ def _with_bias(binder: Binder, node: NodeView, views: Sequence[View]) -> list[Vi
             made.append(view)
         else:
             part = bias.at(at, (heads, 1, size), (size * 4, 0, 4))
-            made.append(binder.settle(binder.chain("add", [view, part])))
+            made.append(binder.emit(binder.chain("add", [view, part])))
         at += heads * size * 4
     return made
 

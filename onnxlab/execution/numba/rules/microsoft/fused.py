@@ -8,7 +8,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
+from onnxlab.execution.numba.lowering.binder import Binder
+from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan.copies import contiguous
 from onnxlab.execution.numba.plan.views import View
 from onnxlab.execution.numba.rules.onnx.conv import convolution_reason
@@ -141,7 +142,7 @@ def fused_matmul(binder: Binder, node: NodeView) -> None:
         b = _turned(binder.floats(node.inputs[1]), node, "B")
         check_depths(a.shape, b.shape)
         if alpha != 1.0:  # of what is smaller, as a rule, than the product
-            a = contiguous(binder.builder, binder.settle(binder.chain("mul", [a, alpha])))
+            a = contiguous(binder.builder, binder.emit(binder.chain("mul", [a, alpha])))
         shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])
         product = batched(binder, a, b, binder.builder.allocate(shape, np.float32))
     binder.put(node.outputs[0], product)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
+from onnxlab.execution.numba.lowering.binder import Binder
 from onnxlab.execution.numba.lowering.matrix_products import pad_bias, panels, table
+from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.machine.host import host
 from onnxlab.execution.numba.plan.pieces import Word
 from onnxlab.execution.numba.plan.views import Array, View, constant_view

@@ -30,7 +30,7 @@ def _pool_accept(node: NodeView, view: StaticFacts) -> str:
 
 def _image(binder: Binder, node: NodeView) -> View:
     """The floats that X stands for, [N, C, D1, …] with contiguous channels."""
-    x = binder.settle(floats_of(binder, node.inputs[0], node.inputs[1], given(node, 2)))
+    x = binder.emit(floats_of(binder, node.inputs[0], node.inputs[1], given(node, 2)))
     if node.attributes.get("channels_last", 0):
         x = x.transposed([0, len(x.shape) - 1, *range(1, len(x.shape) - 1)])
     return binder.with_channels_last(x)

@@ -16,7 +16,8 @@ from onnxlab.execution.numba.lowering.attention import (
     emit_attention,
     rows_of_unit,
 )
-from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
+from onnxlab.execution.numba.lowering.binder import Binder
+from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan.copies import contiguous, emit_copy
 from onnxlab.execution.numba.plan.views import View, dense
 from onnxlab.execution.numba.rules.onnx.matmul import with_inner_runs
@@ -206,5 +207,5 @@ def _added(binder: Binder, name: str) -> View:
     """A mask as numbers to add."""
     operand = binder.operand(name)
     if getattr(operand, "dtype", None) == np.bool_:
-        return binder.settle(binder.chain("where", [operand, 0.0, -inf]))
+        return binder.emit(binder.chain("where", [operand, 0.0, -inf]))
     return binder.floats(name)

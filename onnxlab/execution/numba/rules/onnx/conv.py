@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
+from onnxlab.execution.numba.lowering.binder import Binder
 from onnxlab.execution.numba.lowering.matrix_products import Product, bits, table
+from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.lowering.winograd import suits
 from onnxlab.execution.numba.plan.copies import contiguous, emit_clear, emit_copy
 from onnxlab.execution.numba.plan.pieces import Word

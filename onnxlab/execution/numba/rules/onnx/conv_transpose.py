@@ -7,8 +7,9 @@ from math import prod
 
 import numpy as np
 
-from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
+from onnxlab.execution.numba.lowering.binder import Binder
 from onnxlab.execution.numba.lowering.matrix_products import Product
+from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan.views import Array, View
 from onnxlab.execution.numba.rules.onnx.conv import check_kernel, convolution_reason, image, pixels
 from onnxlab.execution.numba.rules.registry import rule
@@ -49,7 +50,7 @@ def conv_transpose(binder: Binder, node: NodeView) -> None:
             for each in zip(shape[2:], output, weights.shape[2:], strides, dilations, begin, phase, strict=True)
         ]
         made = _phase(x, target, weights, bias, group, axes, (*key, phase))
-        binder.settle(made)
+        binder.emit(made)
     binder.put(node.outputs[0], target)
 
 

@@ -7,7 +7,8 @@ from math import prod
 
 import numpy as np
 
-from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
+from onnxlab.execution.numba.lowering.binder import Binder
+from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan.copies import contiguous
 from onnxlab.execution.numba.plan.views import View, dense
 from onnxlab.execution.numba.rules.onnx.matmul import batched
@@ -55,7 +56,7 @@ def einsum(binder: Binder, node: NodeView) -> None:
     product = batched(binder, _matrix(binder, a, left, batch, rows, summed),
                       _matrix(binder, b, right, batch, summed, columns), target)  # fmt: skip
     whole = (*shape[0], *shape[1], *shape[3])
-    made = binder.settle(product).at(0, whole, dense(whole, 4))
+    made = binder.emit(product).at(0, whole, dense(whole, 4))
     order = [*batch, *rows, *columns]
     binder.put(node.outputs[0], made.transposed([order.index(letter) for letter in result]))
 

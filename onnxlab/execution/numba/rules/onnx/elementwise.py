@@ -7,8 +7,9 @@ from math import inf
 
 import numpy as np
 
-from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
+from onnxlab.execution.numba.lowering.binder import Binder
 from onnxlab.execution.numba.lowering.matrix_products import Product
+from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan.copies import contiguous
 from onnxlab.execution.numba.plan.elementwise_chains import Chain, Operand
 from onnxlab.execution.numba.plan.views import View

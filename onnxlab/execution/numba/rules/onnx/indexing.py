@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
+from onnxlab.execution.numba.lowering.binder import Binder
 from onnxlab.execution.numba.lowering.gather import emit_resample
+from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan.copies import emit_clear, emit_copy
 from onnxlab.execution.numba.plan.views import Array, View
 from onnxlab.execution.numba.rules.attribute_checks import axis_of
@@ -236,7 +237,7 @@ def gather_block_quantized(binder: Binder, node: NodeView) -> None:
     split = values.reshaped([*values.shape[:-1], scales.shape[-1], block])
     assert split is not None
     made = binder.chain("mul", [binder.chain("sub", [split, zero]), _column(factors)])
-    flat = binder.settle(made).reshaped(values.shape)
+    flat = binder.emit(made).reshaped(values.shape)
     assert flat is not None
     binder.put(node.outputs[0], flat)
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
+from onnxlab.execution.numba.lowering.binder import Binder
 from onnxlab.execution.numba.lowering.integer_products import IntegerProduct
+from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan.views import Array, View
 from onnxlab.execution.numba.rules.onnx.conv import image, pixels, rows_of, window_of
 from onnxlab.execution.numba.rules.onnx.integer_matrices import columns_of, write_levels

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
+from onnxlab.execution.numba.lowering.binder import Binder
 from onnxlab.execution.numba.lowering.integer_products import IntegerProduct, emit_pack_pairs
 from onnxlab.execution.numba.lowering.matrix_products import Product
+from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan.copies import contiguous
 from onnxlab.execution.numba.plan.quantized_view import QuantizedView, limits
 from onnxlab.execution.numba.plan.views import Array, View
@@ -189,5 +190,5 @@ def write_levels(binder: Binder, node: NodeView, made: IntegerProduct, scale: st
     dtype = np.dtype(np.uint8) if known is None else known.dtype
     step, offset = number(binder, scale), number(binder, zero)
     made.quantize(binder.builder, step, *limits(dtype, int(offset)))
-    view = binder.settle(made)
+    view = binder.emit(made)
     put_levels(binder, node.outputs[0], view, offset, QuantizedView(view, int(offset), step), dtype)

@@ -7,8 +7,9 @@ from math import prod
 
 import numpy as np
 
-from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
+from onnxlab.execution.numba.lowering.binder import Binder
 from onnxlab.execution.numba.lowering.matrix_products import Product, emit_pack, packed_strides
+from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan.copies import contiguous
 from onnxlab.execution.numba.plan.views import Array, View, dense
 from onnxlab.execution.numba.plan.weight_packing import Key, Late
@@ -37,7 +38,7 @@ def matmul(binder: Binder, node: NodeView) -> None:
     shape = (*lead, left.shape[-2], right.shape[-1])
     made = batched(binder, left, right, binder.builder.allocate(shape, np.float32))
     if len(a.shape) == 1 or len(b.shape) == 1:
-        view = binder.settle(made)
+        view = binder.emit(made)
         kept = [size for size, axis in zip(shape, range(-len(shape), 0), strict=True)
                 if not (axis == -2 and len(a.shape) == 1) and not (axis == -1 and len(b.shape) == 1)]  # fmt: skip
         binder.put(output, view.at(0, kept, dense(kept, 4)))

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
+from onnxlab.execution.numba.lowering.binder import Binder
 from onnxlab.execution.numba.lowering.matrix_products import bits
+from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan.copies import contiguous
 from onnxlab.execution.numba.plan.elementwise_chains import Chain
 from onnxlab.execution.numba.plan.pieces import Word
@@ -112,7 +113,7 @@ def _run(
     binder: Binder, x: View, forest: Forest, extra: dict[str, Word], writes: list[View], y: View
 ) -> None:  # fmt: skip
     _checked(forest, x)
-    words, reads = _words(binder, forest, ("forest", *binder.packed.key_of(forest.votes, lasting=True)))
+    words, reads = _words(binder, forest, ("forest", *binder.packed.key_of(forest.votes, persistent=True)))
     rows = x.shape[0]
     unit = max(1, -(-rows // 32))
     values = {"x": x.where, "x_row": x.strides[0], "rows": rows, "unit_rows": unit, "y": y.where, **words, **extra}
@@ -247,11 +248,11 @@ def _answers(binder: Binder, node: NodeView, rows: int, classes: int, transform:
 def _scores(binder: Binder, x: View, coefficients: Array, intercepts: Any, name: str = "") -> View:
     """Rows times coefficients [count, features] plus intercepts."""
     target = binder.allocate(name, (x.shape[0], len(coefficients)), np.float32)
-    key = ("coefficients", *binder.packed.key_of(coefficients, lasting=False))
+    key = ("coefficients", *binder.packed.key_of(coefficients, persistent=False))
     made = by_constant(binder, x, np.ascontiguousarray(coefficients.T), target, key)
     if intercepts:
         made.add_columns(np.broadcast_to(np.asarray(intercepts, np.float32), (1, len(coefficients))))
-    return binder.settle(made)
+    return binder.emit(made)
 
 
 @rule("LinearRegressor", domain=DOMAIN, accept=_accept, weight=5)
@@ -314,13 +315,13 @@ def normalizer(binder: Binder, node: NodeView) -> None:
     norm, length = node.attributes.get("norm", "MAX"), x.shape[-1]
     source: View = x
     if norm == "L1":
-        source = binder.settle(chain("abs", x))
+        source = binder.emit(chain("abs", x))
     elif norm == "MAX":  # NaN is no maximum
         least = float(np.finfo(np.float32).min)
-        source = binder.settle(chain("where", chain("greater", x, least), x, least))
+        source = binder.emit(chain("where", chain("greater", x, least), x, least))
     mode = {"MAX": 1, "L1": 0, "L2": 3}[norm]
     sizes = binder.builder.allocate((*x.shape[:-1], 1), np.float32)
     emit_rows(binder, "reduce_rows", source, sizes, x.size // length, length, length * 4, 4, mode=mode, cost=0.1)
     size: Chain | View = chain("sqrt", sizes) if norm == "L2" else sizes
-    kept = binder.settle(chain("where", chain("equal", size, 0.0), 1.0, size))
+    kept = binder.emit(chain("where", chain("equal", size, 0.0), 1.0, size))
     binder.put(node.outputs[0], chain("div", x, kept))

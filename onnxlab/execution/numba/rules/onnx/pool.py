@@ -6,8 +6,9 @@ from math import prod
 
 import numpy as np
 
-from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
+from onnxlab.execution.numba.lowering.binder import Binder
 from onnxlab.execution.numba.lowering.matrix_products import table
+from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan.pieces import Word
 from onnxlab.execution.numba.plan.views import Array, View
 from onnxlab.execution.numba.rules.onnx.conv import image, offsets_of, pixels, window_of

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from onnxlab import dtypes
-from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
+from onnxlab.execution.numba.lowering.binder import Binder
 from onnxlab.execution.numba.lowering.integer_products import IntegerProduct
+from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan.copies import contiguous
 from onnxlab.execution.numba.plan.elementwise_chains import Chain, Operand
 from onnxlab.execution.numba.plan.pieces import Word
@@ -100,7 +101,7 @@ def put_levels(binder: Binder, name: str, view: View, zero: Operand, note: Quant
 
 def levels_view(binder: Binder, note: QuantizedView) -> View:
     """The levels in memory."""
-    return binder.settle_once(note.value)
+    return binder.emit_once(note.value)
 
 
 def levels_of(binder: Binder, name: str, zero: str) -> View:
@@ -108,7 +109,7 @@ def levels_of(binder: Binder, name: str, zero: str) -> View:
     note = binder.levels.get(name)
     if note is not None and same_zero(binder, note.zero, zero):
         return levels_view(binder, note)
-    return binder.settle(centered(binder, name, zero))
+    return binder.emit(centered(binder, name, zero))
 
 
 def centered(binder: Binder, name: str, zero: str) -> Chain:
@@ -163,13 +164,13 @@ def quantized(binder: Binder, output: str, name: str, scale: str, zero: str, dty
     single = isinstance(step, float) and isinstance(offset, float)
     if single and isinstance(value, IntegerProduct) and not value.sums and value.residual is None:
         value.quantize(binder.builder, step, *limits(dtype, int(offset)))  # type: ignore[arg-type]
-        view = binder.settle(value)
+        view = binder.emit(value)
     elif single and isinstance(value, View) and value.dtype == np.float32 and _whole(value):
         found = np.array([step, offset, *limits(dtype, int(offset))], np.float32)  # type: ignore[arg-type]
         view = emit_levels(binder, value, binder.constant(found))
     else:
         low, high = _bounds(binder, offset, dtype)
-        view = binder.settle(rounded(binder.operand(name), step, low, high))
+        view = binder.emit(rounded(binder.operand(name), step, low, high))
     note = QuantizedView(
         view, int(offset) if isinstance(offset, float) else None, step if isinstance(step, float) else None
     )
@@ -306,7 +307,7 @@ def requantized(binder: Binder, node: NodeView, value: Operand, scale: str, zero
     like = binder.value(node.inputs[0])
     dtype = known.dtype if known is not None else getattr(like, "dtype", np.dtype(np.uint8))
     offset, step = number(binder, zero), number(binder, scale)
-    view = binder.settle(rounded(value, step, *limits(dtype, int(offset))))
+    view = binder.emit(rounded(value, step, *limits(dtype, int(offset))))
     put_levels(binder, node.outputs[0], view, offset, QuantizedView(view, int(offset), step), dtype)
 
 

@@ -6,7 +6,7 @@ from math import inf
 
 import numpy as np
 
-from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
+from onnxlab.execution.numba.lowering.binder import Binder
 from onnxlab.execution.numba.lowering.matrix_products import Product
 from onnxlab.execution.numba.lowering.recurrent_layers import (
     GATES,
@@ -16,6 +16,7 @@ from onnxlab.execution.numba.lowering.recurrent_layers import (
     recurrent_weights,
     spread,
 )
+from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.machine.host import host
 from onnxlab.execution.numba.machine.records import ACTIVATIONS, GRU, LSTM, RNN
 from onnxlab.execution.numba.plan.copies import contiguous
@@ -108,7 +109,7 @@ def _emit(
     """The layer behind the product of its inputs, and its results by name."""
     found, (directions, _) = node.attributes, offset.shape
     made.add_columns(offset.reshape(1, -1))
-    projected = binder.settle(made)
+    projected = binder.emit(made)
     steps, batch, _ = projected.shape
     swapped = bool(found.get("layout", 0))
     builder = binder.builder

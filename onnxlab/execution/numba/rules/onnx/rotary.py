@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
+from onnxlab.execution.numba.lowering.binder import Binder
 from onnxlab.execution.numba.lowering.gather import emit_gather
+from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan.copies import emit_copy
 from onnxlab.execution.numba.plan.elementwise_chains import emit_chain
 from onnxlab.execution.numba.plan.views import Array, View
@@ -54,7 +55,7 @@ def rotated(binder: Binder, x: View, cos: View, sin: View, interleaved: bool, wi
         made = binder.chain("add" if number else "sub", [kept, turn])
         place = _features(target, number * apart, half, step)
         if interleaved:
-            emit_copy(binder.builder, binder.settle(made), place)
+            emit_copy(binder.builder, binder.emit(made), place)
         else:
             emit_chain(binder.builder, made, place)
     if width < x.shape[3]:

@@ -6,8 +6,9 @@ from math import prod
 
 import numpy as np
 
-from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
+from onnxlab.execution.numba.lowering.binder import Binder
 from onnxlab.execution.numba.lowering.matrix_products import bits
+from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan.copies import contiguous
 from onnxlab.execution.numba.plan.pieces import Word
 from onnxlab.execution.numba.plan.views import View, dense
@@ -116,7 +117,7 @@ def skip_layer_normalization(binder: Binder, node: NodeView) -> None:
     if total or added is not None or x.shape != skip.shape:
         terms = binder.chain("add", [x, skip])
         terms = terms if added is None else binder.chain("add", [terms, added.at(0, (length,), (4,))])
-        x, residual = contiguous(binder.builder, binder.settle(terms)), None
+        x, residual = contiguous(binder.builder, binder.emit(terms)), None
         binder.put(total, x)
     scale = _parameter(binder, node, 2, length, x.shape[-1:])
     bias = None if simple else _parameter(binder, node, 3, length, x.shape[-1:])
@@ -182,7 +183,7 @@ def group_normalization(binder: Binder, node: NodeView) -> None:
     if not apart:
         binder.combine(node.outputs[0], "fma", [split, scale, bias])
         return
-    whole = binder.settle(binder.chain("fma", [split, scale, bias])).reshaped(x.shape)
+    whole = binder.emit(binder.chain("fma", [split, scale, bias])).reshaped(x.shape)
     assert whole is not None
     binder.put(node.outputs[0], whole)
 

@@ -8,7 +8,8 @@ from operator import mul
 import numpy as np
 
 from onnxlab import dtypes
-from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
+from onnxlab.execution.numba.lowering.binder import Binder
+from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan.copies import contiguous, emit_copy
 from onnxlab.execution.numba.plan.views import View, channels_last
 from onnxlab.execution.numba.rules.attribute_checks import axis_of

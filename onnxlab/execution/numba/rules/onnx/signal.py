@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
+from onnxlab.execution.numba.lowering.binder import Binder
+from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan.copies import contiguous
 from onnxlab.execution.numba.plan.views import Array, dense
 from onnxlab.execution.numba.rules.onnx.matmul import by_constant
@@ -48,7 +49,7 @@ def stft(binder: Binder, node: NodeView) -> None:
     frames = signal.at(0, shape, (signal.strides[0], 4 * step, 4))
     key = ("stft", length, bins, *(binder.key_of(names[2]) if window is not None else ()))
     target = binder.builder.allocate((*shape[:2], 2 * bins), np.float32)
-    made = binder.settle(by_constant(binder, frames, transform(length, bins, window), target, key))
+    made = binder.emit(by_constant(binder, frames, transform(length, bins, window), target, key))
     found = (*shape[:2], bins, 2)
     binder.put(node.outputs[0], made.at(0, found, dense(found, 4)))
 

@@ -1,0 +1,105 @@
+"""Scopes as compilers read them: names, constants and facts, and what outputs need of the nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+from onnxlab.execution.base.background import paced
+from onnxlab.execution.planning.scope_reader import SnapshotReader
+from onnxlab.graph.edit.snapshot import NodeView, ScopeView
+from onnxlab.shapes import UNKNOWN, Fact
+
+
+class ScopeNames:
+    """The names of a graph, body or function of a snapshot.
+
+    Attributes:
+        scope: the graph, body or function.
+        bindings: values of the attributes of the function that the scope is in.
+        persistent: of a body: ids of outer initializers that no feed replaces, so that they are its constants too.
+        invariant: of a body: such ids by the inputs that always hold them.
+    """
+
+    def __init__(
+        self,
+        snapshot: SnapshotReader,
+        scope: ScopeView,
+        bindings: Mapping[str, Any],
+        persistent: frozenset[int] = frozenset(),
+        invariant: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
+        self.scope = scope
+        self.bindings = bindings
+        self.persistent = persistent
+        self.invariant = invariant
+        self._reader = snapshot
+        self._captured = {name: value for name, value in scope.captures if value in persistent} | {**invariant}
+
+    @cached_property
+    def ids(self) -> dict[str, int]:
+        """{name: value id} of everything that can be read in this scope."""
+        return value_ids(self.scope)
+
+    def constant(self, name: str) -> Any:
+        """Array of an initializer, None for any other name."""
+        value = self.scope.initializers.get(name, self._captured.get(name))
+        return None if value is None else self._reader.snapshot.array(value)
+
+    def fact(self, name: str) -> Fact:
+        """The inferred fact of a value of this scope."""
+        value = self.ids.get(name)
+        return UNKNOWN if value is None else self._reader.fact(value)
+
+    def captures(self, node: NodeView) -> tuple[str, ...]:
+        """Names of this scope that the bodies of a node read."""
+        scopes = self._reader.snapshot.scopes
+        return tuple(dict.fromkeys(name for ref in node.attributes.bodies for name, _ in scopes[ref.scope].captures))
+
+    def reads(self, node: NodeView) -> tuple[str, ...]:
+        """Names that a node reads, the captures of its bodies included."""
+        if node.attributes.bodies:
+            return tuple(name for name in (*node.inputs, *self.captures(node)) if name)
+        return tuple(filter(None, node.inputs)) if "" in node.inputs else node.inputs
+
+    def cone(self, feeds: Iterable[str], outputs: Iterable[str]) -> list[NodeView]:
+        """The nodes that `outputs` need where `feeds` are given, in topological order."""
+        nodes, _ = self._demand(outputs, set(feeds).__contains__)
+        return nodes
+
+    def border(self, outputs: Iterable[str], given: Callable[[str], bool], missing: bool = False) -> list[str]:
+        """Names at which a walk back from `outputs` ends: those that are given, or with `missing` the others."""
+        nodes, read = self._demand(outputs, given)
+        if not missing:
+            return [name for name in read if given(name)]
+        made = {name for node in nodes for name in node.outputs}
+        return [name for name in read if not given(name) and name not in made]
+
+    def _demand(self, outputs: Iterable[str], given: Callable[[str], bool]) -> tuple[list[NodeView], dict[str, None]]:
+        """Nodes that a walk back from `outputs` meets, in topological order, and all names that it asked for."""
+        read = dict.fromkeys(outputs)
+        needed = {name for name in read if not given(name)}
+        picked = []
+        for node in paced(reversed(self.scope.nodes)):
+            if not needed.isdisjoint(node.outputs):
+                picked.append(node)
+                for name in self.reads(node):
+                    if name not in read:
+                        read[name] = None
+                        if not given(name):
+                            needed.add(name)
+        picked.reverse()
+        return picked, read
+
+
+def value_ids(scope: ScopeView) -> dict[str, int]:
+    """{name: value id} of everything that can be read in a scope."""
+    ids = dict(scope.captures)
+    ids.update(zip(scope.inputs, scope.input_ids, strict=True))
+    ids.update(scope.initializers)
+    for node in paced(scope.nodes):
+        ids.update(zip(node.outputs, node.output_ids, strict=True))
+    ids.pop("", None)
+    return ids
