@@ -54,6 +54,8 @@ def asked(page: Page, model: onnxlab.Model, tmp_path: Path) -> dict[str, Any]:
         "upload": {"file": "a", "name": "a.npy", "offset": 0, "data": ""},
         "pin": {"value": model.value("r").id, "on": True},
         "overlay": {"by": "flops"},
+        "attribute_column": {"name": "strides"},
+        "cut_preview": {"outputs": [model.value("r").id], "inputs": [], "siblings": True, "behind": False},
     }
     order = ["edit", "undo", "redo", "run", "stop"]
     later = {"recover", "discard"}
@@ -105,7 +107,7 @@ WIDER = {("set_model_field", "value")}
 BY_KIND: dict[str, tuple[str, ...]] = {
     "text": ("str", "Literal"), "name": ("str",), "long": ("str",), "text?": ("str",), "bool": ("bool",),
     "int": ("int",),
-    "version": ("int",), "value": ("Value", "ValueKey"), "value?": ("Value",), "values": ("Sequence",),
+    "version": ("int",), "value": ("Value", "ValueKey"), "value?": ("Value",), "values": ("Sequence", "Iterable"),
     "nodes": ("Sequence",), "names": ("Sequence",), "scope": ("str",), "function": ("str",), "dtype": ("Any",),
     "dim": ("int", "str"), "shape": ("Sequence",), "array": ("Any",), "attribute": ("Any",), "model_file": ("Model",),
 }  # fmt: skip

@@ -9,6 +9,7 @@ Files:
     cleaning          Edits that tidy a model: order, dead nodes, unused initializers and functions.
     connecting        Whether a wire may be drawn: the slot by the schema, visibility, cycles, types.
     constants         Constant nodes and initializers: two ways to store a tensor, each turned into the other.
+    cutting           Cut a model in place: end it at some of its values, or let it start at others.
     declaring         Edits of what a model says about its values: declarations brought up to date, written for all,
                       or dropped.
     exposing          Make values outputs of the model, those inside bodies and functions too: carried out scope by
@@ -43,6 +44,7 @@ from onnxlab.graph.edits.attributes import clear_attribute, default_attributes, 
 from onnxlab.graph.edits.cleaning import drop_dead_nodes, drop_unused_functions, drop_unused_initializers, sort_nodes
 from onnxlab.graph.edits.connecting import Targets, can_connect
 from onnxlab.graph.edits.constants import constant_to_initializer, initializer_to_constant
+from onnxlab.graph.edits.cutting import Cut, cut, plan_behind, plan_cut, remove_behind
 from onnxlab.graph.edits.declaring import set_declarations
 from onnxlab.graph.edits.exposing import add_output
 from onnxlab.graph.edits.formals import (
@@ -50,6 +52,7 @@ from onnxlab.graph.edits.formals import (
     declare_output,
     remove_input,
     remove_output,
+    replace_dim,
     set_dim,
     set_dtype,
     set_shape,
@@ -75,6 +78,7 @@ from onnxlab.graph.edits.wiring import insert_after, insert_on_edge, redirect, s
 
 __all__ = [
     "EDITS",
+    "Cut",
     "Targets",
     "add_initializer",
     "add_input",
@@ -85,6 +89,7 @@ __all__ = [
     "clear_attribute",
     "constant_to_initializer",
     "convert_opset",
+    "cut",
     "declare_output",
     "default_attributes",
     "drop_dead_nodes",
@@ -106,13 +111,17 @@ __all__ = [
     "make_node",
     "move_node",
     "output_names",
+    "plan_behind",
+    "plan_cut",
     "redirect",
+    "remove_behind",
     "remove_initializer",
     "remove_input",
     "remove_nodes",
     "remove_output",
     "rename_node",
     "rename_value",
+    "replace_dim",
     "set_attribute",
     "set_binding",
     "set_declarations",

@@ -98,21 +98,33 @@ def drop_unused_initializers(graph: ModelGraph) -> int:
 
     A tensor that a quantization annotation or a training binding names counts as read.
     """
+    unused = unused_initializers(graph)
+    remove_stored(graph, unused)
+    return len(unused)
+
+
+def unused_initializers(graph: ModelGraph) -> list[ValueRecord]:
+    """The stored tensors without a reader that nothing else names."""
     bound = {entry.value for info in graph.proto.training_info for entry in info.update_binding}
     bound |= {entry.key for info in graph.proto.training_info for entry in info.update_binding}
     bound |= {entry.key for info in graph.proto.training_info for entry in info.initialization_binding}
-    count = 0
+    found = []
+    for value in graph.values.values():
+        if value.initializer is None or _is_used(value) or value.is_input or value.name in bound:
+            continue
+        if not graph.scopes[value.scope].places("quantization_annotation").positions(value.name):
+            found.append(value)
+    return found
+
+
+def remove_stored(graph: ModelGraph, values: Iterable[ValueRecord]) -> None:
+    """Take the data of stored tensors away."""
     with graph.edit() as edit:
-        for value in [value for value in graph.values.values() if value.initializer is not None]:
+        for value in values:
             scope = graph.scopes[value.scope]
-            named = scope.places("quantization_annotation").positions(value.name)
-            if _is_used(value) or value.is_input or named or value.name in bound:
-                continue
             for field in ("initializer", "sparse_initializer"):
                 for position in reversed(scope.places(field).positions(value.name)):
                     edit.apply(RemoveEntry(scope.id, field, position))
-            count += 1
-    return count
 
 
 @recorded

@@ -60,6 +60,59 @@ def set_dtype(graph: ModelGraph, value: ValueRecord, dtype: Any) -> None:
     graph.apply(SetFormal(scope.id, kind, position, info))
 
 
+@recorded
+def replace_dim(
+    graph: ModelGraph, old: int | str, new: int | str | None, axis: int | None = None,
+    values: Sequence[ValueRecord] | None = None,
+) -> int:  # fmt: skip
+    """Let a dim be another one wherever the main graph declares it; returns how many declarations changed.
+
+    Args:
+        old: a name, which inputs and outputs declare, or a size, which inputs declare on `axis`.
+        new: a size, a name, which makes it dynamic, or None for unknown.
+        axis: the axis that is looked at; None for all.
+        values: the inputs and outputs that are looked at; None for all.
+
+    Raises:
+        EditError: no input or output declares it, a size was given without an axis, or the dim is no dim.
+    """
+    if isinstance(old, int) and axis is None:
+        raise EditError(f"many dims may be {old}: give the axis of the inputs whose dim shall become {new!r}")
+    scope, changed = graph.main, 0
+    chosen = None if values is None else {value.id for value in values}
+    sides: tuple[tuple[Kind, Sequence[int], Any], ...] = (
+        ("input", scope.inputs, scope.proto.input),
+        ("output", scope.outputs, scope.proto.output),
+    )
+    with graph.edit() as edit:
+        for kind, ids, infos in sides if isinstance(old, str) else sides[:1]:
+            for position, vid in enumerate(ids):
+                if chosen is not None and vid not in chosen:
+                    continue
+                info = onnx.ValueInfoProto()
+                info.CopyFrom(infos[position])
+                if _replace_in(info, old, new, axis):
+                    edit.apply(SetFormal(scope.id, kind, position, info))
+                    changed += 1
+        if not changed:
+            where = "" if axis is None else f" on axis {axis}"
+            raise EditError(f"no input{' or output' if isinstance(old, str) else ''} declares the dim {old!r}{where}")
+    return changed
+
+
+def _replace_in(info: onnx.ValueInfoProto, old: int | str, new: int | str | None, axis: int | None) -> bool:
+    """Replace the dims of a declaration that are `old`; whether there were any."""
+    found = False
+    for at, dim in enumerate(info.type.tensor_type.shape.dim):
+        if axis not in (None, at):
+            continue
+        kind = dim.WhichOneof("value")
+        if (dim.dim_value if kind == "dim_value" else dim.dim_param if kind == "dim_param" else None) == old:
+            fill_dim(dim, new, at, info.name)
+            found = True
+    return found
+
+
 def _declaration(graph: ModelGraph, value: ValueRecord) -> tuple[Scope, Kind, int, onnx.ValueInfoProto]:
     """The place of a value's declaration as input or output, and a copy of the declaration."""
     scope = graph.scopes[value.scope]

@@ -16,6 +16,7 @@ from onnxlab.graph.edits import (
     attributes,
     cleaning,
     constants,
+    cutting,
     declaring,
     exposing,
     formals,
@@ -109,6 +110,14 @@ def _new_input(graph: ModelGraph, given: Given) -> Given | None:
 def _in_scope(graph: ModelGraph, given: Given) -> Given:
     """The arguments with the path of the scope."""
     return {**given, "scope": graph.scope_path(given["scope"]) if given["scope"] else ""}
+
+
+def _cut_label(given: Given) -> str:
+    """Of `cut`: "end at boxes, scores", "start at hidden"."""
+    sides = (("end", given.get("outputs")), ("start", given.get("inputs")))
+    words = [f"{verb} at {', '.join(getattr(each, 'name', str(each)) for each in side[:3])}{', …' * (len(side) > 3)}"
+             for verb, side in sides if side]  # fmt: skip
+    return " and ".join(words) or "cut"
 
 
 def _optional(names: Any) -> list[str | None]:
@@ -245,6 +254,22 @@ _ROWS = (
             "outputs": Parameter("bool", "Its outputs become outputs of this model", default=True),
         },
     ),
+    EditSpec(
+        cutting.cut, ("model",), _cut_label, Call("cut"),
+        arguments=lambda _, given: {"outputs": tuple(given["outputs"]), "inputs": tuple(given["inputs"]),
+                                    "siblings": given["siblings"]},
+        parameters={
+            "outputs": Parameter("values", default=()), "inputs": Parameter("values", default=()),
+            "siblings": Parameter("bool", "What crosses the same border too", default=True),
+        },
+    ),
+    EditSpec(
+        formals.replace_dim, ("model",), "let the dim {old} be {new}", Call("replace_dim"),
+        {
+            "old": Parameter("dim", "Dim"), "new": Parameter("dim", "Becomes", SHAPE_HINT),
+            "axis": Parameter("int", default=None), "values": Parameter("values", default=None),
+        },
+    ),
     # of nodes
     EditSpec(
         nodes.remove_nodes, ("nodes", "node"),
@@ -340,6 +365,9 @@ _ROWS = (
         formals.set_dtype, ("value",), "set type of {subject}", Call("set_dtype"),
         {"dtype": Parameter("dtype", "Type")},
         arguments=lambda _, given: {"dtype": dtypes.name(elem_type_of(given["dtype"]))},
+    ),
+    EditSpec(
+        cutting.remove_behind, ("value",), "remove what is behind {subject}", Call("remove_behind", of_model=True)
     ),
     EditSpec(formals.remove_input, ("value",), "remove input {subject}", Call("remove_input", of_model=True)),
     EditSpec(

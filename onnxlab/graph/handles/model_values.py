@@ -5,7 +5,7 @@ from typing import Any
 
 from onnxlab.graph import edits
 from onnxlab.graph.handles.handles import Value
-from onnxlab.graph.handles.model_lookup import Lookup, ValueKey
+from onnxlab.graph.handles.model_lookup import Lookup, ValueKey, ValueKeys
 from onnxlab.graph.protos.value_info import declare
 
 
@@ -125,6 +125,84 @@ class ValueEditing(Lookup):
             (<Value 'logits'>,)
         """
         edits.remove_output(self.graph, self._value_record(value), self._scope_record(scope))
+
+    def cut(self, outputs: ValueKeys = (), inputs: ValueKeys = (), *, siblings: bool = True) -> tuple[Value, ...]:
+        """End the model at some values, or let it start at others, as one step.
+
+        Outputs that depend on what goes are dropped, the others stay; nodes, inputs and stored tensors that nothing
+        needs any more go too. `extract` makes a model of its own instead and leaves this one as it is.
+
+        Args:
+            outputs: values that become outputs; what depends on them goes.
+            inputs: values that become inputs; what they are computed from goes.
+            siblings: make what crosses the same border, and is read by nothing that stays, an output or input too.
+
+        Returns:
+            tuple[Value, ...]: the new outputs and inputs, siblings included.
+
+        Raises:
+            EditError: a value is not computed by a node of the main graph, or nothing would go.
+
+        Examples:
+            >>> model.cut("logits")
+            (<Value 'logits'>,)
+            >>> model.cut(inputs="stem/relu_out")
+            (<Value 'stem/relu_out'>,)
+            >>> model.inputs, model.outputs
+            ((<Value 'stem/relu_out'>,), (<Value 'logits'>,))
+        """
+        ends, starts = self._value_records(outputs), self._value_records(inputs)
+        done = edits.cut(self.graph, ends, starts, siblings, self._declaration)
+        return tuple(Value(self.graph, each.id) for each in done)
+
+    def remove_behind(self, value: ValueKey) -> int:
+        """Remove all nodes that depend on a value, and the outputs that they compute; the value itself stays.
+
+        Args:
+            value: name or handle.
+
+        Returns:
+            int: how many nodes went.
+
+        Raises:
+            EditError: nothing depends on it, or no output would be left; `cut` makes the value an output.
+
+        Examples:
+            >>> features = model.add_output("stem/relu_out")
+            >>> model.remove_behind("block1/relu2_out")
+            14
+        """
+        return len(edits.remove_behind(self.graph, self._value_record(value)).nodes)
+
+    def replace_dim(
+        self, old: int | str, new: int | str | None, *, axis: int | None = None, values: ValueKeys | None = None
+    ) -> int:
+        """Let a dim be another one wherever an input or output declares it, as one step.
+
+        A name is renamed or fixed; a size on an axis becomes dynamic for all inputs at once.
+
+        Args:
+            old: a name, or, with an axis, a size that inputs declare there.
+            new: a size, a name, or None for unknown.
+            axis: the axis that is looked at; None for all.
+            values: inputs and outputs that are looked at; None for all.
+
+        Returns:
+            int: how many declarations changed.
+
+        Raises:
+            EditError: nothing declares it.
+
+        Examples:
+            >>> model.replace_dim("batch", 4)
+            2
+            >>> model.replace_dim(4, "n", axis=0)
+            1
+            >>> print(model.fact("image"))
+            float32[n,1,8,8]
+        """
+        chosen = None if values is None else self._value_records(values)
+        return edits.replace_dim(self.graph, old, new, axis, chosen)
 
     def add_initializer(self, name: str, array: Any, *, scope: str = "") -> Value:
         """Store an array under a new name.

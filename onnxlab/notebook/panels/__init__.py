@@ -1,18 +1,22 @@
 """Contents of the page's panels: inspector, tensors, palette, overlay, scene.
 
 Files:
-    inspector      The inspector's view of a node or a value: typed attributes, both ends of every wire,
-                   documentation.
-    json_values    Values as JSON for the page: attributes, previews of tensors, summaries of what a run made.
-    operator_docs  Operator documentation as text.
-    overlay        Numbers of nodes that a view colors its boxes by: what Python gives, or what was measured of the
-                   model.
-    palette        The palette: operators of the domains that a model imports, and the slots that a value may be wired
-                   to.
-    run_inputs     The inputs of a run that the page asked for: made up, all the same, typed, from files, or those of
-                   the last run.
-    scene          A model as the page draws it: the whole as strings and one Int32 buffer, and what each commit
-                   changes.
-    tensor_planes  Two axes of a tensor as the page shows them: cells of a grid, a heat map, an image.
-    tensor_views   Views of a value's numbers: stored ones, pinned ones, those of the last run.
+    attribute_columns  Attributes as columns: what every node has for a name, so that the page can search by any of
+                       them.
+    cut_preview        What a cut of the model would take away, before it does.
+    inspector          The inspector's view of a node or a value: typed attributes, both ends of every wire,
+                       documentation.
+    json_values        Values as JSON for the page: attributes, previews of tensors, summaries of what a run made.
+    operator_docs      Operator documentation as text.
+    overlay            Numbers of nodes that a view colors its boxes by: what Python gives, or what was measured of
+                       the model.
+    palette            The palette: operators of the domains that a model imports, and the slots that a value may be
+                       wired to.
+    profile_table      A profile of one run as the page lists it: what each node took, did and moved, and who ran it.
+    run_inputs         The inputs of a run that the page asked for: made up, all the same, typed, from files, or those
+                       of the last run.
+    scene              A model as the page draws it: the whole as strings and one Int32 buffer, and what each commit
+                       changes.
+    tensor_planes      Two axes of a tensor as the page shows them: cells of a grid, a heat map, an image.
+    tensor_views       Views of a value's numbers: stored ones, pinned ones, those of the last run.
 """

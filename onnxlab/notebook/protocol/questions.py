@@ -188,6 +188,32 @@ class Targets(TypedDict):
     refused: dict[str, str]
 
 
+class AttributeNames(TypedDict):
+    """Names of attributes, the most frequent first, and how many nodes set each."""
+
+    names: list[str]
+    counts: list[int]
+
+
+class AttributeColumn(TypedDict):
+    """The distinct texts of an attribute, and for each node that has it, or its default, the place of its text."""
+
+    texts: list[str]
+    nodes: list[int]
+    places: list[int]
+
+
+class CutPreview(TypedDict):
+    """What a cut takes away and makes: ids of nodes, names of values; `siblings` are ids of values that were found."""
+
+    nodes: list[int]
+    outputs: list[str]
+    inputs: list[str]
+    lost_outputs: list[str]
+    lost_inputs: list[str]
+    siblings: list[int]
+
+
 class Copies(TypedDict):
     """Nodes in other places, copy by copy."""
 
@@ -228,6 +254,12 @@ QUESTIONS: Mapping[str, Method] = {
     "operators": Method({}, Operators, repeatable=True),
     "operator_doc": Method({"op": TEXT}, Documentation, repeatable=True),
     "targets": Method({"value": ID, "nodes": IDS}, Targets, repeatable=True),
+    "attribute_names": Method({}, AttributeNames, repeatable=True, recorded=""),
+    "attribute_column": Method({"name": TEXT}, AttributeColumn, repeatable=True, recorded="name"),
+    "cut_preview": Method(
+        {"outputs": IDS, "inputs": IDS, "siblings": FLAG, "behind": FLAG}, CutPreview,
+        "What ending the model at values, or starting it at others, takes away.", repeatable=True,
+    ),
     "copies": Method(
         {"nodes": IDS}, Copies, "The corresponding nodes in every copy of the block.", repeatable=True
     ),

@@ -1,10 +1,10 @@
 """What a page runs, and what it gets of it: numbers, tensors, colors."""
 
 from collections.abc import Mapping
-from typing import Literal, NotRequired, TypedDict
+from typing import Annotated, Literal, NotRequired, TypedDict
 
 from onnxlab.notebook.protocol.records import Statistics, TensorPart
-from onnxlab.notebook.protocol.schema import FLAG, ID, Method, Nothing, optional
+from onnxlab.notebook.protocol.schema import FLAG, ID, Method, Nothing, WireInt, optional
 
 _NUMBER = optional(int, "a number from 0")
 _AXIS = optional(int, "an axis from 0")
@@ -24,6 +24,19 @@ class RunResult(TypedDict):
     run: int
     seconds: float
     values: list[Statistics]
+
+
+class ProfileTable(TypedDict):
+    """What each node took in the quickest of some runs, in columns; `provider` is a place in `providers`, or -1."""
+
+    seconds: float
+    runs: int
+    nodes: list[int]
+    ms: list[float]
+    flops: list[WireInt]
+    moved: Annotated[list[WireInt], "Bytes read and written."]
+    providers: list[str]
+    provider: list[int]
 
 
 class Pinned(TypedDict):
@@ -50,6 +63,7 @@ RUNS: Mapping[str, Method] = {
         RunResult, long=True,
     ),
     "stop": Method({"run": ID}, Stopped),
+    "profile": Method({}, ProfileTable, "Runs the model node by node and colors the boxes by time.", long=True),
     "overlay": Method(
         {"by": optional(str, "the name of a measure, or null for none")}, Nothing, long=True
     ),

@@ -15,7 +15,7 @@ from onnxlab.analysis.statistics import Statistics
 from onnxlab.errors import EditError, LimitError, NameLookupError, OnnxlabError, RunError, RunStopped, SaveError
 from onnxlab.graph.query.hierarchy import Hierarchy
 from onnxlab.limits import Limits
-from onnxlab.notebook.panels import palette, run_inputs
+from onnxlab.notebook.panels import attribute_columns, cut_preview, palette, profile_table, run_inputs
 from onnxlab.notebook.panels.json_values import statistics_on_wire
 from onnxlab.notebook.panels.overlay import Overlay, measured
 from onnxlab.notebook.panels.tensor_views import Tensors
@@ -94,6 +94,10 @@ class Session:
             "pin": self._pin,
             "costs": self._costs,
             "blocks": self._blocks,
+            "attribute_names": self._attribute_names,
+            "attribute_column": self._attribute_column,
+            "cut_preview": self._cut_preview,
+            "profile": self._profile,
         }
 
     @property
@@ -112,8 +116,10 @@ class Session:
             if request.method == "run":
                 self._run(request)
                 return
-            if request.method == "overlay":  # may run the model: nothing else waits for it
-                threading.Thread(target=self._answer, args=(request,), name="onnxlab overlay", daemon=True).start()
+            if request.method in ("overlay", "profile"):  # may run the model: nothing else waits for it
+                threading.Thread(
+                    target=self._answer, args=(request,), name=f"onnxlab {request.method}", daemon=True
+                ).start()
                 return
             self._answer(request)
         except Exception as error:
@@ -196,6 +202,23 @@ class Session:
     def _color(self, by: str | None) -> JSON:
         self.show_overlay(measured(self.model, by, self.summaries, Limits(deadline=self.deadline)) if by else None)
         return {}
+
+    def _profile(self) -> JSON:
+        table, overlay = profile_table.measured(self.model, Limits(deadline=self.deadline))
+        self.show_overlay(overlay)
+        return table
+
+    def _attribute_names(self) -> JSON:
+        with self.model.graph.lock:
+            return attribute_columns.names(self.model.graph)
+
+    def _attribute_column(self, name: str) -> JSON:
+        with self.model.graph.lock:
+            return attribute_columns.column(self.model.graph, name)
+
+    def _cut_preview(self, outputs: list[int], inputs: list[int], siblings: bool, behind: bool) -> JSON:
+        with self.model.graph.lock:
+            return cut_preview.preview(self.model, outputs, inputs, siblings, behind)
 
     def _operators(self) -> JSON:
         with self.model.graph.lock:

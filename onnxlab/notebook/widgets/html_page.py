@@ -17,6 +17,7 @@ import onnx
 from onnxlab.errors import LoadError
 from onnxlab.formats import kinds, output
 from onnxlab.graph.protos.tensors import nbytes
+from onnxlab.notebook.panels import attribute_columns
 from onnxlab.notebook.session.editor import Editor
 from onnxlab.notebook.session.hub import Hub, hub_of
 from onnxlab.notebook.protocol.messages import JSON, PROTOCOL, diagnostics, wire_version
@@ -52,6 +53,9 @@ URL.revokeObjectURL(address);
 document.querySelector("figure").remove();
 widget.default.offline(document.body, model);
 """
+
+
+NO_ATTRIBUTES: JSON = {"names": [], "counts": []}
 
 
 def page(model: "Model", script: str, style: str) -> str:
@@ -92,6 +96,7 @@ def record(hub: Hub) -> JSON:
     snapshot = {**content, **state, **hub.state(), "title": model.name, "path": None}
     hello = {"protocol": PROTOCOL, "session": "", "can": {"edit": False, "run": False, "save": False}}
     history = {"undo": None, "redo": None, "length": 0, "position": 0}
+    attributes = attribute_columns.names(model.graph) if len(model.graph.nodes) <= INSPECTED else NO_ATTRIBUTES
     inspected = model.graph.nodes if len(model.graph.nodes) <= INSPECTED else {}
     answers: dict[str, JSON] = {
         "hello": {"": hello},
@@ -102,6 +107,8 @@ def record(hub: Hub) -> JSON:
         "about": {"": Editor(model, hub, "").about(None, None)},
         "costs": {"": hub.costs()},
         "blocks": {"": hub.blocks()},
+        "attribute_names": {"": attributes},
+        "attribute_column": {name: attribute_columns.column(model.graph, name) for name in attributes["names"]},
     }
     return {"answers": answers, "buffer": base64.b64encode(buffer).decode("ascii")}
 

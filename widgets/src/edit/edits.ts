@@ -90,6 +90,19 @@ export interface Edits {
     prefix?: string;
     outputs?: boolean;
   };
+  /** End the model at some values and let it start at others; outputs that do not depend on those stay. */
+  cut: {
+    outputs?: number[];
+    inputs?: number[];
+    siblings?: boolean;
+  };
+  /** Let a dim be another one wherever the main graph declares it; returns how many declarations changed. */
+  replace_dim: {
+    old: Dim;
+    new: Dim;
+    axis?: number;
+    values?: number[];
+  };
   /** Remove nodes. With `bypass` the readers of a node's first output read its first input instead. */
   remove_nodes: {
     bypass?: boolean;
@@ -182,6 +195,8 @@ export interface Edits {
   set_dtype: {
     dtype: string;
   };
+  /** Remove all nodes that depend on a value, and the outputs that they compute; the value itself stays. */
+  remove_behind: Record<string, never>;
   /** Take an input away from its graph. One that has an initializer becomes a plain initializer. */
   remove_input: Record<string, never>;
   /** Make a value an output of the main graph; returns the outputs. */
@@ -293,6 +308,19 @@ export const EDITS: Record<EditName, { on: readonly Subject[]; fields: Record<st
       outputs: { kind: "bool", label: "Its outputs become outputs of this model" },
     },
   },
+  cut: {
+    on: ["model"],
+    fields: {
+      siblings: { kind: "bool", label: "What crosses the same border too" },
+    },
+  },
+  replace_dim: {
+    on: ["model"],
+    fields: {
+      old: { kind: "dim", label: "Dim" },
+      new: { kind: "dim", label: "Becomes", hint: "Numbers, names for dynamic dims, ? for unknown ones: n, 3, ?, 224" },
+    },
+  },
   remove_nodes: { on: ["nodes", "node"], fields: {} },
   duplicate_nodes: { on: ["nodes", "node"], fields: {} },
   make_function: {
@@ -389,6 +417,7 @@ export const EDITS: Record<EditName, { on: readonly Subject[]; fields: Record<st
       dtype: { kind: "dtype", label: "Type" },
     },
   },
+  remove_behind: { on: ["value"], fields: {} },
   remove_input: { on: ["value"], fields: {} },
   add_output: { on: ["value"], fields: {} },
   remove_output: { on: ["value"], fields: {} },

@@ -161,6 +161,29 @@ export interface Targets {
   refused: Record<string, string>;
 }
 
+/** Names of attributes, the most frequent first, and how many nodes set each. */
+export interface AttributeNames {
+  names: string[];
+  counts: number[];
+}
+
+/** The distinct texts of an attribute, and for each node that has it, or its default, the place of its text. */
+export interface AttributeColumn {
+  texts: string[];
+  nodes: number[];
+  places: number[];
+}
+
+/** What a cut takes away and makes: ids of nodes, names of values; `siblings` are ids of values that were found. */
+export interface CutPreview {
+  nodes: number[];
+  outputs: string[];
+  inputs: string[];
+  lost_outputs: string[];
+  lost_inputs: string[];
+  siblings: number[];
+}
+
 /** Nodes in other places, copy by copy. */
 export interface Copies {
   copies: number[][];
@@ -194,6 +217,10 @@ export interface Questions {
   operators: [Record<string, never>, Operators];
   operator_doc: [{ op: string }, Documentation];
   targets: [{ value: number; nodes: number[] }, Targets];
+  attribute_names: [Record<string, never>, AttributeNames];
+  attribute_column: [{ name: string }, AttributeColumn];
+  /** What ending the model at values, or starting it at others, takes away. */
+  cut_preview: [{ outputs: number[]; inputs: number[]; siblings: boolean; behind: boolean }, CutPreview];
   /** The corresponding nodes in every copy of the block. */
   copies: [{ nodes: number[] }, Copies];
   costs: [Record<string, never>, Costs];
@@ -213,6 +240,9 @@ export const QUESTIONS: Record<keyof Questions, MethodTraits> = {
   operators: { repeatable: true },
   operator_doc: { repeatable: true },
   targets: { repeatable: true },
+  attribute_names: { repeatable: true, recorded: "" },
+  attribute_column: { repeatable: true, recorded: "name" },
+  cut_preview: { repeatable: true },
   copies: { repeatable: true },
   costs: { repeatable: true, recorded: "" },
   blocks: { repeatable: true, recorded: "" },

@@ -2,7 +2,7 @@
 /** What a page runs, and what it gets of it: numbers, tensors, colors. */
 
 import type { Statistics, TensorPart } from "./records.ts";
-import type { MethodTraits, Nothing } from "./words.ts";
+import type { MethodTraits, Nothing, WireInt } from "./words.ts";
 
 /** How an input of a run is made: `text` holds numbers or JSON, `file` is the id of an upload. */
 export interface GivenInput {
@@ -16,6 +16,19 @@ export interface RunResult {
   run: number;
   seconds: number;
   values: Statistics[];
+}
+
+/** What each node took in the quickest of some runs, in columns; `provider` is a place in `providers`, or -1. */
+export interface ProfileTable {
+  seconds: number;
+  runs: number;
+  nodes: number[];
+  ms: number[];
+  flops: WireInt[];
+  /** Bytes read and written. */
+  moved: WireInt[];
+  providers: string[];
+  provider: number[];
 }
 
 /** The values that are pinned. */
@@ -32,6 +45,8 @@ export interface Stopped {
 export interface Runs {
   run: [{ nodes?: number[] | null; seed?: number | null; inputs?: Record<string, GivenInput> | null; sizes?: Record<string, number> | null; deadline?: number | null }, RunResult];
   stop: [{ run: number }, Stopped];
+  /** Runs the model node by node and colors the boxes by time. */
+  profile: [Record<string, never>, ProfileTable];
   overlay: [{ by?: string | null }, Nothing];
   tensor: [{ value: number; rows?: number | null; columns?: number | null; at?: number[] | null; top?: number | null; left?: number | null; height?: number | null; width?: number | null; pixels?: number | null; picture?: string | null }, TensorPart];
   /** A value stays what it was in the last run. */
@@ -41,6 +56,7 @@ export interface Runs {
 export const RUNS: Record<keyof Runs, MethodTraits> = {
   run: { long: true },
   stop: {},
+  profile: { long: true },
   overlay: { long: true },
   tensor: { repeatable: true },
   pin: {},

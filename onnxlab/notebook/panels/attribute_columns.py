@@ -1,0 +1,81 @@
+"""Attributes as columns: what every node has for a name, so that the page can search by any of them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.protos.attributes import decode
+from onnxlab.graph.protos.lazy_tensor import LazyTensor
+from onnxlab.graph.protos.long_lists import LongList
+from onnxlab.notebook.protocol.messages import JSON
+
+MOST_ITEMS = 16
+"""Elements of a list or tensor that are written out; longer ones are searched by these and their number."""
+
+
+def names(graph: ModelGraph) -> JSON:
+    """Names of the attributes that the model's nodes have or that their operators know, and how many nodes set each."""
+    found: dict[str, int] = {}
+    known: set[tuple[str, str]] = set()
+    for node in graph.nodes.values():
+        for attribute in node.proto.attribute:
+            found[attribute.name] = found.get(attribute.name, 0) + 1
+        if (node.domain, node.op_type) not in known:
+            known.add((node.domain, node.op_type))
+            schema = graph.schema(node)
+            for name in schema.attributes if schema else ():
+                found.setdefault(name, 0)
+    ordered = sorted(found, key=lambda name: (-found[name], name))
+    return {"names": ordered, "counts": [found[name] for name in ordered]}
+
+
+def column(graph: ModelGraph, name: str) -> JSON:
+    """The texts of an attribute, and for each node that has it, or whose operator has a default for it, which one."""
+    texts: dict[str, int] = {}
+    nodes: list[int] = []
+    places: list[int] = []
+    defaults: dict[tuple[str, str], str | None] = {}
+    for ident, node in graph.nodes.items():
+        given = next((attribute for attribute in node.proto.attribute if attribute.name == name), None)
+        if given is not None:
+            written: str | None = text(decode(given))
+        else:
+            key = node.domain, node.op_type
+            if key not in defaults:
+                schema = graph.schema(node)
+                spec: Any = (schema.attributes if schema else {}).get(name)
+                defaults[key] = None if spec is None or spec.default is None else text(spec.default)
+            written = defaults[key]
+        if written is not None:
+            nodes.append(ident)
+            places.append(texts.setdefault(written, len(texts)))
+    return {"texts": list(texts), "nodes": nodes, "places": places}
+
+
+def text(value: Any) -> str:
+    """A value as it is searched: "3,3" for a list, "1e-05" for a number, the elements of a small tensor."""
+    match value:
+        case str():
+            return value
+        case bytes():
+            return value.decode("utf-8", "backslashreplace")
+        case bool() | int():
+            return str(int(value))
+        case float():
+            return f"{value:.6g}"
+        case LongList() | list() | tuple():
+            return _listed(value[:MOST_ITEMS], len(value))
+        case np.ndarray():
+            return _listed(value.reshape(-1)[:MOST_ITEMS].tolist(), value.size)
+        case LazyTensor():
+            return _listed(value.elements(0, min(MOST_ITEMS, value.size)).reshape(-1).tolist(), value.size)
+        case Mapping():
+            return _listed(list(value), len(value))
+    return type(value).__name__
+
+
+def _listed(items: Any, count: int) -> str:
+    written = ",".join(text(item) for item in items)
+    return written if count <= MOST_ITEMS else f"{written},… {count}"
