@@ -195,8 +195,15 @@ def edits() -> str:
             f"    {key}{'' if each.required and key not in optional else '?'}: {KINDS[each.kind].wire};\n"
             for key, each in spec.parameters.items()
         )
-        types.append(f"{_comment(spec.summary, '  ')}  {name}: {{\n{listed}  }};\n" if listed else
-                     f"{_comment(spec.summary, '  ')}  {name}: Record<string, never>;\n")  # fmt: skip
+        several = listed.count("\n") > 1
+        inner = (
+            f"{{\n{listed}  }}"
+            if several
+            else f"{{ {listed.strip().rstrip(';')} }}"
+            if listed
+            else "Record<string, never>"
+        )
+        types.append(f"{_comment(spec.summary, '  ')}  {name}: {inner};\n")
         fields = "".join(
             f"      {key}: {_object(kind=each.kind, label=each.title, hint=each.hint)},\n"
             for key, each in spec.parameters.items()

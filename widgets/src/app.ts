@@ -157,13 +157,13 @@ export class App {
     this.numbers.forget();
     this.numbers.setPinned(this.store.pinned);
     this.blocks.refresh();
-    this.finder.index.invalidate();
+    this.finder.invalidate();
     this.picked.dropMissing();
     this.finder.searchAgain();
   }
 
   #afterCommit(change: CommitChange): void {
-    this.finder.index.invalidate();
+    this.finder.invalidate();
     this.picked.dropMissing();
     this.blast.follow(change);
     this.numbers.forget();

@@ -76,7 +76,7 @@ function handleEdit(app: App, key: string): boolean {
   if (key === "a") app.palette.addNode(value ? [value] : []);
   else if (key === "e" && app.client.editable) app.dialogs.list.value = target;
   else if (key === "i" && value) app.palette.insertAfter(value);
-  else if (key === "r" && app.picked.nodes.length === 1) app.palette.replace(node);
+  else if (key === "r" && node) app.palette.replace(app.picked.nodes);
   else if (key === "c" && node) app.dialogs.connect(node);
   else if (key === "c" && value) runCommand(app, "redirect", target);
   else if (key === "v" && (node || value)) nextValue(app, node, target.value);

@@ -39,9 +39,7 @@ export interface Edits {
     scope?: number;
   };
   /** Set the doc_string of the model (None), a graph, function, node or value; "" takes it away. */
-  set_doc_string: {
-    text: string;
-  };
+  set_doc_string: { text: string };
   /** Set entries of metadata_props of the model (None), a graph, function, node or value; None takes one away. */
   set_metadata: {
     key: string;
@@ -65,13 +63,9 @@ export interface Edits {
     training?: number;
   };
   /** Convert the model, its bodies and its functions to another version of ai.onnx; returns how many nodes changed. */
-  convert_opset: {
-    version: number;
-  };
+  convert_opset: { version: number };
   /** Bring the declared types of values up to date, in bodies and functions too; inputs of the model stay. */
-  set_declarations: {
-    action: string;
-  };
+  set_declarations: { action: string };
   /** Put producers before consumers in the file order of a scope, or of all; returns how many nodes were moved. */
   sort_nodes: Record<string, never>;
   /** Remove every node that no output of its graph depends on, bodies and functions included; returns how many. */
@@ -104,9 +98,7 @@ export interface Edits {
     values?: number[];
   };
   /** Remove nodes. With `bypass` the readers of a node's first output read its first input instead. */
-  remove_nodes: {
-    bypass?: boolean;
-  };
+  remove_nodes: { bypass?: boolean };
   /** Copy nodes of one scope, bodies and all: copies read each other where the nodes do, and make new values. */
   duplicate_nodes: Record<string, never>;
   /**
@@ -123,21 +115,13 @@ export interface Edits {
     value: Numbers | { type: string; value: Numbers } | NewArray | NewElements;
   };
   /** Take an attribute away, so that its default holds. */
-  clear_attribute: {
-    name: string;
-  };
+  clear_attribute: { name: string };
   /** Take away every attribute that says what its default says; with `explicit` write the defaults out instead. */
-  default_attributes: {
-    explicit?: boolean;
-  };
+  default_attributes: { explicit?: boolean };
   /** Give a node another name. ONNX Runtime wants node names to be unique, so a name in use is refused. */
-  rename_node: {
-    name: string;
-  };
+  rename_node: { name: string };
   /** Put a node at another place of the file order; one that must not stand there is moved on at once. */
-  move_node: {
-    position: number;
-  };
+  move_node: { position: number };
   /** Make a node another operator (or call of a function) with the same inputs and outputs. */
   set_operator: {
     op_type: string;
@@ -149,13 +133,9 @@ export interface Edits {
     value: number;
   };
   /** Let a node read the values of these names, by slot; "" leaves an optional input out. */
-  set_inputs: {
-    values: number[];
-  };
+  set_inputs: { values: number[] };
   /** Let a node make values of these names, by slot; "" leaves an optional output out. */
-  set_outputs: {
-    names: string[];
-  };
+  set_outputs: { names: string[] };
   /** Put a new node on one wire: it reads what the slot read, and the slot reads its first output. */
   insert_on_edge: {
     slot: number;
@@ -165,13 +145,9 @@ export interface Edits {
   /** Replace a Constant node by an initializer of the same name; the value stays the same one. */
   constant_to_initializer: Record<string, never>;
   /** Replace one call of a function by the function's nodes; with `nested` also the calls among these. */
-  inline_call: {
-    nested?: boolean;
-  };
+  inline_call: { nested?: boolean };
   /** Give a value another name wherever the model mentions it, captures in bodies included. */
-  rename_value: {
-    name: string;
-  };
+  rename_value: { name: string };
   /** Let all nodes that read a value, or only those given, read another one; outputs of graphs stay. */
   redirect: {
     other: number;
@@ -183,44 +159,30 @@ export interface Edits {
     domain?: string;
   };
   /** Declare the shape of a graph input or output: integers, names of dynamic dims, None for unknown ones. */
-  set_shape: {
-    shape: Dim[] | null;
-  };
+  set_shape: { shape: Dim[] | null };
   /** Change one dimension of a graph input or output: an integer, a name to make it dynamic, None for unknown. */
   set_dim: {
     axis: number;
     dim: Dim;
   };
   /** Declare the element type of a graph input or output: a name ("float16"), a NumPy dtype or a DataType. */
-  set_dtype: {
-    dtype: string;
-  };
+  set_dtype: { dtype: string };
   /** Remove all nodes that depend on a value, and the outputs that they compute; the value itself stays. */
   remove_behind: Record<string, never>;
   /** Take an input away from its graph. One that has an initializer becomes a plain initializer. */
   remove_input: Record<string, never>;
   /** Make a value an output of the main graph; returns the outputs. */
-  add_output: {
-    position?: number;
-  };
+  add_output: { position?: number };
   /** Take a value out of the outputs of a graph (default: the main graph), body or function; its maker stays. */
-  remove_output: {
-    scope?: number;
-  };
+  remove_output: { scope?: number };
   /** Replace the data of an initializer; its documentation and metadata stay. */
-  set_initializer: {
-    array: NewArray | NewElements | { file: string };
-  };
+  set_initializer: { array: NewArray | NewElements | { file: string } };
   /** Take a stored tensor away. One that is also a graph input becomes a required input. */
   remove_initializer: Record<string, never>;
   /** Make a stored tensor a graph input of its type and shape; with `keep_default` the data stays as default. */
-  initializer_to_input: {
-    keep_default?: boolean;
-  };
+  initializer_to_input: { keep_default?: boolean };
   /** Store a tensor in the place of a graph input; None takes the default that the input has. */
-  input_to_initializer: {
-    array?: NewArray | NewElements | { file: string };
-  };
+  input_to_initializer: { array?: NewArray | NewElements | { file: string } };
   /** Replace an initializer by a Constant node in front of its first reader; the value stays the same one. */
   initializer_to_constant: Record<string, never>;
 }

@@ -89,7 +89,7 @@ export class ModelEdits {
     if (nodes.length === 0 || !this.#app.client.editable) return;
     const what = nodes.length === 1 ? nodeLabel(this.#app.store, nodes[0]!) : plural(nodes.length, "node");
     if (await this.attempt("remove_nodes", "nodes", nodes, { bypass })) {
-      this.#app.notices.toast("success", `Deleted ${what}`, "Ctrl+Z brings it back.");
+      this.#app.notices.done(this.#app, `${bypass ? "Bypassed" : "Deleted"} ${what}`);
     }
   }
 

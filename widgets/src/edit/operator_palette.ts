@@ -2,7 +2,7 @@
 
 import type { App } from "../app.ts";
 import type { OperatorInfo } from "../kernel/protocol.ts";
-import { mainScope, shortOp, valueLabel } from "../model/names.ts";
+import { mainScope, plural, shortOp, valueLabel } from "../model/names.ts";
 import { Cell } from "../state.ts";
 import type { PointerTarget } from "../view_contract.ts";
 
@@ -11,6 +11,8 @@ export interface PaletteQuestion {
   title: string;
   /** Only operators that take at least so many inputs are offered. */
   inputs: number;
+  /** The operator that it is to take the place of: those like it come first. */
+  like?: string;
   choose: (operator: OperatorInfo) => void;
 }
 
@@ -27,9 +29,9 @@ export class OperatorPalette {
   }
 
   /** Asks for an operator and does something with it. */
-  ask(title: string, inputs: number, choose: PaletteQuestion["choose"]): void {
+  ask(title: string, inputs: number, choose: PaletteQuestion["choose"], like?: string): void {
     if (!this.#app.client.editable) return;
-    this.question.value = { title, inputs, choose };
+    this.question.value = { title, inputs, choose, ...(like ? { like } : {}) };
     this.#app.client.request("operators", {}).then(
       ({ operators }) => {
         this.operators.value = operators;
@@ -55,13 +57,25 @@ export class OperatorPalette {
     return scope === mainScope(this.#app.store) ? 0 : scope;
   }
 
-  replace(node: number): void {
-    const op = shortOp(this.#app.store.nodes.get(node)?.op ?? "");
+  /** Asks for another operator in the place of nodes: one edit for all of them. */
+  replace(nodes: number[]): void {
+    const ops = new Set(nodes.map((node) => this.#app.store.nodes.get(node)?.op ?? ""));
+    const [first = ""] = ops;
+    const what = ops.size > 1 ? "" : shortOp(first);
     this.ask(
-      `Another operator in place of ${op}`,
+      nodes.length > 1
+        ? `Another operator in place of ${ops.size > 1 ? plural(nodes.length, "node") : `${nodes.length} ${what}`}`
+        : `Another operator in place of ${what}`,
       0,
-      (chosen) => void this.#app.edits.attempt("set_operator", "node", [node], named(chosen.op)),
+      (chosen) => void this.#replaceBy(nodes, chosen.op),
+      first,
     );
+  }
+
+  async #replaceBy(nodes: number[], op: string): Promise<void> {
+    const on = nodes.length > 1 ? "nodes" : "node";
+    if ((await this.#app.edits.attempt("set_operator", on, nodes, named(op))) && nodes.length > 1)
+      this.#app.notices.done(this.#app, `${plural(nodes.length, "node")} are ${shortOp(op)} now`, nodes);
   }
 
   insertAfter(value: number): void {

@@ -2,6 +2,7 @@
 
 import type { App } from "../app.ts";
 import { Cell } from "../state.ts";
+import { Attributes } from "./attribute_search.ts";
 import { type Hits, SearchIndex } from "./search.ts";
 
 export interface SearchState extends Hits {
@@ -14,18 +15,46 @@ const NO_SEARCH: SearchState = { query: "", hits: [], total: 0, current: -1 };
 
 export class Finder {
   readonly index: SearchIndex;
+  readonly attributes: Attributes;
   readonly search = new Cell<SearchState>(NO_SEARCH);
   readonly #app: App;
 
   constructor(app: App) {
     this.#app = app;
-    this.index = new SearchIndex(app.store);
+    this.attributes = new Attributes(app.client);
+    this.attributes.onArrival = () => this.searchAgain();
+    this.index = new SearchIndex(app.store, this.attributes);
+  }
+
+  /** Makes what a search needs: worth doing before somebody types. */
+  prepare(): void {
+    this.index.prepare();
+    this.attributes.prepare();
   }
 
   setQuery(query: string): void {
+    if (query) this.attributes.prepare();
     const found = this.index.search(query);
     this.search.value = { ...found, query, current: -1 };
     this.#app.picture?.mark({ highlights: this.#hitNodes(found) });
+  }
+
+  /** Nodes or attributes changed: what was known of them is stale. */
+  invalidate(): void {
+    this.index.invalidate();
+    this.attributes.invalidate();
+  }
+
+  /** Every node that the search finds, those beyond the list too. */
+  foundNodes(): number[] {
+    const { hits } = this.index.search(this.search.value.query, Infinity);
+    return hits.filter(({ kind }) => kind === "node").map(({ id }) => id);
+  }
+
+  /** Selects every node that the search finds. */
+  selectFound(): void {
+    const nodes = this.foundNodes();
+    if (nodes.length) this.#app.picked.show(nodes);
   }
 
   /** Searches for the same in what the model is now. */

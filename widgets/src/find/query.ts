@@ -20,6 +20,8 @@ import { groupWords, shortOp } from "../model/names.ts";
 import type { NodeRecord, Store, ValueRecord } from "../model/store.ts";
 import { elements } from "../model/tables.ts";
 
+import { type AttributeSource, attributePattern } from "./attribute_search.ts";
+
 /** What a condition is asked about. */
 export interface Asked {
   store: Store;
@@ -27,6 +29,7 @@ export interface Asked {
   ran: ReadonlyMap<number, Statistics>;
   /** Nodes that a problem is pinned to. */
   wrong: ReadonlySet<number>;
+  attributes: AttributeSource;
 }
 
 type OfNode = (asked: Asked, node: NodeRecord) => boolean;
@@ -45,6 +48,8 @@ export interface Query {
   tests: Test[];
   /** Only nodes can fulfil it. */
   nodesOnly: boolean;
+  /** Names that are no field of our own: attributes, if nodes have them. */
+  attributes: string[];
   /** What could not be understood, as a sentence; "" when all is well. */
   problem: string;
 }
@@ -92,6 +97,7 @@ const TEXT_FIELDS: Record<string, TextField> = {
   name: { ofNode: (_, { name }) => name, ofValue: (_, { name }) => name, inside: true },
   group: { ofNode: ({ store }, { group }) => groupWords(store, group), inside: true },
   dtype: { ofValue: (_, { dtype }) => dtype ?? "" },
+  dim: { ofValue: (_, { label }) => label.split(/[^\w.]+/) },
   is: {
     ofNode: ({ wrong }, { id, name }) => ["node", wrong.has(id) ? "wrong" : "", name ? "" : "nameless"],
     ofValue: (_, { flags }) => [
@@ -136,10 +142,10 @@ const NUMBER_FIELDS: Record<string, NumberField> = {
 /** Names of all fields, for the hint under an unknown one. */
 export const FIELDS = [...Object.keys(TEXT_FIELDS), "shape", ...Object.keys(NUMBER_FIELDS)];
 
-const CONDITION = /^(-?)([a-z]+)(:|<=|>=|<|>|=)(.+)$/;
+const CONDITION = /^(-?)([A-Za-z]\w*)(:|<=|>=|<|>|=)(.+)$/;
 
 export function parseQuery(text: string): Query {
-  const query: Query = { words: [], tests: [], nodesOnly: false, problem: "" };
+  const query: Query = { words: [], tests: [], nodesOnly: false, attributes: [], problem: "" };
   for (const word of text.split(/\s+/).filter(Boolean)) {
     const [, not, field, sign, pattern] = CONDITION.exec(word) ?? [];
     // "onnx::Reshape_12" is a name, "op:com.microsoft::Gelu" a condition.
@@ -153,6 +159,7 @@ export function parseQuery(text: string): Query {
       continue;
     }
     query.nodesOnly ||= !not && !test.value;
+    if (!FIELDS.includes(field)) query.attributes.push(field);
     query.tests.push({ ...test, not: not === "-" });
   }
   return query;
@@ -163,7 +170,7 @@ function testFor(field: string, sign: string, value: string): Omit<Test, "not"> 
   const text = TEXT_FIELDS[field],
     number = NUMBER_FIELDS[field];
   if (text) return textTest(text, value);
-  if (!number) return `There is no ${field}: to search by; there are ${FIELDS.join(", ")}.`;
+  if (!number) return attributeTest(field, sign, value);
   const limit = Number(value);
   if (Number.isNaN(limit)) return `${field} is compared with a number, and ${value} is none.`;
   return numberTest(number, HOLDS[sign]!, limit);
@@ -188,6 +195,23 @@ function numberTest(
   return {
     node: ofNode ? (asked, node) => fits(ofNode(asked, node)) : null,
     value: ofValue ? (asked, value) => fits(ofValue(asked, value)) : null,
+  };
+}
+
+/** A condition on an attribute: its text fits a pattern, or its number holds against another. */
+function attributeTest(name: string, sign: string, value: string): Omit<Test, "not"> {
+  const limit = Number(value),
+    expression = glob(attributePattern(value), false);
+  const holds =
+    sign === ":" || sign === "="
+      ? remembered((text) => expression.test(text))
+      : remembered((text) => text !== "" && HOLDS[sign]!(Number(text), limit));
+  return {
+    node: ({ attributes }, { id }) => {
+      const text = attributes.column(name)?.get(id);
+      return text !== undefined && holds(text);
+    },
+    value: null,
   };
 }
 

@@ -8,7 +8,9 @@
 import type { Statistics } from "../kernel/protocol.ts";
 import { nodeName, shortOp } from "../model/names.ts";
 import type { NodeRecord, Store, ValueRecord } from "../model/store.ts";
-import { judge, parseQuery } from "./query.ts";
+import { type AttributeSource, NO_ATTRIBUTES } from "./attribute_search.ts";
+import { fuzzyScore } from "./fuzzy.ts";
+import { FIELDS, judge, parseQuery, type Query } from "./query.ts";
 
 export interface Hit {
   kind: "node" | "value";
@@ -25,6 +27,8 @@ export interface Hits {
   total: number;
   /** Why the query cannot be understood, "" when it can. */
   problem?: string;
+  /** Attributes that it asks about are still on their way. */
+  pending?: boolean;
 }
 
 const EXACT = 100,
@@ -44,13 +48,16 @@ export class SearchIndex {
   #values: Names<ValueRecord> = new Names([]);
   /** The operators there are, lower-case, and which one each node has by its place. */
   #ops: string[] = [];
+  #spelledOps: string[] = [];
   #opOf = new Uint32Array(0);
   #stale = true;
   /** Statistics of the last run by value: what nan>0 asks about. */
   ran: ReadonlyMap<number, Statistics> = new Map();
+  readonly #attributes: AttributeSource;
 
-  constructor(store: Store) {
+  constructor(store: Store, attributes: AttributeSource = NO_ATTRIBUTES) {
     this.#store = store;
+    this.#attributes = attributes;
   }
 
   /** To be called when nodes or names changed. */
@@ -71,16 +78,21 @@ export class SearchIndex {
       if (number === undefined) ops.set(op, (number = ops.size));
       return number;
     });
-    this.#ops = [...ops.keys()].map((op) => op.toLowerCase());
+    this.#spelledOps = [...ops.keys()];
+    this.#ops = this.#spelledOps.map((op) => op.toLowerCase());
   }
 
   /** At most `limit` hits, best first; none for an empty query or one that cannot be understood. */
   search(text: string, limit = 200): Hits {
-    const { words, tests, nodesOnly, problem } = parseQuery(text);
+    const query = parseQuery(text),
+      { words, tests, nodesOnly } = query;
+    const problem = query.problem || this.#unknown(query);
     if (problem || words.length + tests.length === 0) return { hits: [], total: 0, problem };
+    if (query.attributes.some((name) => this.#attributes.column(name) === null))
+      return { hits: [], total: 0, problem: "", pending: true };
     this.prepare();
     const wrong = new Set(this.#store.diagnostics.map(({ node }) => node));
-    const asked = { store: this.#store, ran: this.ran, wrong };
+    const asked = { store: this.#store, ran: this.ran, wrong, attributes: this.#attributes };
     const judges = tests.map((test) => judge(test, asked, words.length ? null : this.#values.records));
     const best = new Best(limit);
     scan(
@@ -101,13 +113,22 @@ export class SearchIndex {
     return { hits: best.sorted().map((hit) => this.#describe(hit)), total: best.total, problem: "" };
   }
 
+  /** What a query asks by that is neither a field nor an attribute of the model, as a sentence. */
+  #unknown({ attributes }: Query): string {
+    const known = this.#attributes.names,
+      field = known && attributes.find((name) => !known.has(name));
+    if (!known || field === undefined || field === null) return "";
+    const some = [...known.keys()].slice(0, 12).join(", ");
+    return `There is no ${field}: to search by; there are ${FIELDS.join(", ")}${some ? `, and attributes: ${some}` : ""}.`;
+  }
+
   /**
    * Scores of all operators, 0 for those that do not hold the word: with their domain only where the word names one.
    */
   #scoreOps(word: string): Float64Array {
-    return Float64Array.from(this.#ops, (op) => {
+    return Float64Array.from(this.#ops, (op, i) => {
       const score = scoreWord(word.includes("::") ? op : shortOp(op), word);
-      return score > 0 ? score + OP_BONUS : 0;
+      return score > 0 ? score + OP_BONUS : fuzzyScore(shortOp(this.#spelledOps[i]!), word);
     });
   }
 

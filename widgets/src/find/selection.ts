@@ -92,6 +92,16 @@ export class Selection {
     this.take([node]);
   }
 
+  /** Selects nodes and brings one of them into view. */
+  show(nodes: readonly number[]): void {
+    const there = nodes.filter((node) => this.#app.store.nodes.has(node));
+    if (there.length === 1) this.reveal(there[0]!);
+    else if (there.length) {
+      this.select([...there]);
+      this.#app.picture?.seek();
+    }
+  }
+
   /** Selects a group and brings it into view, with what it is in open. */
   revealGroup(group: number): void {
     this.#app.picture?.revealGroup(group);

@@ -3,6 +3,7 @@
 import type { App } from "../app.ts";
 import type { OverlayNumbers, ProgressEvent, RunResult, Statistics } from "../kernel/protocol.ts";
 import { asRequestError } from "../kernel/request_error.ts";
+import { plural } from "../model/names.ts";
 import { Cell } from "../state.ts";
 import { type Heat, heatOf } from "./node_heat.ts";
 
@@ -20,6 +21,9 @@ export interface Results extends RunResult {
   version: number;
   byValue: Map<number, Statistics>;
 }
+
+/** The title of colors that were given by hand. */
+const PAINTED = "colored";
 
 export class Runs {
   readonly running = new Cell<Running | null>(null);
@@ -83,6 +87,16 @@ export class Runs {
     } finally {
       this.measuring.value = false;
     }
+  }
+
+  /** Gives nodes a color of their own besides those that were painted before, under a name in the legend. */
+  paint(nodes: readonly number[], name = plural(nodes.length, "node")): void {
+    const before = this.overlay.value?.title === PAINTED ? this.overlay.value : null;
+    const kinds = [...(before?.kinds ?? []), name],
+      numbers = new Map(before?.numbers);
+    for (const node of nodes) numbers.set(node, kinds.length - 1);
+    this.overlay.value = { title: PAINTED, unit: "", kinds, numbers };
+    this.#app.picture?.mark({ heat: this.overlay.value });
   }
 
   /** Shows a measure that the kernel took. */

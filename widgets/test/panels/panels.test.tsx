@@ -19,7 +19,7 @@ test("a toast shows its text whole, opens its details and goes when it is dismis
   assert.equal(page.get("toast").dataset.kind, "error");
   assert.ok(page.get("toast").textContent?.includes(text));
   assert.equal(page.all("toast-details").length, 0);
-  [...page.get("toast").querySelectorAll("button")].find((button) => button.textContent?.includes("details"))?.click();
+  [...page.get("toast").querySelectorAll("button")].find((button) => button.textContent?.includes("Details"))?.click();
   await page.settle();
   assert.equal(page.get("toast-details").textContent, "Expected 64.\nFound 3.");
   page.get("toast-dismiss").click();

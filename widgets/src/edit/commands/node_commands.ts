@@ -38,14 +38,6 @@ export const NODE: Command[] = [
     act: (app, target) => app.edits.rename({ node: one(target) }),
   },
   {
-    id: "replace",
-    on: "node",
-    title: "Replace the operator…",
-    keys: "R",
-    menu: true,
-    act: (app, target) => app.palette.replace(one(target)),
-  },
-  {
     id: "insert_behind",
     on: "node",
     title: "Insert a node behind…",
@@ -132,6 +124,14 @@ export const NODE: Command[] = [
 ];
 
 export const NODES: Command[] = [
+  {
+    id: "replace",
+    on: "nodes",
+    title: "Replace the operator…",
+    keys: "R",
+    menu: true,
+    act: (app, target) => app.palette.replace(target.nodes),
+  },
   direct("nodes", "duplicate_nodes", "Duplicate", { keys: "Ctrl+D", menu: true }, {}),
   asking(
     "nodes",

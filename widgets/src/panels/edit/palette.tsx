@@ -27,8 +27,9 @@ function OpenPalette({ app, palette }: { app: App; palette: PaletteQuestion }) {
       rankOperators(
         operators.filter(({ inputs }) => inputs[1] >= palette.inputs),
         query,
+        palette.like,
       ),
-    [operators, query, palette.inputs],
+    [operators, query, palette],
   );
   const current = found[Math.min(at, found.length - 1)];
   const close = () => {
@@ -163,8 +164,7 @@ function Preview({ app, operator }: { app: App; operator: OperatorInfo }) {
       <p>
         <strong>{operator.op}</strong> <span class="ol-dim">{takes}</span>
       </p>
-      <p>{operator.summary}</p>
-      {doc && <pre>{doc.text}</pre>}
+      {doc ? <pre>{doc.text}</pre> : <p>{operator.summary}</p>}
     </div>
   );
 }

@@ -50,19 +50,22 @@ export function Toasts({ app }: { app: App }) {
   );
 }
 
+/** Characters from which a toast shows the beginning of its text alone. */
+const LONG = 240;
 const TOAST_ICONS = { error: "error", info: "info", success: "check" } as const;
 
 function ToastLine({ app, toast }: { app: App; toast: Toast }) {
   const [open, setOpen] = useState(false);
-  const { kind, text, details, node } = toast;
+  const { kind, text, details, node, actions } = toast;
+  const long = text.length > LONG;
   return (
     <div class={`ol-toast ol-toast-${kind}`} data-testid="toast" data-kind={kind}>
       <Icon name={TOAST_ICONS[kind]} />
       <div class="ol-toast-body">
-        <p class="ol-toast-text" title={text}>
+        <p class={`ol-toast-text ${open ? "ol-toast-whole" : ""}`} title={text}>
           {text}
         </p>
-        {open && (
+        {open && details && (
           <pre class="ol-toast-details" data-testid="toast-details">
             {details}
           </pre>
@@ -70,10 +73,24 @@ function ToastLine({ app, toast }: { app: App; toast: Toast }) {
       </div>
       {node !== 0 && (
         <button type="button" class="ol-link" onClick={() => app.picked.reveal(node)}>
-          show
+          Show
         </button>
       )}
-      {details && (
+      {actions.map(({ label, act }) => (
+        <button
+          key={label}
+          type="button"
+          class="ol-link ol-toast-action"
+          data-testid={`toast-${label.toLowerCase().replace(/\W+/g, "-")}`}
+          onClick={() => {
+            app.notices.dismiss(toast.id);
+            act();
+          }}
+        >
+          {label}
+        </button>
+      ))}
+      {(details || long) && (
         <button
           type="button"
           class="ol-link"
@@ -81,7 +98,7 @@ function ToastLine({ app, toast }: { app: App; toast: Toast }) {
           onClick={() => setOpen(!open)}
           data-testid="toast-more"
         >
-          {open ? "less" : "details"}
+          {open ? "Less" : long && !details ? "Full text" : "Details"}
         </button>
       )}
       <ToolButton icon="close" title="Dismiss" testid="toast-dismiss" onClick={() => app.notices.dismiss(toast.id)} />

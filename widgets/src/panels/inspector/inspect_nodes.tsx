@@ -3,6 +3,7 @@
 import type { App } from "../../app.ts";
 import { nodeName, plural, shortOp } from "../../model/names.ts";
 import { useEvents } from "../../state.ts";
+import { BulkBar } from "../find/bulk_bar.tsx";
 import { Elided, Section } from "../parts/controls.tsx";
 
 const SHOWN = 100;
@@ -31,17 +32,8 @@ export function NodesInspector({ app, nodes }: { app: App; nodes: number[] }) {
           <button type="button" class="ol-button ol-text-button" onClick={() => void app.picked.copyNames(nodes)}>
             Copy names
           </button>
-          <button
-            type="button"
-            class="ol-button ol-text-button"
-            disabled={!able}
-            data-testid="nodes-delete"
-            title="Delete, joining inputs to outputs (Delete)"
-            onClick={() => void app.edits.remove(nodes, true)}
-          >
-            Delete
-          </button>
         </div>
+        <BulkBar app={app} nodes={() => nodes} from="nodes" />
       </header>
       <Section title="Selected">
         {nodes.slice(0, SHOWN).map((id) => (

@@ -1,5 +1,6 @@
 /** What the view tells of what happened: toasts, and text handed to the clipboard. */
 
+import type { App } from "../../app.ts";
 import { asRequestError, type RequestError } from "../../kernel/request_error.ts";
 import { Cell } from "../../state.ts";
 
@@ -11,6 +12,14 @@ export interface Toast {
   details: string;
   /** A node that the text is about, 0: none. */
   node: number;
+  /** Ways on: what to do about it, what was changed. */
+  actions: ToastAction[];
+}
+
+/** A button of a toast, which goes away with it. */
+export interface ToastAction {
+  label: string;
+  act: () => void;
 }
 
 const MAX_TOASTS = 3;
@@ -21,14 +30,21 @@ export class Notices {
   #nextToast = 1;
   #timers = new Set<ReturnType<typeof setTimeout>>();
 
-  toast(kind: Toast["kind"], text: string, details = "", node = 0): void {
-    const toast = { id: this.#nextToast++, kind, text, details, node };
+  toast(kind: Toast["kind"], text: string, details = "", node = 0, actions: ToastAction[] = []): void {
+    const toast = { id: this.#nextToast++, kind, text, details, node, actions };
     this.toasts.value = [...this.toasts.value.slice(1 - MAX_TOASTS), toast];
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
       this.dismiss(toast.id);
     }, TOAST_MS[kind]);
     this.#timers.add(timer);
+  }
+
+  /** Tells that an edit was made, with ways to see what it changed and to take it back. */
+  done(app: App, text: string, nodes: number[] = [], details = ""): void {
+    const show = { label: "Show", act: () => app.picked.show(nodes) };
+    const undo = { label: "Undo", act: () => app.edits.undo() };
+    this.toast("success", text, details, 0, nodes.length ? [show, undo] : [undo]);
   }
 
   /** Shows an error; a kernel that is gone has a banner already. */

@@ -1,0 +1,78 @@
+/** Attributes as the search sees them: names of all, and for each that is asked about, its text at every node. */
+
+import type { Client } from "../kernel/client.ts";
+
+/** The texts of one attribute by node. */
+export type Column = ReadonlyMap<number, string>;
+
+/** What a query may ask of attributes. */
+export interface AttributeSource {
+  /** Null until the kernel has said. */
+  names: ReadonlyMap<string, number> | null;
+  /** Null until it is here: it is asked for then. */
+  column(name: string): Column | null;
+}
+
+export const NO_ATTRIBUTES: AttributeSource = { names: new Map(), column: () => null };
+
+export class Attributes implements AttributeSource {
+  names: ReadonlyMap<string, number> | null = null;
+  /** Called when something that was asked for has come. */
+  onArrival: () => void = () => undefined;
+  readonly #client: Client;
+  readonly #columns = new Map<string, Column | null>();
+  #generation = 0;
+
+  constructor(client: Client) {
+    this.#client = client;
+  }
+
+  /** To be called when nodes or their attributes changed. */
+  invalidate(): void {
+    this.#generation++;
+    this.names = null;
+    this.#columns.clear();
+  }
+
+  /** Asks for the names: worth doing before somebody types. */
+  prepare(): void {
+    if (this.names) return;
+    const generation = this.#generation;
+    this.#client.request("attribute_names", {}).then(
+      ({ names, counts }) => {
+        if (generation !== this.#generation) return;
+        this.names = new Map(names.map((name, i) => [name, counts[i] ?? 0]));
+        this.onArrival();
+      },
+      () => {
+        if (generation === this.#generation) this.names = new Map(); // nobody can tell: no attribute is known
+      },
+    );
+  }
+
+  column(name: string): Column | null {
+    const found = this.#columns.get(name);
+    if (found !== undefined) return found;
+    const generation = this.#generation;
+    this.#columns.set(name, null);
+    this.#client.request("attribute_column", { name }).then(
+      ({ texts, nodes, places }) => {
+        if (generation !== this.#generation) return;
+        this.#columns.set(name, new Map(nodes.map((node, i) => [node, texts[places[i]!] ?? ""])));
+        this.onArrival();
+      },
+      () => {
+        if (generation !== this.#generation) return;
+        this.#columns.set(name, new Map());
+        this.onArrival();
+      },
+    );
+    return null;
+  }
+}
+
+/** A pattern as attributes are written: "3x3", "[3, 3]" and "3×3" are "3,3". */
+export function attributePattern(text: string): string {
+  const inner = text.replace(/^[[(]|[\])]$/g, "");
+  return /^[\d*.-]+([x×,][\d*.-]+)+$/.test(inner) ? inner.replace(/[x×]/g, ",") : inner;
+}
