@@ -5,6 +5,7 @@
  * and a refusal becomes a toast. Nothing here renders.
  */
 
+import { Cutting } from "./edit/cutting.ts";
 import { Dialogs } from "./edit/dialogs.ts";
 import { Blast } from "./edit/edit_impact.ts";
 import { FileTransfer } from "./edit/file_transfer.ts";
@@ -17,6 +18,7 @@ import { Selection } from "./find/selection.ts";
 import type { Flow } from "./graph/scene/flow.ts";
 import type { Client } from "./kernel/client.ts";
 import { asRequestError, type RequestError } from "./kernel/request_error.ts";
+import { Profile } from "./look/profile.ts";
 import { Runs } from "./look/runs.ts";
 import { Numbers } from "./look/tensor_state.ts";
 import { Blocks } from "./model/equal_blocks.ts";
@@ -25,7 +27,7 @@ import { Notices } from "./panels/parts/notices.ts";
 import { Cell } from "./state.ts";
 import type { Picture, PointerTarget } from "./view_contract.ts";
 
-export type Drawer = "problems" | "results" | "tensor" | "changes" | "history" | "table" | null;
+export type Drawer = "problems" | "results" | "tensor" | "changes" | "history" | "table" | "dims" | "profile" | null;
 
 export class App {
   readonly store: Store;
@@ -37,6 +39,8 @@ export class App {
   readonly dialogs = new Dialogs(this);
   readonly files = new FileTransfer(this);
   readonly wires = new WireDrag(this);
+  readonly cutting = new Cutting(this);
+  readonly profile = new Profile(this);
   readonly blast = new Blast(this);
   readonly blocks = new Blocks(this);
   readonly runs = new Runs(this);
@@ -166,6 +170,7 @@ export class App {
     this.finder.invalidate();
     this.picked.dropMissing();
     this.blast.follow(change);
+    this.cutting.giveUp();
     this.numbers.forget();
     this.travel.follow();
     this.blocks.refresh();

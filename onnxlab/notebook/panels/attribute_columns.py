@@ -1,6 +1,5 @@
 """Attributes as columns: what every node has for a name, so that the page can search by any of them."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -56,24 +55,17 @@ def column(graph: ModelGraph, name: str) -> JSON:
 
 def text(value: Any) -> str:
     """A value as it is searched: "3,3" for a list, "1e-05" for a number, the elements of a small tensor."""
-    match value:
-        case str():
-            return value
-        case bytes():
-            return value.decode("utf-8", "backslashreplace")
-        case bool() | int():
-            return str(int(value))
-        case float():
-            return f"{value:.6g}"
-        case LongList() | list() | tuple():
-            return _listed(value[:MOST_ITEMS], len(value))
-        case np.ndarray():
-            return _listed(value.reshape(-1)[:MOST_ITEMS].tolist(), value.size)
-        case LazyTensor():
-            return _listed(value.elements(0, min(MOST_ITEMS, value.size)).reshape(-1).tolist(), value.size)
-        case Mapping():
-            return _listed(list(value), len(value))
-    return type(value).__name__
+    if isinstance(value, LazyTensor):
+        return _listed(value.elements(0, min(MOST_ITEMS, value.size)).reshape(-1).tolist(), value.size)
+    if isinstance(value, np.ndarray):
+        return _listed(value.reshape(-1)[:MOST_ITEMS].tolist(), value.size)
+    if isinstance(value, LongList | list | tuple):
+        return _listed(value[:MOST_ITEMS], len(value))
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return str(int(value)) if isinstance(value, int) else value if isinstance(value, str) else type(value).__name__
 
 
 def _listed(items: Any, count: int) -> str:

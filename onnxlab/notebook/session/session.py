@@ -15,7 +15,8 @@ from onnxlab.analysis.statistics import Statistics
 from onnxlab.errors import EditError, LimitError, NameLookupError, OnnxlabError, RunError, RunStopped, SaveError
 from onnxlab.graph.query.hierarchy import Hierarchy
 from onnxlab.limits import Limits
-from onnxlab.notebook.panels import attribute_columns, cut_preview, palette, profile_table, run_inputs
+from onnxlab.notebook.edits import cut_preview
+from onnxlab.notebook.panels import attribute_columns, palette, profile_table, run_inputs
 from onnxlab.notebook.panels.json_values import statistics_on_wire
 from onnxlab.notebook.panels.overlay import Overlay, measured
 from onnxlab.notebook.panels.tensor_views import Tensors

@@ -2,6 +2,7 @@
 
 import type { App } from "../app.ts";
 import type { Diagnostic } from "../kernel/protocol.ts";
+import { plural, valueLabel } from "../model/names.ts";
 import type { CommitChange } from "../model/store.ts";
 import { Cell } from "../state.ts";
 
@@ -13,6 +14,11 @@ export interface Radius {
   refusal: Diagnostic | null;
 }
 
+export interface Explained {
+  value: number;
+  axis: number | null;
+}
+
 /** Milliseconds that the notice of an edit which nobody refuses stays. */
 const NOTICE_MS = 7000;
 
@@ -21,8 +27,8 @@ export class Blast {
   readonly radius = new Cell<Radius | null>(null);
   /** Whether the notice shows. */
   readonly noticed = new Cell(false);
-  /** The value whose explanation the inspector shows, 0: none. */
-  readonly explained = new Cell(0);
+  /** The value whose explanation the inspector shows, 0: none, and which axis of it, null: all. */
+  readonly explained = new Cell<Explained>({ value: 0, axis: null });
   readonly #app: App;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -50,8 +56,22 @@ export class Blast {
   /** Shows why a value has the shape that it has. */
   why(value: number): void {
     this.#app.inspectorOpen.value = true;
-    this.explained.value = value;
+    this.explained.value = { value, axis: null };
     this.#app.picked.revealValue(value);
+  }
+
+  /** Shows why a dim of a value is what it is, and lights the way that it comes. */
+  async whyDim(value: number, axis: number): Promise<void> {
+    this.explained.value = { value, axis };
+    try {
+      const { steps, fact } = await this.#app.client.request("explain", { value, axis });
+      const nodes = new Set(steps.map(({ node }) => node).filter((node) => node > 0));
+      const title = `Why axis ${axis} of ${fact || valueLabel(this.#app.store, value)}: ${plural(nodes.size, "node")}`;
+      const values = [value, ...steps.map((step) => step.value).filter((id) => id > 0)];
+      this.#app.travel.lightNodes(title, [...nodes], values);
+    } catch (error) {
+      this.#app.notices.fail(error);
+    }
   }
 
   /** The input that a node takes offence at: the one that changed, else the first that a node makes. */

@@ -118,9 +118,15 @@ export class Travel {
     else this.#app.notices.toast("info", `No way leads from one to the other: ${ends}`);
   }
 
-  #show(title: string, nodes: Set<number>): void {
+  /** Lights nodes, and values besides those between them. */
+  lightNodes(title: string, nodes: readonly number[], values: readonly number[] = []): void {
+    this.#show(title, new Set(nodes), values);
+  }
+
+  #show(title: string, nodes: Set<number>, values: readonly number[] = []): void {
     this.trail.value = { title, nodes: [...nodes] };
-    this.#app.picture?.mark({ trail: { nodes, values: valuesBetween(this.#app.store, nodes) } });
+    const between = valuesBetween(this.#app.store, nodes);
+    this.#app.picture?.mark({ trail: { nodes, values: new Set([...between, ...values]) } });
   }
 
   unlight(): void {

@@ -3,11 +3,19 @@
 import type { App } from "../../app.ts";
 import { plural, shortOp, valueLabel } from "../../model/names.ts";
 import type { Command, Target } from "./command.ts";
+import { CUTS_OF_NODES, CUTS_OF_VALUES } from "./cut_commands.ts";
 import { MODEL } from "./model_commands.ts";
 import { NODE, NODES } from "./node_commands.ts";
 import { VALUE } from "./value_commands.ts";
 
-export const COMMANDS: readonly Command[] = [...NODE, ...NODES, ...VALUE, ...MODEL];
+export const COMMANDS: readonly Command[] = [
+  ...NODE,
+  ...NODES,
+  ...CUTS_OF_NODES,
+  ...VALUE,
+  ...CUTS_OF_VALUES,
+  ...MODEL,
+];
 
 /** Commands that make sense for a target, those of the model last. */
 export function commandsFor(app: App, target: Target): Command[] {

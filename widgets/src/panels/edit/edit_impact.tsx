@@ -117,19 +117,19 @@ export function Changes({ app }: { app: App }) {
 
 /** Why a value has its shape: a way back through the values that it follows from. */
 export function Why({ app, value }: { app: App; value: number }) {
-  const open = useCell(app.blast.explained) === value;
+  const { value: explained, axis } = useCell(app.blast.explained);
   if (!app.client.editable) return null;
   return (
-    <Section title="Why this shape?">
-      {open ? (
-        <Steps app={app} value={value} />
+    <Section title={explained === value && axis !== null ? `Why axis ${axis}?` : "Why this shape?"}>
+      {explained === value ? (
+        <Steps key={axis} app={app} value={value} axis={axis} />
       ) : (
         <button
           type="button"
           class="ol-link"
           data-testid="why"
           onClick={() => {
-            app.blast.explained.value = value;
+            app.blast.explained.value = { value, axis: null };
           }}
         >
           follow every dim back to where it comes from
@@ -139,8 +139,8 @@ export function Why({ app, value }: { app: App; value: number }) {
   );
 }
 
-function Steps({ app, value }: { app: App; value: number }) {
-  const { data, error } = useAnswer(app, "explain", { value }, value);
+function Steps({ app, value, axis }: { app: App; value: number; axis: number | null }) {
+  const { data, error } = useAnswer(app, "explain", axis === null ? { value } : { value, axis }, value);
   if (error) return <p class="ol-empty">{error.sentence}</p>;
   if (!data) return <p class="ol-empty">Looking back…</p>;
   const steps = data.steps.filter((step, i) => !step.passes || i === data.lost || step.edits.length > 0);

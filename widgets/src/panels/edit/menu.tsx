@@ -4,9 +4,11 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { App } from "../../app.ts";
 import type { Command, Target } from "../../edit/commands/command.ts";
 import { commandsFor } from "../../edit/commands/commands.ts";
+import { CUTS_OF_NODES } from "../../edit/commands/cut_commands.ts";
 import { calledFunction, plural } from "../../model/names.ts";
 import { useCell } from "../../state.ts";
 import type { PointerTarget } from "../../view_contract.ts";
+import { groupMembers } from "../inspector/inspect_group.tsx";
 import { focusPicture } from "./form.tsx";
 
 interface Item {
@@ -237,7 +239,19 @@ function groupItems(app: App, group: number): Item[] {
     { label: "Unfold", testid: "menu-unfold", act: () => app.picture?.unfold(group) },
     { label: "Fold", testid: "menu-fold", act: () => app.picture?.fold(group) },
     ...(turn ? [turn] : []),
+    ...cutItems(app, groupMembers(app.store, group)),
   ];
+}
+
+/** Cuts of the model at a group. */
+function cutItems(app: App, nodes: number[]): Item[] {
+  const target = { nodes, value: 0 };
+  return CUTS_OF_NODES.filter(({ fits }) => fits?.(app, target)).map(({ id, title, act }) => ({
+    label: title,
+    testid: `menu-${id}`,
+    disabled: !app.client.editable,
+    act: () => act(app, target),
+  }));
 }
 
 function viewItems(app: App): Item[] {

@@ -10,7 +10,9 @@ import { formatNumber, formatShape, HistogramChart } from "../inspector/statisti
 import { Elided, ToolButton } from "../parts/controls.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { TensorDrawer } from "../values/tensor_view.tsx";
+import { Dims } from "./dims.tsx";
 import { ColorBy } from "./legend.tsx";
+import { ProfileTable } from "./profile.tsx";
 import { ModelTables } from "./tables.tsx";
 
 const PROBLEMS_SHOWN = 300,
@@ -24,6 +26,8 @@ const TITLES = {
   changes: "Changed shapes",
   history: "History",
   table: "Tables",
+  dims: "Dims",
+  profile: "Profile",
 };
 
 export function Drawer({ app }: { app: App }) {
@@ -37,6 +41,8 @@ export function Drawer({ app }: { app: App }) {
       {drawer === "changes" && <Changes app={app} />}
       {drawer === "history" && <HistoryList app={app} />}
       {drawer === "table" && <ModelTables app={app} />}
+      {drawer === "dims" && <Dims app={app} />}
+      {drawer === "profile" && <ProfileTable app={app} />}
       <ToolButton
         icon="close"
         title="Close"
@@ -67,6 +73,19 @@ export function StatusLine({ app }: { app: App }) {
         <LastLine app={app} />
       </span>
       <ColorBy app={app} />
+      {app.store.version > 0 && (
+        <button
+          type="button"
+          class="ol-status-button"
+          aria-pressed={drawer === "dims"}
+          data-testid="status-dims"
+          title="Names and sizes of dims: rename, fix, make dynamic"
+          onClick={() => toggle("dims")}
+        >
+          <Icon name="dims" />
+          Dims
+        </button>
+      )}
       <button
         type="button"
         class="ol-status-button"

@@ -5,6 +5,7 @@ import type { App } from "../../app.ts";
 import { useCell } from "../../state.ts";
 import type { PointerTarget } from "../../view_contract.ts";
 import { CommandList } from "../edit/command_list.tsx";
+import { CutPanel } from "../edit/cut_panel.tsx";
 import { RadiusNotice } from "../edit/edit_impact.tsx";
 import { FormPanel } from "../edit/form.tsx";
 import { Menu } from "../edit/menu.tsx";
@@ -49,6 +50,7 @@ export function Root({ app, onStage }: Props) {
           <RunInputs app={app} />
           <PalettePanel app={app} />
           <CommandList app={app} />
+          <CutPanel app={app} />
           <FormPanel app={app} />
           <SavePanel app={app} />
           <WireHint app={app} />

@@ -108,6 +108,7 @@ function RunButtons({ app }: { app: App }) {
   useEvents(app.client, "connection");
   const running = useCell(app.runs.running);
   const asking = useCell(app.numbers.asking);
+  const profiling = useCell(app.profile.busy);
   useCell(app.numbers.inputs);
   useCell(app.picked.subject);
   const selected = app.picked.nodes;
@@ -166,6 +167,13 @@ function RunButtons({ app }: { app: App }) {
       >
         {Object.keys(app.numbers.asked).length > 0 && <span class="ol-dirty" aria-label="inputs are chosen" />}
       </ToolButton>
+      <ToolButton
+        icon="timer"
+        testid="toolbar-profile"
+        title="Profile: which node is slow"
+        disabled={!able || profiling}
+        onClick={() => void app.profile.take()}
+      />
     </div>
   );
 }

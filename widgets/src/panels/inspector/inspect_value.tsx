@@ -44,9 +44,7 @@ export function ValueInspector({ app, value }: { app: App; value: number }) {
           }}
           commit={(text) => app.edits.renameValue(value, text)}
         />
-        <p class="ol-value-type" data-testid="value-label">
-          {data?.label || record.label || "type unknown"}
-        </p>
+        <TypeLine app={app} value={value} label={data?.label || record.label || "type unknown"} />
         {(record.flags & (GRAPH_INPUT | GRAPH_OUTPUT)) !== 0 && data && (
           <Declared app={app} value={value} label={data.label} />
         )}
@@ -96,6 +94,53 @@ export function ValueInspector({ app, value }: { app: App; value: number }) {
       )}
     </div>
   );
+}
+
+/** Type and shape; each dim tells why it is what it is. */
+function TypeLine({ app, value, label }: { app: App; value: number; label: string }) {
+  const [, dtype = "", dims = ""] = /^([\w.]+)\[(.+)\]$/.exec(label) ?? [];
+  if (!dtype)
+    return (
+      <p class="ol-value-type" data-testid="value-label">
+        {label}
+      </p>
+    );
+  return (
+    <p class="ol-value-type" data-testid="value-label">
+      {dtype}[
+      {splitDims(dims).map((dim, axis) => (
+        <span key={axis}>
+          {axis > 0 && ","}
+          {app.client.editable ? (
+            <button
+              type="button"
+              class="ol-link ol-dim-link"
+              title={`Why is axis ${axis} ${dim}? Lights the way that it comes`}
+              data-testid={`value-dim-${axis}`}
+              onClick={() => void app.blast.whyDim(value, axis)}
+            >
+              {dim}
+            </button>
+          ) : (
+            dim
+          )}
+        </span>
+      ))}
+      ]
+    </p>
+  );
+}
+
+/** The dims of a label; a comma inside of parentheses belongs to a dim. */
+function splitDims(text: string): string[] {
+  const dims = [""];
+  let depth = 0;
+  for (const letter of text) {
+    depth += letter === "(" ? 1 : letter === ")" ? -1 : 0;
+    if (letter === "," && depth === 0) dims.push("");
+    else dims[dims.length - 1] += letter;
+  }
+  return dims.map((dim) => dim.trim());
 }
 
 /** What can be done with the numbers of a value: look into them, keep them in later runs. */

@@ -1,0 +1,77 @@
+/** A cut that is being looked at: what goes is faint in the picture and counted, until it is made or given up. */
+
+import type { App } from "../app.ts";
+import type { CutPreview } from "../kernel/protocol.ts";
+import { asRequestError } from "../kernel/request_error.ts";
+import { plural } from "../model/names.ts";
+import { Cell } from "../state.ts";
+
+/** End the model at values, start it at them, or delete all that depends on one. */
+export type CutWay = "end" | "start" | "behind";
+
+export interface AskedCut {
+  way: CutWay;
+  values: number[];
+  /** Whether what crosses the same border is taken too. */
+  siblings: boolean;
+  /** Null until the kernel has said. */
+  preview: CutPreview | null;
+  /** Why it cannot be, "" while it can. */
+  refused: string;
+}
+
+export class Cutting {
+  readonly asked = new Cell<AskedCut | null>(null);
+  readonly #app: App;
+  #turn = 0;
+
+  constructor(app: App) {
+    this.#app = app;
+  }
+
+  /** Shows what a cut would take away. */
+  async ask(way: CutWay, values: number[], siblings = true): Promise<void> {
+    if (!this.#app.client.editable || !values.length) return;
+    const turn = ++this.#turn,
+      asked: AskedCut = { way, values, siblings, preview: null, refused: "" };
+    this.asked.value = asked;
+    this.#app.picked.select([]);
+    const [outputs, inputs] = way === "start" ? [[], values] : [values, []];
+    try {
+      const preview = await this.#app.client.request("cut_preview", {
+        outputs,
+        inputs,
+        siblings,
+        behind: way === "behind",
+      });
+      if (turn !== this.#turn) return;
+      this.asked.value = { ...asked, preview };
+      this.#app.picture?.mark({ dimmed: preview.nodes });
+    } catch (error) {
+      if (turn === this.#turn) this.asked.value = { ...asked, refused: asRequestError(error).message };
+    }
+  }
+
+  /** Makes the cut that is shown. */
+  async make(): Promise<void> {
+    const asked = this.asked.value;
+    if (!asked?.preview) return;
+    const { way, values, siblings, preview } = asked;
+    this.giveUp();
+    const done =
+      way === "behind"
+        ? await this.#app.edits.attempt("remove_behind", "value", values, {})
+        : await this.#app.edits.attempt("cut", "model", [], {
+            [way === "end" ? "outputs" : "inputs"]: values,
+            siblings,
+          });
+    if (done) this.#app.notices.done(this.#app, `${plural(preview.nodes.length, "node")} went`);
+  }
+
+  giveUp(): void {
+    this.#turn++;
+    if (!this.asked.value) return;
+    this.asked.value = null;
+    this.#app.picture?.mark({ dimmed: [] });
+  }
+}

@@ -1,0 +1,140 @@
+/** What a cut takes away, with what it makes instead, before it is made. */
+
+import { useLayoutEffect, useRef } from "preact/hooks";
+import type { App } from "../../app.ts";
+import type { AskedCut, CutWay } from "../../edit/cutting.ts";
+import type { CutPreview } from "../../kernel/protocol.ts";
+import { plural, valueLabel } from "../../model/names.ts";
+import { useCell } from "../../state.ts";
+import { focusPicture } from "./form.tsx";
+
+const TITLES: Record<CutWay, string> = {
+  end: "End the model at",
+  start: "Start the model at",
+  behind: "Delete all behind",
+};
+
+export function CutPanel({ app }: { app: App }) {
+  const asked = useCell(app.cutting.asked);
+  return asked ? <OpenCut app={app} asked={asked} /> : null;
+}
+
+function OpenCut({ app, asked }: { app: App; asked: AskedCut }) {
+  const { way, values, preview, refused } = asked;
+  const panel = useRef<HTMLDivElement>(null);
+  const close = () => {
+    const { current } = panel;
+    app.cutting.giveUp();
+    focusPicture(current);
+  };
+  const known = preview !== null || refused !== "";
+  useLayoutEffect(() => {
+    (panel.current?.querySelector<HTMLElement>(".ol-primary") ?? panel.current)?.focus({ preventScroll: true });
+  }, [known]);
+  const title = `${TITLES[way]} ${values.map((value) => valueLabel(app.store, value)).join(", ")}`;
+  return (
+    <div
+      class={`ol-popup ol-cut ol-cut-${way}`}
+      role="dialog"
+      aria-label={title}
+      tabIndex={-1}
+      ref={panel}
+      data-testid="cut-panel"
+      onKeyDown={(event) => {
+        if (event.key !== "Escape") return;
+        close();
+        event.preventDefault();
+        event.stopPropagation();
+      }}
+    >
+      <p class="ol-palette-title">{title}</p>
+      {refused && (
+        <p class="ol-field-error" role="alert" data-testid="cut-refused">
+          {refused}
+        </p>
+      )}
+      {!known && <p class="ol-dim">Looking what goes…</p>}
+      {preview && <What app={app} asked={asked} preview={preview} />}
+      <div class="ol-form-buttons">
+        <button type="button" class="ol-button ol-text-button" onClick={close}>
+          Cancel
+        </button>
+        {refused && way === "behind" && <Remedy app={app} way="end" asked={asked} label="End the model here instead" />}
+        {preview && (
+          <button
+            type="button"
+            class="ol-button ol-text-button ol-primary"
+            data-testid="cut-make"
+            onClick={() => {
+              focusPicture(panel.current);
+              void app.cutting.make();
+            }}
+          >
+            {confirmation(preview)}
+          </button>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function confirmation({ nodes, lost_outputs }: CutPreview): string {
+  const outputs = lost_outputs.length ? ` and ${plural(lost_outputs.length, "output")}` : "";
+  return `Cut: ${plural(nodes.length, "node")}${outputs} ${nodes.length + lost_outputs.length === 1 ? "goes" : "go"}`;
+}
+
+function Remedy({ app, way, asked, label }: { app: App; way: CutWay; asked: AskedCut; label: string }) {
+  return (
+    <button
+      type="button"
+      class="ol-button ol-text-button ol-primary"
+      data-testid="cut-remedy"
+      onClick={() => void app.cutting.ask(way, asked.values)}
+    >
+      {label}
+    </button>
+  );
+}
+
+/** Names, the first few of many. */
+function listed(names: string[]): string {
+  return names.length > 8 ? `${names.slice(0, 8).join(", ")} and ${names.length - 8} more` : names.join(", ");
+}
+
+function What({ app, asked, preview }: { app: App; asked: AskedCut; preview: CutPreview }) {
+  const { nodes, outputs, inputs, lost_outputs, lost_inputs, siblings } = preview;
+  const rows: [string, string[]][] = [
+    ["outputs that go", lost_outputs],
+    ["new outputs", outputs],
+    ["new inputs", inputs],
+    ["inputs that go", lost_inputs],
+  ];
+  const border = siblings.map((value) => valueLabel(app.store, value));
+  return (
+    <>
+      <p data-testid="cut-count">{plural(nodes.length, "node")} go: they are faint in the picture.</p>
+      <dl class="ol-pairs">
+        {rows.map(
+          ([words, names]) =>
+            names.length > 0 && [
+              <dt key={words}>{words}</dt>,
+              <dd key={`${words}:`} class="ol-mono" data-testid={`cut-${words.replaceAll(" ", "-")}`}>
+                {listed(names)}
+              </dd>,
+            ],
+        )}
+      </dl>
+      {(border.length > 0 || !asked.siblings) && (
+        <label class="ol-form-check">
+          <input
+            type="checkbox"
+            checked={asked.siblings}
+            data-testid="cut-siblings"
+            onChange={(event) => void app.cutting.ask(asked.way, asked.values, event.currentTarget.checked)}
+          />
+          <span>Take what crosses the same border too{border.length > 0 && `: ${listed(border)}`}</span>
+        </label>
+      )}
+    </>
+  );
+}
