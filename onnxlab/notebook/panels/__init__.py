@@ -3,7 +3,6 @@
 Files:
     attribute_columns  Attributes as columns: what every node has for a name, so that the page can search by any of
                        them.
-    cut_preview        What a cut of the model would take away, before it does.
     inspector          The inspector's view of a node or a value: typed attributes, both ends of every wire,
                        documentation.
     json_values        Values as JSON for the page: attributes, previews of tensors, summaries of what a run made.

@@ -1,4 +1,4 @@
-"""Models for the jobs of the widget: a network of blocks, a detector with NMS, a decoder with a cache, one with a NaN."""
+"""Models for the jobs: a network of blocks, a detector with NMS, a decoder with a cache, one with NaN, a small one."""
 
 import numpy as np
 import onnx
