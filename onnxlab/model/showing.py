@@ -25,7 +25,7 @@ class Showing(Saving):
         height: int | None = None,
         selection: NodeKeys | None = None,
         bookmarks: NodeKeys | None = None,
-        flow: Literal["down", "right"] | None = None,
+        flow: Literal["auto", "down", "right"] | None = None,
         columns: bool | None = None,
         deadline: float | EllipsisType | None = ...,
         layout: Any = None,

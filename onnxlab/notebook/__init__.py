@@ -30,7 +30,7 @@ def show(
     height: int | None = None,
     selection: NodeKeys | None = None,
     bookmarks: NodeKeys | None = None,
-    flow: Literal["down", "right"] | None = None,
+    flow: Literal["auto", "down", "right"] | None = None,
     columns: bool | None = None,
     deadline: float | EllipsisType | None = ...,
     layout: Any = None,
@@ -45,7 +45,7 @@ def show(
         height: of the view in pixels.
         selection: nodes to select, as positions, names or handles.
         bookmarks: nodes to come back to with the key N.
-        flow: which way the picture reads.
+        flow: which way the picture reads; "auto": whichever suits the shape of the view.
         columns: whether what is many times longer than wide is drawn in columns, as in a newspaper.
         deadline: seconds that a run from the page may take, where nothing else is typed there; None: no end.
         layout: an ipywidgets Layout of the whole view.

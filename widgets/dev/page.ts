@@ -38,11 +38,11 @@ const shared = {
     selectionListeners.add(listener);
     return () => selectionListeners.delete(listener);
   },
-  flow: () => (query.get("flow") === "right" ? ("right" as const) : ("down" as const)),
+  reading: () => (query.get("flow") === "right" ? ("right" as const) : ("down" as const)),
   columns: () => query.get("columns") !== "0",
   setColumns: () => undefined,
-  setFlow: () => undefined,
-  onFlow: () => () => undefined,
+  setReading: () => undefined,
+  onReading: () => () => undefined,
   bookmarks: () => [],
   setBookmarks: () => undefined,
   onBookmarks: () => () => undefined,

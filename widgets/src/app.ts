@@ -15,7 +15,7 @@ import { WireDrag } from "./edit/wire_drag.ts";
 import { Finder } from "./find/finder.ts";
 import { Travel } from "./find/navigation.ts";
 import { Selection } from "./find/selection.ts";
-import type { Flow } from "./graph/scene/flow.ts";
+import type { Flow, Reading } from "./graph/scene/flow.ts";
 import type { Client } from "./kernel/client.ts";
 import { asRequestError, type RequestError } from "./kernel/request_error.ts";
 import { Profile } from "./look/profile.ts";
@@ -58,10 +58,11 @@ export class App {
   readonly menu = new Cell<PointerTarget | null>(null);
   /** Whether the page of keys shows. */
   readonly keysOpen = new Cell(false);
-  /** Which way the picture reads. */
+  /** Which way the picture is to read, and which way it does. */
+  readonly reading = new Cell<Reading>("auto");
   readonly flow = new Cell<Flow>("down");
   /** Called when the user chose another way, for the trait. */
-  onFlow: (flow: Flow) => void = () => undefined;
+  onReading: (reading: Reading) => void = () => undefined;
   /** Whether what is many times taller than wide is drawn in columns. */
   readonly columns = new Cell(true);
   /** Whether that would make a difference now. */
@@ -116,8 +117,9 @@ export class App {
       picture.on("wireover", (node) => this.wires.over(node)),
       picture.on("wiredrop", ({ node, share }) => void this.wires.drop(node, share)),
       picture.on("leave", () => this.travel.leave()),
-      picture.on("tall", (tall) => {
-        this.tall.value = tall;
+      picture.on("laidout", ({ flow, isTall }) => {
+        this.flow.value = flow;
+        this.tall.value = isTall;
       }),
       picture.on("contextmenu", (target) => {
         this.menu.value = target;
@@ -127,7 +129,7 @@ export class App {
       }),
       this.store.on("diagnostics", (diagnostics) => picture.mark({ diagnostics })),
     );
-    picture.flow = this.flow.value;
+    picture.reading = this.reading.value;
     picture.columns = this.columns.value;
     picture.mark({
       diagnostics: this.store.diagnostics,
@@ -138,9 +140,9 @@ export class App {
   }
 
   /** Lets the picture read another way. */
-  setFlow(flow: Flow): void {
-    this.flow.value = flow;
-    if (this.picture) this.picture.flow = flow;
+  setReading(reading: Reading): void {
+    this.reading.value = reading;
+    if (this.picture) this.picture.reading = reading;
   }
 
   setColumns(columns: boolean): void {

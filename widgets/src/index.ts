@@ -1,5 +1,6 @@
 /** The widget as anywidget loads it: one `render` per view of the model, each with state of its own. */
 
+import type { Reading } from "./graph/scene/flow.ts";
 import { type Recorded, recordedTransport } from "./kernel/offline.ts";
 import type { Snapshot } from "./kernel/protocol.ts";
 import { keepNote } from "./kernel/saved_state.ts";
@@ -42,11 +43,11 @@ function offline(el: HTMLElement, model: Recorded): () => void {
       selection = nodes;
     },
     onSelection: () => () => undefined,
-    flow: () => "down",
-    setFlow: () => undefined,
+    reading: () => "auto",
+    setReading: () => undefined,
     columns: () => true,
     setColumns: () => undefined,
-    onFlow: () => () => undefined,
+    onReading: () => () => undefined,
     bookmarks: () => bookmarks,
     setBookmarks: (nodes) => {
       bookmarks = nodes;
@@ -65,11 +66,11 @@ function traits(model: WidgetModel): Shared {
     selection: () => ids(model.get("selection")),
     setSelection: (nodes) => setIds(model, "selection", nodes),
     onSelection: (listener) => listen(model, "change:selection", listener),
-    flow: () => (model.get("flow") === "right" ? "right" : "down"),
-    setFlow: (flow) => setTrait(model, "flow", flow),
+    reading: () => readingOf(model.get("flow")),
+    setReading: (reading) => setTrait(model, "flow", reading),
     columns: () => model.get("columns") !== false,
     setColumns: (columns) => setTrait(model, "columns", columns),
-    onFlow: (listener) => {
+    onReading: (listener) => {
       const offs = ["change:flow", "change:columns"].map((event) => listen(model, event, listener));
       return () => offs.forEach((off) => off());
     },
@@ -77,6 +78,10 @@ function traits(model: WidgetModel): Shared {
     setBookmarks: (nodes) => setIds(model, "bookmarks", nodes),
     onBookmarks: (listener) => listen(model, "change:bookmarks", listener),
   };
+}
+
+function readingOf(given: unknown): Reading {
+  return given === "down" || given === "right" ? given : "auto";
 }
 
 function setIds(model: WidgetModel, name: string, nodes: number[]): void {

@@ -2,7 +2,7 @@
 
 import { render } from "preact";
 import { App } from "./app.ts";
-import type { Flow } from "./graph/scene/flow.ts";
+import type { Reading } from "./graph/scene/flow.ts";
 import { GraphView } from "./graph/view/view.ts";
 import { Client } from "./kernel/client.ts";
 import { showOneOf } from "./kernel/stand_in.ts";
@@ -22,14 +22,14 @@ export interface Shared {
   selection(): number[];
   setSelection(nodes: number[]): void;
   onSelection(listener: () => void): () => void;
-  /** Which way the picture reads. */
-  flow(): Flow;
-  setFlow(flow: Flow): void;
+  /** Which way the picture is to read. */
+  reading(): Reading;
+  setReading(reading: Reading): void;
   /** Whether what is many times taller than wide is drawn in columns. */
   columns(): boolean;
   setColumns(columns: boolean): void;
   /** Either is other. */
-  onFlow(listener: () => void): () => void;
+  onReading(listener: () => void): () => void;
   bookmarks(): number[];
   setBookmarks(nodes: number[]): void;
   onBookmarks(listener: () => void): () => void;
@@ -95,14 +95,14 @@ export function mount(host: HTMLElement, transport: Transport, shared: Shared): 
   app.picked.onSelect = (nodes) => shared.setSelection(nodes);
   const takeSelection = () => app.picked.selectFromKernel(shared.selection());
   const takeBookmarks = () => app.travel.setBookmarks(shared.bookmarks().filter((id) => store.nodes.has(id)));
-  const takeFlow = () => {
-    app.setFlow(shared.flow());
+  const takeReading = () => {
+    app.setReading(shared.reading());
     app.setColumns(shared.columns());
   };
-  takeFlow();
-  app.onFlow = (flow) => shared.setFlow(flow);
+  takeReading();
+  app.onReading = (reading) => shared.setReading(reading);
   app.onColumns = (columns) => shared.setColumns(columns);
-  offs.push(shared.onFlow(takeFlow));
+  offs.push(shared.onReading(takeReading));
   app.travel.onBookmarks = (nodes) => shared.setBookmarks(nodes);
   offs.push(shared.onSelection(takeSelection), shared.onBookmarks(takeBookmarks), store.on("reset", takeBookmarks));
   render(<Root app={app} onStage={onStage} />, root);

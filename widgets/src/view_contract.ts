@@ -1,6 +1,6 @@
 /** What the panels ask of the picture. graph/view/view.ts is the one implementation; tests use a smaller one. */
 
-import type { Flow } from "./graph/scene/flow.ts";
+import type { Flow, Reading } from "./graph/scene/flow.ts";
 import type { Diagnostic, Statistics } from "./kernel/protocol.ts";
 import type { Heat } from "./look/node_heat.ts";
 import type { Theme } from "./look/page_theme.ts";
@@ -39,8 +39,8 @@ export interface PictureEvents {
   wiredrop: { node: number; share: number };
   /** The scope shown now. */
   scope: number;
-  /** Whether something in the picture is drawn in columns, or would be if that was wanted. */
-  tall: boolean;
+  /** Which way the picture reads now; whether something in it is in columns, or would be if that was wanted. */
+  laidout: { flow: Flow; isTall: boolean };
   /** The view is about to jump elsewhere. */
   leave: void;
   ready: void;
@@ -70,8 +70,8 @@ export interface Picture {
   selectedValue: number;
   /** The group that is marked, 0: none. Setting it unselects nodes and tells nobody. */
   selectedGroup: number;
-  /** Which way it reads. */
-  flow: Flow;
+  /** Which way it is to read. */
+  reading: Reading;
   /** Whether what is many times taller than wide is drawn in columns. */
   columns: boolean;
   /** Whether nodes that only make parameters have boxes of their own. */

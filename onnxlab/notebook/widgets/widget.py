@@ -89,7 +89,7 @@ class ModelWidget(anywidget.AnyWidget):
         selection: the selected nodes, both ways: clicks set it, and setting it selects. Takes names and ids
             too.
         bookmarks: nodes to come back to, both ways too: B marks a node, N goes to the next one.
-        flow: which way the picture reads, "down" or "right".
+        flow: which way the picture reads, "down" or "right"; "auto": whichever suits the shape of the view.
         columns: whether what is many times longer than wide is drawn in columns, as in a newspaper.
         height: pixels.
         title: shown above the picture.
@@ -104,7 +104,7 @@ class ModelWidget(anywidget.AnyWidget):
 
     selection = Selection().tag(sync=True, to_json=_to_page, from_json=_from_page)
     bookmarks = Selection().tag(sync=True, to_json=_to_page, from_json=_from_page)
-    flow = traitlets.Enum(["down", "right"], "down").tag(sync=True)
+    flow = traitlets.Enum(["auto", "down", "right"], "auto").tag(sync=True)
     columns = traitlets.Bool(True).tag(sync=True)
     height = traitlets.Int(HEIGHT, min=120, max=10_000).tag(sync=True)
     title = traitlets.Unicode("").tag(sync=True)

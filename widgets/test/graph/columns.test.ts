@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { Camera } from "../../src/graph/canvas/camera.ts";
 import { keyOf, NODE } from "../../src/graph/groups/group_keys.ts";
 import { Hierarchy } from "../../src/graph/groups/hierarchy.ts";
+import { SIGN_RADIUS } from "../../src/graph/layout/columns.ts";
 import type { Scene } from "../../src/graph/scene/scene.ts";
 import { SceneBuilder } from "../../src/graph/scene/scene_builder.ts";
 import { home, MARGIN } from "../../src/graph/view/viewpoint.ts";
@@ -49,28 +50,26 @@ test("a chain of hundreds of boxes is put into columns of the shape of a screen,
   }
 });
 
-test("lines between columns do not cross boxes, nor each other", () => {
-  const store = residualChain(60).store(),
-    { segments, segmentValue, x, y, w, h } = draw(store);
-  const pieces = [...segmentValue.keys()].map(
-    (s) => [...segments.subarray(4 * s, 4 * s + 4)] as [number, number, number, number],
-  );
-  const across = pieces
-    .map((piece, s) => ({ piece, s }))
-    .filter(({ piece: [x1, y1, x2, y2] }) => y1 === y2 && x1 !== x2);
-  assert.ok(across.length >= 4);
-  for (const {
-    piece: [x1, y1, x2],
-    s,
-  } of across) {
-    const [left, right] = [Math.min(x1, x2), Math.max(x1, x2)];
-    x.forEach((bx, i) =>
-      assert.ok(right < bx || left > bx + w[i]! || y1 < y[i]! || y1 > y[i]! + h[i]!, "a box is in the way"),
-    );
-    pieces.forEach(([a, top, b, bottom], other) => {
-      if (segmentValue[other] === segmentValue[s] || a !== b) return;
-      assert.ok(a <= left + 0.1 || a >= right - 0.1 || y1 <= top + 0.1 || y1 >= bottom - 0.1, "lines cross");
-    });
+test("a line goes on in the next column at its number; signs cover neither boxes nor each other", () => {
+  const store = residualChain(60).store();
+  for (const flow of ["down", "right"] as const) {
+    const { portals, x, y, w, h } = draw(store, flow);
+    const signs = portals.filter(({ number }) => number > 0);
+    assert.ok(signs.length >= 4);
+    for (const sign of signs) {
+      const twins = signs.filter(({ number }) => number === sign.number);
+      assert.deepEqual(twins.map(({ atSource }) => atSource).sort(), [false, true]);
+      const twin = twins.find((each) => each !== sign)!;
+      assert.deepEqual(sign.elsewhere, { x: twin.x, y: twin.y });
+      assert.equal(sign.value, twin.value);
+      for (const other of signs)
+        if (other !== sign) assert.ok(Math.hypot(other.x - sign.x, other.y - sign.y) > 2 * SIGN_RADIUS);
+      x.forEach((left, i) => {
+        const dx = Math.max(left - sign.x, 0, sign.x - left - w[i]!),
+          dy = Math.max(y[i]! - sign.y, 0, sign.y - y[i]! - h[i]!);
+        assert.ok(Math.hypot(dx, dy) > SIGN_RADIUS, "a box is under a sign");
+      });
+    }
   }
 });
 

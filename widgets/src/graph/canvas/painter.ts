@@ -1,6 +1,7 @@
 /** Draws a draw list on a Canvas 2D. Stateless: what is selected, lit and marked comes in with each frame. */
 
 import { NODE } from "../groups/group_keys.ts";
+import { SIGN_RADIUS } from "../layout/columns.ts";
 import type { Frame } from "../marks/motion.ts";
 import { type Box, PADDING } from "../scene/boxes.ts";
 import { ALL_WORDS, SIGN } from "../scene/pick.ts";
@@ -274,6 +275,24 @@ export class Painter {
     ctx.globalAlpha = 1;
   }
 
+  /** A line goes on in another column, at the same number. */
+  #joint(x: number, y: number, number: number, lit: boolean): void {
+    const ctx = this.#ctx,
+      palette = this.#palette;
+    ctx.strokeStyle = lit ? palette.accent : palette.edge;
+    ctx.fillStyle = lit ? palette.accent : palette.box;
+    ctx.lineWidth = 1.3;
+    ctx.beginPath();
+    ctx.arc(x, y, SIGN_RADIUS, 0, 2 * Math.PI);
+    ctx.fill();
+    ctx.stroke();
+    ctx.font = this.#text.css("small");
+    ctx.fillStyle = lit ? palette.ground : palette.text;
+    ctx.textAlign = "center";
+    ctx.fillText(String(number), x, y + 0.5);
+    ctx.textAlign = "left";
+  }
+
   #portals(scene: Scene, list: DrawList, camera: Camera, marks: Marks): void {
     const ctx = this.#ctx,
       text = this.#text,
@@ -285,6 +304,10 @@ export class Painter {
       const portal = scene.portals[i]!;
       const lit = marks.strongValues.has(portal.value) || marks.litValues.has(portal.value);
       const { x, y, room, atSource } = portal;
+      if (portal.number) {
+        this.#joint(x, y, portal.number, lit);
+        continue;
+      }
       ctx.strokeStyle = ctx.fillStyle = lit ? palette.accent : palette.dim;
       ctx.lineWidth = lit ? 1.8 : 1.1;
       const away = atSource ? 9 : -11,

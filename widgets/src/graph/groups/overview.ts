@@ -1,6 +1,7 @@
 /** A first look: the most detailed folding at which all of a scope can be read on its canvas. */
 
 import type { Store } from "../../model/store.ts";
+import type { Flow } from "../scene/flow.ts";
 import type { Scene } from "../scene/scene.ts";
 import { type Class, classesInside, opened } from "./fold.ts";
 import type { Container, Hierarchy } from "./hierarchy.ts";
@@ -9,6 +10,11 @@ import type { Container, Hierarchy } from "./hierarchy.ts";
 const MOST = 30;
 /** Zoom at which the smallest text of a box has 11 pixels. */
 export const READABLE = 1;
+/** Shares of the two sides of the canvas, the longer one first, from which on a picture fills it. */
+const LONG = 0.65,
+  SHORT = 0.34;
+/** How much larger the other way to read must let things be. */
+const GAIN = 1.5;
 
 interface Canvas {
   width: number;
@@ -25,29 +31,48 @@ export function fitting(scene: Scene, canvas: Canvas): number {
   return Math.min(canvas.width / Math.max(1, scene.width), canvas.height / Math.max(1, scene.height));
 }
 
+/** The zoom from which on the boxes of a scene fill a canvas. */
+export function filling({ x, y, w, h }: Scene, canvas: Canvas): number {
+  const span = (at: Float64Array, size: Float64Array): number => {
+    let [low, high] = [Infinity, -Infinity];
+    for (let i = 0; i < at.length; i++) {
+      low = Math.min(low, at[i]!);
+      high = Math.max(high, at[i]! + size[i]!);
+    }
+    return Math.max(1, high - low);
+  };
+  const across = canvas.width / span(x, w),
+    along = canvas.height / span(y, h);
+  return Math.min(Math.max(LONG * across, SHORT * along), Math.max(SHORT * across, LONG * along));
+}
+
 /**
  * Opens groups from the top down, class by class (fold.ts), as long as everything can still be read; what would be too
- * much stays folded, and the next is tried.
+ * much stays folded, and the next is tried. Of several ways to read the one is taken that suits the canvas.
  */
 export class Overviewer {
   readonly #store: Store;
   readonly #hierarchy: Hierarchy;
-  readonly #build: (open: Set<number>) => Scene | Promise<Scene>;
+  readonly #build: (open: Set<number>, flow: Flow) => Scene | Promise<Scene>;
   readonly #canvas: Canvas;
   readonly #waiting: Class[];
   readonly #next: Map<string, Container[]> = new Map();
-  #best: Overview | null = null;
+  /** Ways to read, the likely one first. */
+  #flows: readonly Flow[];
+  #open: Set<number> = new Set();
   #shown: number;
 
   constructor(
     store: Store,
     hierarchy: Hierarchy,
     canvas: Canvas,
-    build: (open: Set<number>) => Scene | Promise<Scene>,
+    flows: readonly Flow[],
+    build: (open: Set<number>, flow: Flow) => Scene | Promise<Scene>,
   ) {
     this.#store = store;
     this.#hierarchy = hierarchy;
     this.#canvas = canvas;
+    this.#flows = flows;
     this.#build = build;
     const top = hierarchy.containers.get(0)!;
     this.#shown = top.nodes.length + top.groups.length;
@@ -56,41 +81,26 @@ export class Overviewer {
 
   /** The overview: at once where every layout is. */
   find(): Overview | Promise<Overview> {
-    const open = new Set<number>(),
-      built = this.#build(open);
-    if (built instanceof Promise) {
-      return built.then((scene) => {
-        this.#best = { open, scene };
-        return this.#go();
-      });
-    }
-    this.#best = { open, scene: built };
-    return this.#go();
-  }
-
-  #go(): Overview | Promise<Overview> {
     for (let each = this.#take(); each; each = this.#take()) {
       const tried = each,
-        { open, inside } = opened(this.#hierarchy, this.#best!.open, tried.containers),
-        built = this.#build(open);
-      const judge = (scene: Scene): void => {
-        if (!this.#isReadable(scene)) return;
-        this.#best = { open, scene };
+        { open, inside } = opened(this.#hierarchy, this.#open, tried.containers);
+      const judge = (flow: Flow | null): void => {
+        if (!flow) return;
+        this.#flows = [flow, ...this.#flows.filter((other) => other !== flow)];
+        this.#open = open;
         this.#shown += tried.added;
         this.#next.set(tried.looks, inside);
       };
-      if (built instanceof Promise) {
-        return built.then((scene) => {
-          judge(scene);
-          return this.#go();
+      const readable = this.#readable(open, 0);
+      if (readable instanceof Promise) {
+        return readable.then((flow) => {
+          judge(flow);
+          return this.find();
         });
       }
-      judge(built);
+      judge(readable);
     }
-    // the last one that was built need not be the best: places are remembered from scene to scene
-    const { open } = this.#best!,
-      again = this.#build(open);
-    return again instanceof Promise ? again.then((scene) => ({ open, scene })) : { open, scene: again };
+    return this.#compare([], 0);
   }
 
   /** The next class that does not show too many boxes: of this level, else of the one below. */
@@ -107,8 +117,39 @@ export class Overviewer {
     }
   }
 
-  #isReadable(scene: Scene): boolean {
-    return fitting(scene, this.#canvas) >= READABLE;
+  /** The first way to read in which everything can be read; null where there is none. */
+  #readable(open: Set<number>, at: number): Flow | null | Promise<Flow | null> {
+    const flow = this.#flows[at];
+    if (!flow) return null;
+    const judge = (scene: Scene): Flow | null | Promise<Flow | null> =>
+      fitting(scene, this.#canvas) >= READABLE ? flow : this.#readable(open, at + 1);
+    const built = this.#build(open, flow);
+    return built instanceof Promise ? built.then(judge) : judge(built);
+  }
+
+  /** What is open, in the way to read that suits the canvas best. `found`: scenes of the ways before. */
+  #compare(found: readonly Scene[], at: number): Overview | Promise<Overview> {
+    const open = this.#open,
+      flow = this.#flows[at] ?? this.#suiting(found),
+      built = this.#build(open, flow);
+    // what was built last is what places are remembered of
+    const go = (scene: Scene): Overview | Promise<Overview> =>
+      at < this.#flows.length ? this.#compare([...found, scene], at + 1) : { open, scene };
+    return built instanceof Promise ? built.then(go) : go(built);
+  }
+
+  /** Down, which is how models are read, unless another way is better. */
+  #suiting(found: readonly Scene[]): Flow {
+    const canvas = this.#canvas,
+      fills = (each: Scene): boolean => filling(each, canvas) <= fitting(each, canvas);
+    const better = (one: Scene, other: Scene): boolean => {
+      const [was, is] = [fitting(one, canvas), fitting(other, canvas)];
+      if (was < READABLE || is < READABLE) return is > was;
+      if (fills(one) !== fills(other)) return fills(other);
+      return is > GAIN * was;
+    };
+    const ways = [...found].sort((a, b) => Number(b.flow === "down") - Number(a.flow === "down"));
+    return ways.reduce((one, other) => (better(one, other) ? other : one)).flow;
   }
 }
 

@@ -143,13 +143,31 @@ export class Interaction implements GestureHandler, KeyboardTarget {
     const pick = this.#pick(x, y);
     if (!pick) return;
     const box = this.#boxOf(pick);
-    if (pick.what === "value") stage.choose([], 0, pick.value);
-    else if (pick.what === "ground") {
+    if (pick.what === "value") {
+      stage.choose([], 0, pick.value);
+      if (pick.portal >= 0) this.#jump(pick.portal);
+    } else if (pick.what === "ground") {
       if (!add) stage.choose([]);
     } else if (pick.fold) stage.toggle(box!.key);
     else if (pick.what === "frame" && pick.all) stage.turnRun(box!.key);
     else if (pick.what === "box" && pick.enter) stage.openScope(box!.scope);
     else this.#select(box!, add);
+  }
+
+  /** To where a line that is cut goes on: the same number in another column, or what makes the value. */
+  #jump(at: number): void {
+    const { index, camera, store } = this.#stage;
+    const portal = index!.scene.portals[at]!;
+    if (portal.elsewhere) {
+      const { x, y } = portal.elsewhere,
+        [left, top] = [camera.toScreenX(x), camera.toScreenY(y)];
+      if (left > 0 && left < camera.width && top > 0 && top < camera.height) return;
+      camera.centerOn(x, y);
+      this.#stage.cameraChanged();
+      return;
+    }
+    const producer = portal.atSource ? undefined : store.producer(portal.value);
+    if (producer) this.#stage.reveal(producer.node);
   }
 
   /** Selects what a box stands for; `add` adds a node to the selection, or takes it out. */
@@ -170,16 +188,11 @@ export class Interaction implements GestureHandler, KeyboardTarget {
   }
 
   doubleClick(x: number, y: number, all: boolean): void {
-    const { index, store } = this.#stage;
+    const { index } = this.#stage;
     const pick = this.#pick(x, y);
     if (!pick || !index || pick.what === "ground") return;
-    if (pick.what !== "value") {
-      // The sign has done its work with the first click.
-      if (!pick.fold && !(pick.what === "frame" && pick.all)) this.#enter(pick.index, all);
-      return;
-    }
-    const producer = store.producer(pick.value);
-    if (pick.portal >= 0 && producer && !index.scene.portals[pick.portal]!.atSource) this.#stage.reveal(producer.node);
+    // What a click does on a sign or a line has been done with the first one.
+    if (pick.what !== "value" && !pick.fold && !(pick.what === "frame" && pick.all)) this.#enter(pick.index, all);
   }
 
   /** Folds, unfolds or enters what a box stands for. */

@@ -1,7 +1,7 @@
 /**
  * Tall layouts in columns, as in a newspaper: a layout that is many times taller than wide is cut between rows where
- * few lines pass, and goes on at the top of the next column. Lines that pass a cut run below the column, up beside it,
- * and into the next one from above, nested so that they do not cross each other.
+ * few lines pass, and goes on at the top of the next column. A line that passes a cut ends at a number and goes on at
+ * the same number.
  */
 
 import {
@@ -10,11 +10,10 @@ import {
   ARROW_UP,
   BOTTOM,
   FREE,
-  LABEL_WIDTH,
+  type Joint,
   type LayoutInput,
   type LayoutResult,
   LINE,
-  TOP,
 } from "./problem.ts";
 
 /** Layouts that are more than so many times as tall as wide are put into columns. */
@@ -23,13 +22,20 @@ export const TALL = 6;
 const LEAST_ROWS = 24;
 /** Lines that pass the best place to cut: beyond so many columns would be harder to read than one tall picture. */
 const MOST_LINES = 16;
-/** Distance between lines beside and below columns, and of these from the columns. */
-const LANE = 8,
-  MARGIN = 26;
-/** From where a line turns up beside a column to its arrow. */
-const TURN = 40;
+/** Between columns, and to the right of every stem in one: for labels. */
+const MARGIN = 30,
+  LABEL_ROOM = 84;
+/** Radius of the sign at which a line is cut, and how far its middle is from the column. */
+export const SIGN_RADIUS = 9;
+const SIGN_AWAY = 22,
+  SIGN_ROOM = SIGN_AWAY + SIGN_RADIUS,
+  SIGN_GAP = 4;
 /** How far a column may be from the height of the mean, as a share of it. */
-const SLACK = 0.3;
+const SLACK = 0.3,
+  LITTLE_SLACK = 0.1;
+
+/** What an end of a column that is too far away costs, in lines. */
+const FAR_OFF = 100;
 
 /** A layout in columns: width by height is `aspect` about; `rows` are the first ones of the columns but the first. */
 export interface Columned {
@@ -83,12 +89,16 @@ export function onCanvas(
     zoom = zoomOf(result);
   for (let wanted = Math.max(2, low); wanted <= Math.min(high, rowBottom.length); wanted++) {
     const ideal = height / wanted;
-    const rows = stillGood(rowBottom, before, ideal) ? [...before] : chooseRows(rowBottom, live, ideal);
-    if (!rows.length || rows.some((row) => live[row - 1]! > MOST_LINES)) continue;
-    const folded = new Folding(input, result, rows).fold();
-    if (zoomOf(folded) < zoom * GAIN) continue;
-    best = { result: folded, rows };
-    zoom = zoomOf(folded);
+    const choices = stillGood(rowBottom, before, ideal)
+      ? [[...before]]
+      : [SLACK, LITTLE_SLACK].map((slack) => chooseRows(rowBottom, live, ideal, slack));
+    for (const rows of choices) {
+      if (!rows.length || rows.some((row) => live[row - 1]! > MOST_LINES)) continue;
+      const folded = new Folding(input, result, rows).fold();
+      if (zoomOf(folded) < zoom * GAIN) continue;
+      best = { result: folded, rows };
+      zoom = zoomOf(folded);
+    }
   }
   return best;
 }
@@ -124,18 +134,18 @@ function stillGood(rowBottom: Float32Array, rows: readonly number[], ideal: numb
 }
 
 /** Cuts where the fewest lines pass, near the ideal height of a column. */
-function chooseRows(rowBottom: Float32Array, live: Int32Array, ideal: number): number[] {
+function chooseRows(rowBottom: Float32Array, live: Int32Array, ideal: number, slack = SLACK): number[] {
   const rows: number[] = [],
     last = rowBottom.length - 1;
   let start = 0,
     row = 0;
-  while (rowBottom[last]! - start > (1 + SLACK) * ideal) {
+  while (rowBottom[last]! - start > (1 + slack) * ideal) {
     let best = -1,
       least = Infinity;
-    for (; row < last && rowBottom[row]! < start + (1 + SLACK) * ideal; row++) {
+    for (; row < last && rowBottom[row]! < start + (1 + slack) * ideal; row++) {
       const off = Math.abs(rowBottom[row]! - start - ideal) / ideal,
-        cost = live[row]! + off;
-      if ((off <= SLACK || best < 0) && cost < least) [best, least] = [row, cost];
+        cost = live[row]! + off + (off > slack ? FAR_OFF * off : 0);
+      if (cost < least) [best, least] = [row, cost];
     }
     if (best < 0) best = row;
     if (best >= last) break;
@@ -155,11 +165,21 @@ interface Column {
   right: number;
   dx: number;
   dy: number;
-  /** Lines that go on in the next column, by x. */
+  /** Lines that go on in the next column, by x, and where their signs are. */
   links: { net: number; x: number }[];
+  signs: number[];
 }
 
 const NEAR = 0.6;
+
+/** Places for signs near the given ones, rising, far enough apart. */
+function spread(wanted: readonly number[]): number[] {
+  const apart = 2 * SIGN_RADIUS + SIGN_GAP;
+  const placed: number[] = [];
+  for (const x of wanted) placed.push(Math.max(x, (placed.at(-1) ?? -Infinity) + apart));
+  const shift = placed.reduce((sum, x, i) => sum + x - wanted[i]!, 0) / Math.max(1, placed.length);
+  return placed.map((x) => x - shift);
+}
 
 class Folding {
   readonly #input: LayoutInput;
@@ -185,6 +205,7 @@ class Folding {
       dx: 0,
       dy: 0,
       links: [],
+      signs: [],
     }));
     this.#columnOfRow = new Int32Array(rowBottom.length);
     for (let r = 0, c = 0; r < rowBottom.length; r++) {
@@ -201,7 +222,8 @@ class Folding {
       input = this.#input;
     const columnOf = (box: number): Column => this.#columns[this.#columnOfRow[row[box]!]!]!;
     this.#drawPieces();
-    for (let c = 0; c + 1 < this.#columns.length; c++) this.#drawLinks(c);
+    const joints: Joint[] = [];
+    for (let c = 0; c + 1 < this.#columns.length; c++) this.#drawLinks(c, joints);
     const moved = {
       x: x.map((each, box) => each + columnOf(box).dx),
       y: y.map((each, box) => each + columnOf(box).dy),
@@ -230,6 +252,7 @@ class Folding {
       segments: Float32Array.from(this.#points),
       segmentNet: Int32Array.from(this.#nets),
       segmentArrow: Uint8Array.from(this.#arrows),
+      joints,
     };
   }
 
@@ -267,7 +290,10 @@ class Folding {
         y1 = end;
       }
     }
-    for (const column of columns) column.links.sort((a, b) => a.x - b.x || a.net - b.net);
+    for (const column of columns) {
+      column.links.sort((a, b) => a.x - b.x || a.net - b.net);
+      column.signs = spread(column.links.map(({ x }) => x));
+    }
   }
 
   /** The column that something beginning at y is in: at a cut the one below. */
@@ -296,26 +322,25 @@ class Folding {
       extend(this.#columns[column]!, Math.min(a, b), Math.max(a, b));
     }
     netSource.forEach((box, net) => {
-      if (pin[box] === FREE) extend(columnOf(box), sourceX[net]!, sourceX[net]! + LABEL_WIDTH);
+      if (pin[box] === FREE) extend(columnOf(box), sourceX[net]!, sourceX[net]! + LABEL_ROOM);
+    });
+    this.#columns.forEach((column, c) => {
+      for (const sign of column.signs) {
+        extend(column, sign - SIGN_RADIUS, sign + SIGN_RADIUS);
+        extend(this.#columns[c + 1]!, sign - SIGN_RADIUS, sign + SIGN_RADIUS);
+      }
     });
   }
 
   /** Puts the columns side by side; returns the height of all. */
   #place(): number {
-    const columns = this.#columns;
-    const room = Math.max(...columns.map(({ links }) => links.length)) * LANE + MARGIN;
-    // A frame's ports at the top are at its edge; else all columns begin at one height.
-    const first = this.#input.pin.includes(TOP) ? 0 : room;
     let x = 0,
       height = 0;
-    columns.forEach((column, c) => {
+    this.#columns.forEach((column, c) => {
       column.dx = x - column.left;
-      column.dy = (c ? room : first) - column.top;
-      x += column.right - column.left + (column.links.length + 1) * LANE + MARGIN;
-      height = Math.max(
-        height,
-        column.bottom + column.dy + (column.links.length ? column.links.length * LANE + MARGIN / 2 : 0),
-      );
+      column.dy = (c ? SIGN_ROOM : 0) - column.top;
+      x += column.right - column.left + MARGIN;
+      height = Math.max(height, column.bottom + column.dy + (column.links.length ? SIGN_ROOM : 0));
     });
     return height;
   }
@@ -335,24 +360,25 @@ class Folding {
   }
 
   /** From the foot of a column to the head of the next. */
-  #drawLinks(c: number): void {
+  #drawLinks(c: number, joints: Joint[]): void {
     const column = this.#columns[c]!,
-      next = this.#columns[c + 1]!,
-      count = column.links.length;
+      next = this.#columns[c + 1]!;
     const foot = column.bottom + column.dy,
-      head = next.top + next.dy,
-      right = column.right + column.dx;
+      head = next.top + next.dy;
     column.links.forEach(({ net, x }, i) => {
-      const below = foot + (count - i) * LANE,
-        beside = right + (count - i) * LANE,
-        above = head - MARGIN / 2 - i * LANE;
-      this.#line(net, x + column.dx, foot, x + column.dx, below, ARROW_NONE);
-      this.#line(net, x + column.dx, below, beside, below, ARROW_NONE);
-      // an arrow where it turns up: that is against the way of all other lines
-      this.#line(net, beside, below - TURN, beside, below, ARROW_UP);
-      this.#line(net, beside, above, beside, below - TURN, ARROW_NONE);
-      this.#line(net, beside, above, x + next.dx, above, ARROW_NONE);
-      this.#line(net, x + next.dx, above, x + next.dx, head, ARROW_NONE);
+      const sign = column.signs[i]!,
+        below = foot + SIGN_AWAY - SIGN_RADIUS,
+        above = head - SIGN_AWAY + SIGN_RADIUS;
+      this.#line(net, x + column.dx, foot, sign + column.dx, below, ARROW_NONE);
+      this.#line(net, sign + next.dx, above, x + next.dx, head, ARROW_NONE);
+      joints.push({
+        net,
+        number: joints.length + 1,
+        fromX: sign + column.dx,
+        fromY: foot + SIGN_AWAY,
+        toX: sign + next.dx,
+        toY: head - SIGN_AWAY,
+      });
     });
   }
 }

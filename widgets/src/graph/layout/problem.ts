@@ -74,6 +74,18 @@ export interface LayoutResult {
   /** Pixels to the right of the target stem that are free for a portal's name. */
   portalRoom: Float32Array;
   crossings: number;
+  /** Of a layout in columns: the lines that go on in the next column. */
+  joints: Joint[];
+}
+
+/** A line that ends at the foot of a column and goes on at the head of the next: the middles of two signs. */
+export interface Joint {
+  net: number;
+  number: number;
+  fromX: number;
+  fromY: number;
+  toX: number;
+  toY: number;
 }
 
 /** Horizontal gap between neighboring boxes, and where a line passes. */

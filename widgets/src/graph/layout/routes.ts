@@ -71,6 +71,7 @@ export function draw(
     targetX: ports.target,
     ...labelRooms(input, graph, x, ports, width),
     crossings,
+    joints: [],
   };
 }
 

@@ -12,6 +12,8 @@ const TITLE_MARGIN = 10;
 /** Room for the name at a cut line that reads to the right. */
 const TURNED_ROOM = 70;
 
+const NO_JOINT = { number: 0, elsewhere: null };
+
 /** A container that is shown, with its layout once that is known. */
 export interface Part {
   content: Content;
@@ -94,6 +96,7 @@ class Composer {
     });
     this.#addLines(part, left, top);
     this.#addNames(part, left, top, first);
+    this.#addJoints(part, left, top);
     for (const [content, box, x, y] of inner) {
       const { across, along } = inset(this.#flow, box, content.result!);
       this.#addPorts(content, x + across, y, along, y + (this.#turned ? box.width : box.height));
@@ -158,6 +161,7 @@ class Composer {
           atSource: false,
           count: 0,
           box: pin[target] === FREE ? first + target : -1,
+          ...NO_JOINT,
         });
       }
       const x = left + sourceX[i]!,
@@ -173,6 +177,7 @@ class Composer {
           atSource: true,
           count: cut,
           box: isBox ? first + net.source : -1,
+          ...NO_JOINT,
         });
       }
       if (!isBox || open.has(net.source) || net.quiet) return;
@@ -180,6 +185,17 @@ class Composer {
       if (this.#turned) this.#labels.push({ value: net.value, x: bottom - run + 8, y: x - 7, room: run - 4 });
       else this.#labels.push({ value: net.value, x: x + 6, y: bottom + 9, room: labelRoom[i]! - 10 });
     });
+  }
+
+  /** Both ends of lines that go on in the next column. */
+  #addJoints({ content, result }: Part, left: number, top: number): void {
+    for (const { net, number, fromX, fromY, toX, toY } of result!.joints) {
+      const from = this.#at(left + fromX, top + fromY),
+        to = this.#at(left + toX, top + toY);
+      const common = { value: content.nets[net]!.value, room: 0, count: 0, box: -1, number };
+      this.#portals.push({ ...common, ...from, atSource: true, elsewhere: to });
+      this.#portals.push({ ...common, ...to, atSource: false, elsewhere: from });
+    }
   }
 
   #at(x: number, y: number): { x: number; y: number } {

@@ -4,20 +4,28 @@
  * the other.
  */
 
-import { isTerminal } from "../groups/group_keys.ts";
+import { isTerminal, RUN } from "../groups/group_keys.ts";
 import type { LayoutResult } from "../layout/problem.ts";
 import type { Box } from "./boxes.ts";
 import { FRAME_HEADER, FRAME_PADDING } from "./scene.ts";
 
 export type Flow = "down" | "right";
+/** What is wished: a way to read, or the one that suits the canvas. */
+export type Reading = Flow | "auto";
 
 /** Room behind a box that reads to the right, for the shape on its line. */
 const LABEL_ROOM = 96;
 
 /** A box as layouts see it. */
 export function extent(flow: Flow, box: Box, open: boolean): { across: number; along: number } {
-  if (flow === "down") return { across: box.width, along: box.height };
-  return { across: box.height, along: box.width + tail(flow, box, open) };
+  const height = box.height + (open ? 0 : stack(box));
+  if (flow === "down") return { across: box.width, along: height };
+  return { across: height, along: box.width + tail(flow, box, open) };
+}
+
+/** Height of the edges that show below what is folded: there is more inside. */
+export function stack({ folds, kind }: Box): number {
+  return folds ? (kind === RUN ? 8 : 4) : 0;
 }
 
 /** How far the line of a box runs within what layouts take for the box. */

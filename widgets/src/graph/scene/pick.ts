@@ -2,6 +2,7 @@
 
 import type { SceneIndex } from "../canvas/visible.ts";
 import { RUN } from "../groups/group_keys.ts";
+import { SIGN_RADIUS } from "../layout/columns.ts";
 import { FRAME_HEADER, type Scene } from "./scene.ts";
 
 export type Pick =
@@ -60,7 +61,11 @@ export function pickAt(index: SceneIndex, x: number, y: number, slack: number): 
 
 function portalAt(index: SceneIndex, x: number, y: number): number {
   for (const i of index.portalsNear(x, y)) {
-    const { x: stem, y: end, room, atSource } = index.scene.portals[i]!;
+    const { x: stem, y: end, room, atSource, number } = index.scene.portals[i]!;
+    if (number) {
+      if (Math.hypot(x - stem, y - end) <= SIGN_RADIUS + 2) return i;
+      continue;
+    }
     if (index.scene.flow === "right") {
       if (
         Math.abs(y - end) < 8 &&

@@ -27,6 +27,9 @@ export interface Portal {
   count: number;
   /** Index of the box at this end; -1 for a port of a frame. */
   box: number;
+  /** Of a line that goes on in another column: its number, else 0; and where it does. */
+  number: number;
+  elsewhere: { x: number; y: number } | null;
 }
 
 export interface Scene {

@@ -15,7 +15,7 @@ import { Hierarchy } from "../groups/hierarchy.ts";
 import type { Run } from "../groups/repeat_words.ts";
 import { boxOfContainer, type Ground } from "../input/walk.ts";
 import type { Measure } from "../scene/boxes.ts";
-import type { Flow } from "../scene/flow.ts";
+import type { Reading } from "../scene/flow.ts";
 import { Superseded } from "../scene/layouter.ts";
 import type { Scene } from "../scene/scene.ts";
 import { ScopeScenes } from "./scope_scenes.ts";
@@ -62,14 +62,14 @@ export class Explorer {
     this.#scenes.destroy();
   }
 
-  get flow(): Flow {
-    return this.#scenes.flow;
+  get reading(): Reading {
+    return this.#scenes.reading;
   }
 
   /** Lets pictures read another way. */
-  set flow(flow: Flow) {
-    if (flow === this.#scenes.flow) return;
-    this.#scenes.flow = flow;
+  set reading(reading: Reading) {
+    if (reading === this.#scenes.reading) return;
+    this.#scenes.reading = reading;
     this.#redraw();
   }
 

@@ -5,15 +5,15 @@ import type { Camera } from "../canvas/camera.ts";
 import type { Hierarchy } from "../groups/hierarchy.ts";
 import { type Overview, Overviewer } from "../groups/overview.ts";
 import type { Measure } from "../scene/boxes.ts";
-import type { Flow } from "../scene/flow.ts";
+import type { Flow, Reading } from "../scene/flow.ts";
 import { Layouter } from "../scene/layouter.ts";
 import type { Scene } from "../scene/scene.ts";
 import { SceneBuilder } from "../scene/scene_builder.ts";
 import { roomOf, type Viewpoint } from "./viewpoint.ts";
 
 export class ScopeScenes {
-  /** Which way pictures read. */
-  flow: Flow = "down";
+  /** Which way pictures are to read. */
+  reading: Reading = "auto";
   /** Whether what is very tall is put into columns. */
   columns = true;
   readonly #store: Store;
@@ -38,22 +38,25 @@ export class ScopeScenes {
 
   /** The scene of a scope; what a first look opens is noted in its viewpoint. */
   of(hierarchy: Hierarchy, viewpoint: Viewpoint): Scene | Promise<Scene> {
-    return viewpoint.looked ? this.#layOut(hierarchy, viewpoint.open) : this.#overview(hierarchy, viewpoint);
+    if (!viewpoint.looked) return this.#overview(hierarchy, viewpoint);
+    const { reading } = this;
+    return this.#layOut(hierarchy, viewpoint.open, reading === "auto" ? viewpoint.flow : reading);
   }
 
-  #layOut(hierarchy: Hierarchy, open: ReadonlySet<number>): Scene | Promise<Scene> {
-    return this.#builder.build(hierarchy, open, this.flow, this.columns, roomOf(this.#camera));
+  #layOut(hierarchy: Hierarchy, open: ReadonlySet<number>, flow: Flow): Scene | Promise<Scene> {
+    return this.#builder.build(hierarchy, open, flow, this.columns, roomOf(this.#camera));
   }
 
   /** A first look at a scope: as much as can be read at once. */
   #overview(hierarchy: Hierarchy, viewpoint: Viewpoint): Scene | Promise<Scene> {
     const take = ({ open, scene }: Overview): Scene => {
-      Object.assign(viewpoint, { open, looked: true });
+      Object.assign(viewpoint, { open, flow: scene.flow, looked: true });
       return scene;
     };
-    const overview = new Overviewer(this.#store, hierarchy, roomOf(this.#camera), (open) => {
+    const flows: Flow[] = this.reading === "auto" ? ["down", "right"] : [this.reading];
+    const overview = new Overviewer(this.#store, hierarchy, roomOf(this.#camera), flows, (open, flow) => {
       this.#builder.forget();
-      return this.#layOut(hierarchy, open);
+      return this.#layOut(hierarchy, open, flow);
     }).find();
     return overview instanceof Promise ? overview.then(take) : take(overview);
   }

@@ -21,7 +21,7 @@ import { MarkLayer } from "../marks/mark_layer.ts";
 import { Minimap } from "../marks/minimap.ts";
 import { type Frame, Motion } from "../marks/motion.ts";
 import { Outline } from "../marks/outline.ts";
-import type { Flow } from "../scene/flow.ts";
+import type { Reading } from "../scene/flow.ts";
 import { Words } from "../scene/words.ts";
 import { type DebugState, describe } from "./debug.ts";
 import { Entering } from "./entering.ts";
@@ -159,7 +159,8 @@ export class GraphView implements Picture {
   }
 
   #newScene(): void {
-    this.#emitter.emit("tall", this.#explorer.index!.scene.isTall);
+    const { flow, isTall } = this.#explorer.index!.scene;
+    this.#emitter.emit("laidout", { flow, isTall });
     this.#layer.sceneChanged();
     this.#renderer.changed();
     if (this.#seeking) this.seek();
@@ -283,12 +284,12 @@ export class GraphView implements Picture {
     if (ground) this.#explorer.seek([...this.#layer.overlay.selectedBoxes(ground)]);
   }
 
-  get flow(): Flow {
-    return this.#explorer.flow;
+  get reading(): Reading {
+    return this.#explorer.reading;
   }
 
-  set flow(flow: Flow) {
-    this.#explorer.flow = flow;
+  set reading(reading: Reading) {
+    this.#explorer.reading = reading;
   }
 
   get columns(): boolean {

@@ -3,6 +3,8 @@
 import type { Camera } from "../canvas/camera.ts";
 import type { SceneIndex } from "../canvas/visible.ts";
 import { INPUT } from "../groups/group_keys.ts";
+import { filling } from "../groups/overview.ts";
+import type { Flow } from "../scene/flow.ts";
 import type { Scene } from "../scene/scene.ts";
 
 /** A box by key and where the middle of its top edge is on the screen. */
@@ -19,6 +21,8 @@ const SMALL = 0.5,
   FEW_BOXES = 60;
 /** Zoom that a first look goes to at most: few boxes are shown larger, not lost in an empty canvas. */
 const MOST = 2;
+/** And so large where only that fills the canvas. */
+const LARGEST = 2.8;
 /** Pixels kept clear around the picture: a notice of 30 has its place at the lower edge. */
 export const MARGIN = 32;
 const MAX_ANCHORS = 40;
@@ -27,6 +31,8 @@ export const RESIZED_MS = 150;
 
 export class Viewpoint {
   open: ReadonlySet<number> = new Set();
+  /** Which way it reads where none is wished. */
+  flow: Flow = "down";
   /** The groups of a first look have been opened. */
   looked = false;
   /** The user or a command has moved the camera. */
@@ -143,7 +149,8 @@ export function roomOf({ width, height }: Camera): { width: number; height: numb
 
 /** A first look: all of a small graph, else where its first input begins, large enough to read. */
 export function home(camera: Camera, scene: Scene): void {
-  camera.fit({ x: 0, y: 0, width: scene.width, height: scene.height }, MARGIN, MOST);
+  const most = Math.min(LARGEST, Math.max(MOST, filling(scene, roomOf(camera))));
+  camera.fit({ x: 0, y: 0, width: scene.width, height: scene.height }, MARGIN, most);
   if (camera.zoom >= (scene.boxes.length > FEW_BOXES ? READABLE : SMALL)) return;
   if (scene.flow === "right") {
     homeAtLeft(camera, scene);

@@ -55,8 +55,8 @@ function FlowButton({ app }: { app: App }) {
       title={other === "right" ? "Read from left to right" : "Read from top to bottom"}
       testid="toolbar-flow"
       onClick={() => {
-        app.setFlow(other);
-        app.onFlow(other);
+        app.setReading(other);
+        app.onReading(other);
       }}
     />
   );
