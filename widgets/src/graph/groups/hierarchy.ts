@@ -38,6 +38,9 @@ export interface Container {
 
 const NOWHERE = -1;
 
+/** Share of the nodes. */
+const NEARLY_ALL = 0.85;
+
 export class Hierarchy {
   readonly scope: number;
   /** Ids of the nodes with boxes, in file order, scope by scope. */
@@ -260,9 +263,18 @@ export class Hierarchy {
     for (const inner of [...container.groups, ...container.hosts]) container.size += this.containers.get(inner)!.size;
     const dissolves = container.kind !== "" && container.kind !== "node" && container.kind !== "body";
     if (dissolves && container.nodes.length + container.groups.length === 1) this.#dissolve(container);
+    if (key === 0) this.#dissolveMost(container);
   }
 
-  #dissolve(container: Container): void {
+  /** Takes the frame away from a scope that nearly all of a graph is in: it tells nothing apart. */
+  #dissolveMost(top: Container): void {
+    const most = top.groups
+      .map((key) => this.containers.get(key)!)
+      .find(({ kind, size }) => kind === "scope" && size >= NEARLY_ALL * top.size);
+    if (most && most.groups.length > 1) this.#dissolve(most, false);
+  }
+
+  #dissolve(container: Container, named = true): void {
     const parent = this.containers.get(container.parent)!;
     // what was counted without a box is the parent's to count now
     parent.size += container.size - container.nodes.length;
@@ -276,7 +288,7 @@ export class Hierarchy {
       child.parent = parent.key;
       // what a stage is made of is a run of blocks: the stage's name says more than theirs
       if (container.kind === "stage") child.name = container.name;
-      else if (child.kind !== "node") child.name = `${container.name}/${child.name}`;
+      else if (child.kind !== "node" && named) child.name = `${container.name}/${child.name}`;
     }
     this.containers.delete(container.key);
   }

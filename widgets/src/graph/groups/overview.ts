@@ -1,6 +1,7 @@
 /** A first look: the most detailed folding at which all of a scope can be read on its canvas. */
 
 import type { Store } from "../../model/store.ts";
+import { filling } from "../layout/columns.ts";
 import type { Flow } from "../scene/flow.ts";
 import type { Scene } from "../scene/scene.ts";
 import { type Class, classesInside, opened } from "./fold.ts";
@@ -10,9 +11,6 @@ import type { Container, Hierarchy } from "./hierarchy.ts";
 const MOST = 30;
 /** Zoom at which the smallest text of a box has 11 pixels. */
 export const READABLE = 1;
-/** Shares of the two sides of the canvas, the longer one first, from which on a picture fills it. */
-const LONG = 0.65,
-  SHORT = 0.34;
 /** How much larger the other way to read must let things be. */
 const GAIN = 1.5;
 
@@ -32,18 +30,16 @@ export function fitting(scene: Scene, canvas: Canvas): number {
 }
 
 /** The zoom from which on the boxes of a scene fill a canvas. */
-export function filling({ x, y, w, h }: Scene, canvas: Canvas): number {
+export function fillingBoxes({ x, y, w, h }: Scene, canvas: Canvas): number {
   const span = (at: Float64Array, size: Float64Array): number => {
     let [low, high] = [Infinity, -Infinity];
     for (let i = 0; i < at.length; i++) {
       low = Math.min(low, at[i]!);
       high = Math.max(high, at[i]! + size[i]!);
     }
-    return Math.max(1, high - low);
+    return high - low;
   };
-  const across = canvas.width / span(x, w),
-    along = canvas.height / span(y, h);
-  return Math.min(Math.max(LONG * across, SHORT * along), Math.max(SHORT * across, LONG * along));
+  return filling(span(x, w), span(y, h), canvas);
 }
 
 /**
@@ -141,7 +137,7 @@ export class Overviewer {
   /** Down, which is how models are read, unless another way is better. */
   #suiting(found: readonly Scene[]): Flow {
     const canvas = this.#canvas,
-      fills = (each: Scene): boolean => filling(each, canvas) <= fitting(each, canvas);
+      fills = (each: Scene): boolean => fillingBoxes(each, canvas) <= fitting(each, canvas);
     const better = (one: Scene, other: Scene): boolean => {
       const [was, is] = [fitting(one, canvas), fitting(other, canvas)];
       if (was < READABLE || is < READABLE) return is > was;

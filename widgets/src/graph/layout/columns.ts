@@ -72,7 +72,21 @@ const MOST_COLUMNS = 8,
 /** How much larger one column more must let things be. */
 const GAIN = 1.06;
 
-/** Puts a layout into as many columns as let it be largest on a canvas; null where one is best. */
+/** Shares of the sides of a canvas, the longer one first, that a picture should fill. */
+const LONG = 0.65,
+  SHORT = 0.34;
+
+/** The zoom from which on something fills a canvas. */
+export function filling(width: number, height: number, canvas: { width: number; height: number }): number {
+  const across = canvas.width / Math.max(1, width),
+    along = canvas.height / Math.max(1, height);
+  return Math.min(Math.max(LONG * across, SHORT * along), Math.max(SHORT * across, LONG * along));
+}
+
+/**
+ * Puts a layout into the fewest columns that fill a canvas and can be read at that size, else into as many as let it be
+ * largest; null where one is best.
+ */
 export function onCanvas(
   input: LayoutInput,
   result: LayoutResult,
@@ -85,8 +99,11 @@ export function onCanvas(
   const zoomOf = (each: LayoutResult): number => Math.min(canvas.width / each.width, canvas.height / each.height);
   const guess = Math.round(Math.sqrt((canvas.width * height) / (canvas.height * (width + 2 * MARGIN))));
   const [low, high] = rowBottom.length > FEW_ROWS ? [guess - 1, guess + 1] : [2, MOST_COLUMNS];
+  const suits = (each: LayoutResult): boolean =>
+    zoomOf(each) >= Math.max(1, filling(each.width - MARGIN, each.height - MARGIN, canvas));
   let best: Columned | null = null,
     zoom = zoomOf(result);
+  if (suits(result)) return null;
   for (let wanted = Math.max(2, low); wanted <= Math.min(high, rowBottom.length); wanted++) {
     const ideal = height / wanted;
     const choices = stillGood(rowBottom, before, ideal)
@@ -98,6 +115,7 @@ export function onCanvas(
       if (zoomOf(folded) < zoom * GAIN) continue;
       best = { result: folded, rows };
       zoom = zoomOf(folded);
+      if (suits(folded)) return best;
     }
   }
   return best;

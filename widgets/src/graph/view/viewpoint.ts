@@ -3,7 +3,7 @@
 import type { Camera } from "../canvas/camera.ts";
 import type { SceneIndex } from "../canvas/visible.ts";
 import { INPUT } from "../groups/group_keys.ts";
-import { filling } from "../groups/overview.ts";
+import { fillingBoxes } from "../groups/overview.ts";
 import type { Flow } from "../scene/flow.ts";
 import type { Scene } from "../scene/scene.ts";
 
@@ -149,7 +149,7 @@ export function roomOf({ width, height }: Camera): { width: number; height: numb
 
 /** A first look: all of a small graph, else where its first input begins, large enough to read. */
 export function home(camera: Camera, scene: Scene): void {
-  const most = Math.min(LARGEST, Math.max(MOST, filling(scene, roomOf(camera))));
+  const most = Math.min(LARGEST, Math.max(MOST, fillingBoxes(scene, roomOf(camera))));
   camera.fit({ x: 0, y: 0, width: scene.width, height: scene.height }, MARGIN, most);
   if (camera.zoom >= (scene.boxes.length > FEW_BOXES ? READABLE : SMALL)) return;
   if (scene.flow === "right") {
