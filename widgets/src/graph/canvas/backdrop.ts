@@ -67,8 +67,14 @@ export class Backdrop {
     ctx.strokeStyle = this.palette.edge;
     ctx.lineWidth = Math.max(1.15, 0.75 / zoom);
     ctx.globalAlpha = strength * (list.detail === FAR ? 0.7 : 1);
-    const { solid, dashed } = traced(scene, list.segments, zoom);
+    const { solid, thick, dashed } = traced(scene, list.segments, zoom);
     ctx.stroke(solid);
+    if (thick) {
+      const thin = ctx.lineWidth;
+      ctx.lineWidth = RIBBON * thin;
+      ctx.stroke(thick);
+      ctx.lineWidth = thin;
+    }
     if (dashed) {
       const pixel = 1 / Math.min(1, zoom);
       ctx.setLineDash([5 * pixel, 4 * pixel]);
@@ -102,8 +108,13 @@ export function heatColor(mark: { share: number; kind?: number } | undefined, pa
   return palette.heat(mark?.share ?? 0);
 }
 
+/** How much thicker a line of several values is. */
+export const RIBBON = 2.4;
+
 interface Lines {
   solid: Path2D;
+  /** Of several values. */
+  thick: Path2D | null;
   dashed: Path2D | null;
 }
 
@@ -113,20 +124,25 @@ export function traced(scene: Scene, segments: Iterable<number>, zoom: number): 
     turned = scene.flow === "right",
     straight = zoom < STRAIGHT_ZOOM;
   const solid = new Path2D();
-  let dashed: Path2D | null = null;
+  let thick: Path2D | null = null,
+    dashed: Path2D | null = null;
   for (const i of segments) {
     const x1 = points[4 * i]!,
       y1 = points[4 * i + 1]!,
       x2 = points[4 * i + 2]!,
       y2 = points[4 * i + 3]!;
     if (straight && (Math.abs(x2 - x1) + Math.abs(y2 - y1)) * zoom < 0.7) continue;
-    const path: Path2D = scene.segmentDashed[i] ? (dashed ??= new Path2D()) : solid;
+    const path: Path2D = scene.segmentDashed[i]
+      ? (dashed ??= new Path2D())
+      : scene.segmentRibbon[i]! < 0
+        ? solid
+        : (thick ??= new Path2D());
     path.moveTo(x1, y1);
     if (straight || x1 === x2 || y1 === y2) path.lineTo(x2, y2);
     else if (turned) path.bezierCurveTo((x1 + x2) / 2, y1, (x1 + x2) / 2, y2, x2, y2);
     else path.bezierCurveTo(x1, (y1 + y2) / 2, x2, (y1 + y2) / 2, x2, y2);
   }
-  return { solid, dashed };
+  return { solid, thick, dashed };
 }
 
 /** The heads of lines, in the color that is set. */

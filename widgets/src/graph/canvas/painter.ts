@@ -6,7 +6,7 @@ import type { Frame } from "../marks/motion.ts";
 import { type Box, PADDING } from "../scene/boxes.ts";
 import { ALL_WORDS, SIGN } from "../scene/pick.ts";
 import { FRAME_HEADER, type Scene } from "../scene/scene.ts";
-import { arrows, Backdrop, type Look, traced } from "./backdrop.ts";
+import { arrows, Backdrop, type Look, RIBBON, traced } from "./backdrop.ts";
 import { BoxPainter } from "./box_painter.ts";
 import type { Camera, Rect } from "./camera.ts";
 import { MarkPainter } from "./mark_painter.ts";
@@ -82,6 +82,9 @@ export interface Texts {
   /** Name of what makes a value, for portals. */
   origin(value: number): string;
 }
+
+/** Values of a ribbon that are asked for their shapes. */
+const SPOKEN = 24;
 
 export class Painter {
   readonly #ctx: CanvasRenderingContext2D;
@@ -204,8 +207,10 @@ export class Painter {
         Math.min(points[4 * i + 1]!, points[4 * i + 3]!) <= y + height;
       const segments: number[] = [];
       for (const value of values) for (const i of index.segmentsOf(value)) if (inView(i)) segments.push(i);
-      const { solid, dashed } = traced(index.scene, segments, camera.zoom);
+      const { solid, thick, dashed } = traced(index.scene, segments, camera.zoom);
       for (const path of [solid, dashed]) if (path) ctx.stroke(path);
+      ctx.lineWidth *= RIBBON / 1.5;
+      if (thick) ctx.stroke(thick);
       if (camera.zoom > 0.2) arrows(ctx, index.scene, segments, 1.25);
     };
     ctx.globalAlpha = 0.75;
@@ -224,7 +229,16 @@ export class Painter {
     ctx.textBaseline = "middle";
     ctx.textAlign = "left";
     for (const i of list.labels) {
-      const { value, x, y, room } = scene.labels[i]!;
+      const { value: own, ribbon, x: left, y, room: whole } = scene.labels[i]!;
+      const value = ribbon < 0 ? own : this.#speaking(scene.ribbons[ribbon]!);
+      const count = ribbon < 0 ? "" : `×${scene.ribbons[ribbon]!.length} `;
+      const x = left + text.measure(count, "small"),
+        room = whole - text.measure(count, "small");
+      if (count && whole >= 14) {
+        ctx.font = text.css("small");
+        ctx.fillStyle = palette.accent;
+        ctx.fillText(count, left, y);
+      }
       if (marks.flash > 0 && marks.changed.has(value)) {
         this.#flashed(marks.changed.get(value)!, x, y, marks.flash);
         continue;
@@ -242,6 +256,17 @@ export class Painter {
       if (ran.bad) ctx.fillStyle = palette.error;
       ctx.fillText(text.fit(ran.text, "small", room, false), x, label ? y + (turned ? -11 : 11) : y);
     }
+  }
+
+  /** The value of a ribbon whose shape says most: that of the highest rank. */
+  #speaking(values: readonly number[]): number {
+    let best = values[0]!,
+      rank = -1;
+    for (const value of values.slice(0, SPOKEN)) {
+      const axes = this.#texts.label(value).split("×").length;
+      if (axes > rank) [best, rank] = [value, axes];
+    }
+    return best;
   }
 
   /** There are numbers of this value; a ring around it: it is pinned. */

@@ -155,11 +155,15 @@ export class SceneIndex {
   segmentsOf(value: number): number[] {
     if (!this.#byValue) {
       this.#byValue = new Map();
-      const { segmentValue } = this.scene;
+      const { segmentValue, segmentRibbon, ribbons } = this.scene;
+      const add = (value: number, segment: number): void => {
+        const list = this.#byValue!.get(value);
+        if (list) list.push(segment);
+        else this.#byValue!.set(value, [segment]);
+      };
       for (let i = 0; i < segmentValue.length; i++) {
-        const list = this.#byValue.get(segmentValue[i]!);
-        if (list) list.push(i);
-        else this.#byValue.set(segmentValue[i]!, [i]);
+        if (segmentRibbon[i]! < 0) add(segmentValue[i]!, i);
+        else for (const value of ribbons[segmentRibbon[i]!]!) add(value, i);
       }
     }
     return this.#byValue.get(value) ?? [];

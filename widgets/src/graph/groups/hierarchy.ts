@@ -62,8 +62,11 @@ export class Hierarchy {
   /** Nodes with subgraphs. */
   readonly #hosts: ReadonlySet<number>;
 
-  /** `constants`: nodes that only make parameters have boxes too. */
-  constructor(store: Store, scope: number, constants = false) {
+  /**
+   * `constants`: nodes that only make parameters have boxes too. `frameless`: a group that nearly everything is in has
+   * no frame.
+   */
+  constructor(store: Store, scope: number, constants = false, frameless = false) {
     this.scope = scope;
     this.#store = store;
     const { inputs = [], outputs = [] } = store.scopes.get(scope) ?? {};
@@ -93,6 +96,7 @@ export class Hierarchy {
     this.#buildTree(records);
     for (const each of this.containers.values()) for (const node of each.nodes) this.#containerOf[node] = each.key;
     for (const key of bottomUp(this.containers)) this.#fold(key);
+    if (frameless) this.#dissolveMost(this.containers.get(0)!);
   }
 
   /** The container that holds a node directly. Undefined for nodes of other scopes. */
@@ -263,7 +267,6 @@ export class Hierarchy {
     for (const inner of [...container.groups, ...container.hosts]) container.size += this.containers.get(inner)!.size;
     const dissolves = container.kind !== "" && container.kind !== "node" && container.kind !== "body";
     if (dissolves && container.nodes.length + container.groups.length === 1) this.#dissolve(container);
-    if (key === 0) this.#dissolveMost(container);
   }
 
   /** Takes the frame away from a scope that nearly all of a graph is in: it tells nothing apart. */

@@ -41,6 +41,8 @@ export interface Stage {
   setCursor(cursor: string): void;
   hovered(target: PointerTarget | null): void;
   menuAsked(target: PointerTarget): void;
+  /** Lists the values of a ribbon at a point of the view. */
+  listRibbon(values: readonly number[], x: number, y: number): void;
   wireGrabbed(value: number): void;
   wireOver(node: number): void;
   wireDropped(node: number, share: number): void;
@@ -143,7 +145,9 @@ export class Interaction implements GestureHandler, KeyboardTarget {
     const pick = this.#pick(x, y);
     if (!pick) return;
     const box = this.#boxOf(pick);
-    if (pick.what === "value") {
+    if (pick.what === "value" && pick.ribbon >= 0) {
+      stage.listRibbon(stage.index!.scene.ribbons[pick.ribbon]!, x, y);
+    } else if (pick.what === "value") {
       stage.choose([], 0, pick.value);
       if (pick.portal >= 0) this.#jump(pick.portal);
     } else if (pick.what === "ground") {

@@ -22,7 +22,10 @@ interface Parts {
   readonly emitter: Pick<Emitter<PictureEvents>, "emit">;
 }
 
-type Actions = Pick<Stage, "focus" | "fit" | "choose" | "openScope" | "reveal" | "enter" | "cameraChanged">;
+type Actions = Pick<
+  Stage,
+  "focus" | "fit" | "choose" | "openScope" | "reveal" | "enter" | "cameraChanged" | "listRibbon"
+>;
 
 export function stageOf({ store, explorer, renderer, layer, outline, emitter }: Parts, actions: Actions): Stage {
   return {

@@ -154,7 +154,8 @@ export class Overlay {
     const hoverBox = hover && (hover.what === "box" || hover.what === "frame") ? hover.index : -1;
     const strongValues = new Set<number>();
     if (this.value) strongValues.add(this.value);
-    if (hover?.what === "value") strongValues.add(hover.value);
+    if (hover?.what === "value")
+      for (const value of ground.scene.ribbons[hover.ribbon] ?? [hover.value]) strongValues.add(value);
     const hovered = ground.scene.boxes[hoverBox];
     if (hovered && (hovered.kind === INPUT || hovered.kind === OUTSIDE)) strongValues.add(hovered.id);
     return {

@@ -46,6 +46,8 @@ class Composer {
   readonly #measure: Measure;
   readonly #segments: number[] = [];
   readonly #values: number[] = [];
+  readonly #ribbonOf: number[] = [];
+  readonly #ribbons: (readonly number[])[] = [];
   readonly #arrows: number[] = [];
   readonly #dashed: number[] = [];
   readonly #labels: Label[] = [];
@@ -104,21 +106,37 @@ class Composer {
     }
   }
 
-  #line(value: number, x1: number, y1: number, x2: number, y2: number, arrow: number, dashed = false): void {
+  #line(
+    values: readonly number[],
+    x1: number,
+    y1: number,
+    x2: number,
+    y2: number,
+    arrow: number,
+    dashed = false,
+  ): void {
     if (this.#turned) this.#segments.push(y1, x1, y2, x2);
     else this.#segments.push(x1, y1, x2, y2);
-    this.#values.push(value);
+    this.#values.push(values[0]!);
+    this.#ribbonOf.push(this.#ribbon(values));
     this.#arrows.push(arrow);
     this.#dashed.push(Number(dashed));
+  }
+
+  /** Number of a ribbon, -1 of a single line. */
+  #ribbon(values: readonly number[]): number {
+    if (values.length < 2) return -1;
+    if (this.#ribbons.at(-1) !== values) this.#ribbons.push(values);
+    return this.#ribbons.length - 1;
   }
 
   #addLines({ content, result }: Part, left: number, top: number): void {
     const { segments, segmentNet, segmentArrow } = result!;
     for (let s = 0; s < segmentNet.length; s++) {
       const k = 4 * s,
-        { value, capture } = content.nets[segmentNet[s]!]!;
+        { values, capture } = content.nets[segmentNet[s]!]!;
       this.#line(
-        value,
+        values,
         left + segments[k]!,
         top + segments[k + 1]!,
         left + segments[k + 2]!,
@@ -133,14 +151,14 @@ class Composer {
   #addPorts({ content, result }: Part, left: number, top: number, before: number, end: number): void {
     const { x, height } = result!;
     const items = content.items.length;
-    const direct = new Set(content.nets.filter(({ capture }) => !capture).map(({ value }) => value));
-    content.top.forEach((value, i) => {
+    const direct = new Set(content.nets.filter(({ capture }) => !capture).map(({ source }) => source));
+    content.carried.top.forEach((values, i) => {
       const at = left + x[items + i]! + 1;
-      this.#line(value, at, top, at, top + before, ARROW_NONE, !direct.has(value));
+      this.#line(values, at, top, at, top + before, ARROW_NONE, !direct.has(items + i));
     });
-    content.bottom.forEach((value, i) => {
+    content.carried.bottom.forEach((values, i) => {
       const at = left + x[items + content.top.length + i]! + 1;
-      this.#line(value, at, top + before + height, at, end, ARROW_NONE);
+      this.#line(values, at, top + before + height, at, end, ARROW_NONE);
     });
   }
 
@@ -168,7 +186,7 @@ class Composer {
         bottom = top + y[net.source]! + height[net.source]!;
       const isBox = pin[net.source] === FREE;
       const run = isBox ? tail(this.#flow, boxes[net.source]!, open.has(net.source)) : 0;
-      if (run) this.#line(net.value, x, bottom - run, x, bottom, ARROW_NONE, net.capture);
+      if (run) this.#line(net.values, x, bottom - run, x, bottom, ARROW_NONE, net.capture);
       if (cut) {
         this.#portals.push({
           value: net.value,
@@ -182,8 +200,9 @@ class Composer {
       }
       if (!isBox || open.has(net.source) || net.quiet) return;
       if (isTerminal(boxes[net.source]!.kind)) return;
-      if (this.#turned) this.#labels.push({ value: net.value, x: bottom - run + 8, y: x - 7, room: run - 4 });
-      else this.#labels.push({ value: net.value, x: x + 6, y: bottom + 9, room: labelRoom[i]! - 10 });
+      const words = { value: net.value, ribbon: this.#ribbon(net.values) };
+      if (this.#turned) this.#labels.push({ ...words, x: bottom - run + 8, y: x - 7, room: run - 4 });
+      else this.#labels.push({ ...words, x: x + 6, y: bottom + 9, room: labelRoom[i]! - 10 });
     });
   }
 
@@ -220,6 +239,8 @@ class Composer {
       titleX: Float64Array.from(this.#titles),
       segments: Float64Array.from(this.#segments),
       segmentValue: Int32Array.from(this.#values),
+      segmentRibbon: Int32Array.from(this.#ribbonOf),
+      ribbons: this.#ribbons,
       segmentArrow: Uint8Array.from(this.#arrows),
       segmentDashed: Uint8Array.from(this.#dashed),
       labels: this.#labels,

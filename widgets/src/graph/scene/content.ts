@@ -8,13 +8,15 @@
 
 import { INITIALIZER } from "../../kernel/protocol.ts";
 import type { Store } from "../../model/store.ts";
-import { BODY, INPUT, idOf, keyOf, keyOfPassed, kindOf, NODE, OUTPUT, OUTSIDE } from "../groups/group_keys.ts";
+import { BODY, INPUT, idOf, keyOf, keyOfPassed, NODE, OUTPUT, OUTSIDE } from "../groups/group_keys.ts";
 import type { Container, Hierarchy } from "../groups/hierarchy.ts";
 import { type Binding, boundInputs, boundOutputs } from "./bodies.ts";
 
 /** A value as a line: from an item or a port to items and ports, by index. */
 export interface Net {
   value: number;
+  /** All that the line stands for, itself first: several of a ribbon. */
+  values: readonly number[];
   source: number;
   targets: number[];
   /** Whether the targets are or hold subgraphs that read it from outside of themselves. */
@@ -28,9 +30,12 @@ export interface Content {
   container: number;
   /** Keys (keys.ts) of the boxes. */
   items: number[];
-  /** Values that come in through the top and leave through the bottom. */
+  /** Values that come in through the top and leave through the bottom: of several at one port the first. */
   top: number[];
   bottom: number[];
+  /** All values of each of those ports; the port of each value. */
+  carried: { top: readonly (readonly number[])[]; bottom: readonly (readonly number[])[] };
+  portOf: { top: ReadonlyMap<number, number>; bottom: ReadonlyMap<number, number> };
   nets: Net[];
   /** Values that come or go where another one does that is drawn: those of the groups of a run that do not show. */
   like: { top: ReadonlyMap<number, number>; bottom: ReadonlyMap<number, number> } | null;
@@ -60,6 +65,12 @@ export function contentOfSome(store: Store, hierarchy: Hierarchy, run: number, s
   return { ...new Collector(store, hierarchy, here).collect(), container: run, like: { top, bottom } };
 }
 
+/** Of a content before its lines are put into ribbons. */
+const NOTHING = {
+  carried: { top: [], bottom: [] },
+  portOf: { top: new Map<number, number>(), bottom: new Map<number, number>() },
+  like: null,
+};
 const MAX_ITEMS = 2 ** 22;
 
 class Collector {
@@ -88,7 +99,7 @@ class Collector {
     this.#store = store;
     this.#hierarchy = hierarchy;
     this.#here = here;
-    this.#content = { container: here.key, items: [], top: [], bottom: [], nets: [], like: null };
+    this.#content = { ...NOTHING, container: here.key, items: [], top: [], bottom: [], nets: [] };
     this.#outputs = new Set(store.scopes.get(this.#here.scope)?.outputs);
     this.#bodies = hierarchy.nested
       ? [here.key, ...this.#below()].filter((key) => hierarchy.containers.get(key)?.kind === "body")
@@ -130,7 +141,7 @@ class Collector {
     // Ports were numbered from -1 downwards while the number of items was not known.
     const items = content.items.length;
     for (const net of content.nets) if (net.source < 0) net.source = items - 1 - net.source;
-    content.nets = this.#inRibbons(content.nets).filter((net) => net.targets.length > 0);
+    content.nets = content.nets.filter((net) => net.targets.length > 0);
     for (const [value, net] of this.#captures) if (net) net.quiet = (this.#plain.get(value)?.targets.length ?? 0) > 0;
     return content;
   }
@@ -179,7 +190,7 @@ class Collector {
   // ------------------------------------------------------------------------------------------------------------- lines
 
   #net(value: number, source: number, capture: boolean): Net {
-    const net = { value, source, targets: [], capture, quiet: false };
+    const net = { value, values: [value], source, targets: [], capture, quiet: false };
     this.#nets.push(net);
     return net;
   }
@@ -233,28 +244,6 @@ class Collector {
     if (!record || record.flags & INITIALIZER) return null;
     if (!maker && this.#containerItem.has(keyOf(BODY, record.scope))) return null;
     return this.#here.key === 0 ? this.#terminal(OUTSIDE, value).source : this.#topPort(value);
-  }
-
-  /** Lines of one bundle between the same two boxes become one, nodes apart: these say which value they read. */
-  #inRibbons(nets: Net[]): Net[] {
-    const { inputBundles, outputBundles } = this.#hierarchy,
-      { items } = this.#content;
-    if (this.#here.key !== 0 || !(inputBundles.size + outputBundles.size)) return nets;
-    const ribbons = new Map<string, Net>();
-    for (const net of nets) {
-      const given = inputBundles.get(net.value),
-        taken = outputBundles.get(net.value);
-      net.targets = net.targets.filter((target) => {
-        const kind = kindOf(items[target] ?? 0);
-        if (given ? kind === NODE : !taken || kind !== OUTPUT) return true;
-        const key = `${(given ?? taken)!.first} ${net.source} ${target}`,
-          ribbon = ribbons.get(key);
-        if (ribbon) return ribbon === net;
-        ribbons.set(key, net);
-        return true;
-      });
-    }
-    return nets;
   }
 
   #topPort(value: number): number {

@@ -9,7 +9,8 @@ export type Pick =
   | { what: "box"; index: number; fold: boolean; enter: boolean }
   /** Title bar of what is open; `all`: on the words that let a run show all its groups, or one for all. */
   | { what: "frame"; index: number; fold: boolean; all: boolean }
-  | { what: "value"; value: number; portal: number }
+  /** A line, or an end of one that is cut; `ribbon`: an index into the scene's, -1: it is one value. */
+  | { what: "value"; value: number; portal: number; ribbon: number }
   /** Nothing; `frame` is the innermost open group around the point, -1 for none. */
   | { what: "ground"; frame: number };
 
@@ -33,7 +34,7 @@ export function pickAt(index: SceneIndex, x: number, y: number, slack: number): 
     return { what: "box", index: i, fold: box.folds && inSign, enter: box.scope > 0 && inSign };
   }
   const portal = portalAt(index, x, y);
-  if (portal >= 0) return { what: "value", value: scene.portals[portal]!.value, portal };
+  if (portal >= 0) return { what: "value", value: scene.portals[portal]!.value, portal, ribbon: -1 };
   if (frame >= 0 && y < scene.y[frame]! + FRAME_HEADER) {
     const sign = scene.x[frame]! + scene.w[frame]! - SIGN - 4;
     return {
@@ -46,7 +47,7 @@ export function pickAt(index: SceneIndex, x: number, y: number, slack: number): 
   for (const i of index.labelsNear(x, y)) {
     const label = scene.labels[i]!;
     if (x < label.x + Math.min(label.room, 80) && Math.abs(y - label.y) < 7)
-      return { what: "value", value: label.value, portal: -1 };
+      return { what: "value", value: label.value, portal: -1, ribbon: label.ribbon };
   }
   let nearest = -1,
     distance = slack;
@@ -56,7 +57,8 @@ export function pickAt(index: SceneIndex, x: number, y: number, slack: number): 
     distance = d;
     nearest = i;
   }
-  return nearest >= 0 ? { what: "value", value: scene.segmentValue[nearest]!, portal: -1 } : { what: "ground", frame };
+  if (nearest < 0) return { what: "ground", frame };
+  return { what: "value", value: scene.segmentValue[nearest]!, portal: -1, ribbon: scene.segmentRibbon[nearest]! };
 }
 
 function portalAt(index: SceneIndex, x: number, y: number): number {

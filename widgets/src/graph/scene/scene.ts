@@ -10,6 +10,8 @@ export const FRAME_PADDING = 16;
 /** Text beside a line: a value's shape under its source. */
 export interface Label {
   value: number;
+  /** Index of the ribbon whose label it is, -1: it is that of one value. */
+  ribbon: number;
   /** Left end and baseline middle. */
   x: number;
   y: number;
@@ -55,6 +57,10 @@ export interface Scene {
    */
   segments: Float64Array;
   segmentValue: Int32Array;
+  /** Index of the ribbon that a segment is part of, -1: it stands for its value alone. */
+  segmentRibbon: Int32Array;
+  /** Values that go from box to box as one line. */
+  ribbons: readonly (readonly number[])[];
   segmentArrow: Uint8Array;
   /** 1 for what leads a subgraph what it reads from outside of itself. */
   segmentDashed: Uint8Array;

@@ -15,6 +15,7 @@ import { type Box, boxOf, entrances, GROUP_MIN_WIDTH, type Measure } from "./box
 import { compose, type Part } from "./compose.ts";
 import { type Content, contentOf, contentOfSome } from "./content.ts";
 import { extent, type Flow, frameSize, inset } from "./flow.ts";
+import { type Around, inRibbons } from "./ribbons.ts";
 import type { Scene } from "./scene.ts";
 
 /** Width by height that columns make of what is tall. */
@@ -84,7 +85,7 @@ export class SceneBuilder {
     }
     const levels: Part[][] = [];
     this.#isTall = false;
-    const root = this.#part(hierarchy, open, 0, levels, entrances(this.#store));
+    const root = this.#part(hierarchy, open, 0, levels, entrances(this.#store), null);
     const solved = this.#solveLevels(levels, 0);
     const finish = (): Scene => {
       this.#remember(levels.flat());
@@ -110,13 +111,14 @@ export class SceneBuilder {
     container: number,
     levels: Part[][],
     doors: ReturnType<typeof entrances>,
+    around: Around | null,
   ): Part {
-    const content = this.#content(hierarchy, open, container);
+    const content = this.#content(hierarchy, open, container, around);
     const boxes = content.items.map((key) => boxOf(this.#store, hierarchy, doors, key, this.#measure));
     const part: Part = { content, boxes, open: new Map(), height: 0, input: null, tall: null, result: null };
     content.items.forEach((key, i) => {
       if (!boxes[i]!.folds || !open.has(key)) return;
-      const inner = this.#part(hierarchy, open, key, levels, doors);
+      const inner = this.#part(hierarchy, open, key, levels, doors, { content, item: i });
       part.open.set(i, inner);
       part.height = Math.max(part.height, inner.height + 1);
     });
@@ -125,14 +127,15 @@ export class SceneBuilder {
   }
 
   /** Kept by container; of a run by the group that it shows for all. */
-  #content(hierarchy: Hierarchy, open: ReadonlySet<number>, container: number): Content {
+  #content(hierarchy: Hierarchy, open: ReadonlySet<number>, container: number, around: Around | null): Content {
     const shown = kindOf(container) === RUN ? shownOf(hierarchy, open, container) : [],
       kept = shown.length ? -shown[0]! : container;
     let content = this.#contents.get(kept);
     if (!content) {
-      content = shown.length
+      const found = shown.length
         ? contentOfSome(this.#store, hierarchy, container, shown)
         : contentOf(this.#store, hierarchy, container);
+      content = inRibbons(found, hierarchy, around);
       this.#contents.set(kept, content);
     }
     return content;
@@ -212,11 +215,11 @@ export class SceneBuilder {
     const netTarget = new Int32Array(links);
     content.nets.forEach((net, i) => {
       const source = open.get(net.source);
-      if (source) sourcePort[i] = portX(this.#flow, boxes[net.source]!, source, net.value, BOTTOM);
+      if (source) sourcePort[i] = portX(this.#flow, boxes[net.source]!, source, net.values, BOTTOM);
       net.targets.forEach((target, k) => {
         const inner = open.get(target);
         netTarget[netStart[i]! + k] = target;
-        if (inner) targetPort[netStart[i]! + k] = portX(this.#flow, boxes[target]!, inner, net.value, TOP);
+        if (inner) targetPort[netStart[i]! + k] = portX(this.#flow, boxes[target]!, inner, net.values, TOP);
       });
     });
     return {
@@ -283,12 +286,13 @@ function sizeFrame(flow: Flow, box: Box, inner: LayoutResult, measure: Measure):
   );
 }
 
-/** Where the port of a value is on a frame, across the flow; NaN where the value has none. */
-function portX(flow: Flow, box: Box, inner: Part, value: number, side: typeof TOP | typeof BOTTOM): number {
-  const { items, top, bottom, like } = inner.content;
-  const at = (side === TOP ? top : bottom).indexOf(value),
-    other = (side === TOP ? like?.top : like?.bottom)?.get(value);
-  const place = at < 0 && other !== undefined ? (side === TOP ? top : bottom).indexOf(other) : at;
+/** Where the port of a line is on a frame, across the flow; NaN where it has none. */
+function portX(flow: Flow, box: Box, inner: Part, values: readonly number[], side: typeof TOP | typeof BOTTOM): number {
+  const { items, top, portOf, like } = inner.content;
+  const ports = side === TOP ? portOf.top : portOf.bottom,
+    alike = side === TOP ? like?.top : like?.bottom;
+  const known = values.find((value) => ports.has(value) || ports.has(alike?.get(value) ?? 0)) ?? 0;
+  const place = ports.get(known) ?? ports.get(alike?.get(known) ?? 0) ?? -1;
   if (place < 0) return NaN;
   const port = items.length + (side === TOP ? place : top.length + place);
   return inset(flow, box, inner.result!).across + inner.result!.x[port]! + 1;

@@ -147,7 +147,7 @@ export class Explorer {
 
   /** The groups of the scope, and how it is looked at. */
   #look(): { hierarchy: Hierarchy; viewpoint: Viewpoint } {
-    const hierarchy = (this.#hierarchy ??= new Hierarchy(this.#store, this.scope, this.#constants));
+    const hierarchy = (this.#hierarchy ??= new Hierarchy(this.#store, this.scope, this.#constants, true));
     return { hierarchy, viewpoint: this.viewpoint };
   }
 

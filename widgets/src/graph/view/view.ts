@@ -21,6 +21,7 @@ import { MarkLayer } from "../marks/mark_layer.ts";
 import { Minimap } from "../marks/minimap.ts";
 import { type Frame, Motion } from "../marks/motion.ts";
 import { Outline } from "../marks/outline.ts";
+import { RibbonList } from "../marks/ribbon_list.ts";
 import type { Reading } from "../scene/flow.ts";
 import { Words } from "../scene/words.ts";
 import { type DebugState, describe } from "./debug.ts";
@@ -52,6 +53,7 @@ export class GraphView implements Picture {
   readonly #offs: (() => void)[] = [];
   readonly #abort = new AbortController();
   readonly #minimap: Minimap;
+  readonly #ribbonList: RibbonList;
   readonly #motion = new Motion(calm);
   #ready = false;
   /** What is selected is to be sought in the first scene. */
@@ -104,9 +106,16 @@ export class GraphView implements Picture {
           reveal: (node) => this.reveal(node),
           enter: (key, all) => this.#entering.enter(key, all),
           cameraChanged: () => this.#cameraChanged(),
+          listRibbon: (values, x, y) => this.#ribbonList.open(values, x, y),
         },
       ),
     ));
+    this.#ribbonList = new RibbonList(element, {
+      name: (value) => store.values.get(value)?.name ?? "",
+      label: (value) => this.#words.label(value),
+      chosen: (value) => this.#choose([], 0, value),
+      closed: () => this.focus(),
+    });
     this.#gestures = new Gestures(element, interaction);
     this.#minimap = new Minimap(element, this.#renderer.camera, {
       palette: () => this.#renderer.palette,
@@ -159,6 +168,7 @@ export class GraphView implements Picture {
   }
 
   #newScene(): void {
+    this.#ribbonList.close();
     const { flow, isTall } = this.#explorer.index!.scene;
     this.#emitter.emit("laidout", { flow, isTall });
     this.#layer.sceneChanged();

@@ -1,0 +1,95 @@
+/** The list that a click on a ribbon opens: the values that go from box to box as one line. */
+
+/** What the list says of a value and does with it. */
+export interface RibbonWords {
+  name(value: number): string;
+  label(value: number): string;
+  chosen(value: number): void;
+  /** The keyboard is free again. */
+  closed(): void;
+}
+
+/** More are told by their number. */
+const LISTED = 200;
+
+export class RibbonList {
+  readonly #host: HTMLElement;
+  readonly #words: RibbonWords;
+  #element: HTMLElement | null = null;
+
+  constructor(host: HTMLElement, words: RibbonWords) {
+    this.#host = host;
+    this.#words = words;
+  }
+
+  /** Opens it at a point of the view. */
+  open(values: readonly number[], x: number, y: number): void {
+    this.close();
+    const document = this.#host.ownerDocument,
+      list = document.createElement("div");
+    list.className = "ol-popup ol-menu ol-ribbon";
+    list.dataset.testid = "ribbon";
+    list.setAttribute("role", "menu");
+    list.setAttribute("aria-label", `${values.length} values on this line`);
+    list.append(...values.slice(0, LISTED).map((value) => this.#item(value)));
+    if (values.length > LISTED) {
+      const rest = document.createElement("p");
+      rest.className = "ol-dim";
+      rest.textContent = `and ${values.length - LISTED} more`;
+      list.append(rest);
+    }
+    this.#element = list;
+    this.#host.append(list);
+    const { clientWidth, clientHeight } = this.#host;
+    list.style.left = `${Math.max(4, Math.min(x + 8, clientWidth - list.offsetWidth - 4))}px`;
+    list.style.top = `${Math.max(4, Math.min(y + 8, clientHeight - list.offsetHeight - 4))}px`;
+    list.addEventListener("keydown", (event) => this.#key(event));
+    list.addEventListener("focusout", ({ relatedTarget }) => {
+      if (!(relatedTarget instanceof Node && list.contains(relatedTarget))) this.close();
+    });
+    for (const type of ["pointerdown", "wheel", "dblclick"])
+      list.addEventListener(type, (event) => event.stopPropagation());
+    (list.firstElementChild as HTMLElement | null)?.focus({ preventScroll: true });
+  }
+
+  close(): void {
+    const element = this.#element;
+    this.#element = null;
+    element?.remove();
+  }
+
+  #item(value: number): HTMLElement {
+    const document = this.#host.ownerDocument,
+      item = document.createElement("button"),
+      name = document.createElement("span"),
+      label = document.createElement("span");
+    item.type = "button";
+    item.className = "ol-menu-item";
+    item.setAttribute("role", "menuitem");
+    name.textContent = this.#words.name(value);
+    label.textContent = this.#words.label(value);
+    label.className = "ol-dim";
+    item.append(name, label);
+    item.addEventListener("click", () => {
+      this.close();
+      this.#words.closed();
+      this.#words.chosen(value);
+    });
+    return item;
+  }
+
+  #key(event: KeyboardEvent): void {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    event.stopPropagation();
+    if (event.key === "Escape") {
+      event.preventDefault();
+      this.close();
+      this.#words.closed();
+    } else if (step && this.#element) {
+      event.preventDefault();
+      const items = [...this.#element.querySelectorAll<HTMLElement>("button")],
+        at = items.indexOf(this.#host.ownerDocument.activeElement as HTMLElement);
+      items[(at + step + items.length) % items.length]?.focus({ preventScroll: true });
+    }
+  }
+}
