@@ -187,10 +187,12 @@ def units(name: str, boxes: list[dict[str, Any]]) -> str:
         layers = re.match(r"(\d+) transformer layers$", box["about"])
         box["units"] = int(layers[1]) if layers and box["units"] == 1 and box["kind"] == "group" else box["units"]
     stages = [box for box in boxes if box["kind"] == "frame" and box["units"] > 1]
+    for box in stages:
+        box["kind"] = "run" if box["isRun"] else "frame"
     for box in sorted(boxes, key=lambda each: each["order"]):
         if any(box is not stage and box["depth"] > stage["depth"] and _meet(box, stage) for stage in stages):
             continue
-        if box in stages or (box["kind"] == "group" and box["units"] > 1):
+        if box["kind"] == "frame" and box in stages or (box["kind"] == "group" and box["units"] > 1):
             found.append(box["units"])
             before = ""
         elif box["kind"] in ("group", "run") and box["about"]:

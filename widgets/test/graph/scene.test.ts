@@ -256,7 +256,12 @@ test("picking finds boxes before lines, signs, title bars, labels and lines", ()
     }
   });
   const label = scene.labels[0]!;
-  assert.deepEqual(pickAt(index, label.x + 4, label.y, 1), { what: "value", value: label.value, portal: -1 });
+  assert.deepEqual(pickAt(index, label.x + 4, label.y, 1), {
+    what: "value",
+    value: label.value,
+    portal: -1,
+    ribbon: -1,
+  });
   assert.deepEqual(pickAt(index, -500, -500, 4), { what: "ground", frame: -1 });
 });
 

@@ -109,7 +109,7 @@ export function heatColor(mark: { share: number; kind?: number } | undefined, pa
 }
 
 /** How much thicker a line of several values is. */
-export const RIBBON = 2.4;
+export const RIBBON = 2;
 
 interface Lines {
   solid: Path2D;

@@ -1,7 +1,7 @@
 /** A first look: the most detailed folding at which all of a scope can be read on its canvas. */
 
 import type { Store } from "../../model/store.ts";
-import { filling } from "../layout/columns.ts";
+import { filling } from "../layout/filling.ts";
 import type { Flow } from "../scene/flow.ts";
 import type { Scene } from "../scene/scene.ts";
 import { type Class, classesInside, opened } from "./fold.ts";

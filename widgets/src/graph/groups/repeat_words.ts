@@ -19,7 +19,7 @@ export function times(box: Box, run: Run | null, equal: ReadonlyMap<number, read
   if (box.kind === GROUP) return units ? ` ×${units}` : "";
   if (!run) return "";
   const { groups, period } = run,
-    count = groups.length / period;
+    count = box.eachAlike ? groups.length : groups.length / period;
   const verified = groups.every((group, i) => equal.get(idOf(groups[i % period]!))?.includes(idOf(group)));
   return verified ? ` ×${count}` : ` · ${count} alike`;
 }

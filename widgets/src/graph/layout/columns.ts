@@ -4,6 +4,7 @@
  * the same number.
  */
 
+import { filling } from "./filling.ts";
 import {
   ARROW_DOWN,
   ARROW_NONE,
@@ -71,17 +72,6 @@ const MOST_COLUMNS = 8,
   FEW_ROWS = 200;
 /** How much larger one column more must let things be. */
 const GAIN = 1.06;
-
-/** Shares of the sides of a canvas, the longer one first, that a picture should fill. */
-const LONG = 0.65,
-  SHORT = 0.34;
-
-/** The zoom from which on something fills a canvas. */
-export function filling(width: number, height: number, canvas: { width: number; height: number }): number {
-  const across = canvas.width / Math.max(1, width),
-    along = canvas.height / Math.max(1, height);
-  return Math.min(Math.max(LONG * across, SHORT * along), Math.max(SHORT * across, LONG * along));
-}
 
 /**
  * Puts a layout into the fewest columns that fill a canvas and can be read at that size, else into as many as let it be

@@ -1,12 +1,9 @@
 /** The list that a click on a ribbon opens: the values that go from box to box as one line. */
 
-/** What the list says of a value and does with it. */
+/** What the list says of a value. */
 export interface RibbonWords {
   name(value: number): string;
   label(value: number): string;
-  chosen(value: number): void;
-  /** The keyboard is free again. */
-  closed(): void;
 }
 
 /** More are told by their number. */
@@ -15,11 +12,14 @@ const LISTED = 200;
 export class RibbonList {
   readonly #host: HTMLElement;
   readonly #words: RibbonWords;
+  readonly #done: (value: number) => void;
   #element: HTMLElement | null = null;
 
-  constructor(host: HTMLElement, words: RibbonWords) {
+  /** `done`: the list was left with a value that was chosen, or 0. */
+  constructor(host: HTMLElement, words: RibbonWords, done: (value: number) => void) {
     this.#host = host;
     this.#words = words;
+    this.#done = done;
   }
 
   /** Opens it at a point of the view. */
@@ -72,8 +72,7 @@ export class RibbonList {
     item.append(name, label);
     item.addEventListener("click", () => {
       this.close();
-      this.#words.closed();
-      this.#words.chosen(value);
+      this.#done(value);
     });
     return item;
   }
@@ -84,7 +83,7 @@ export class RibbonList {
     if (event.key === "Escape") {
       event.preventDefault();
       this.close();
-      this.#words.closed();
+      this.#done(0);
     } else if (step && this.#element) {
       event.preventDefault();
       const items = [...this.#element.querySelectorAll<HTMLElement>("button")],

@@ -31,6 +31,8 @@ export interface Box {
   share: number;
   /** Operator category of a node. */
   category: string;
+  /** Of a run in which several kinds of groups alternate: its words say what each of them is. */
+  eachAlike: boolean;
   /** It can be opened to a frame. */
   folds: boolean;
   /** Id of the function that a node calls and that can be entered, 0: none. */
@@ -72,7 +74,7 @@ export function boxOf(store: Store, hierarchy: Hierarchy, doors: Entrances, key:
 }
 
 const NONE: readonly number[] = [];
-const NO_CARD = { made: 0, elements: 0, share: 0 };
+const NO_CARD = { made: 0, elements: 0, share: 0, eachAlike: false };
 
 function nodeBox(store: Store, hierarchy: Hierarchy, doors: Entrances, key: number, measure: Measure): Box {
   const id = idOf(key),
@@ -112,8 +114,9 @@ function groupBox(store: Store, hierarchy: Hierarchy, key: number, measure: Meas
     kind = kindOf(key);
   const repeated = kind === RUN ? group.groups.slice(0, group.period) : [key];
   const nodes = repeated.reduce((sum, each) => sum + hierarchy.containers.get(each)!.size, 0);
-  const about = kind === BODY ? "" : (store.groups.get(idOf(repeated[0]!))?.about ?? "");
-  const subtitle = about && group.period === 1 ? about : plural(nodes, "node");
+  const words = kind === BODY ? [""] : repeated.map((each) => store.groups.get(idOf(each))?.about ?? ""),
+    about = words.every((each) => each === words[0]) ? words[0]! : "";
+  const subtitle = about || plural(nodes, "node");
   const { made, elements } = summaryOf(store, hierarchy, key);
   const all = elements ? summaryOf(store, hierarchy, 0).elements : 0;
   const text = Math.max(
@@ -133,6 +136,7 @@ function groupBox(store: Store, hierarchy: Hierarchy, key: number, measure: Meas
     made,
     elements,
     share: all ? elements / all : 0,
+    eachAlike: about !== "",
     category: "",
     folds: true,
     scope: 0,

@@ -25,6 +25,10 @@ export class Words implements Texts {
     return facts(this.#store, box);
   }
 
+  name(value: number): string {
+    return this.#store.values.get(value)?.name ?? "";
+  }
+
   label(value: number): string {
     return this.#store.values.get(value)?.label ?? "";
   }
@@ -43,7 +47,7 @@ export class Words implements Texts {
 
   /** What a cut line is called at its targets: the name of the value, or of what makes it where that is shorter. */
   origin(value: number): string {
-    const name = this.#store.values.get(value)?.name ?? "";
+    const name = this.name(value);
     const producer = this.#store.nodes.get(this.#store.producer(value)?.node ?? 0);
     return producer && name.length > LONG_NAME ? opTitle(producer.op) : name;
   }

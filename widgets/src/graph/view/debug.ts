@@ -18,6 +18,8 @@ export interface DebugBox {
   /** What it is, and how many units it stands for: 1 but for stages and runs. */
   about: string;
   units: number;
+  /** It is a run of equal groups, folded or open. */
+  isRun: boolean;
   /** Place of its last node in the file. */
   order: number;
   x: number;
@@ -126,13 +128,14 @@ function smallestText(zoom: number): number {
 function meaning(
   { store, runOf, orderOf }: Shown,
   { key, kind, id }: Box,
-): { about: string; units: number; order: number } {
-  if (kind !== GROUP && kind !== RUN) return { about: "", units: 1, order: orderOf(key) };
+): { about: string; units: number; isRun: boolean; order: number } {
+  if (kind !== GROUP && kind !== RUN) return { about: "", units: 1, isRun: false, order: orderOf(key) };
   const group = store.groups.get(id),
     run = kind === RUN ? runOf(id) : null;
   return {
     about: group?.about ?? "",
-    units: run ? run.groups.length / run.period : group?.units || 1,
+    units: run ? run.groups.length : group?.units || 1,
+    isRun: run !== null,
     order: orderOf(key),
   };
 }

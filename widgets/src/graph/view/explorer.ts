@@ -19,7 +19,7 @@ import type { Reading } from "../scene/flow.ts";
 import { Superseded } from "../scene/layouter.ts";
 import type { Scene } from "../scene/scene.ts";
 import { ScopeScenes } from "./scope_scenes.ts";
-import { type Anchor, anchorsOf, home, isInView, RESIZED_MS, Viewpoint } from "./viewpoint.ts";
+import { type Anchor, anchorsOf, home, isInView, isReadable, RESIZED_MS, Viewpoint } from "./viewpoint.ts";
 
 export interface ExplorerOptions {
   /** Boxes that the camera should keep in place when the picture changes. */
@@ -147,17 +147,24 @@ export class Explorer {
 
   /** The groups of the scope, and how it is looked at. */
   #look(): { hierarchy: Hierarchy; viewpoint: Viewpoint } {
-    const hierarchy = (this.#hierarchy ??= new Hierarchy(this.#store, this.scope, this.#constants, true));
-    return { hierarchy, viewpoint: this.viewpoint };
+    const { viewpoint } = this;
+    this.#hierarchy ??= new Hierarchy(this.#store, this.scope, this.#constants, viewpoint.frameless);
+    return { hierarchy: this.#hierarchy, viewpoint };
   }
 
   /** Lays out and shows the scope as it is now; what anchors name stays where it is on the screen. */
   #rebuild(anchors: Anchor[] | null, then?: () => void): void {
     if (!this.#store.scopes.size) return;
     const build = ++this.#build;
-    const { hierarchy, viewpoint } = this.#look();
+    const { hierarchy, viewpoint } = this.#look(),
+      isFirst = !viewpoint.looked;
     const show = (scene: Scene): void => {
-      if (build === this.#build) this.#show(scene, anchors, then);
+      if (build !== this.#build) return;
+      if (isFirst && viewpoint.frameless && !isReadable(scene, this.#camera)) {
+        Object.assign(viewpoint, { frameless: false, looked: false });
+        this.#hierarchy = null;
+        this.#rebuild(anchors, then);
+      } else this.#show(scene, anchors, then);
     };
     const built = this.#scenes.of(hierarchy, viewpoint);
     if (!(built instanceof Promise)) show(built);
@@ -226,7 +233,8 @@ export class Explorer {
     clearTimeout(this.#resizing);
     this.#resizing = setTimeout(() => {
       if (this.viewpoint.moved) return;
-      this.viewpoint.looked = false;
+      Object.assign(this.viewpoint, { frameless: true, looked: false });
+      this.#hierarchy = null;
       this.#rebuild(null);
     }, RESIZED_MS);
   }

@@ -110,11 +110,9 @@ export class GraphView implements Picture {
         },
       ),
     ));
-    this.#ribbonList = new RibbonList(element, {
-      name: (value) => store.values.get(value)?.name ?? "",
-      label: (value) => this.#words.label(value),
-      chosen: (value) => this.#choose([], 0, value),
-      closed: () => this.focus(),
+    this.#ribbonList = new RibbonList(element, this.#words, (value) => {
+      this.focus();
+      if (value) this.#choose([], 0, value);
     });
     this.#gestures = new Gestures(element, interaction);
     this.#minimap = new Minimap(element, this.#renderer.camera, {
@@ -158,8 +156,6 @@ export class GraphView implements Picture {
     this.#renderer.destroy();
     this.#emitter.clear();
   }
-
-  // ----------------------------------------------------------------------------------------------------------- drawing
 
   #follow(change: CommitChange): void {
     // A renamed node or value changes what a box says, and perhaps its width; labels only change what is drawn.
@@ -280,11 +276,8 @@ export class GraphView implements Picture {
   }
 
   set selection(nodes: number[]) {
-    this.#layer.overlay.select(
-      nodes.filter((id) => this.#store.nodes.has(id)),
-      0,
-      0,
-    );
+    const known = nodes.filter((id) => this.#store.nodes.has(id));
+    this.#layer.overlay.select(known, 0, 0);
     this.#layer.changed(true);
   }
 

@@ -3,7 +3,7 @@
 import type { Camera } from "../canvas/camera.ts";
 import type { SceneIndex } from "../canvas/visible.ts";
 import { INPUT } from "../groups/group_keys.ts";
-import { fillingBoxes } from "../groups/overview.ts";
+import { fillingBoxes, fitting, READABLE as LEGIBLE } from "../groups/overview.ts";
 import type { Flow } from "../scene/flow.ts";
 import type { Scene } from "../scene/scene.ts";
 
@@ -33,6 +33,8 @@ export class Viewpoint {
   open: ReadonlySet<number> = new Set();
   /** Which way it reads where none is wished. */
   flow: Flow = "down";
+  /** A group that nearly everything is in has no frame: unless only so all can be read. */
+  frameless = true;
   /** The groups of a first look have been opened. */
   looked = false;
   /** The user or a command has moved the camera. */
@@ -145,6 +147,11 @@ export function isOccupied(
 /** What there is room for within the margins. */
 export function roomOf({ width, height }: Camera): { width: number; height: number } {
   return { width: width - 2 * MARGIN, height: height - 2 * MARGIN };
+}
+
+/** Whether all of a scene can be read when it fits the view. */
+export function isReadable(scene: Scene, camera: Camera): boolean {
+  return fitting(scene, roomOf(camera)) >= LEGIBLE;
 }
 
 /** A first look: all of a small graph, else where its first input begins, large enough to read. */
