@@ -192,7 +192,7 @@ def units(name: str, boxes: list[dict[str, Any]]) -> str:
     for box in sorted(boxes, key=lambda each: each["order"]):
         if any(box is not stage and box["depth"] > stage["depth"] and _meet(box, stage) for stage in stages):
             continue
-        if box["kind"] == "frame" and box in stages or (box["kind"] == "group" and box["units"] > 1):
+        if (box["kind"] == "frame" and box in stages) or (box["kind"] == "group" and box["units"] > 1):
             found.append(box["units"])
             before = ""
         elif box["kind"] in ("group", "run") and box["about"]:
