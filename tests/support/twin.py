@@ -185,49 +185,56 @@ def words() -> str:
     return "\n".join([_HEAD.format("onnxlab/notebook/protocol/schema.py"), *parts])
 
 
+_BY_HAND = {name: spec for name, spec in EDITS.items() if name not in NOT_BY_HAND}
+_TABLE = _HEAD.format("onnxlab/graph/edits/table.py")
+
+
 def edits() -> str:
     """edit/edits.ts."""
-    rows = {name: spec for name, spec in EDITS.items() if name not in NOT_BY_HAND}
-    types, table = [], []
-    for name, spec in rows.items():
+    types = []
+    for name, spec in _BY_HAND.items():
         optional = LEFT_OUT.get(name, set())
         listed = "".join(
-            f"    {key}{'' if each.required and key not in optional else '?'}: {KINDS[each.kind].wire};\n"
-            for key, each in spec.parameters.items()
+            f"    {key}{'' if parameter.required and key not in optional else '?'}: {KINDS[parameter.kind].wire};\n"
+            for key, parameter in spec.parameters.items()
         )
-        several = listed.count("\n") > 1
-        inner = (
-            f"{{\n{listed}  }}"
-            if several
-            else f"{{ {listed.strip().rstrip(';')} }}"
-            if listed
-            else "Record<string, never>"
-        )
-        types.append(f"{_comment(spec.summary, '  ')}  {name}: {inner};\n")
-        fields = "".join(
-            f"      {key}: {_object(kind=each.kind, label=each.title, hint=each.hint)},\n"
-            for key, each in spec.parameters.items()
-            if each.title
-        )
-        on = ", ".join(f'"{each}"' for each in spec.subjects)
-        inner = f"\n    on: [{on}],\n    fields: {{\n{fields}    }},\n  " if fields else f" on: [{on}], fields: {{}} "
-        table.append(f"  {name}: {{{inner}}},\n")
-    body = "\n".join(
+        types.append(f"{_comment(spec.summary, '  ')}  {name}: {{\n{listed}  }};\n" if listed else
+                     f"{_comment(spec.summary, '  ')}  {name}: Record<string, never>;\n")  # fmt: skip
+    return "\n".join(
         [
+            _TABLE,
             *(f"{_comment(text)}export type {word} = {kind};\n" for word, (kind, text) in WORDS.items()),
             _comment("The parameters of every edit, as a request has them.")
             + f"export interface Edits {{\n{''.join(types)}}}\n",
             "export type EditName = keyof Edits;\n\n"
             'export type Subject = "model" | "graph" | "node" | "nodes" | "value";\n',
+        ]
+    )
+
+
+def edit_fields() -> str:
+    """edit/edit_fields.ts."""
+    rows = []
+    for name, spec in _BY_HAND.items():
+        fields = "".join(
+            f"      {key}: {_object(kind=parameter.kind, label=parameter.title, hint=parameter.hint)},\n"
+            for key, parameter in spec.parameters.items()
+            if parameter.title
+        )
+        on = ", ".join(f'"{subject}"' for subject in spec.subjects)
+        inner = f"\n    on: [{on}],\n    fields: {{\n{fields}    }},\n  " if fields else f" on: [{on}], fields: {{}} "
+        rows.append(f"  {name}: {{{inner}}},\n")
+    return "\n".join(
+        [
+            _TABLE,
+            'import type { EditName, Subject } from "./edits.ts";\n',
             "/** What a form calls a parameter. */\n"
             "export interface EditField {\n  kind: string;\n  label: string;\n  hint?: string;\n}\n",
             "/** What each edit may be made to, and the parameters that forms ask for. */\n"
             "export const EDITS: Record<EditName, { on: readonly Subject[]; fields: Record<string, EditField> }> = {\n"
-            f"{''.join(table)}}};\n",
+            f"{''.join(rows)}}};\n",
         ]
     )
-    head = _HEAD.format("onnxlab/graph/edits/table.py")
-    return "\n".join([head, body])
 
 
 def _object(**fields: str) -> str:
@@ -253,6 +260,7 @@ def files() -> dict[Path, str]:
         },
         folder / "events.ts": _module(events, {**shared, **aliases}, union),
         SOURCES / "edit" / "edits.ts": edits(),
+        SOURCES / "edit" / "edit_fields.ts": edit_fields(),
     }
 
 

@@ -1,7 +1,8 @@
 /** The form of an edit: fields as the table of edits has them, and their answers as the request takes them. Pure. */
 
 import { ELEMENT_TYPE_NAMES } from "../model/attributes.ts";
-import { EDITS, type EditField, type EditName, type Edits } from "./edits.ts";
+import { EDITS, type EditField } from "./edit_fields.ts";
+import type { EditName, Edits } from "./edits.ts";
 import type { Field } from "./fields.ts";
 
 export const NUMBERS_HINT = "One number fills the tensor; several are its elements in order.";
