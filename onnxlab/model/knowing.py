@@ -37,7 +37,7 @@ class Knowing(Looking):
             >>> model.diagnostics[0].code
             'shape-mismatch'
         """
-        return [*self.inference.diagnostics, *self.trial.diagnostics]
+        return [*self.inference.diagnostics, *(self.trial.diagnostics if self.trial.sizes else ())]
 
     def check(self, *, types: bool = True, providers: Sequence[str | Provider] | None = None) -> list[Diagnostic]:
         """List every problem of the model, pinned to nodes and values, as `onnxlab.check` finds them.

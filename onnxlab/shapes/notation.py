@@ -33,8 +33,18 @@ _MAX_NESTING = 40
 def shown(dim: Dim) -> str:
     """The dim for people, in drawings and messages: its text, of MAX_SHOWN characters at most."""
     if isinstance(dim, Expr):
-        return printable(clipped(Notation(_short_name).dim(dim), MAX_SHOWN))
+        written = _sole_name(dim) or clipped(Notation(_short_name).dim(dim), MAX_SHOWN)
+        return written if written.isascii() and written.isprintable() else printable(written)
     return str(dim) if dim.bit_length() <= _MAX_BITS else f"a number of {dim.bit_length():,} bits"
+
+
+def _sole_name(dim: Expr) -> str:
+    """The name of a dim that is one symbol, as most are; "" for others."""
+    if len(dim.terms) == 1:
+        ((monomial, coefficient),) = dim.terms.items()
+        if coefficient == 1 and len(monomial) == 1 and not monomial[0].function:
+            return _short_name(monomial[0])
+    return ""
 
 
 def clipped(written: str, limit: int) -> str:

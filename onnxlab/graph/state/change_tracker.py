@@ -35,6 +35,7 @@ class Touched(NamedTuple):
         structure: whether anything but attributes and plain fields changed.
         declared: values of which nothing changed but what the model says about them: no fact or array with it, but by
             policies of inference that believe declarations.
+        named: whether a node has another name or other metadata, which tell its place in a hierarchy of modules.
     """
 
     nodes: frozenset[int]
@@ -48,6 +49,7 @@ class Touched(NamedTuple):
     metadata: bool
     structure: bool
     declared: frozenset[int] = frozenset()
+    named: bool = False
 
 
 class Views(Protocol):
@@ -139,7 +141,7 @@ class ChangeTracker:
         suspects: ids of the nodes and values that may break a rule now; readers of a value break none of their own.
     """
 
-    opsets = functions = metadata = structure = False
+    opsets = functions = metadata = structure = named = False
 
     def __init__(self, index: Index, caches: Caches) -> None:
         self._index = index
@@ -264,6 +266,7 @@ class ChangeTracker:
         kind, ident = target
         if kind == "node":
             (self.node if field == "name" else self.content)(self._index.nodes[ident])
+            self.named |= field in ("name", "metadata_props")
             self.structure |= field in _SEMANTIC_NODE_FIELDS
         elif kind == "scope":
             self.scopes(ident)
@@ -285,7 +288,7 @@ class ChangeTracker:
         return Touched(
             nodes, removed_nodes, values, removed_values, scopes, removed_scopes,
             self.opsets, self.functions, self.metadata, self.structure,
-            _parted(self._declared - values, index.values)[0] if self._declared else _NONE,
+            _parted(self._declared - values, index.values)[0] if self._declared else _NONE, self.named,
         )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Look-up by the names that users use: nodes by name, position or output, values by name, scopes by path."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -27,11 +27,13 @@ class Names:
         self._by_name: dict[int, dict[str, int | dict[int, None]]] = {}  # one node, as most names have, or several
         self._known: dict[int, dict[int, str]] = {}
         self._stale: dict[int, int] = {}
+        self._telling: dict[tuple[int, str], bool] = {}  # what `tells` answered since a name changed
         self._touched: dict[int, None] = {}  # nodes of the main graph that may have another name than in the file
 
     def forget(self, node: NodeRecord) -> None:
         """Look at the name of a node again: it was added or changed, or is about to be removed."""
         with self.lock:
+            self._telling.clear()
             if node.scope in self._known:
                 self._stale[node.id] = node.scope
             elif node.scope == self.index.main.id:
@@ -40,10 +42,7 @@ class Names:
     def nodes_called(self, scope: Scope, name: str) -> list[int]:
         """Ids of the nodes of a scope with a name, in file order."""
         with self.lock:
-            ids = self._searched(scope, name)
-            if ids is None:
-                found = self._names(scope).get(name, 0)
-                ids = list(found) if isinstance(found, dict) else [found] if found else []
+            ids = list(self._called(scope, name))
         return sorted(ids, key=lambda node: self.index.nodes[node].label) if len(ids) > 1 else ids
 
     def resolve_node(self, key: int | str) -> int:
@@ -75,13 +74,20 @@ class Names:
     def tells(self, scope: Scope, name: str) -> bool:
         """Whether one node alone of a scope has a name."""
         with self.lock:
-            names = self._by_name.get(scope.id)
-            if names is None and (ids := self._searched(scope, name)) is not None:
-                return len(ids) == 1
-            if names is None or self._stale:
-                names = self._names(scope)
-            found = names.get(name, 0)
-            return found != 0 if isinstance(found, int) else len(found) == 1
+            known = self._telling.get((scope.id, name))
+            if known is None:
+                known = self._telling[scope.id, name] = len(self._called(scope, name)) == 1
+            return known
+
+    def _called(self, scope: Scope, name: str) -> Collection[int]:
+        """Ids of the nodes of a scope with a name, in any order."""
+        names = self._by_name.get(scope.id)
+        if names is None and (ids := self._searched(scope, name)) is not None:
+            return ids
+        if names is None or self._stale:
+            names = self._names(scope)
+        found = names.get(name, 0)
+        return found if isinstance(found, dict) else (found,) if found else ()
 
     def _searched(self, scope: Scope, name: str) -> list[int] | None:
         """Ids of the nodes with a name, without a table of all; None where that is there or has to be made."""

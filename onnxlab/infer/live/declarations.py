@@ -7,7 +7,6 @@ before stays. The inputs of the model are never touched, they are what everythin
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from typing import Any, NamedTuple
 from weakref import ref
 
@@ -25,7 +24,7 @@ from onnxlab.infer.facts.symbols import is_open
 from onnxlab.infer.facts.type_protos import fact_of_type, type_of_fact
 from onnxlab.infer.live.engine import Inference
 from onnxlab.infer.rules.schema_checks import contradiction
-from onnxlab.shapes import UNKNOWN, VARIES, Dim, Fact, SparseTensorFact, TensorFact, symbol
+from onnxlab.shapes import UNKNOWN, VARIES, Dim, Fact, SparseTensorFact, TensorFact, shown, symbol
 
 Changed = Mapping[int, tuple[Fact, Fact]]
 
@@ -158,11 +157,7 @@ def _says(stated: int | str, dim: Dim) -> bool:
     """Whether a declared number or name is that of a dim."""
     if isinstance(stated, int):
         return isinstance(dim, int) and stated == dim
-    return not isinstance(dim, int) and stated == _text(dim)
-
-
-_text = lru_cache(4096)(str)
-"""The text of a dim, which an edit compares for each declaration."""
+    return not isinstance(dim, int) and stated == shown(dim)
 
 
 def write_dim(entry: onnx.TensorShapeProto.Dimension, dim: Dim) -> None:

@@ -9,11 +9,11 @@ from itertools import accumulate, chain
 
 import numpy as np
 
-from onnxlab import dtypes
+from onnxlab import dtypes, schemas
 from onnxlab.garbage_collection import AGED, PATIENCE, no_collection
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.index import function_key
-from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
+from onnxlab.graph.index.records import DEFAULT_DOMAINS, NodeRecord, Scope, ValueRecord
 from onnxlab.graph.query.hierarchy import Group, Hierarchy
 from onnxlab.graph.state.change_tracker import Touched
 from onnxlab.infer.live.engine import Inference
@@ -34,6 +34,8 @@ class Scene:
     def __init__(self, graph: ModelGraph, inference: Inference) -> None:
         self._graph = graph
         self._inference = inference
+        self._categories: dict[tuple[str, str], str] = {}
+        self._generation = -1  # of the operators that the categories are of
         self.hierarchy = Hierarchy()
         self.hierarchy.refresh(graph.index)
 
@@ -88,7 +90,8 @@ class Scene:
         graph = self._graph
         nodes = dict.fromkeys(sorted(touched.nodes))
         regrouped = False
-        if touched.structure or any(self.hierarchy.is_stale(graph.nodes[node]) for node in touched.nodes):
+        renamed = touched.named and any(self.hierarchy.is_stale(graph.nodes[node]) for node in touched.nodes)
+        if touched.structure or renamed:
             before, groups = self.hierarchy.group_of, _outline(self.hierarchy.groups.values())
             self.hierarchy.follow(graph.index, touched.nodes, touched.removed_nodes)
             regrouped = groups != _outline(self.hierarchy.groups.values())
@@ -158,7 +161,7 @@ class Scene:
     def _node(self, node: NodeRecord) -> JSON:
         return {
             "id": node.id,
-            "name": node.name,
+            "name": node.proto.name,
             "op": op_name(node),
             "category": self._category(node),
             "group": self.hierarchy.group_of.get(node.id, 0),
@@ -178,7 +181,16 @@ class Scene:
         }
 
     def _category(self, node: NodeRecord) -> str:
-        return category(node.domain, node.op_type, function_key(node.proto) in self._graph.index.functions)
+        functions, proto = self._graph.index.functions, node.proto
+        if functions and function_key(proto) in functions:
+            return category(proto.domain, proto.op_type, True)
+        if self._generation != schemas.registry.generation:
+            self._categories.clear()
+            self._generation = schemas.registry.generation
+        key = proto.domain, proto.op_type
+        if (found := self._categories.get(key)) is None:
+            found = self._categories[key] = category(*key)
+        return found
 
     def _flags(self, value: ValueRecord) -> int:
         flags = INITIALIZER if value.initializer is not None else 0
@@ -192,13 +204,17 @@ class Scene:
 
 def op_name(node: NodeRecord) -> str:
     """The operator's name: "Conv", or "com.microsoft::Gelu" outside of the default domain."""
-    return f"{node.domain}::{node.op_type}" if node.domain else node.op_type
+    domain, op_type = node.proto.domain, node.proto.op_type
+    return op_type if domain in DEFAULT_DOMAINS else f"{domain}::{op_type}"
+
+
+_TYPE_NAMES = {number: dtypes.name(number) for number in dtypes.ELEM_TYPES}
 
 
 def type_name(fact: Fact) -> str:
     """The type of the elements in short, "float32"; of a sequence or map what it is; "" where nothing is known."""
     if isinstance(fact, TensorFact | SparseTensorFact):
-        return dtypes.name(fact.elem_type) if fact.elem_type else ""
+        return _TYPE_NAMES.get(fact.elem_type) or (dtypes.name(fact.elem_type) if fact.elem_type else "")
     return str(fact).partition("(")[0].strip("?")
 
 
