@@ -148,7 +148,8 @@ class Rewriting(Lookup):
         domains = frozenset(domain for rule in found for domain in rule.brings)
         chosen = None if nodes is None else frozenset(self._node_record(node).id for node in nodes)
         options = Options(frozenset(protect), BUDGET, domains, nodes=chosen)
-        made = Rewrite(self.graph, self.inference, "rewrite", plan, options, Trust(verify, samples, finite_only))
+        trust = Trust(verify, samples, finite_only, regions=any(rule not in table.STANDARD for rule in found))
+        made = Rewrite(self.graph, self.inference, "rewrite", plan, options, trust)
         return made.look() if dry_run else made.do()
 
     def rules(self) -> tuple[AnyRule, ...]:

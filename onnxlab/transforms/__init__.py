@@ -6,6 +6,8 @@ Files:
     near_misses   Why rules do not apply at a node: for each of them the deepest point at which it failed, in words.
     receipt       What rewriting did: each application of a rule or pass, what was lost, and what running both models
                   said.
+    regions       Regions: the nodes of one application before and after, run apart from the model on inputs of their
+                  own.
     rewriting     The graph as passes see it: facts, constants, and the few edits that rewriting is made of.
     verification  Proof by execution: a model before and after a rewrite, run on inputs of several kinds and compared.
     verified      Rewrites that are tried before they stay: run before and after, taken back where an output differs,

@@ -49,12 +49,14 @@ class Refusal:
         place: where, "" for everywhere.
         why: what differs, in words.
         feeds: the smallest inputs that were found to show it, by name.
+        value: a value that tells the place from all others.
     """
 
     rule: str
     place: str
     why: str
     feeds: Mapping[str, Any] = field(default_factory=dict)
+    value: str = ""
 
     def __str__(self) -> str:
         return f"{self.rule}{f' at {self.place}' if self.place else ''}: {self.why}"

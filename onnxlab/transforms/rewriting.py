@@ -45,6 +45,7 @@ class Options:
         refused: (rule, place) that are left alone; place "" for all of them.
         most: applications after which no more are made, None for no end.
         nodes: ids of those at which rules may match, None for all.
+        regions: whether the nodes of each application are taken down, before and after.
     """
 
     protected: frozenset[str] = frozenset()
@@ -53,6 +54,7 @@ class Options:
     refused: frozenset[tuple[str, str]] = frozenset()
     most: int | None = None
     nodes: frozenset[int] | None = None
+    regions: bool = False
 
 
 class Rewriting:
@@ -63,6 +65,7 @@ class Rewriting:
         options: what may be done.
         applied: what was done so far.
         lost: names of removed nodes that said something of themselves.
+        regions: the nodes of each application of a rule, where they are asked for.
         budget: bytes that folding may still add to the model.
         inputs_are_weights: whether the model is of before IR version 4, when every initializer had to be an input.
     """
@@ -76,6 +79,7 @@ class Rewriting:
         self.budget = self.options.budget
         self.applied: list[Application] = []
         self.lost: list[str] = []
+        self.regions: list[Any] = []
         self._names: FreshNames | None = None
         self._before_zero_signs: set[int] | None = None
         self._known = facts

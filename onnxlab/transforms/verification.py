@@ -57,10 +57,11 @@ class Judgment:
 def kinds_of(feeds: Feeds) -> Iterator[tuple[str, Feeds]]:
     """Inputs of every kind, made of normal ones."""
     for kind in KINDS:
-        yield kind, {name: _of_kind(kind, array) for name, array in feeds.items()}
+        yield kind, {name: _of_kind(kind, array, place) for place, (name, array) in enumerate(feeds.items())}
 
 
-def _of_kind(kind: str, given: Any) -> Any:
+def _of_kind(kind: str, given: Any, offset: int) -> Any:
+    """An input turned into a kind; NaN and the like of each input stand at places of their own, by its `offset`."""
     if not isinstance(given, np.ndarray) or not _is_real(given.dtype) or kind == "normal":
         return given
     if kind == "zeros":
@@ -68,13 +69,13 @@ def _of_kind(kind: str, given: Any) -> Any:
     if kind == "positive":
         return np.abs(given)
     if kind == "integers":
-        return np.round(4 * given).astype(given.dtype)
+        return (np.round(4 * given) / 2).astype(given.dtype)  # halves too: they show how something rounds
     if kind == "special":
         array = given.copy()
         flat = array.reshape(-1)
         for place, number in enumerate((np.nan, np.inf, -np.inf, -0.0)):
-            if flat.size > 3 * place:
-                flat[3 * place] = number
+            if flat.size > 3 * place + offset % 3:
+                flat[3 * place + offset % 3] = number
         return array
     return (given * (1e4 if kind == "large" else 1e-6)).astype(given.dtype)
 
@@ -83,15 +84,27 @@ def _is_real(dtype: "np.dtype[Any]") -> bool:
     return dtype.kind == "f" or str(dtype) == "bfloat16"
 
 
-def cases(run: RunModel, feeds: list[Feeds]) -> list[Case]:
-    """What a model makes of inputs of every kind: of the first set; of the others only as they are."""
+def cases(run: RunModel, feeds: list[Feeds], all_kinds: bool = False) -> list[Case]:
+    """What a model makes of inputs of every kind: of the first set; of the others only as they are.
+
+    Args:
+        run: the model.
+        feeds: sets of inputs.
+        all_kinds: whether all sets are turned into every kind.
+    """
     found = []
+    usual: dict[str, float] = {}
     for number, given in enumerate(feeds):
-        chosen = kinds_of(given) if number == 0 else iter([("other sizes", given)])
+        chosen = kinds_of(given) if number == 0 or all_kinds else iter([("other sizes", given)])
         for kind, each in chosen:
             try:
                 outputs = run(each)
-                found.append(Case(kind, each, outputs, noise=_noise(outputs, run(_off_by_a_rounding(each)))))
+                noise = _noise(outputs, run(_off_by_a_rounding(each)))
+                if kind == "normal":
+                    usual = {name: noise[name] / (_peak(outputs[name]) or 1.0) for name in noise}
+                elif kind == "integers":  # where roundings jump
+                    noise = {name: min(noise[name], 4 * usual.get(name, 0.0) * _peak(outputs[name])) for name in noise}
+                found.append(Case(kind, each, outputs, noise=noise))
             except OnnxlabError as error:
                 found.append(Case(kind, each, {}, str(error)))
     return found
@@ -121,6 +134,11 @@ def _noise(outputs: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, f
                 differs = np.abs(one.astype(np.float64) - other.astype(np.float64))
             found[name] = float(np.max(differs[np.isfinite(differs)], initial=0.0))
     return found
+
+
+def _peak(array: Any) -> float:
+    wide = np.abs(np.asarray(array).astype(np.float64))
+    return float(np.max(wide[np.isfinite(wide)], initial=0.0))
 
 
 def judge(run: RunModel, before: list[Case], zero_signs: bool = False) -> Judgment:

@@ -11,6 +11,7 @@ from onnxlab.infer import Inference
 from onnxlab.transforms import verification
 from onnxlab.transforms.engine import Plan, count_nodes, rewrite
 from onnxlab.transforms.receipt import Application, Receipt, Refusal
+from onnxlab.transforms.regions import Regions
 from onnxlab.transforms.rewriting import Options, Rewriting
 from onnxlab.transforms.verification import Case, Feeds, Judgment
 
@@ -28,11 +29,13 @@ class Trust:
         verify: whether the model is run before and after.
         samples: inputs to run it on, None for made-up ones.
         finite_only: whether what differs for NaN and infinities alone is accepted.
+        regions: whether the nodes of each application are run apart from the model too, as for rules of users.
     """
 
     verify: bool = True
     samples: Sequence[Feeds] | None = None
     finite_only: bool = False
+    regions: bool = False
 
     def accepts(self, judged: Judgment) -> bool:
         """Whether what was rewritten may stay."""
@@ -52,6 +55,7 @@ class _Tried:
     lost: tuple[str, ...]
     nodes: int
     judged: Judgment
+    refused: tuple[Refusal, ...] = ()
 
 
 class Rewrite:
@@ -76,6 +80,7 @@ class Rewrite:
         self._options = options
         self._trust = trust
         self._known: list[Case] = []
+        self._regions = Regions()
 
     def look(self) -> Receipt:
         """Say what would be done; nothing stays of it."""
@@ -95,8 +100,14 @@ class Rewrite:
                 self._known = verification.cases(self._run, self._samples())
                 note = self._doubts()
             options, refused = self._options, list[Refusal]()
+            if self._trust.verify and (note or self._trust.regions):
+                options = replace(options, regions=True)
             while True:
                 tried = self._attempt(options, keep=True)
+                if tried.refused:
+                    refused += tried.refused
+                    options = replace(options, refused=options.refused | _places(options, tried.refused))
+                    continue
                 if self._trust.accepts(tried.judged):
                     return Receipt(
                         tried.applied, (before, tried.nodes), tried.lost, tuple(refused), tried.judged.verdict, note
@@ -118,7 +129,7 @@ class Rewrite:
                 (case.failed for case in self._known), "no inputs can be made up for it"
             )
         if not verification.reacts(self._run, self._known):
-            return "the outputs hardly depend on the inputs, so that equal outputs say little"
+            return "the outputs hardly depend on the inputs: rules were verified by the nodes of each application"
         return ""
 
     def _attempt(self, options: Options, keep: bool) -> _Tried:
@@ -132,13 +143,33 @@ class Rewrite:
                     tried.judged = verification.judge(self._runs(done), self._known)
                 elif self._known:
                     tried.judged = Judgment("bit equal")
-                if not keep or not self._trust.accepts(tried.judged):
+                if keep:
+                    self._judge_regions(done, tried)
+                if not keep or tried.refused or not self._trust.accepts(tried.judged):
                     raise _TakeBackError
         except _TakeBackError:
             pass
         except EditError as error:
             tried.judged = Judgment("different", f"the model would not be valid: {error}")
         return tried
+
+    def _judge_regions(self, done: Rewriting, tried: _Tried) -> None:
+        """Judge each application of a rule by its nodes alone; those that are not accepted are to be refused."""
+        verdicts: dict[tuple[str, str], Judgment] = {}
+        for region in done.regions:
+            verdicts[region.rule, region.place] = self._regions.judge(region)
+        found = []
+        for each in tried.applied:
+            judged = verdicts.get((each.rule, each.value))
+            if judged is not None and not self._trust.accepts(judged):
+                found.append(Refusal(each.rule, each.place, judged.why, judged.feeds, each.value))
+        tried.refused = tuple(found)
+        tried.applied = tuple(
+            replace(each, verdict=verdicts[each.rule, each.value].verdict)
+            if (each.rule, each.value) in verdicts
+            else each
+            for each in tried.applied
+        )
 
     def _culprit(self, options: Options, tried: _Tried) -> tuple[Refusal, Options]:
         """The first application after which the model is not accepted, and options without it."""
@@ -151,10 +182,8 @@ class Rewrite:
             else:
                 bad, last = middle, attempt
         found = last.applied[min(bad, len(last.applied)) - 1] if last.applied else Application("all together", "", "")
-        times = sum(rule == found.rule for rule, _ in options.refused)
-        place = found.value if times < _TWICE else ""
-        refusal = Refusal(found.rule, found.place if place else "", last.judged.why, last.judged.feeds)
-        return refusal, replace(options, refused=options.refused | {(found.rule, place)})
+        refusal = Refusal(found.rule, found.place, last.judged.why, last.judged.feeds, found.value)
+        return refusal, replace(options, refused=options.refused | _places(options, (refusal,)))
 
     def _samples(self) -> list[Feeds]:
         """Inputs to verify with: those given, else made-up ones of several sizes; none where none can be made."""
@@ -199,5 +228,12 @@ class Rewrite:
         return lambda feeds: runner.run(dict(feeds), keep=False, seed=0, strict=False)
 
 
-_SIZES: Final[tuple[Callable[[int], int], ...]] = (lambda place: 1, lambda place: 2 + place)
+def _places(options: Options, refused: Sequence[Refusal]) -> set[tuple[str, str]]:
+    """Where rules are refused from now on: at a place, and everywhere those that were refused before."""
+    before = [rule for rule, _ in options.refused]
+    rules = {each.rule for each in refused if before.count(each.rule) >= _TWICE}
+    return {(each.rule, each.value) for each in refused} | {(rule, "") for rule in rules}
+
+
+_SIZES: Final[tuple[Callable[[int], int], ...]] = (lambda place: 1, lambda place: 3 + place)
 """Sizes of the symbolic dims by their place: all of them one, and all of them different."""

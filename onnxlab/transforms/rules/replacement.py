@@ -63,10 +63,10 @@ def _unavailable(rewriting: Rewriting, found: Match, replacement: Call) -> str:
     scope = graph.scopes[found.root.scope]
     for call in replacement.calls():
         version = graph.opset_version(call.domain, scope)
-        if call.domain and version is None:
-            if call.domain not in rewriting.options.domains:
-                return f"operators of {call.domain} were not asked for"
-            version = 1
+        wanted = {"", *rewriting.options.domains, *(node.domain for node in found.nodes)}
+        if call.domain not in wanted:
+            return f"operators of {call.domain} were not asked for"
+        version = version or (1 if call.domain else 0)
         schema = schemas.find(call.domain, call.op_type, version or 0)
         if (schema is None or schema.deprecated) and not call.domain:
             return f"opset {version} has no {call.op_type}; convert the model to a newer one"

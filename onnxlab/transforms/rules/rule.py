@@ -8,6 +8,7 @@ from onnxlab.graph.index.records import NodeRecord
 from onnxlab.transforms.patterns.matcher import CONDITION, Failure, Match, match
 from onnxlab.transforms.patterns.parser import parse_rule
 from onnxlab.transforms.patterns.pattern import Call, Name
+from onnxlab.transforms.regions import Recorder
 from onnxlab.transforms.rewriting import Rewriting
 from onnxlab.transforms.rules.replacement import put
 
@@ -112,8 +113,12 @@ class Rule:
         if isinstance(computed, str):
             return [], computed
         taken = tuple(rewriting.graph.label(node) for node in found.nodes)
+        recorder = Recorder(rewriting, found, self.name) if rewriting.options.regions else None
         made, why = put(rewriting, found, self.replacement, computed)
         if not why:
+            if recorder is not None:
+                source = found.values[self.replacement.name].name if isinstance(self.replacement, Name) else ""
+                rewriting.regions.append(recorder.region(made, source))
             rewriting.note(self.name, place, label, f"{found.pattern} became {self.replacement}")
             given = tuple(rewriting.graph.label(node) for node in made)
             rewriting.applied[-1] = replace(rewriting.applied[-1], taken=taken, given=given)

@@ -1,0 +1,187 @@
+"""Regions: the nodes of one application before and after, run apart from the model on inputs of their own.
+
+What a whole model cannot show, since its outputs hardly depend on its inputs or since it cannot be run, shows here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from math import prod
+from typing import Any, Final
+
+import onnx
+
+from onnxlab.errors import OnnxlabError
+from onnxlab.execution.run.runner import Runner
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.index.records import NodeRecord
+from onnxlab.graph.protos import tensors
+from onnxlab.infer import Inference
+from onnxlab.infer.facts.type_protos import type_of_fact
+from onnxlab.shapes import Fact, TensorFact
+from onnxlab.transforms import verification
+from onnxlab.transforms.patterns.matcher import Match
+from onnxlab.transforms.rewriting import Array, Rewriting
+from onnxlab.transforms.verification import Feeds, Judgment
+
+MOST_ELEMENTS: Final = 1 << 22
+"""Elements of an input above which a region is not run."""
+
+_SIZES: Final = (None, 1, 3)
+_SMALL: Final = 1 << 12
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Nodes of one application, before and after.
+
+    Attributes:
+        rule, place: of the application; `place` is a value that tells it from others.
+        before, after: nodes in their order.
+        constants: what they read that is constant.
+        facts: what is known of the other values that they read.
+        outputs: names of what they make that is read elsewhere.
+        imports: opsets.
+        zero_signs: whether the sign of a zero counts.
+    """
+
+    rule: str
+    place: str
+    before: tuple[onnx.NodeProto, ...]
+    after: tuple[onnx.NodeProto, ...]
+    constants: Mapping[str, Array]
+    facts: Mapping[str, Fact]
+    outputs: tuple[str, ...]
+    imports: tuple[onnx.OperatorSetIdProto, ...]
+    zero_signs: bool
+
+    def key(self) -> bytes:
+        """What tells regions apart that need not be run twice: rule, structure, shapes, small constants."""
+        names: dict[str, str] = {}
+        found = sha256(self.rule.encode())
+        for node in (*self.before, *self.after):
+            parts = [node.domain, node.op_type]
+            parts += [names.setdefault(name, str(len(names))) if name else "" for name in (*node.input, *node.output)]
+            found.update("\0".join(parts).encode())
+            for attribute in node.attribute:
+                found.update(attribute.SerializeToString(deterministic=True))
+        for name in names:
+            fact = self.facts.get(name)
+            array = self.constants.get(name)
+            found.update(str(fact).encode() if fact is not None else b"-")
+            if array is not None:
+                found.update(f"{array.dtype}{array.shape}".encode())
+                found.update(array.tobytes() if array.nbytes <= _SMALL else b"")
+        return found.digest() + bytes([self.zero_signs])
+
+
+class Recorder:
+    """Takes down the nodes of a match before they go."""
+
+    def __init__(self, rewriting: Rewriting, found: Match, rule: str) -> None:
+        self._rewriting = rewriting
+        self._rule = rule
+        self._place = rewriting.place(found.root)
+        self._zero_signs = rewriting.sees_zero_signs(found.root)
+        self._nodes = sorted(found.nodes, key=lambda node: node.label)
+        self._before = tuple(_copy(node.proto) for node in self._nodes)
+        calls = dict(zip([node.id for node in found.nodes], found.pattern.calls(), strict=True))
+        self._stay = tuple(_copy(node.proto) for node in self._nodes if calls[node.id].stays)
+        self._root = found.root.proto.output[0]
+        self._outside = self._read(self._nodes)
+
+    def _read(self, nodes: "list[NodeRecord]") -> dict[str, tuple[Array | None, Fact]]:
+        rewriting, values = self._rewriting, self._rewriting.graph.values
+        made = {vid for node in nodes for vid in node.outputs}
+        read = {vid: values[vid] for node in nodes for vid in node.inputs if vid and vid not in made}
+        return {value.name: (rewriting.constant(value), rewriting.fact(vid)) for vid, value in read.items()}
+
+    def region(self, made: "list[NodeRecord]", source: str = "") -> Region:
+        """The region, once other nodes took the place, or the value `source` did."""
+        identity = onnx.NodeProto(op_type="Identity", input=[source], output=[self._root])
+        after = (identity,) if source else tuple(_copy(node.proto) for node in made)
+        outside = {**self._outside, **({} if source else self._read(made))}
+        produced = {name for node in self._stay for name in node.output}
+        graph = self._rewriting.graph
+        scope = graph.scopes[graph.main.id]
+        root = graph.root(graph.scopes[made[-1].scope]) if made and not source else scope
+        imports = root.proto.opset_import if root.is_function else graph.header.opset_import
+        return Region(
+            self._rule,
+            self._place,
+            self._before,
+            (*self._stay, *after),
+            {name: array for name, (array, _) in outside.items() if array is not None},
+            {name: fact for name, (array, fact) in outside.items() if array is None and name not in produced},
+            (self._root,),
+            tuple(imports),
+            self._zero_signs,
+        )
+
+
+def _copy(proto: onnx.NodeProto) -> onnx.NodeProto:
+    copy = onnx.NodeProto()
+    copy.CopyFrom(proto)
+    return copy
+
+
+class Regions:
+    """Regions judged, each kind of them once."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, Judgment] = {}
+
+    def judge(self, region: Region) -> Judgment:
+        """Run a region before and after on inputs of every kind; "not run" where that cannot be."""
+        key = region.key()
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = _judged(region)
+        return found
+
+
+def _judged(region: Region) -> Judgment:
+    for name, fact in region.facts.items():
+        if not isinstance(fact, TensorFact) or fact.shape is None or not fact.elem_type:
+            return Judgment("not run", f"the type or rank of {name} is not known")
+        if prod(dim for dim in fact.shape if isinstance(dim, int)) > MOST_ELEMENTS:
+            return Judgment("not run", f"{name} is too large to be made up")
+    try:
+        before, after = _Alone(region, region.before), _Alone(region, region.after)
+        cases = verification.cases(before.run, before.samples(), all_kinds=True)
+        return verification.judge(after.run, cases, region.zero_signs)
+    except OnnxlabError as error:
+        return Judgment("not run", str(error))
+
+
+class _Alone:
+    """Some nodes as a model."""
+
+    def __init__(self, region: Region, nodes: tuple[onnx.NodeProto, ...]) -> None:
+        model = onnx.ModelProto(ir_version=10)
+        model.opset_import.extend(region.imports)
+        graph = model.graph
+        graph.name = "region"
+        graph.node.extend(nodes)
+        for name, fact in region.facts.items():
+            info = graph.input.add(name=name)
+            info.type.CopyFrom(type_of_fact(fact))
+        graph.initializer.extend(tensors.from_array(array, name) for name, array in region.constants.items())
+        graph.output.extend(onnx.ValueInfoProto(name=name) for name in region.outputs)
+        self._graph = ModelGraph(model)
+        inference = Inference(self._graph)
+        self._runner = Runner(self._graph, inference.fact)
+        dims = [dim for fact in region.facts.values() for dim in fact.shape or () if not isinstance(dim, int)]
+        self._symbols = list(dict.fromkeys(map(str, dims)))
+
+    def run(self, feeds: Feeds) -> Mapping[str, Any]:
+        """The outputs for inputs."""
+        return self._runner.run(dict(feeds), keep=False, seed=0, strict=False)
+
+    def samples(self) -> list[Feeds]:
+        """Inputs of several sizes."""
+        found = []
+        for seed, size in enumerate(_SIZES if self._symbols else _SIZES[:1]):
+            sizes = None if size is None else {name: size + place for place, name in enumerate(self._symbols)}
+            found.append(self._runner.sample_inputs(None, seed=seed, sizes=sizes))
+        return found
