@@ -8,7 +8,6 @@ what cannot be inferred is UNKNOWN, and a diagnostic says why.
 
 from __future__ import annotations
 
-import heapq
 import itertools
 from collections import ChainMap
 from collections.abc import Iterable, Mapping
@@ -21,25 +20,23 @@ from onnxlab.errors import Diagnostic
 from onnxlab.garbage_collection import no_collection
 from onnxlab.graph.edit.commits import GraphCommit
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
+from onnxlab.graph.index.records import Scope
 from onnxlab.graph.protos import ge_dump
 from onnxlab.graph.state.change_tracker import Touched
 from onnxlab.infer.facts.fact_join import join
 from onnxlab.infer.facts.policy import DEFAULT_POLICY, Policy
 from onnxlab.infer.facts.type_protos import type_of_fact
 from onnxlab.infer.live.declared_conflicts import Conflicts
+from onnxlab.infer.live.invalidation import Invalidation
 from onnxlab.infer.live.new_errors import Refusals
+from onnxlab.infer.live.propagation import propagate
 from onnxlab.infer.questions.explain import Explainer, Explanation
 from onnxlab.infer.questions.what_if import Sized, with_dims
 from onnxlab.infer.rules.fact_frame import Frame
-from onnxlab.infer.rules.operators import Operator
 from onnxlab.infer.walk.walker import Walker
 from onnxlab.shapes import UNKNOWN, Fact
 
 Changes = dict[int, tuple[Fact, Fact]]
-
-_MAX_VISITS = 3
-"""How often one node is inferred for one commit: more than once only in a file whose edges form a cycle."""
 
 
 class Inference:
@@ -152,7 +149,15 @@ class Inference:
     def onnx_agrees(self, conflict: Diagnostic) -> bool:
         """Whether onnx too finds that a declared type is wrong, where a diagnostic says that; see `Walker`."""
         scope = self._graph.scopes.get(conflict.scope)
-        return scope is None or self._is_in_function(scope) or self._walker.onnx_agrees(self._frame, conflict.value)
+        return (
+            scope is None
+            or self._invalidation.is_in_function(scope)
+            or self._walker.onnx_agrees(self._frame, conflict.value)
+        )
+
+    def believes(self, node: int) -> bool:
+        """Whether the facts of a node's outputs come from what the model declares: nothing else is known of them."""
+        return self._invalidation.believes(node)
 
     # -- from scratch -----------------------------------------------------------------------------------------------
 
@@ -167,6 +172,7 @@ class Inference:
         self._frame = Frame()
         self._view = MappingProxyType(self._frame.facts)
         self._conflicts = Conflicts(self._graph, self._walker.sources)
+        self._invalidation = Invalidation(self._graph, self._walker, self._frame, self._conflicts, self._policy.prefer)
         for scope in self._roots():
             self._walk_root(scope)
         self._publish_functions()
@@ -220,7 +226,7 @@ class Inference:
                 if foreseen is None or (commit.version, commit.kind) != (foreseen[0], "edit"):
                     return self._advance(commit.touched, {})
                 declared = commit.touched.declared
-                if not (declared and self._settle_declared(declared)):
+                if not (declared and self._invalidation.of_declarations(declared)):
                     return foreseen[2]
                 return self._advance(_only_declared(declared), foreseen[1])
             finally:
@@ -299,126 +305,12 @@ class Inference:
         }
 
     def _update(self, touched: Touched) -> None:
-        dirty = self._settle_touched(touched)
-        self._propagate(dirty)
+        dirty = self._invalidation.of_commit(touched)
+        propagate(self._graph, self._walker, self._frame, dirty)
         if self._walker.calls.changed:
             self._publish_functions()
         conflicts = self._conflicts  # names of unknown dims in the texts of those found may be others now
         conflicts.unchecked.update(self._frame.changed or (), touched.values, self._walker.overruled, conflicts.found)
-
-    def _settle_touched(self, touched: Touched) -> set[int]:
-        """Forget what a commit made stale; return the ids of the nodes to infer."""
-        graph, walker, frame = self._graph, self._walker, self._frame
-        for vid in touched.removed_values:
-            frame.drop(vid)
-            walker.sources.forget(vid)
-        for node in touched.removed_nodes:
-            self._forget_node(node)
-        dirty = self._settle_declared(touched.declared) if touched.declared else set()
-        in_function = any(self._is_in_function(graph.scopes[scope]) for scope in touched.scopes)
-        for node in touched.nodes:
-            self._forget_node(node)
-            in_function |= self._is_in_function(graph.scopes[graph.nodes[node].scope])
-            dirty.add(node)
-        for scope_id in touched.scopes:
-            if owner := graph.scopes[scope_id].owner:
-                self._forget_node(owner)
-                dirty.add(owner)
-        for vid in touched.values:
-            walker.sources.forget(vid)
-            value = graph.values[vid]
-            in_function |= self._is_in_function(graph.scopes[value.scope])
-            self._settle_source(value)
-            dirty.update(node for node, _ in value.uses)
-            dirty.update(node for node, _ in value.producers)
-        if in_function:
-            walker.calls.forget()
-            dirty.update(walker.catalogue.call_nodes)
-        return dirty
-
-    def _settle_declared(self, values: Iterable[int]) -> set[int]:
-        """Forget what was declared of values; return the nodes to infer, which are those that believe declarations."""
-        graph, dirty = self._graph, set[int]()
-        for vid in values:
-            value = graph.values[vid]
-            self._walker.sources.forget_declared(value)
-            dirty.update(graph.scopes[scope].owner for scope, _ in value.formal_outputs)
-            if value.is_input:
-                dirty.add(graph.scopes[value.scope].owner)
-            dirty.update(node for node, _ in value.producers if self.believes(node))
-        dirty.discard(0)
-        for node in dirty:
-            self._forget_node(node)
-        if any(self._is_in_function(graph.scopes[graph.nodes[node].scope]) for node in dirty):
-            self._walker.calls.forget()
-            dirty.update(self._walker.catalogue.call_nodes)
-        self._conflicts.unchecked.update(values)
-        return dirty
-
-    def believes(self, node: int) -> bool:
-        """Whether the facts of a node's outputs come from what the model declares: nothing else is known of them."""
-        if self._policy.prefer != "inferred":
-            return True
-        operator = self._walker.catalogue.by_node.get(node)
-        if operator is None:
-            return True  # not looked at yet
-        return isinstance(operator, Operator) and not (operator.schema or operator.rule or operator.function)
-
-    def _forget_node(self, node: int) -> None:
-        self._walker.catalogue.forget_node(node)
-        if self._walker.calls.made:
-            self._walker.calls.forget_node(node)
-        self._frame.problems.pop(node, None)
-
-    def _settle_source(self, value: ValueRecord) -> None:
-        """The fact of a touched value that no node makes; those inside bodies come with their owner."""
-        if value.producers or self._graph.scopes[value.scope].kind in ("subgraph", "function"):
-            return
-        if value.is_input or value.initializer is not None:
-            self._frame.set(value.id, self._walker.sources.fact(value))
-        else:
-            self._frame.drop(value.id)
-
-    def _is_in_function(self, scope: Scope) -> bool:
-        return bool(self._graph.index.function_ids) and self._graph.root(scope).is_function
-
-    def _top(self, node: NodeRecord) -> NodeRecord | None:
-        """The node of a root scope that is `node` or holds it; None for a node inside a function."""
-        scope = self._graph.scopes[node.scope]
-        while scope.owner:
-            node = self._graph.nodes[scope.owner]
-            scope = self._graph.scopes[node.scope]
-        return None if scope.is_function else node
-
-    def _propagate(self, dirty: Iterable[int]) -> None:
-        """Infer dirty nodes in topological order, and the readers of every value whose fact changes."""
-        graph, walker, frame = self._graph, self._walker, self._frame
-        nodes, values, scopes = graph.nodes, graph.values, graph.scopes
-        heap: list[tuple[int, int, int]] = []
-        waiting: set[int] = set()
-        visits: dict[int, int] = {}
-
-        def push(node_id: int) -> None:
-            node = nodes[node_id]
-            scope = scopes[node.scope]
-            if scope.owner or scope.is_function:
-                if (top := self._top(node)) is None:
-                    return
-                node, scope = top, scopes[top.scope]
-            if node.id not in waiting and visits.get(node.id, 0) < _MAX_VISITS:
-                waiting.add(node.id)
-                rank = graph.index.rank(node) if scope.backward else node.label
-                heapq.heappush(heap, (node.scope, rank, node.id))
-
-        for node_id in dirty:
-            push(node_id)
-        while heap:
-            node = nodes[heapq.heappop(heap)[2]]
-            waiting.discard(node.id)
-            visits[node.id] = visits.get(node.id, 0) + 1
-            for vid in walker.infer_node(frame, node):
-                for reader, _ in values[vid].uses:
-                    push(reader)
 
 
 def _only_declared(values: frozenset[int]) -> Touched:
