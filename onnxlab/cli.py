@@ -1,9 +1,9 @@
-"""The command line: `onnxlab show|info|check|svg|run|convert model.onnx`, and `onnxlab warm`.
+"""The command line: `onnxlab show|info|check|svg|run|convert|simplify model.onnx`, `onnxlab diff a b`, `onnxlab warm`.
 
 Exit codes:
 
     0    done; for `check`: no errors found
-    1    `check` found errors in the model
+    1    `check` found errors in the model, `diff` a difference
     2    the command line is wrong
     3    the model, or a file of inputs, cannot be read
     4    the run failed
@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from onnxlab import cli_values
+from onnxlab import cli_comparing, cli_values
 from onnxlab.errors import EditError, LoadError, NameLookupError, OnnxlabError, RunError, SaveError, SaveWarning
 from onnxlab.printable import printable, printable_lines
 
@@ -74,8 +74,8 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="onnxlab",
         description="Look at, check, draw and run ONNX models.",
-        epilog="Exit codes: 0 done, 1 check found errors, 2 usage, 3 unreadable model or inputs, 4 run failed, "
-        "5 cannot write or start, 130 interrupted.",
+        epilog="Exit codes: 0 done, 1 check found errors or diff a difference, 2 usage, 3 unreadable model or "
+        "inputs, 4 run failed, 5 cannot write or start, 130 interrupted.",
     )
     top.add_argument("--version", action="version", version=_version())
     verbs = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
@@ -111,6 +111,7 @@ def parser() -> argparse.ArgumentParser:
 
     _add_convert(verbs)
     _add_simplify(verbs)
+    cli_comparing.add(verbs, _answer)
 
     words = "compile the kernels of the numba provider, once per machine, so that no run waits for them"
     warm = verbs.add_parser("warm", help=words, description=words.capitalize() + ".")

@@ -35,14 +35,15 @@ LAYERS = [
     "infer",
     "formats",
     "execution",
-    "transforms",
     "analysis",
+    "transforms",
     "backend",
     "model",
     "render",
     "notebook",
     "__init__",  # the front door: the command line goes through it as users do
     "cli_values",
+    "cli_comparing",
     "cli",
     "__main__",
 ]

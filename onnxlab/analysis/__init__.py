@@ -15,4 +15,5 @@ Files:
                    model too.
     profile        Profiles of a run: seconds, bytes and floating-point operations of every node.
     statistics     Statistics of a value: range, mean, NaN count and a histogram, for arrays of every ONNX type.
+    diff/          The structural difference of two models.
 """

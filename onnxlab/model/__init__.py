@@ -2,7 +2,9 @@
 
 Files:
     commit         `Commit`: what one edit did, as followers of a Model hear of it.
+    comparing      What changed in a Model since another state of its history, and making the changes of a difference.
     copying        A Model copied, or sent to another process: with its files, without the session around it.
+    differences    `diff`: the structural difference of two models, in whatever formats they are.
     files          What else a Model does with files: reports before it is saved, weights, and edits that were never
                    saved.
     knowing        Knowledge of a Model without running it: facts, their reasons, and problems.
@@ -24,9 +26,10 @@ Files:
 """
 
 from onnxlab.model.commit import Commit
+from onnxlab.model.differences import diff
 from onnxlab.model.model import Model
 from onnxlab.model.opening import load, run, save
 from onnxlab.model.running import Subgraph, Values
 from onnxlab.model.source import ModelSource
 
-__all__ = ["Commit", "Model", "ModelSource", "Subgraph", "Values", "load", "run", "save"]
+__all__ = ["Commit", "Model", "ModelSource", "Subgraph", "Values", "diff", "load", "run", "save"]

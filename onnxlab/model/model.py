@@ -33,6 +33,7 @@ from onnxlab.infer.live.declarations import Completer, DeclarationChange, rewrit
 from onnxlab.infer.live.size_trials import Trial
 from onnxlab.infer.questions.wire_types import wire_problem
 from onnxlab.model.commit import Commit
+from onnxlab.model.comparing import Comparing
 from onnxlab.model.files import Files
 from onnxlab.model.knowing import Knowing
 from onnxlab.model.renamed import is_renamed, renamed
@@ -43,7 +44,7 @@ from onnxlab.model.source import ModelSource
 from onnxlab.short_help import ShortHelp
 
 
-class Model(Knowing, Querying, Running, Rewriting, Showing, metaclass=ShortHelp):
+class Model(Knowing, Querying, Running, Rewriting, Comparing, Showing, metaclass=ShortHelp):
     """A model that can be looked at, edited, run, undone and saved.
 
     `onnxlab.load` makes one; `Model(proto)` wraps a ModelProto, which it keeps and mutates. At the end of a notebook
@@ -52,7 +53,7 @@ class Model(Knowing, Querying, Running, Rewriting, Showing, metaclass=ShortHelp)
     Look: nodes, node, value, inputs, outputs, proto, name, version; find, find_values, structure (what depends on
         what), nx, nx_of (for networkx), node_at, value_at
     Know: fact, explain, with_dims, tensor, diagnostics, check
-    Edit: edit, undo, redo, history, last_change, subscribe
+    Edit: edit, undo, redo, history, last_change, subscribe, changes_since, patch
         nodes: add_node, insert_node, remove, duplicate, connect, can_connect
         values: add_input, remove_input, add_output, remove_output, add_initializer, remove_initializer
         blocks: make_function, inline, for_each_copy, extract, insert

@@ -223,6 +223,17 @@ class History(Spelled, metaclass=ShortHelp):
         self.refuse_dropped(position)
         return position
 
+    def changes_to(self, position: int) -> list[Change]:
+        """The changes that lead from this state to the one with so many edits before it, in order.
+
+        Raises:
+            EditError: edits since then were dropped.
+        """
+        self.refuse_dropped(position)
+        back = self._done[max(0, position - len(self._dropped)) :]
+        on = self._undone[len(self._undone) - max(0, position - self.position) :]
+        return [change for step in reversed([*on, *back]) for change in reversed(step.changes)]
+
     def statements(self) -> list[str]:
         """Every edit that `all_labels` lists in Python, as it is shown to people; "" for those that were dropped."""
         from onnxlab.graph.edit.script import shown

@@ -1,0 +1,115 @@
+"""Matches across a node that only one of two models has, or that became another operator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onnxlab.analysis.diff.growing import Growth
+from onnxlab.analysis.diff.vertices import NODE, Vertices
+
+_MANY = 8
+"""Readers of a value beyond which they are not looked at one by one."""
+
+
+def bridge(vertices: Vertices, growth: Growth) -> int:
+    """Go on behind nodes that came, went or changed their operator, on both sides of what is matched; count matches."""
+    found, partner = 0, growth.partner
+    for one in range(vertices.first):
+        other = partner[one]
+        if other < 0:
+            continue
+        if vertices.kinds[one] == NODE:
+            found += _before(vertices, growth, one, other)
+        elif vertices.readers[one] and vertices.readers[other]:
+            found += _behind(vertices, growth, one, other)
+    return found
+
+
+def _behind(vertices: Vertices, growth: Growth, one: int, other: int) -> int:
+    """Readers of a matched pair of values; where several could be meant, none is."""
+    partner = growth.partner
+    ours = [use for use in vertices.readers[one] if partner[use[0]] < 0]
+    theirs = [use for use in vertices.readers[other] if partner[use[0]] < 0]
+    if not ours or not theirs or len(ours) > _MANY or len(theirs) > _MANY:
+        return 0
+    for follows in (_is_like, _came, _went, _became):
+        pairs = [pair for use in ours for like in theirs if (pair := follows(vertices, growth, use, like))]
+        entered = 0
+        for node, like in pairs:
+            alone = sum(node == each[0] for each in pairs) == 1 == sum(like == each[1] for each in pairs)
+            if alone:
+                entered += growth.force(node, like)
+        if entered:
+            return entered
+    return 0
+
+
+Use = tuple[int, int]
+
+
+def _is_like(vertices: Vertices, growth: Growth, use: Use, like: Use) -> Use | None:
+    """Two readers with the same operator."""
+    return (use[0], like[0]) if _equal(vertices, use, like) else None
+
+
+def _equal(vertices: Vertices, use: Use, like: Use) -> bool:
+    return use[1] == like[1] and vertices.loose[use[0]] == vertices.loose[like[0]]
+
+
+def _came(vertices: Vertices, growth: Growth, use: Use, like: Use) -> Use | None:
+    """A node of the second model stands between the value and its reader."""
+    behind = [each for each in _onward(vertices, like[0]) if _equal(vertices, use, each)]
+    return (use[0], behind[0][0]) if len(behind) == 1 and growth.partner[behind[0][0]] < 0 else None
+
+
+def _went(vertices: Vertices, growth: Growth, use: Use, like: Use) -> Use | None:
+    """A node of the first model stood there."""
+    behind = [each for each in _onward(vertices, use[0]) if _equal(vertices, each, like)]
+    return (behind[0][0], like[0]) if len(behind) == 1 and growth.partner[behind[0][0]] < 0 else None
+
+
+def _onward(vertices: Vertices, node: int) -> Iterator[tuple[int, int]]:
+    """What reads the values that a node makes."""
+    for value in vertices.outputs[node]:
+        if value >= 0:
+            yield from vertices.readers[value]
+
+
+def _became(vertices: Vertices, growth: Growth, use: Use, like: Use) -> Use | None:
+    """One node became the other: what they make goes to the same place."""
+    (node, slot), (other, there) = use, like
+    labels, partner = vertices.loose, growth.partner
+    if slot != there or len(vertices.outputs[node]) != len(vertices.outputs[other]):
+        return None
+    after, its = list(_onward(vertices, node)), list(_onward(vertices, other))
+    same = any(partner[reader] == found and at == to for reader, at in after[:_MANY] for found, to in its[:_MANY])
+    if not same:
+        same = {(labels[reader], at) for reader, at in after} == {(labels[reader], at) for reader, at in its}
+    return (node, other) if same else None
+
+
+def _before(vertices: Vertices, growth: Growth, node: int, like: int) -> int:
+    """What makes the inputs of a matched pair of nodes, past one node that came or went."""
+    found = 0
+    partner, labels = growth.partner, vertices.loose
+    for ours, theirs in zip(vertices.inputs[node], vertices.inputs[like], strict=False):
+        if ours < 0 or theirs < 0 or (partner[ours] >= 0 and partner[theirs] >= 0):
+            continue
+        maker, its = vertices.maker[ours][0], vertices.maker[theirs][0]
+        if maker < 0 or its < 0:
+            continue
+        if labels[maker] == labels[its]:
+            found += growth.force(maker, its)
+            continue
+        above, beyond = _above(vertices, maker), _above(vertices, its)
+        if beyond >= 0 and labels[maker] == labels[beyond]:
+            found += growth.force(maker, beyond)
+        elif above >= 0 and labels[above] == labels[its]:
+            found += growth.force(above, its)
+    return found
+
+
+def _above(vertices: Vertices, node: int) -> int:
+    """The node that makes the first input of one, -1 where none does."""
+    inputs = vertices.inputs[node]
+    return vertices.maker[inputs[0]][0] if inputs and inputs[0] >= 0 else -1

@@ -1,0 +1,78 @@
+"""A single difference of two models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["added", "removed", "changed", "renamed", "moved"]
+Subject = Literal[
+    "node", "value", "initializer", "input", "output", "declaration", "annotation", "graph", "function", "opset",
+    "metadata", "model",
+]  # fmt: skip
+Ignorable = Literal["names", "order", "docs", "metadata", "declarations", "weights", "attributes", "opsets", "producer"]
+
+IGNORABLE: tuple[Ignorable, ...] = (
+    "names", "order", "docs", "metadata", "declarations", "weights", "attributes", "opsets", "producer",
+)  # fmt: skip
+"""What a comparison may leave out."""
+
+_DOCS = "documentation"
+_PRODUCER = frozenset(("producer_name", "producer_version", "domain", "model_version", "ir_version"))
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference.
+
+    Attributes:
+        kind: what happened to it.
+        subject: what it happened to.
+        a, b: its name or label in the first and second model, "" where it is in one alone.
+        field: which part of it, as "attribute alpha" or "input 1".
+        old, new: texts of the part, "" where there is none.
+        scope: path of the graph or function, "" for the main graph.
+        a_id, b_id: of the node or value in its model, 0 for none.
+    """
+
+    kind: Kind
+    subject: Subject
+    a: str
+    b: str
+    field: str = ""
+    old: str = ""
+    new: str = ""
+    scope: str = ""
+    a_id: int = 0
+    b_id: int = 0
+
+    @property
+    def ignored_as(self) -> Ignorable | None:
+        """The word that leaves it out, None where none does."""
+        if self.kind in ("renamed", "moved"):
+            return "names" if self.kind == "renamed" else "order"
+        if self.field == _DOCS:
+            return "docs"
+        if self.field.startswith("metadata") or self.subject == "metadata":
+            return "metadata"
+        if self.subject == "initializer" and self.kind == "changed":
+            return "weights"
+        if self.subject == "declaration":
+            return "declarations"
+        if self.subject == "node" and self.field.startswith("attribute"):
+            return "attributes"
+        if self.subject == "opset":
+            return "opsets"
+        return "producer" if self.subject == "model" and self.field in _PRODUCER else None
+
+    def __str__(self) -> str:
+        name = self.b or self.a
+        where = f" in {self.scope}" if self.scope else ""
+        if self.kind == "renamed":
+            return f"{self.subject} {self.a}{where}: renamed to {self.b}"
+        what = f" {self.field}" if self.field else ""
+        if not self.old and not self.new:
+            return f"{self.subject} {name}{where}: {self.kind}{what}"
+        if self.kind in ("added", "removed"):
+            return f"{self.subject} {name}{where}: {self.kind}{what}: {self.new or self.old}"
+        return f"{self.subject} {name}{where}:{what} {self.old or 'none'} → {self.new or 'none'}"

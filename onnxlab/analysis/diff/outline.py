@@ -1,0 +1,94 @@
+"""A model as lines of text that a line-by-line comparison makes sense of: `git diff` with `onnxlab text`.
+
+Every input, output, initializer and node has a line; a tensor is told by its type, its shape and a digest of its
+elements, so that a line differs where they do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+import onnx
+
+from onnxlab.analysis.diff import texts
+from onnxlab.errors import LoadError
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.index.records import Scope
+from onnxlab.graph.protos import tensors
+from onnxlab.printable import printable_lines
+
+
+def outline(graph: ModelGraph) -> str:
+    """The lines of a whole model."""
+    return printable_lines(_model(graph))
+
+
+def _model(graph: ModelGraph) -> Iterator[str]:
+    header = graph.header
+    yield f"ir_version {header.ir_version}"
+    for opset in header.opset_import:
+        yield f"opset {opset.domain or 'ai.onnx'} {opset.version}"
+    if header.producer_name:
+        yield f"producer {header.producer_name} {header.producer_version}".rstrip()
+    for entry in header.metadata_props:
+        yield f"metadata {entry.key} = {texts.shortened(entry.value)}"
+    yield from _scope(graph, graph.main, "")
+    for ident in graph.index.function_ids:
+        scope = graph.scopes[ident]
+        names = [", ".join(graph.values[vid].name for vid in formals) for formals in (scope.inputs, scope.outputs)]
+        yield f"function {scope.proto.domain}::{scope.name}({names[0]}) -> {names[1]}"
+        yield from _scope(graph, scope, "  ")
+
+
+def _scope(graph: ModelGraph, scope: Scope, indent: str) -> Iterator[str]:
+    if not scope.is_function:
+        for info in scope.proto.input:
+            yield f"{indent}input {info.name}: {texts.type_text(info) or 'any type'}"
+        for tensor in scope.proto.initializer:
+            yield f"{indent}initializer {tensor.name}: {stored(tensor, graph)}"
+        for sparse in scope.proto.sparse_initializer:
+            told = f"{texts.stored_text(sparse)} {_digest(sparse.values, graph)}"
+            yield f"{indent}initializer {sparse.values.name}: {told}"
+    for ident in scope.node_ids:
+        node = graph.nodes[ident]
+        yield indent + _node(graph, node.proto)
+        for name, bodies in node.bodies.items():
+            for body in bodies:
+                yield f"{indent}  {name}:"
+                yield from _scope(graph, graph.scopes[body], indent + "    ")
+    if not scope.is_function:
+        for info in scope.proto.output:
+            yield f"{indent}output {info.name}: {texts.type_text(info) or 'any type'}"
+
+
+def _node(graph: ModelGraph, proto: onnx.NodeProto) -> str:
+    operator = f"{proto.domain}::{proto.op_type}" if proto.domain not in ("", "ai.onnx") else proto.op_type
+    attributes = [
+        f"{item.name}={stored(item.t, graph) if item.HasField('t') else texts.attribute_text(item)}"
+        for item in sorted(proto.attribute, key=lambda item: item.name)
+        if item.type not in (item.GRAPH, item.GRAPHS)
+    ]
+    listed = f" {{{', '.join(attributes)}}}" if attributes else ""
+    name = f"  # {proto.name}" if proto.name else ""
+    return f"{', '.join(proto.output)} = {operator}({', '.join(proto.input)}){listed}{name}"
+
+
+def stored(tensor: Any, graph: ModelGraph) -> str:
+    """Type, shape and elements of a small tensor, a digest of a large one."""
+    text = texts.stored_text(tensor)
+    return (
+        text if text.endswith("]") and " [" in text and not text.endswith("…") else f"{text} {_digest(tensor, graph)}"
+    )
+
+
+def _digest(tensor: onnx.TensorProto, graph: ModelGraph) -> str:
+    try:
+        if tensor.data_type == onnx.TensorProto.STRING:
+            data = b"\0".join(tensor.string_data)
+        else:
+            data = tensors.to_bytes(tensor, graph.base_dir)
+    except (LoadError, ValueError):
+        return "unreadable"
+    return f"sha256:{hashlib.sha256(data).hexdigest()[:16]}"

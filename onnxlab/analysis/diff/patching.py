@@ -1,0 +1,60 @@
+"""Applying the difference of two models to a model, as one edit."""
+
+from __future__ import annotations
+
+from onnxlab.analysis.diff.becoming import Becoming
+from onnxlab.analysis.diff.difference import Diff
+from onnxlab.analysis.diff.identical import identical, same_places
+from onnxlab.analysis.diff.matching import Matching, match
+from onnxlab.analysis.diff.transfer import Transfer, refuse_missing
+from onnxlab.errors import EditError
+from onnxlab.graph.edit.model_graph import ModelGraph
+
+
+def patch(graph: ModelGraph, diff: Diff, *, strict: bool = True, label: str = "") -> list[str]:
+    """Make the changes of a difference to a model.
+
+    The model that the difference begins with becomes the other one, to the byte, unless something was ignored. In any
+    other model, what corresponds to the first one by structure is changed, and the edit is judged like every edit.
+
+    Args:
+        strict: refuse where something that changed is not in this model; False makes the other changes.
+        label: of the step in the history.
+
+    Returns:
+        list[str]: what could not be found.
+
+    Raises:
+        EditError: something is missing, the models of the difference were edited since, or the result is not valid.
+    """
+    if (diff.a.version, diff.b.version) != diff.versions:
+        raise EditError("one of the models was edited after the difference was taken; take it again")
+    label = label or "patch"
+    with graph.lock:
+        same = graph is diff.a or identical(graph, diff.a)
+        if same and not diff.ignored:
+            if graph.read_only:
+                raise EditError(graph.read_only)
+            matching = diff.matching
+            if graph is not diff.a:
+                here = same_places(diff.a, graph)
+                matching = _through(here, diff)
+            if not identical(graph, diff.b):
+                graph.replay(label, Becoming(graph, diff.b, matching).steps())
+            return []
+        matching = same_places(diff.a, graph) if same else match(diff.a, graph)
+        with graph.edit(label) as edit:
+            transfer = Transfer(diff, graph, matching, edit.apply)
+            transfer.run()
+            if strict:
+                refuse_missing(transfer.missing)
+        return transfer.missing
+
+
+def _through(here: Matching, diff: Diff) -> Matching:
+    """The pairs of a difference, of a model that is equal to its first one."""
+    found = Matching()
+    found.nodes = {here.nodes[one]: other for one, other in diff.matching.nodes.items() if one in here.nodes}
+    found.values = {here.values[one]: other for one, other in diff.matching.values.items() if one in here.values}
+    found.scopes = {here.scopes[one]: other for one, other in diff.matching.scopes.items() if one in here.scopes}
+    return found

@@ -1,0 +1,57 @@
+"""`onnxlab diff` and `onnxlab text`: what differs between two models, on the command line and for git."""
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+Answer = Callable[[argparse.Namespace, Callable[[], Any], Callable[[], str]], None]
+
+DIFFERENT = 1
+
+
+def add(verbs: Any, answer: Answer) -> None:
+    """Enter the commands.
+
+    Args:
+        verbs: where argparse keeps commands.
+        answer: prints a JSON object or a text, as the options say.
+    """
+    words = "say what differs between two models; exit code 1 if anything does"
+    verb = verbs.add_parser("diff", help=words, description=words.capitalize() + ".")
+    verb.add_argument("a", help="path of the first model")
+    verb.add_argument("b", help="path of the second model")
+    verb.add_argument("--ignore", default="", metavar="WORDS", help="comma-separated: names, order, docs, metadata, "
+                      "declarations, weights, attributes, opsets, producer")  # fmt: skip
+    words = "how far stored tensors may be apart, relative to their largest magnitude (0)"
+    verb.add_argument("--tolerance", type=float, default=0.0, help=words)
+    verb.add_argument("--at-most", type=int, default=0, metavar="COUNT", help="exit with 0 up to so many changes (0)")
+    verb.add_argument("--markdown", action="store_true", help="answer in Markdown")
+    verb.add_argument("--json", action="store_true", help="answer in JSON")
+    verb.set_defaults(command=lambda options: _diff(options, answer))
+
+    words = "print the model as lines, for git to compare"
+    verb = verbs.add_parser("text", help=words, description=words.capitalize() + ".")
+    verb.add_argument("model", help="path of the model")
+    verb.set_defaults(command=_text)
+
+
+def _diff(options: argparse.Namespace, answer: Answer) -> int:
+    import onnxlab
+
+    ignored: Any = [word for word in options.ignore.split(",") if word]
+    try:
+        found = onnxlab.diff(options.a, options.b, ignore=ignored, tolerance=options.tolerance)
+    except ValueError as error:
+        if isinstance(error, onnxlab.OnnxlabError):
+            raise
+        raise onnxlab.errors.EditError(str(error)) from None
+    answer(options, found.as_dict, found.to_markdown if options.markdown else lambda: str(found))
+    return DIFFERENT if len(found) > options.at_most else 0
+
+
+def _text(options: argparse.Namespace) -> int:
+    import onnxlab
+    from onnxlab.analysis.diff.outline import outline
+
+    print(outline(onnxlab.load(options.model).graph))
+    return 0

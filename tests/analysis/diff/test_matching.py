@@ -1,0 +1,81 @@
+"""Matching against planted truth: all names replaced, all nodes shuffled, some edited."""
+
+import random
+
+import onnx
+import onnx.parser
+import pytest
+
+import onnxlab
+from tests.analysis.diff.truth import edited, renamed_and_shuffled
+from tests.support import corpus
+
+MODELS = (
+    "bert_base",
+    "gpt2_kv",
+    "light_squeezenet",
+    "rapidocr_cls",
+    "silero_vad_op18_ifless",
+    "functions_ts",
+    "stft_audio",
+)
+
+
+def shares(name: str, share: float) -> tuple[float, float]:
+    """The shares of a model's values that are matched rightly and wrongly."""
+    a, rng = onnxlab.load(corpus.path(name)), random.Random(7)
+    proto, gone = edited(a.proto, share, rng) if share else (a.proto, set())
+    proto, table = renamed_and_shuffled(proto, rng)
+    b = onnxlab.load(proto)
+    pairs = onnxlab.diff(a, b).matching.values
+    right = wrong = total = 0
+    for vid in a.graph.main.names.values():
+        old = a.graph.values[vid].name
+        there = old not in gone and table.get(old) in b.graph.main.names
+        total += there
+        if vid in pairs:
+            agrees = there and b.graph.values[pairs[vid]].name == table[old]
+            right, wrong = right + agrees, wrong + (not agrees)
+    return right / total, wrong / total
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_other_names_and_another_order_change_nothing(name: str) -> None:
+    assert shares(name, 0) == (1, 0)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_twentieth_of_the_nodes_edited(name: str) -> None:
+    right, wrong = shares(name, 0.05)
+    assert right >= 0.97
+    assert wrong <= 0.01
+
+
+def test_bodies_and_functions_are_matched() -> None:
+    a = onnxlab.load(corpus.path("silero_vad_if"))
+    proto, _ = renamed_and_shuffled(a.proto, random.Random(0))
+    found = onnxlab.diff(a, proto)
+    assert len(found.matching.nodes) == len(a.graph.nodes)
+    assert len(found.matching.scopes) == len(a.graph.scopes)
+    assert {change.kind for change in found} <= {"renamed", "moved"}
+
+
+def test_names_that_are_kept_tell_twins_apart() -> None:
+    text = """<ir_version: 9, opset_import: ["" : 18]> g (float[4] x) => (float[4] y) {
+        a = Relu(x) b = Relu(x) c = Neg(a) d = Neg(b) y = Add(c, d) }"""
+    a = onnxlab.load(onnx.parser.parse_model(text))
+    other = text.replace("d = Neg(b)", "d = Exp(b)").replace("a = Relu(x) b = Relu(x)", "b = Relu(x) a = Relu(x)")
+    b = onnxlab.load(onnx.parser.parse_model(other))
+    found = onnxlab.diff(a, b)
+    names = {a.graph.values[one].name: b.graph.values[other].name for one, other in found.matching.values.items()}
+    assert names == {name: name for name in "xabcdy"}
+    assert [str(change) for change in found.of_kind("changed")] == ["node Exp#3: operator Neg → Exp"]
+
+
+def test_a_constant_is_the_same_value_as_an_initializer() -> None:
+    header = '<ir_version: 9, opset_import: ["" : 18]> g (float[2] x) => (float[2] y)'
+    a = onnxlab.load(onnx.parser.parse_model(header + " { c = Constant <value = float[2] {1, 2}> () y = Add(x, c) }"))
+    b = onnxlab.load(onnx.parser.parse_model(header + " <float[2] k = {1, 2}> { y = Add(x, k) }"))
+    found = onnxlab.diff(a, b, ignore=["names"])
+    assert [str(change) for change in found] == ["value k: storage a Constant → an initializer"]
+    assert not found.regions

@@ -1,0 +1,121 @@
+"""A difference applied: to the model that it begins with, and to others."""
+
+import random
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+
+import onnxlab
+from onnxlab.analysis.diff.difference import Diff
+from onnxlab.analysis.diff.patching import patch
+from onnxlab.errors import EditError, OnnxlabError
+from onnxlab.graph.edit.model_graph import ModelGraph
+from tests.analysis.diff.truth import edited, renamed_and_shuffled
+from tests.graph.support.models import branches, chain, nameless, untidy
+from tests.graph.support.random_edits import EDITS, Draw
+from tests.graph.support.torture import torture
+from tests.support import corpus
+
+BASES = (branches, chain, torture, untidy)
+
+
+def written(graph: ModelGraph) -> bytes:
+    return graph.proto.SerializeToString(deterministic=True)
+
+
+def randomly_edited(seed: int) -> tuple[ModelGraph, ModelGraph]:
+    """A model, and one that up to twelve edits of every sort were made to."""
+    rng, make, names = random.Random(seed), BASES[seed % len(BASES)], sorted(EDITS)
+    b = ModelGraph(make())
+    for number in range(rng.randint(1, 12)):
+        try:
+            EDITS[rng.choice(names)](Draw(b, (rng.randrange(9999), rng.randrange(9999), rng.randrange(9999)), number))
+        except OnnxlabError:
+            continue
+    return ModelGraph(make()), b
+
+
+def broken(seed: int) -> str:
+    """What is wrong after the difference of two random models was applied and taken back, "" where nothing is."""
+    a, b = randomly_edited(seed)
+    before = written(a)
+    patch(a, Diff(a, b))
+    if written(a) != written(b):
+        return "bytes"
+    if nameless(ModelGraph(onnx.ModelProto.FromString(written(b)))) != nameless(a):
+        return "index"
+    if before != written(b):
+        a.undo()
+    return "" if written(a) == before else "undo"
+
+
+@pytest.mark.parametrize("start", range(0, 120, 20))
+def test_random_edits_are_made_again_to_the_byte(start: int) -> None:
+    assert {seed: what for seed in range(start, start + 20) if (what := broken(seed))} == {}
+
+
+@pytest.mark.parametrize("name", ["bert_base", "silero_vad_if", "functions_ts", "lstm_gru", "stft_audio"])
+def test_models_become_each_other(name: str) -> None:
+    a, rng = onnxlab.load(corpus.path(name)), random.Random(3)
+    proto, _ = renamed_and_shuffled(edited(a.proto, 0.1, rng)[0], rng)
+    b, before = onnxlab.load(proto), a.to_bytes()
+    a.patch(onnxlab.diff(a, b))
+    assert written(a.graph) == written(b.graph)
+    assert a.history.labels == ["patch"]
+    a.undo()
+    assert a.to_bytes() == before
+
+
+def test_a_third_model_gets_what_changed_and_keeps_what_it_has() -> None:
+    a, b = onnxlab.load(), onnxlab.load()
+    b.nodes["/stem/relu/Relu"].op_type = "LeakyRelu"
+    b.nodes["/stem/relu/Relu"].attributes["alpha"] = 0.2
+    b.value("head.fc.weight").array = b.tensor("head.fc.weight")[:] * 2
+    b.value("logits").insert_after("Neg")
+    b.metadata["revision"] = "2"
+    difference = onnxlab.diff(a, b)
+    proto, table = renamed_and_shuffled(a.proto, random.Random(5))
+    third = onnxlab.load(proto)
+    third.metadata["mine"] = "kept"
+    assert third.patch(difference) == []
+    expected = onnxlab.load(renamed_and_shuffled(b.proto, random.Random(5))[0])
+    image = np.random.default_rng(0).normal(size=(2, 1, 8, 8)).astype(np.float32)
+    ours, theirs = (next(iter(model.run(image).values())) for model in (third, expected))
+    np.testing.assert_array_equal(ours, theirs)
+    assert dict(third.metadata) == {"mine": "kept", "revision": "2"}
+    assert third.history.labels[-1] == "patch"
+    assert [item for item in third.check() if item.severity == "error"] == []
+    third.undo()
+    assert table["logits"] in third.values or third.value(table["logits"])
+
+
+def test_what_is_missing_is_refused_by_name() -> None:
+    a, b = onnxlab.load(), onnxlab.load()
+    b.nodes["/head/Softmax"].attributes["axis"] = 0
+    difference = onnxlab.diff(a, b)
+    other = onnxlab.load().extract("stem/relu_out")
+    before = other.to_bytes()
+    with pytest.raises(EditError, match=r"does not have: .*Softmax.*strict=False"):
+        other.patch(difference)
+    assert other.to_bytes() == before
+    assert "/head/Softmax" in other.patch(difference, strict=False)
+
+
+def test_a_difference_of_models_that_were_edited_since_is_refused() -> None:
+    a, b = onnxlab.load(), onnxlab.load()
+    b.nodes[0].name = "other"
+    difference = onnxlab.diff(a, b)
+    b.nodes[1].name = "another"
+    with pytest.raises(EditError, match="edited after the difference was taken"):
+        a.patch(difference)
+
+
+def test_ignored_changes_are_not_made() -> None:
+    a, b = onnxlab.load(), onnxlab.load()
+    b.nodes["/stem/relu/Relu"].name = "renamed"
+    b.nodes["/head/Softmax"].attributes["axis"] = 1
+    a.patch(onnxlab.diff(a, b, ignore=["names"]))
+    assert a.nodes["/head/Softmax"].attributes["axis"] == 1
+    assert "/stem/relu/Relu" in [node.name for node in a.nodes]
