@@ -347,9 +347,6 @@ def _refuse_input(options: argparse.Namespace) -> None:
         raise SaveError(f"cannot write to {options.output}: it is read from there; give another name")
 
 
-# -- show ----------------------------------------------------------------------------------------------------
-
-
 def _show(options: argparse.Namespace) -> int:
     import importlib.util
     import subprocess

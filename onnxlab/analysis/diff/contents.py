@@ -16,7 +16,7 @@ from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.constants import is_constant, numbers_of
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.protos import external_data, tensors
-from onnxlab.graph.protos.node_signature import signature
+from onnxlab.infer.walk.operator_catalogue import signature
 
 _BLOCK = 1 << 24
 """Bytes of external data that are read at a time."""

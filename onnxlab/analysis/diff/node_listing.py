@@ -14,7 +14,7 @@ from onnxlab.analysis.diff.orders import longest_increasing
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.constants import is_constant
 from onnxlab.graph.index.records import NodeRecord, Scope
-from onnxlab.graph.protos.node_signature import signature
+from onnxlab.infer.walk.operator_catalogue import signature
 
 
 class NodeListing:
