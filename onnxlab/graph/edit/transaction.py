@@ -59,6 +59,7 @@ class EditableGraph(GraphState):
         kind = type(change)
         if kind is SetAttribute and change.keeps_wires(self):  # type: ignore[attr-defined]
             return
+        self.index.before_change()
         if not keeps_handles(self, change):
             self.history.write_late()
         if not (self.index.rewired or (kind is SetField and change.target[0] == "node")):  # type: ignore[attr-defined]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from onnxlab.graph.index.rows import Numbers, Rows
 from onnxlab.graph.protos import wire_format
 
 END = -1
@@ -21,8 +22,6 @@ _LOOKUPS = 1000
 
 _BITS = 20
 """Of a count of inputs or outputs, where several numbers share one."""
-
-Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class Notes:
@@ -87,6 +86,20 @@ class Columns(NamedTuple):
             if end > first:
                 makes[end - 1] = notes.last[scope] - nodes[end - 1]
         return cls(nodes, starts, reads[reads != END], names, makes, notes.odd, notes.rows)
+
+    def of_scope(self, scope: int) -> Rows:
+        """What the nodes of a scope read and make."""
+        first, end = self.rows[scope]
+        nodes, makes = self.nodes[first:end], self.makes[first:end].copy()
+        strange = [node for node in self.odd if end > first and nodes[0] <= node <= nodes[-1]]
+        rows = nodes.searchsorted(strange)
+        makes[rows] = [len(self.odd[node]) for node in strange]
+        begins = np.cumsum(makes) - makes
+        made = np.repeat(nodes + 1 - begins, makes) + np.arange(makes.sum())
+        for node, begin in zip(strange, begins[rows].tolist(), strict=True):
+            made[begin : begin + len(self.odd[node])] = self.odd[node]
+        starts = self.starts[first : end + 1]
+        return Rows(nodes, self.inputs[starts[0] : starts[-1]], np.diff(starts), made, makes)
 
     def arities(self) -> Numbers:
         """One number for each scope, count of inputs and of outputs, by row; below 0 where a slot may be empty.

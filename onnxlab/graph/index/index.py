@@ -28,9 +28,11 @@ class Index(Builder):
         function_ids: scope ids of all of them in file order.
         training: scope ids of the graphs of each training_info, by field ("initialization", "algorithm").
         rewired: whether uses of values are kept up to date already, so that `before_rewiring` has nothing to do.
+        may_say_paths: whether names or metadata of nodes may say where these belong (see `name_scopes.py`).
     """
 
     rewired = True
+    may_say_paths = True
 
     def __init__(self, proto: onnx.ModelProto) -> None:
         super().__init__()
@@ -49,6 +51,9 @@ class Index(Builder):
                 ).id
                 for name in ("initialization", "algorithm") if training.HasField(name)
             })  # fmt: skip
+
+    def before_change(self) -> None:
+        """Called before any change of the model by an edit."""
 
     def before_rewiring(self) -> None:
         """Called before uses of values change: an index that puts work off has to know how they were."""

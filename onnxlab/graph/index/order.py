@@ -4,6 +4,7 @@ Acyclicity is cheap this way: an edge that goes forward needs no search, and tho
 """
 
 from onnxlab.graph.index.records import NodeRecord, Scope
+from onnxlab.graph.index.rows import Rows
 from onnxlab.graph.index.tables import Tables
 from onnxlab.graph.index.topology import topological_order
 
@@ -81,3 +82,7 @@ class Order(Tables):
     def topological(self, scope: Scope) -> list[int]:
         """Node ids with producers first: the file's order where it is sorted."""
         return list(self.ranks(scope)) if scope.backward else list(scope.node_ids)
+
+    def rows(self, scope: Scope) -> Rows:
+        """What the nodes of a scope read and make, in the order of the file."""
+        return Rows.of(list(map(self.nodes.__getitem__, scope.node_ids)))

@@ -15,17 +15,19 @@ from typing import Any
 import numpy as np
 import onnx
 
-from onnxlab.graph.index.columns import END, Columns, Notes, Numbers, Search
+from onnxlab.graph.index.columns import END, Columns, Notes, Search
 from onnxlab.graph.index.file_order import FileOrder
 from onnxlab.graph.index.index import Index
 from onnxlab.graph.index.order_labels import spread
 from onnxlab.graph.index.records import GRAPH_KINDS, NO_BODIES, NodeRecord, Scope, ScopeImage, ValueRecord
+from onnxlab.graph.index.rows import Numbers, Rows
 from onnxlab.graph.protos import wire_format
 
 MAX_SIGNATURE = 4096
 """Bytes up to which a signature is kept."""
 
 _GRAPH = wire_format.tag(onnx.ModelProto, "graph")
+_METADATA = wire_format.tag(onnx.NodeProto, "metadata_props")
 _NODES = {False: wire_format.tag(onnx.GraphProto, "node"), True: wire_format.tag(onnx.FunctionProto, "node")}
 """Where nodes stand, by whether it is a function that has them."""
 
@@ -91,12 +93,17 @@ class GlanceIndex(Index):
         self._writing = threading.RLock()
         self._notes = Notes()
         self.rewired = False
+        self.may_say_paths = False
         super().__init__(proto)
         self.columns = Columns.of(self._notes)
         self._search = Search(self.columns)
         self._notes = Notes()
         self._model = b""
         self._bodies.clear()
+
+    def before_change(self) -> None:
+        """Let nobody rely on what nodes were called when they were read."""
+        self.may_say_paths = True
 
     def before_rewiring(self) -> None:
         """Keep uses of values up to date from now on."""
@@ -107,6 +114,10 @@ class GlanceIndex(Index):
     def nodes_called(self, scope: Scope, name: str) -> list[int] | None:
         """Return the ids of nodes that may have had a name when they were read, None after many questions."""
         return self._search.called(scope.id, name)
+
+    def rows(self, scope: Scope) -> Rows:
+        """What the nodes of a scope read and make; as they were read, until wires change."""
+        return super().rows(scope) if self.rewired else self.columns.of_scope(scope.id)
 
     def arities(self) -> Numbers:
         """Numbers that tell scope and counts of inputs and outputs apart, of the nodes with signatures in their order.
@@ -169,7 +180,10 @@ class GlanceIndex(Index):
             inputs: list[Any] = list(map(value_of, reads))  # None: absent, from outside, or made later
             note_reads(inputs)
             note_end(END)
-            note_name(hash(data[start:at]))
+            called = data[start:at]
+            note_name(hash(called))
+            if b"/" in called:
+                self.may_say_paths = True
             outputs: list[int] = []
             for name in makes:
                 vid = declare(name, last + 1) if name else 0
@@ -213,6 +227,8 @@ class GlanceIndex(Index):
 
     def _read(self, node: NodeRecord, data: bytes, at: int, end: int) -> bool:
         """Read what a new node does, from its signature; True where it may have bodies."""
+        if not self.may_say_paths:
+            self.may_say_paths = wire_format.find(data, at, end, _METADATA) < end
         if not node.inputs:
             if (constant := wire_format.constant(data, at, end)) is not None:
                 self.constants[node.id] = constant

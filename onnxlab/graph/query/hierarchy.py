@@ -9,17 +9,24 @@ A Hierarchy keeps the ids of its groups while the model is edited. It is derived
 alone.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from itertools import compress
+from types import MappingProxyType
+from typing import Literal
+
+import numpy as np
 
 from onnxlab.garbage_collection import AGED, PATIENCE, no_collection
 from onnxlab.graph.index.name_scopes import NameScopes
-from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
+from onnxlab.graph.index.records import NodeRecord, Scope
+from onnxlab.graph.index.rows import Numbers
 from onnxlab.graph.query.hierarchy_cuts import cut
-from onnxlab.graph.query.hierarchy_levels import Box, Level, size_of
+from onnxlab.graph.query.hierarchy_levels import Box, Level, members, size_of
 from onnxlab.graph.query.parameter_scopes import parameter_paths
-from onnxlab.graph.query.units import UnitFinder
+from onnxlab.graph.query.sources import sources_of
+from onnxlab.graph.query.units import LARGEST_SCOPE, UnitFinder
+from onnxlab.graph.query.wires import Connections, Wires
 
 LIMIT = 300
 """Most boxes that a level shows side by side in the widget."""
@@ -28,20 +35,6 @@ SMALL_MODEL, SMALL_EDIT = 2000, 50
 """Models of more nodes are not sorted anew after an edit that adds and removes no more than so many."""
 
 GroupKind = Literal["scope", "unit", "stage", "cut"]
-
-
-class Connections(Protocol):
-    """The members of a model that are read here: a ModelGraph or its Index has them."""
-
-    nodes: dict[int, NodeRecord]
-    values: dict[int, ValueRecord]
-    scopes: dict[int, Scope]
-
-    def topological(self, scope: Scope) -> list[int]:
-        """The ids of a scope's nodes in topological order."""
-
-    def owner_in(self, node: NodeRecord, scope_id: int) -> int:
-        """The id of the node of a scope in whose bodies `node` is, its own where it is there itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +57,43 @@ class Group:
     units: int = 0
 
 
+@dataclass(slots=True)
+class _Sorted:
+    """A scope whose nodes were put into boxes.
+
+    Attributes:
+        order: ids in topological order.
+        homes: id of the innermost group around each, by place.
+        is_lazy: whether groups are cut only when asked for.
+    """
+
+    scope: int
+    level: Level
+    nodes: Mapping[int, NodeRecord]
+    order: list[int] | Numbers
+    homes: Numbers
+    is_lazy: bool = False
+
+    def settle(self, places: Sequence[int], group: int) -> tuple[int, ...]:
+        """Let nodes have their home in a group; returns their ids where these are not put off."""
+        at = slice(places.start, places.stop) if isinstance(places, range) else places
+        self.homes[at] = group
+        return () if self.is_lazy else tuple(self.ids(places))
+
+    def ids(self, places: Sequence[int]) -> Sequence[int]:
+        """The ids of nodes."""
+        order = self.order
+        if isinstance(order, list):
+            is_range = isinstance(places, range)
+            return order[places.start : places.stop] if is_range else list(map(order.__getitem__, places))
+        found = order[places.start : places.stop] if isinstance(places, range) else order[places]
+        return found.tolist()  # type: ignore[no-any-return]
+
+    def node(self, place: int) -> NodeRecord:
+        """A node by its place."""
+        return self.nodes[int(self.order[place])]
+
+
 class Hierarchy:
     """The groups of a model.
 
@@ -72,13 +102,15 @@ class Hierarchy:
 
     Attributes:
         groups: by id, inner groups before those that hold them.
-        group_of: id of the innermost group around each node, by node id; 0 at the top of its scope.
     """
 
     def __init__(self, limit: int = LIMIT) -> None:
         self._limit_of_level = limit
         self.groups: dict[int, Group] = {}
-        self.group_of: dict[int, int] = {}
+        self._members: list[tuple[Sequence[int], int]] = []
+        self._group_of: dict[int, int] | None = {}
+        self._homes: dict[int, tuple[list[int] | Numbers, Numbers]] = {}
+        self._waiting: dict[int, tuple[_Sorted, Box]] = {}
         self._names = NameScopes()
         self._ids: dict[object, int] = {}
         self._starts: dict[object, set[int]] = {}
@@ -86,28 +118,64 @@ class Hierarchy:
         self._top: dict[int, int] = {}
         self._former: dict[int, int] = {}
 
+    @property
+    def group_of(self) -> dict[int, int]:
+        """Id of the innermost group around each node, by node id; 0 at the top of its scope. Not of lazy scopes."""
+        if self._group_of is None:
+            self._group_of = _by_node(self._members)
+        return self._group_of
+
     @no_collection(most=PATIENCE * AGED)
-    def refresh(self, graph: Connections) -> bool:
-        """Bring the groups up to date; tell whether anything is different. Linear in nodes and edges."""
-        groups: list[Group] = []
-        group_of: dict[int, int] = {}
-        self._claims.clear()
-        self._top.clear()
+    def refresh(self, graph: Connections, lazily: Mapping[int, Wires] = MappingProxyType({})) -> bool:
+        """Bring the groups up to date; tell whether anything is different. Linear in nodes and edges.
+
+        Args:
+            lazily: wires of scopes, by id, whose groups are cut only when `divide` asks for it: for one picture, which
+                shows few of them. Until then all that is in a group counts as directly in it.
+        """
+        groups, members_of, group_of = self.groups, self._members, self._group_of
+        self._claims, self._waiting, self._members, self._group_of = {}, {}, [], None
+        for table in (self._top, self._homes, self._former):
+            table.clear()
+        found: list[Group] = []
         for scope in graph.scopes.values():
-            order = graph.topological(scope)
-            records = list(map(graph.nodes.__getitem__, order))
+            found += self._publish(*self._sort(graph, scope, lazily.get(scope.id)))
+        self.groups = {group.id: group for group in reversed(found)}
+        return self.groups != groups or self.group_of != (_by_node(members_of) if group_of is None else group_of)
+
+    def _sort(self, graph: Connections, scope: Scope, wires: Wires | None) -> tuple[Box, _Sorted]:
+        """The nodes of a scope in boxes, none of them cut yet."""
+        order = graph.topological(scope) if wires is None else wires.order
+        claims = None
+        if graph.may_say_paths or len(order) <= LARGEST_SCOPE:
+            ids = order if isinstance(order, list) else order.tolist()
+            records = list(map(graph.nodes.__getitem__, ids))
+        if graph.may_say_paths:
             claims = self._names.paths(records)
-            self._claims.update(zip(order, claims, strict=True))
-            level = _level(graph, scope, order, list(claims), self._names)
-            top = level.build()
+            self._claims.update(zip(ids, claims, strict=True))
+        level = _level(graph, scope, wires, claims, self._names)
+        top = level.build()
+        if len(order) <= LARGEST_SCOPE:
             UnitFinder(level, records, graph.nodes, graph.values).group(top)
-            self._limit(level, top, records, scope.id)
-            self._publish(top, order, scope.id, groups, group_of)
-        found = {group.id: group for group in reversed(groups)}
-        changed = found != self.groups or group_of != self.group_of
-        self.groups, self.group_of = found, group_of
-        self._former.clear()
-        return changed
+        homes = np.zeros(len(order), np.int64)
+        self._homes[scope.id] = order, homes
+        return top, _Sorted(scope.id, level, graph.nodes, order, homes, wires is not None)
+
+    def homes(self, scope: int, order: Sequence[int] | Numbers) -> Numbers:
+        """The same as `group_of` for the nodes of a scope, in an order; quick for the topological one."""
+        known, homes = self._homes.get(scope, ((), None))
+        if homes is not None and np.array_equal(known, order):
+            return homes
+        of = self.group_of
+        return np.fromiter((of.get(int(node), 0) for node in order), np.int64, len(order))
+
+    def divide(self, groups: Iterable[int]) -> bool:
+        """Cut those of some groups that waited for it; tell whether any did."""
+        waiting = [(group, *self._waiting.pop(group)) for group in groups if group in self._waiting]
+        for group, sort, box in waiting:
+            found = self._publish(box, sort, group)
+            self.groups = {**{inner.id: inner for inner in reversed(found)}, **self.groups}
+        return bool(waiting)
 
     def follow(self, graph: Connections, nodes: Collection[int], removed: Collection[int]) -> bool:
         """Bring the groups up to date after an edit of `nodes` (added or changed) and `removed` ones.
@@ -137,6 +205,7 @@ class Hierarchy:
             self._top[graph.nodes[node].scope] += not home
         for group in gone.keys() | come.keys():
             self._resize(group, gone.get(group, set()), come.get(group, []))
+        self._homes.clear()
         return bool(gone or come)
 
     def _home(self, graph: Connections, node: NodeRecord) -> int:
@@ -192,28 +261,22 @@ class Hierarchy:
             group = self.groups[group].parent
         return "/".join(reversed(parts))
 
-    def _limit(self, level: Level, top: Box, order: list[NodeRecord], scope: int) -> None:
-        """Cut every level that shows too many boxes, from the top down."""
-        stack = [top]
-        while stack:
-            box = stack.pop()
-            if level.count(box) > self._limit_of_level:
-                self._cut(level, box, order, scope)
-            stack.extend(box.children)
-
-    def _cut(self, level: Level, box: Box, order: list[NodeRecord], scope: int) -> None:
-        row = level.row(box)
+    def _cut(self, box: Box, sort: _Sorted) -> None:
+        """Cut a box that shows too many boxes."""
+        if sort.level.count(box) <= self._limit_of_level:
+            return
+        row = sort.level.row(box)
         heads = row.heads
-        starts = self._starts.setdefault((scope, box.key), set())
-        former = [place for place, head in enumerate(heads) if order[head].id in starts] if starts else []
-        bounds = cut(len(heads), level.spans(row), former, len(starts), self._limit_of_level)
+        starts = self._starts.setdefault((sort.scope, box.key), set())
+        former = [place for place, head in enumerate(sort.ids(heads)) if head in starts] if starts else []
+        bounds = cut(len(heads), sort.level.spans(row), former, len(starts), self._limit_of_level)
         starts.clear()
         if len(bounds) < 2:  # a box and the sources that stand with it stay together, however many these are
             return
-        starts.update(order[heads[bound]].id for bound in bounds)
         box.nodes, box.children = [], []
         for low, high in zip(bounds, [*bounds[1:], len(heads)], strict=True):
-            first, last = order[heads[low]], order[heads[high - 1]]
+            first, last = sort.node(heads[low]), sort.node(heads[high - 1])
+            starts.add(first.id)
             name = f"{first.name or first.op_type} … {last.name or last.op_type}"
             part = Box((box.key, "cut", first.id), name, kind="cut")
             part.nodes = row.between(low, high)
@@ -221,87 +284,54 @@ class Hierarchy:
                 part.children = [row.boxes[place] for place in range(low, high) if place in row.boxes]
             box.children.append(part)
 
-    def _publish(self, top: Box, order: list[int], scope: int, groups: list[Group], group_of: dict[int, int]) -> None:
-        """Give the boxes of a scope their ids; a group comes before the groups in it."""
-        group_of.update((order[node], 0) for node in top.nodes)
-        self._top[scope] = len(top.nodes)
-        row = [(child, 0) for child in top.children]
+    def _publish(self, top: Box, sort: _Sorted, around: int = 0) -> list[Group]:
+        """Cut the boxes in a scope or group from the top down and give them ids; a group comes before those in it.
+
+        Of a lazy scope only the first level.
+        """
+        self._cut(top, sort)
+        direct = sort.settle(top.nodes, around)
+        if not around:
+            self._top[sort.scope] = len(top.nodes)
+            self._members.append((direct, 0))
+        row = [(child, around) for child in top.children]
+        found: list[Group] = []
         for box, parent in row:
-            gid = self._ids.setdefault((scope, box.key), len(self._ids) + 1)
-            nodes = tuple(map(order.__getitem__, box.nodes))
+            gid = self._ids.setdefault((sort.scope, box.key), len(self._ids) + 1)
             size = size_of(box)
-            groups.append(Group(gid, parent, box.name, box.kind, scope, nodes, size, box.about, box.units))
-            group_of.update(dict.fromkeys(nodes, gid))
-            row.extend((child, gid) for child in box.children)
+            if sort.is_lazy:
+                self._waiting[gid] = sort, box
+                nodes = sort.settle(box.nodes if len(box.nodes) == size else sorted(members(box)), gid)
+            else:
+                self._cut(box, sort)
+                nodes = sort.settle(box.nodes, gid)
+                self._members.append((nodes, gid))
+                row.extend((child, gid) for child in box.children)
+            found.append(Group(gid, parent, box.name, box.kind, sort.scope, nodes, size, box.about, box.units))
+        return found
 
 
-def _level(graph: Connections, scope: Scope, order: list[int], claims: list[int], names: NameScopes) -> Level:
-    """The nodes of a scope by position in `order`; a body's reads of outer values count as its owner's."""
-    nodes, values = graph.nodes, graph.values
-    makers = _makers(nodes, order)
-    consumers = _consumers(graph, scope, order, makers)
-    sources = [False] * len(order)
-    constants = [False] * len(order)
-    for number, node_id in enumerate(order):
-        node = nodes[node_id]
-        if consumers[number] and not node.bodies and _is_source(node, values, makers, sources):
-            sources[number] = True
-            constants[number] = node.op_type == "Constant"
-    if not any(claims):
-        records = list(map(nodes.__getitem__, order))
-        said = parameter_paths(records, values, sources, names)
-        return Level(consumers, sources, constants, said or claims, names, certain=False)
-    return Level(consumers, sources, constants, claims, names)
-
-
-def _makers(nodes: Mapping[int, NodeRecord], order: list[int]) -> dict[int, int]:
-    """{value id: position in `order` of the first node that makes it}."""
-    return {vid: number for number in range(len(order) - 1, -1, -1) for vid in nodes[order[number]].outputs if vid}
-
-
-def _consumers(graph: Connections, scope: Scope, order: list[int], makers: Mapping[int, int]) -> list[list[int]]:
-    """Positions of the readers of each node, in the order of the file; from the inputs, of which there are few."""
-    nodes, maker_of = graph.nodes, makers.get
-    found: list[list[int]] = [[] for _ in order]
-    position = _in_file_order(scope, order) if scope.backward else enumerate(order)
-    for number, ident in position:
-        node = nodes[ident]
-        for vid in node.inputs:
-            if (maker := maker_of(vid)) is not None:
-                found[maker].append(number)
-        if node.bodies:
-            for vid in _read_inside(graph, node):
-                if (maker := maker_of(vid)) is not None:
-                    found[maker].append(number)
+def _by_node(members_of: Iterable[tuple[Sequence[int], int]]) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for nodes, group in members_of:
+        found.update(dict.fromkeys(nodes, group))
     return found
 
 
-def _in_file_order(scope: Scope, order: list[int]) -> Iterator[tuple[int, int]]:
-    place = {node: number for number, node in enumerate(order)}
-    return ((place[node], node) for node in scope.node_ids)
+def _level(graph: Connections, scope: Scope, wires: Wires | None, claims: list[int] | None, names: NameScopes) -> Level:
+    """The nodes of a scope by place in topological order; a body's reads of outer values count as its owner's."""
+    readers, sources = sources_of(graph, scope, wires)
+    constants = bytearray(len(sources))
+    needs_records = 1 in sources or any(map(_stores, graph.scopes.values()))
+    records = [graph.nodes[node] for node in graph.topological(scope)] if needs_records else []
+    for place in compress(range(len(records)), sources):
+        constants[place] = records[place].op_type == "Constant"
+    if claims is not None and any(claims):
+        return Level(readers, sources, constants, claims, names)
+    said = parameter_paths(records, graph.values, sources, names) if records else None
+    return Level(readers, sources, constants, said, names, certain=False)
 
 
-def _read_inside(graph: Connections, node: NodeRecord) -> Iterator[int]:
-    """The values that the nodes in the bodies of a node read."""
-    waiting = [body for bodies in node.bodies.values() for body in bodies]
-    while waiting:
-        for ident in graph.scopes[waiting.pop(0)].node_ids:
-            inner = graph.nodes[ident]
-            yield from inner.inputs
-            waiting += [body for bodies in inner.bodies.values() for body in bodies]
-
-
-def _is_source(
-    node: NodeRecord, values: Mapping[int, ValueRecord], makers: Mapping[int, int], sources: list[bool]
-) -> bool:
-    """Whether a node reads nothing but initializers, and what comes of nothing else."""
-    for ident in node.inputs:
-        if ident:
-            maker = makers.get(ident)
-            if maker is None:
-                value = values[ident]
-                if value.initializer is None or value.producers:
-                    return False
-            elif not sources[maker]:
-                return False
-    return True
+def _stores(scope: Scope) -> bool:
+    """Whether a graph has initializers."""
+    return not scope.is_function and bool(len(scope.proto.initializer) or len(scope.proto.sparse_initializer))

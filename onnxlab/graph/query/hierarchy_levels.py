@@ -17,6 +17,7 @@ import numpy as np
 from onnxlab.graph.index.name_scopes import ROOT, NameScopes
 from onnxlab.graph.index.topology import topological_order
 from onnxlab.graph.query.hierarchy_cuts import Spans
+from onnxlab.graph.query.wires import Readers
 
 Claims = dict[int, list[int]]
 """Nodes in order, by the path that they claim; paths by their first node."""
@@ -27,13 +28,14 @@ class Box:
     """A group in the making: `key` names it for good, `nodes` and `children` are its direct members.
 
     Attributes:
+        nodes: in order; a range where all from one on to another are in it.
         about: what it is in the words of the field, "" where its name says it.
         units: of a stage, how many equal or similar units follow one another in it.
     """
 
     key: object
     name: str
-    nodes: list[int] = field(default_factory=list)
+    nodes: Sequence[int] = field(default_factory=list)
     children: list["Box"] = field(default_factory=list)
     kind: Literal["scope", "unit", "stage", "cut"] = "scope"
     about: str = ""
@@ -49,7 +51,7 @@ class Row:
         fed: the sources that stand with a box, by its place.
     """
 
-    def __init__(self, heads: list[int], boxes: dict[int, Box]) -> None:
+    def __init__(self, heads: Sequence[int], boxes: dict[int, Box]) -> None:
         self.heads = heads
         self.boxes = {place: boxes[head] for place, head in enumerate(heads) if head in boxes} if boxes else {}
         self.fed: dict[int, list[int]] = {}
@@ -60,7 +62,7 @@ class Row:
         boxes, fed = self.boxes, self.fed
         return [(*(() if place in boxes else (head,)), *fed.get(place, ())) for place, head in enumerate(self.heads)]
 
-    def between(self, low: int, high: int) -> list[int]:
+    def between(self, low: int, high: int) -> Sequence[int]:
         """The nodes from one place to before another one, but inner groups, in order."""
         if not (self.boxes or self.fed):
             return self.heads[low:high]
@@ -81,37 +83,42 @@ class Level:
     """The nodes of a scope: their readers, and the path that each belongs to.
 
     Args:
-        consumers: positions of the readers of each node, by position; may repeat.
+        readers: positions of the readers of each node.
         sources: whether a node reads nothing but initializers and other sources, by position.
         constants: whether it is a source without a box of its own, by position.
-        paths: the path that each node claims, by position.
+        paths: the path that each node claims, by position; None where none claims one.
         certain: whether the nodes themselves claim them; else only sources go to where their readers are.
     """
 
     def __init__(
         self,
-        consumers: Sequence[Sequence[int]],
-        sources: Sequence[bool],
-        constants: Sequence[bool],
-        paths: list[int],
+        readers: Readers,
+        sources: bytearray,
+        constants: bytearray,
+        paths: list[int] | None,
         names: NameScopes,
         certain: bool = True,
     ) -> None:
-        self.consumers = consumers
+        self._readers = readers
         self.sources = sources
-        self._has_sources = any(sources)
+        self._has_sources = 1 in sources
         self.constants = constants
-        self.paths = paths
+        self.paths = paths or []
         self.names = names
         self.certain = certain
-        if any(paths):
+        if paths:
             self._adopt()
+
+    @property
+    def consumers(self) -> list[list[int]]:
+        """Positions of the readers of each node, by position; may repeat."""
+        return self._readers.lists
 
     def build(self) -> Box:
         """Return the top of the scope as a box, with the groups of the name scopes in it."""
         top = Box(ROOT, "")
         if not any(self.paths):
-            top.nodes = list(range(len(self.paths)))
+            top.nodes = range(len(self.sources))
         else:
             self._fill(top, ROOT, self._claims(range(len(self.paths))), self._cyclic_paths())
             while not any(not self.constants[node] for node in top.nodes) and len(top.children) == 1:
@@ -123,17 +130,17 @@ class Level:
 
     def _adopt(self) -> None:
         """Move constants, and nodes that claim no path, to where their neighbors are."""
-        paths, common = self.paths, self.names.common
+        paths, common, consumers = self.paths, self.names.common, self.consumers
         for node in range(len(paths) - 1, -1, -1):
-            if self.consumers[node] and (self.constants[node] or (paths[node] == ROOT and self._adopts(node))):
-                readers = {paths[reader] for reader in self.consumers[node]}
+            if consumers[node] and (self.constants[node] or (paths[node] == ROOT and self._adopts(node))):
+                readers = {paths[reader] for reader in consumers[node]}
                 path = readers.pop()
                 for other in readers:
                     path = common(path, other)
                 paths[node] = path
 
     def _adopts(self, node: int) -> bool:
-        return self.certain or self.sources[node]
+        return self.certain or bool(self.sources[node])
 
     def _cyclic_paths(self) -> set[int]:
         """Paths whose boxes depend on each other in a circle."""
@@ -210,8 +217,7 @@ class Level:
         for child in group.children:
             child.name = f"{group.name}/{child.name}"
         box.children.extend(group.children)
-        box.nodes.extend(group.nodes)
-        box.nodes.sort()
+        box.nodes = sorted([*box.nodes, *group.nodes])
 
     def _untangle(self, direct: list[int], inner: dict[int, list[int]]) -> list[tuple[int, list[int]]]:
         """Cut groups into parts that do not depend on each other in a circle.
@@ -276,18 +282,24 @@ class Level:
 
     def count(self, box: Box) -> int:
         """Number of boxes that a box shows when it is open."""
-        hidden = sum(map(self.constants.__getitem__, box.nodes)) if self._has_sources else 0
-        return len(box.children) + len(box.nodes) - hidden
+        nodes, hidden = box.nodes, 0
+        if self._has_sources:
+            is_range = isinstance(nodes, range)
+            hidden = sum(
+                self.constants[nodes.start : nodes.stop] if is_range else map(self.constants.__getitem__, nodes)
+            )
+        return len(box.children) + len(nodes) - hidden
 
     def row(self, box: Box) -> Row:
         """The boxes of an open box in topological order, sources with their first reader."""
-        sources, consumers = self.sources, self.consumers
+        sources = self.sources
         loose = set(compress(box.nodes, map(sources.__getitem__, box.nodes))) if self._has_sources else set[int]()
         if loose:
+            consumers = self.consumers
             inside = set(members(box))
             loose = {node for node in loose if not inside.isdisjoint(consumers[node])}
         boxes = {min(members(child)): child for child in box.children}
-        heads = [node for node in box.nodes if node not in loose] if loose else list(box.nodes)
+        heads = [node for node in box.nodes if node not in loose] if loose else box.nodes
         if boxes:  # nodes alone are in order already
             heads = self._in_order(sorted([*heads, *boxes]), boxes)
         row = Row(heads, boxes)
@@ -312,6 +324,8 @@ class Level:
 
     def spans(self, row: Row) -> Spans:
         """From where to where each node's values live along a row, where they live at all."""
+        if isinstance(row.heads, range) and not (row.boxes or row.fed or self._has_sources):
+            return self._spans_between(row.heads.start, row.heads.stop)
         place = self._room
         places = self._places(row)
         for nodes, where in places:
@@ -331,6 +345,19 @@ class Level:
         lives = last > here
         return here[lives], last[lives]
 
+    def _spans_between(self, low: int, high: int) -> Spans:
+        """The same for the nodes from one to before another: what they read is in one piece."""
+        begins, counts, readers = self._readers.columns
+        first = begins[low]
+        there = readers[first : begins[high - 1] + counts[high - 1]] - low
+        there[there >= high - low] = -1
+        here = np.flatnonzero(counts[low:high])
+        if not here.size:
+            return here, here
+        last = np.maximum.reduceat(there, begins[low:high][here] - first)
+        lives = last > here
+        return here[lives], last[lives]
+
     def _places(self, row: Row) -> list[tuple[np.ndarray[Any, Any], Any]]:
         """The nodes of a row with where they stand along it."""
         heads, where = np.array(row.heads, np.int64), np.arange(len(row.heads))
@@ -346,14 +373,13 @@ class Level:
     @cached_property
     def _room(self) -> np.ndarray[Any, Any]:
         """Room for where each node stands along a row, -1 everywhere between two rows."""
-        return np.full(len(self.paths), -1)
+        return np.full(len(self.sources), -1)
 
     @cached_property
     def _reads(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """By position: where a node's readers begin among all, how many there are (of sources none); all readers."""
-        counts = np.fromiter(map(len, self.consumers), np.int64, len(self.consumers))
-        readers = np.fromiter(chain.from_iterable(self.consumers), np.int64, int(counts.sum()))
-        return np.cumsum(counts) - counts, np.where(np.array(self.sources, bool), 0, counts), readers
+        begins, counts, readers = self._readers.columns
+        return begins, np.where(np.frombuffer(self.sources, bool), 0, counts), readers
 
 
 def members(box: Box) -> Iterator[int]:

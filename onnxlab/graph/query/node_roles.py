@@ -23,7 +23,7 @@ def heavy_operators() -> frozenset[str]:
 
 
 def roles(
-    nodes: Sequence[NodeRecord], values: Mapping[int, ValueRecord], sources: Sequence[bool]
+    nodes: Sequence[NodeRecord], values: Mapping[int, ValueRecord], sources: Sequence[int]
 ) -> tuple[list[int], list[bool]]:
     """Return the role of each node, and whether it is heavy.
 

@@ -21,7 +21,7 @@ _MEANINGLESS = re.compile(r"^(onnx::|p2o|val_|const|_?\d|helper\.|graph_constant
 
 
 def parameter_paths(
-    nodes: Sequence[NodeRecord], values: Mapping[int, ValueRecord], sources: Sequence[bool], names: NameScopes
+    nodes: Sequence[NodeRecord], values: Mapping[int, ValueRecord], sources: Sequence[int], names: NameScopes
 ) -> list[int] | None:
     """The path of each node by its parameters; None where these say nothing of most of the model.
 
@@ -55,7 +55,7 @@ def _is_border(node: NodeRecord) -> bool:
 
 
 def _adopt_from_readers(
-    nodes: Sequence[NodeRecord], stored: Mapping[int, str], sources: Sequence[bool], paths: list[int]
+    nodes: Sequence[NodeRecord], stored: Mapping[int, str], sources: Sequence[int], paths: list[int]
 ) -> None:
     """A product whose weight was given a new name goes to what reads it: its bias still has the old one."""
     path_of: dict[int, int] = {}  # by value: the path of its first reader
@@ -67,7 +67,7 @@ def _adopt_from_readers(
 
 
 def _stored_names(
-    nodes: Sequence[NodeRecord], values: Mapping[int, ValueRecord], sources: Sequence[bool]
+    nodes: Sequence[NodeRecord], values: Mapping[int, ValueRecord], sources: Sequence[int]
 ) -> dict[int, str]:
     """The name of the parameter behind each value that is one, or is made of nothing but one."""
     found = {value.id: value.name for value in values.values() if value.initializer is not None}

@@ -89,42 +89,44 @@ class UnitFinder:
         units = self._units(row)
         if len(units) < 2 or len(units) > 0.9 * len(row.heads):
             return
-        box.nodes, box.children = [], []
+        box.children = []
+        direct: list[int] = []
         for unit in units:
-            self._place(box, row, unit)
-        box.nodes.sort()
+            direct += self._place(box, row, unit)
+        box.nodes = sorted(direct)
 
-    def _place(self, box: Box, row: Row, unit: Unit) -> None:
-        """Put a unit into its box: as a box of its own, as the one thing it is, or into its one group."""
+    def _place(self, box: Box, row: Row, unit: Unit) -> list[int]:
+        """Put a unit into its box: as a box of its own or into its one group; returns what stands in it directly."""
         inner = [row.boxes[place] for place in unit.places if place in row.boxes]
         if len(unit.places) > 1 and all(size_of(each) <= TINY for each in inner):
-            self._wrap(box, row, unit, inner)
-            return
+            return self._wrap(box, row, unit, inner)
         nodes = sorted(chain.from_iterable(row.nodes[place] for place in unit.places if place not in row.boxes))
         if len(inner) == 1 and len(self._shown(nodes)) <= MOST_ABSORBED:
-            inner[0].nodes = sorted(inner[0].nodes + nodes)
+            inner[0].nodes = sorted([*inner[0].nodes, *nodes])
             nodes = []
         box.children += inner
+        direct: list[int] = []
         parts = [nodes] if not inner else self._around(nodes, inner)
         for part in parts:
             shown = self._shown(part)
             if len(shown) < 2 or (inner and len(shown) < LEAST_BESIDE):
-                box.nodes += part
+                direct += part
                 continue
             first = next((node for node in part if self._roles[node] == TRUNK), shown[0])
             box.children.append(Box((box.key, "unit", self._nodes[first].id), self._name(part), part, kind="unit"))
+        return direct
 
-    def _wrap(self, box: Box, row: Row, unit: Unit, inner: list[Box]) -> None:
-        """Make a box of a unit, with the small groups in it."""
+    def _wrap(self, box: Box, row: Row, unit: Unit, inner: list[Box]) -> list[int]:
+        """Make a box of a unit, with the small groups in it, where it is more than one box; returns what is in none."""
         nodes = sorted(chain.from_iterable(row.nodes[place] for place in unit.places if place not in row.boxes))
         inside = sorted(chain(nodes, *map(members, inner)))
         if len(inner) + len(self._shown(nodes)) < LEAST_STAGE:
-            box.nodes += nodes
             box.children += inner
-            return
+            return nodes
         first = next((node for node in inside if self._roles[node] == TRUNK), inside[0])
         key = (box.key, "unit", self._nodes[first].id)
         box.children.append(Box(key, self._name(inside), nodes, inner, kind="unit"))
+        return []
 
     def _around(self, nodes: Sequence[int], inner: Sequence[Box]) -> list[list[int]]:
         """The boxes before all of some boxes, and the rest."""

@@ -1,0 +1,43 @@
+"""What the nodes of one scope read and make, as arrays: for what looks at all wires of very many nodes at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onnxlab.graph.index.records import NodeRecord
+
+Numbers = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class Rows(NamedTuple):
+    """A row for each node of a scope, in the order of the file.
+
+    Attributes:
+        nodes: ids.
+        reads: ids of the values that they read, slot by slot, 0 for an absent one.
+        arities: how many slots each has for them.
+        made: ids of the values that they make, slot by slot, 0 for an absent one.
+        makes: how many slots each has for these.
+    """
+
+    nodes: Numbers
+    reads: Numbers
+    arities: Numbers
+    made: Numbers
+    makes: Numbers
+
+    @classmethod
+    def of(cls, nodes: Sequence[NodeRecord]) -> Rows:
+        """The rows of these nodes."""
+        ids = np.fromiter([node.id for node in nodes], np.int64, len(nodes))
+        return cls(ids, *_flat([node.inputs for node in nodes]), *_flat([node.outputs for node in nodes]))
+
+
+def _flat(lists: list[list[int]]) -> tuple[Numbers, Numbers]:
+    """All entries of lists, and how many each has."""
+    counts = np.fromiter(map(len, lists), np.int64, len(lists))
+    return np.fromiter(chain.from_iterable(lists), np.int64, int(counts.sum())), counts
