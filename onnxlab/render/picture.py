@@ -1,18 +1,22 @@
 """A model folded until it fits on a page: boxes, frames and edges as plain data, before any layout."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from onnxlab.garbage_collection import AGED, PATIENCE, no_collection
 from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import NodeRecord, Scope
+from onnxlab.graph.index.rows import Numbers
 from onnxlab.graph.protos import ge_dump
 from onnxlab.graph.query.hierarchy import Hierarchy
+from onnxlab.graph.query.wires import Wires
 from onnxlab.ops import find_traits
 from onnxlab.render.categories import category
+from onnxlab.render.constants import Constants
 
 if TYPE_CHECKING:
     from onnxlab.model import Model
@@ -93,64 +97,55 @@ def picture(model: "Model", max_boxes: int = MAX_BOXES, hierarchy: Hierarchy | N
             anew.
     """
     with model.graph.lock:
-        if hierarchy is None or hierarchy.width(model.graph.main.id) > max_boxes:
+        main = model.graph.main
+        wires = Wires(model.graph.index, main)
+        if hierarchy is None or hierarchy.width(main.id) > max_boxes:
             hierarchy = Hierarchy(max_boxes)
-            hierarchy.refresh(model.graph.index)
-        return _Painter(model, max_boxes, hierarchy).paint()
+            hierarchy.refresh(model.graph.index, lazily={main.id: wires})
+        return _Painter(model, max_boxes, hierarchy, wires).paint()
 
 
 class _Painter:
-    def __init__(self, model: "Model", max_boxes: int, hierarchy: Hierarchy) -> None:
+    """Draws the main graph, of whose nodes all that is asked of each is in arrays by place in topological order.
+
+    Args:
+        wires: those of the main graph.
+    """
+
+    def __init__(self, model: "Model", max_boxes: int, hierarchy: Hierarchy, wires: Wires) -> None:
         self._model = model
         self._graph = model.graph
         self._scope: Scope = model.graph.main
         self._hierarchy = hierarchy
-        self._fixed: set[int] = set()
+        self._wires = wires
         self._is_dump = ge_dump.is_dump(model.graph.header)
-        order = map(model.graph.nodes.__getitem__, model.graph.index.topological(self._scope))
-        self._order = [node for node in order if not self._is_constant(node)]
+        self._constants = Constants(self._graph, wires, self._is_dump)
+        self._drawn = np.flatnonzero(~self._constants.in_main)
         self._open = dict.fromkeys(self._unfold(max_boxes))
         self._folded = self._folded_groups()
         self._keys: dict[tuple[str, int], int] = {}
         self._max_boxes = max_boxes
+        self._key_at = np.zeros(len(wires.order), np.int64)  # the key of each node's box, by place; 0 where none is
+        self._inputs: dict[int, int] = {}  # the box of each input of the graph
+        self._given: dict[int, int] = {}  # the box of each value in bodies that are drawn
+        self._boxes: dict[int, int] = {}  # the box of each value of the main graph that another one reads
+        self._inside: list[tuple[NodeRecord, int]] = []  # the nodes in bodies that are drawn, each with its box
         self._opened: set[int] = set()
         self._makers_of: dict[int, tuple[int, ...]] = {}
         self._picture = Picture()
 
-    def _is_constant(self, node: NodeRecord) -> bool:
-        """Whether a node reads nothing but weights, and what it makes is read: its reader's own business.
-
-        Producers are asked before their readers.
-        """
-        if self._is_dump:  # whose inputs and weights are nodes
-            return False
-        values, fixed = self._graph.values, self._fixed
-        for value in node.inputs:
-            if value and value not in fixed and values[value].initializer is None:
-                return False
-        made = [value for value in node.outputs if value]
-        if node.bodies or any(values[value].is_output for value in made):
-            return False
-        fixed.update(made)
-        return True
+    def _maker(self, value: int) -> int:
+        """The place of the node of the main graph that makes a value, -1 where none does."""
+        return int(self._wires.made_by(np.array([value], np.int64))[0])
 
     def paint(self) -> Picture:
-        box_of: dict[int, int] = {}
-        self._terminals("input", self._scope.inputs, box_of)
-        homes = [self._shown(node.id) for node in self._order]
-        for kind, ident in dict.fromkeys(homes):
-            key = self._key(kind, ident)
-            self._picture.boxes.append(self._node(key, ident) if kind == "node" else self._group(key, ident))
-        keys = [self._keys[home] for home in homes]
-        for node, key in zip(self._order, keys, strict=True):
-            for value in node.outputs:
-                box_of[value] = key
-        box_of.pop(0, None)  # outputs that are left out
-        for node, key in zip(tuple(self._order), tuple(keys), strict=True):
-            if node.bodies:
-                self._open_bodies(node, key, keys, box_of)
-        self._connect(keys, box_of)
-        self._terminals("output", self._scope.outputs, box_of)
+        self._terminals("input", self._scope.inputs)
+        self._put()
+        for place in self._wires.owners:
+            if key := int(self._key_at[place]):
+                self._open_bodies(self._record(place), key)
+        self._connect()
+        self._terminals("output", self._scope.outputs)
         groups = self._hierarchy.groups
         frames = [groups[group] for group in self._open]
         self._picture.frames[:0] = [
@@ -158,9 +153,39 @@ class _Painter:
         ]
         return self._picture
 
+    def _put(self) -> None:
+        """Put each node that is drawn into a box: its own, or that of the outermost folded group around it."""
+        if not self._drawn.size:
+            return
+        homes = self._homes()[self._drawn]
+        outermost = np.zeros(int(homes.max()) + 1, np.int64)
+        for group, folded in self._folded.items():
+            if group < len(outermost):
+                outermost[group] = folded
+        shown = outermost[homes]
+        shown = np.where(shown > 0, shown, ~self._drawn)
+        first = np.flatnonzero(np.diff(shown, prepend=shown[0] + 1))  # of each run of nodes in one box
+        runs = shown[first].tolist()
+        key_of: dict[int, int] = {}
+        for box in dict.fromkeys(runs):
+            if box > 0:
+                key_of[box] = key = self._key("group", box)
+                self._picture.boxes.append(self._group(key, box))
+            else:
+                ident = int(self._wires.order[~box])
+                key_of[box] = key = self._key("node", ident)
+                self._picture.boxes.append(self._node(key, ident))
+        self._key_at[self._drawn] = np.repeat([key_of[box] for box in runs], np.diff(first, append=len(shown)))
+
+    def _homes(self) -> Numbers:
+        return self._hierarchy.homes(self._scope.id, self._wires.order)
+
+    def _record(self, place: int) -> NodeRecord:
+        return self._graph.nodes[int(self._wires.order[place])]
+
     # -- bodies -------------------------------------------------------------------------------------------
 
-    def _open_bodies(self, node: NodeRecord, key: int, keys: list[int], box_of: dict[int, int]) -> None:
+    def _open_bodies(self, node: NodeRecord, key: int) -> None:
         """Draw what is in the bodies of a node around its box, if all of it fits and the box is the node's own.
 
         What a body is handed comes from the node's box; what the node gives comes from the boxes in its bodies.
@@ -171,7 +196,7 @@ class _Painter:
             [
                 inner
                 for inner in map(graph.nodes.__getitem__, graph.index.topological(body))
-                if not self._is_constant(inner)
+                if inner not in self._constants
             ]
             for body in bodies
         ]
@@ -186,35 +211,43 @@ class _Painter:
         for body, order in zip(bodies, orders, strict=True):
             frame = Frame(self._key("body", body.id), around.key, body.attribute)
             picture.frames.append(frame)
-            box_of.update(dict.fromkeys(body.inputs, key))
+            self._given.update(dict.fromkeys(body.inputs, key))
             for inner in order:
                 box = replace(self._node(self._key("node", inner.id), inner.id), frame=frame.key)
                 picture.boxes.append(box)
-                box_of.update((value, box.key) for value in inner.outputs if value)
-                self._order.append(inner)
-                keys.append(box.key)
+                self._given.update((value, box.key) for value in inner.outputs if value)
+                self._inside.append((inner, box.key))
         for inner in chain.from_iterable(orders):
             if inner.bodies:
-                self._open_bodies(inner, self._key("node", inner.id), keys, box_of)
-        self._hand_out(node, bodies, box_of)
+                self._open_bodies(inner, self._key("node", inner.id))
+        self._hand_out(node, bodies)
 
-    def _hand_out(self, node: NodeRecord, bodies: list[Scope], box_of: dict[int, int]) -> None:
+    def _hand_out(self, node: NodeRecord, bodies: list[Scope]) -> None:
         """Let a node's outputs come from the boxes in its bodies that compute them."""
         first = find_traits(node.domain, node.op_type).first_result
         for slot, value in enumerate(node.outputs):
             if first is None or not value:
                 continue
             made = [body.outputs[slot + first] for body in bodies if slot + first < len(body.outputs)]
-            makers = [maker for result in made for maker in self._makers(result, box_of)]
+            makers = [maker for result in made for maker in self._makers(result)]
             if makers:
                 self._makers_of[value] = tuple(dict.fromkeys(makers))
 
-    def _makers(self, value: int, box_of: Mapping[int, int]) -> tuple[int, ...]:
+    def _makers(self, value: int) -> tuple[int, ...]:
         """The boxes that a value comes from: more than one where it is the result of an If."""
         several = self._makers_of.get(value)
         if several is None:
-            several = (box_of[value],) if value in box_of else ()
+            box = self._box_of(value)
+            several = (box,) if box else ()
         return several
+
+    def _box_of(self, value: int) -> int:
+        """The box that makes a value, 0 where none does."""
+        box = self._given.get(value) or self._boxes.get(value)
+        if not box:
+            maker = self._maker(value)
+            box = (int(self._key_at[maker]) if maker >= 0 else 0) or self._inputs.get(value, 0)
+        return box
 
     # -- folding ------------------------------------------------------------------------------------------
 
@@ -223,22 +256,18 @@ class _Painter:
 
         Groups that look alike ("layer.0", "layer.1", of one size) open together or not at all.
         """
-        groups = {ident: group for ident, group in self._hierarchy.groups.items() if group.scope == self._scope.id}
-        inner: dict[int, list[int]] = {}
-        for group in groups.values():
-            inner.setdefault(group.parent, []).append(group.id)
-        direct: dict[int, int] = {}
-        for node in self._order:
-            home = self._hierarchy.group_of[node.id]
-            direct[home] = direct.get(home, 0) + 1
-        added = {ident: direct.get(ident, 0) + len(inner.get(ident, ())) - 1 for ident in groups}
-        shown = direct.get(0, 0) + len(inner.get(0, ()))
+        hierarchy = self._hierarchy
+        inner, direct = self._contents()
+        shown = direct[0] + len(inner.get(0, ()))
         opened, level = [], inner.get(0, [])
         while level:
+            if hierarchy.divide(level):
+                inner, direct = self._contents()
             following: list[int] = []
             alike: dict[tuple[str, int], list[int]] = {}
             for ident in level:
-                alike.setdefault((_DIGITS.sub("#", groups[ident].name), added[ident]), []).append(ident)
+                added = direct[ident] + len(inner.get(ident, ())) - 1
+                alike.setdefault((_DIGITS.sub("#", hierarchy.groups[ident].name), added), []).append(ident)
             for (_, each), same in sorted(alike.items(), key=lambda item: item[0][1] * len(item[1])):
                 if shown + each * len(same) <= max_boxes:
                     shown += each * len(same)
@@ -247,19 +276,24 @@ class _Painter:
             level = following
         return opened
 
-    def _folded_groups(self) -> dict[int, tuple[str, int]]:
+    def _contents(self) -> tuple[dict[int, list[int]], list[int]]:
+        """The groups directly in each group, and how many nodes are drawn there; 0 is the top."""
+        groups, inner = self._hierarchy.groups, dict[int, list[int]]()
+        for group in groups.values():
+            if group.scope == self._scope.id:
+                inner.setdefault(group.parent, []).append(group.id)
+        most = max(groups, default=0)
+        return inner, np.bincount(self._homes()[self._drawn], minlength=most + 1).tolist()
+
+    def _folded_groups(self) -> dict[int, int]:
         """The outermost folded group around what is directly in each group, where one is."""
-        found: dict[int, tuple[str, int]] = {}
+        found: dict[int, int] = {}
         for group in reversed(self._hierarchy.groups.values()):  # outer groups first
             if group.parent in found:
                 found[group.id] = found[group.parent]
             elif group.id not in self._open:
-                found[group.id] = ("group", group.id)
+                found[group.id] = group.id
         return found
-
-    def _shown(self, node: int) -> tuple[str, int]:
-        """The box that a node is drawn in: its own, or that of the outermost folded group around it."""
-        return self._folded.get(self._hierarchy.group_of[node]) or ("node", node)
 
     # -- boxes --------------------------------------------------------------------------------------------
 
@@ -282,7 +316,7 @@ class _Painter:
         words = group.about or f"{group.size} nodes"
         return Box(key, "group", self._frame(group.parent), title, words, self._hierarchy.path(ident))
 
-    def _terminals(self, family: str, values: list[int], box_of: dict[int, int]) -> None:
+    def _terminals(self, family: str, values: list[int]) -> None:
         """Boxes for the graph's own inputs or outputs, with their edges."""
         records = [self._graph.values[value] for value in dict.fromkeys(values)]
         records = [record for record in records if family == "output" or record.initializer is None]
@@ -303,27 +337,19 @@ class _Painter:
         edges: dict[tuple[int, int], None] = {}
         for record, key in ends:
             if family == "input":
-                box_of[record.id] = key
+                self._inputs[record.id] = key
             else:
-                edges.update(((source, key), None) for source in self._makers(record.id, box_of))
+                edges.update(((source, key), None) for source in self._makers(record.id))
         self._picture.edges += [Edge(source, target, "") for source, target in edges]
 
-    def _connect(self, keys: list[int], box_of: Mapping[int, int]) -> None:
-        """One edge for all values between two boxes; a body's reads count as its owner's.
-
-        Args:
-            keys: the box of each node, in order.
-            box_of: the box that makes each value.
-        """
+    def _connect(self) -> None:
+        """One edge for all values between two boxes; a body's reads count as its owner's."""
         found: dict[tuple[int, int], dict[int, bool]] = {}
-        for node, target in zip(self._order, keys, strict=True):
-            if node.bodies and node.id not in self._opened:
-                for value in self._graph.index.captures(node):
-                    self._join(value, target, True, box_of, found)
-            for value in node.inputs:
-                # Most lines of a folded picture lie inside of one box.
-                if box_of.get(value, target) != target or value in self._makers_of:
-                    self._join(value, target, self._is_dashed(value, node), box_of, found)
+        read = self._read_of_others()
+        for place in sorted({*read, *self._wires.owners}):
+            self._join(self._record(place), int(self._key_at[place]), read.get(place, []), found)
+        for node, key in self._inside:
+            self._join(node, key, [value for value in node.inputs if value], found)
         told: set[tuple[int, int]] = set()
         for (source, target), values in found.items():
             first = next(iter(values))
@@ -332,19 +358,36 @@ class _Painter:
             told.add((source, first))
             self._picture.edges.append(Edge(source, target, label if is_news else "", all(values.values())))
 
+    def _read_of_others(self) -> dict[int, list[int]]:
+        """By place what nodes read of other boxes: most lines of a folded picture lie inside of one box."""
+        wires, key_at = self._wires, self._key_at
+        source, target = np.where(wires.makers < 0, 0, key_at[wires.makers]), key_at[wires.readers]
+        is_other = (source != target) & (source > 0)
+        if special := [*self._inputs, *self._given, *self._makers_of]:
+            is_other |= np.isin(wires.reads, special)
+        at = np.flatnonzero(is_other & (target > 0))
+        self._boxes.update(zip(wires.reads[at].tolist(), source[at].tolist(), strict=True))
+        found: dict[int, list[int]] = {}
+        for place, value in zip(wires.readers[at].tolist(), wires.reads[at].tolist(), strict=True):
+            found.setdefault(place, []).append(value)
+        return found
+
+    def _join(
+        self, node: NodeRecord, target: int, read: list[int], found: dict[tuple[int, int], dict[int, bool]]
+    ) -> None:
+        """Note what a node reads of other boxes: whether as a capture, by value, by both boxes."""
+        captured = self._graph.index.captures(node) if node.bodies and node.id not in self._opened else []
+        lines = [(value, True) for value in captured] + [(value, self._is_dashed(value, node)) for value in read]
+        for value, is_capture in lines:
+            for source in self._makers(value):
+                if source != target:
+                    values = found.setdefault((source, target), {})
+                    values[value] = is_capture and values.get(value, True)
+
     def _is_dashed(self, value: int, node: NodeRecord) -> bool:
         """Whether a line is one into a body, or of control."""
         record = self._graph.values[value]
         return record.scope != node.scope or (self._is_dump and ge_dump.is_control(record.name))
-
-    def _join(
-        self, value: int, target: int, capture: bool, box_of: Mapping[int, int],
-        found: dict[tuple[int, int], dict[int, bool]],
-    ) -> None:  # fmt: skip
-        for source in self._makers(value, box_of):
-            if source != target:
-                values = found.setdefault((source, target), {})
-                values[value] = capture and values.get(value, True)
 
 
 def shorten(text: str, limit: int = MAX_TEXT) -> str:

@@ -36,7 +36,7 @@ def _of_many(graph: Connections, wires: Wires) -> tuple[Readers, bytearray]:
     def may(node: int) -> bool:
         return bool(is_read[node]) and not nodes[int(ids[node])].bodies
 
-    return readers, wires.fed_by(readers, is_stored, may)
+    return readers, wires.fed_by(is_stored, may)
 
 
 def _of_few(graph: Connections, scope: Scope, order: Sequence[int]) -> tuple[Readers, bytearray]:

@@ -6,7 +6,7 @@ array is gone through in order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import chain, pairwise
 from typing import Protocol
@@ -136,38 +136,40 @@ class Wires:
             readers = np.concatenate((readers, np.repeat(self.owners, list(map(len, inside)))))
             in_file = np.argsort(row_of[readers], kind="stable")  # behind what the node itself reads
             makers, readers = np.concatenate((makers, self.made_by(values)))[in_file], readers[in_file]
+        return self._by_maker(makers, readers)
+
+    def _by_maker(self, makers: Numbers, readers: Numbers) -> Readers:
         is_here = makers >= 0
         if not is_here.all():
             makers, readers = makers[is_here], readers[is_here]
         counts = np.bincount(makers, minlength=len(self.order))
         return Readers((np.cumsum(counts) - counts, counts, readers[np.argsort(makers, kind="stable")]))
 
-    def fed_by(self, consumers: Readers, given: Callable[[int], bool], may: Callable[[int], bool]) -> bytearray:
+    def fed_by(self, given: Callable[[int], bool], may: Callable[[int], bool], stored: Sequence[int] = ()) -> bytearray:
         """Whether each node reads nothing but given values, and what such nodes before it make.
 
         Args:
             given: whether a value that no node of the scope makes is one, by its id.
             may: asked of a node that reads nothing else: whether it is to count.
+            stored: values that are not asked of the nodes that make them.
         """
-        count = len(self.order)
-        found = bytearray(count)
-        outside = (self.makers < 0) & (self.reads != 0)
+        makers = np.where(np.isin(self.reads, stored), -1, self.makers) if stored else self.makers
+        outside = (makers < 0) & (self.reads != 0)
         values, which = np.unique(self.reads[outside], return_inverse=True)
         is_given = np.fromiter(map(given, values.tolist()), bool, len(values))
-        never = np.zeros(count, bool)
+        never = np.zeros(len(self.order), bool)
         never[self.readers[outside][~is_given[which]]] = True
-        never[self.readers[self.makers >= self.readers]] = True  # on a cycle
-        waits = np.bincount(self.readers[self.makers >= 0], minlength=count)
-        begins, counts, readers = consumers.columns
+        never[self.readers[makers >= self.readers]] = True  # on a cycle
+        waits = np.bincount(self.readers[makers >= 0], minlength=len(self.order))
+        found = bytearray(len(self.order))
+        ready = [node for node in np.flatnonzero(~never & (waits == 0)).tolist() if may(node)]
+        begins, counts, readers = self._by_maker(makers, self.readers).columns if ready else (waits, waits, waits)
         left: dict[int, int] = {}
-        ready = np.flatnonzero(~never & (waits == 0)).tolist()
         while ready:
             node = ready.pop()
-            if not may(node):
-                continue
             found[node] = True
             for reader in readers[begins[node] : begins[node] + counts[node]].tolist():
                 left[reader] = left.get(reader, int(waits[reader])) - 1
-                if not left[reader] and not never[reader]:
+                if not left[reader] and not never[reader] and may(reader):
                     ready.append(reader)
         return found
