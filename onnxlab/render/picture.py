@@ -167,14 +167,14 @@ class _Painter:
         first = np.flatnonzero(np.diff(shown, prepend=shown[0] + 1))  # of each run of nodes in one box
         runs = shown[first].tolist()
         key_of: dict[int, int] = {}
-        for box in dict.fromkeys(runs):
+        for box, home in dict(zip(runs, homes[first].tolist(), strict=True)).items():
             if box > 0:
                 key_of[box] = key = self._key("group", box)
                 self._picture.boxes.append(self._group(key, box))
             else:
                 ident = int(self._wires.order[~box])
                 key_of[box] = key = self._key("node", ident)
-                self._picture.boxes.append(self._node(key, ident))
+                self._picture.boxes.append(self._node(key, ident, home))
         self._key_at[self._drawn] = np.repeat([key_of[box] for box in runs], np.diff(first, append=len(shown)))
 
     def _homes(self) -> Numbers:
@@ -213,7 +213,8 @@ class _Painter:
             picture.frames.append(frame)
             self._given.update(dict.fromkeys(body.inputs, key))
             for inner in order:
-                box = replace(self._node(self._key("node", inner.id), inner.id), frame=frame.key)
+                home = self._hierarchy.group_of[inner.id]
+                box = replace(self._node(self._key("node", inner.id), inner.id, home), frame=frame.key)
                 picture.boxes.append(box)
                 self._given.update((value, box.key) for value in inner.outputs if value)
                 self._inside.append((inner, box.key))
@@ -303,10 +304,10 @@ class _Painter:
     def _frame(self, group: int) -> int:
         return self._key("frame", group) if group else 0
 
-    def _node(self, key: int, ident: int) -> Box:
+    def _node(self, key: int, ident: int, home: int) -> Box:
         node = self._graph.nodes[ident]
         family = category(node.domain, node.op_type, function_key(node.proto) in self._graph.index.functions)
-        frame = self._frame(self._hierarchy.group_of[ident])
+        frame = self._frame(home)
         name = node.name.rpartition("/")[2]
         return Box(key, family, frame, shorten(node.op_type), shorten(name), self._graph.label(node))
 

@@ -24,7 +24,7 @@ from onnxlab.graph.index.rows import Numbers
 from onnxlab.graph.query.hierarchy_cuts import cut
 from onnxlab.graph.query.hierarchy_levels import Box, Level, members, size_of
 from onnxlab.graph.query.parameter_scopes import parameter_paths
-from onnxlab.graph.query.sources import sources_of
+from onnxlab.graph.query.sources import FEW, sources_of
 from onnxlab.graph.query.units import LARGEST_SCOPE, UnitFinder
 from onnxlab.graph.query.wires import Connections, Wires
 
@@ -145,7 +145,10 @@ class Hierarchy:
 
     def _sort(self, graph: Connections, scope: Scope, wires: Wires | None) -> tuple[Box, _Sorted]:
         """The nodes of a scope in boxes, none of them cut yet."""
-        order = graph.topological(scope) if wires is None else wires.order
+        is_lazy = wires is not None
+        if wires is None and len(scope.node_ids) > FEW:
+            wires = Wires(graph, scope)
+        order = wires.order if wires and is_lazy else graph.topological(scope)
         claims = None
         if graph.may_say_paths or len(order) <= LARGEST_SCOPE:
             ids = order if isinstance(order, list) else order.tolist()
@@ -158,8 +161,8 @@ class Hierarchy:
         if len(order) <= LARGEST_SCOPE:
             UnitFinder(level, records, graph.nodes, graph.values).group(top)
         homes = np.zeros(len(order), np.int64)
-        self._homes[scope.id] = order, homes
-        return top, _Sorted(scope.id, level, graph.nodes, order, homes, wires is not None)
+        self._homes[scope.id] = wires.order if wires else order, homes
+        return top, _Sorted(scope.id, level, graph.nodes, order, homes, is_lazy)
 
     def homes(self, scope: int, order: Sequence[int] | Numbers) -> Numbers:
         """The same as `group_of` for the nodes of a scope, in an order; quick for the topological one."""

@@ -13,15 +13,13 @@ FEW = 2000
 """Nodes of a scope up to which loops take less time."""
 
 
-def sources_of(graph: Connections, scope: Scope, wires: Wires | None = None) -> tuple[Readers, bytearray]:
+def sources_of(graph: Connections, scope: Scope, wires: Wires | None) -> tuple[Readers, bytearray]:
     """Return the readers of each node, and whether it is a source, by its place in topological order.
 
     Args:
-        wires: those of the scope, where they are known.
+        wires: those of the scope; None where loops take less time.
     """
-    if wires is None and len(scope.node_ids) <= FEW:
-        return _of_few(graph, scope, graph.topological(scope))
-    return _of_many(graph, wires or Wires(graph, scope))
+    return _of_few(graph, scope, graph.topological(scope)) if wires is None else _of_many(graph, wires)
 
 
 def _of_many(graph: Connections, wires: Wires) -> tuple[Readers, bytearray]:

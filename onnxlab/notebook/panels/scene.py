@@ -5,7 +5,7 @@ connections changed, and nothing else: names and wires are read from the graph, 
 """
 
 from collections.abc import Iterable, Mapping
-from itertools import accumulate, chain
+from itertools import repeat
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from onnxlab.garbage_collection import AGED, PATIENCE, no_collection
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import DEFAULT_DOMAINS, NodeRecord, Scope, ValueRecord
+from onnxlab.graph.index.rows import Numbers, Rows
 from onnxlab.graph.query.hierarchy import Group, Hierarchy
 from onnxlab.graph.state.change_tracker import Touched
 from onnxlab.infer.live.engine import Inference
@@ -43,24 +44,22 @@ class Scene:
     def snapshot(self) -> tuple[JSON, bytes]:
         """The nodes, values, groups and scopes; `protocol.records.Sections` lists those of the buffer."""
         graph = self._graph
-        records = graph.nodes
-        nodes = [records[node] for scope in graph.scopes.values() for node in graph.index.topological(scope)]
+        rows = [self._rows(scope) for scope in graph.scopes.values()]
+        counts = [len(each.nodes) for each in rows]
+        ids = _joined([each.nodes for each in rows])
+        homes = [self.hierarchy.homes(scope, each.nodes) for scope, each in zip(graph.scopes, rows, strict=True)]
+        names, node_op, first = _spoken(list(map(graph.nodes.__getitem__, ids.tolist())))
         values = list(graph.values.values())
-        protos = [node.proto for node in nodes]
-        kinds = [(proto.domain, proto.op_type) for proto in protos]
-        first = dict(zip(reversed(kinds), reversed(nodes), strict=True))
-        ops = {kind: number for number, kind in enumerate(dict.fromkeys(kinds))}
-        of_group = self.hierarchy.group_of
-        label_numbers, labels, types = self._labels(values)
+        label_numbers, labels, types = self._labels(list(graph.values))
         buffer, sections = _pack(
             {
-                "node_id": [node.id for node in nodes],
-                "node_op": [ops[kind] for kind in kinds],
-                "node_group": [of_group.get(node.id, 0) for node in nodes],
-                "node_scope": [node.scope for node in nodes],
-                **_ragged("in", [node.inputs for node in nodes]),
-                **_ragged("out", [node.outputs for node in nodes]),
-                "value_id": [value.id for value in values],
+                "node_id": ids,
+                "node_op": node_op,
+                "node_group": _joined(homes),
+                "node_scope": np.repeat(list(graph.scopes), counts),
+                **_ragged("in", [each.arities for each in rows], [each.reads for each in rows]),
+                **_ragged("out", [each.makes for each in rows], [each.made for each in rows]),
+                "value_id": list(graph.values),
                 "value_flags": [
                     self._flags(value) if value.is_input or value.formal_outputs or value.initializer is not None else 0
                     for value in values
@@ -70,11 +69,11 @@ class Scene:
             }
         )
         content: JSON = {
-            "ops": [op_name(first[kind]) for kind in ops],
-            "categories": [self._category(first[kind]) for kind in ops],
-            "n": len(nodes),
+            "ops": list(map(op_name, first)),
+            "categories": list(map(self._category, first)),
+            "n": len(ids),
             "m": len(values),
-            "names": front_coded([proto.name for proto in protos]),
+            "names": names,
             "value_names": front_coded([value.name for value in values]),
             "coded": True,
             "labels": labels,
@@ -84,6 +83,13 @@ class Scene:
             "sections": sections,
         }
         return content, buffer
+
+    def _rows(self, scope: Scope) -> Rows:
+        """What the nodes of a scope read and make, in topological order."""
+        index = self._graph.index
+        if not scope.backward:
+            return index.rows(scope)
+        return Rows.of([self._graph.nodes[node] for node in index.topological(scope)])
 
     def delta(self, touched: Touched, changed_facts: Iterable[int]) -> JSON:
         """Changes of the scene by the last commit; records are whole, labels only of `changed_facts`."""
@@ -117,16 +123,15 @@ class Scene:
         """The element type of a value, "float32"; "" where none is known."""
         return type_name(self._inference.fact(value))
 
-    def _labels(self, values: list[ValueRecord]) -> tuple[list[int], list[str], list[str]]:
+    def _labels(self, values: list[int]) -> tuple[Numbers, list[str], list[str]]:
         """The place of each value's label and type, and the distinct ones; each fact is put into words once."""
-        known_facts = self._inference.facts
-        facts = [known_facts.get(value.id, UNKNOWN) for value in values]
+        facts = list(map(self._inference.facts.get, values, repeat(UNKNOWN)))
         places: dict[tuple[str, str], int] = {}
         known: dict[int, int] = {}  # by the fact's own id: facts are interned, and hashing one takes longer
-        for fact in facts:
-            if id(fact) not in known:
-                known[id(fact)] = places.setdefault((_label(fact), type_name(fact)), len(places))
-        return [known[id(fact)] for fact in facts], [label for label, _ in places], [name for _, name in places]
+        for ident, fact in dict(zip(map(id, facts), facts, strict=True)).items():
+            known[ident] = places.setdefault((_label(fact), type_name(fact)), len(places))
+        numbers = np.fromiter(map(known.__getitem__, map(id, facts)), np.int64, len(facts))
+        return numbers, [label for label, _ in places], [name for _, name in places]
 
     def groups(self) -> list[JSON]:
         """Every group, inner ones first."""
@@ -231,9 +236,38 @@ SHARED = "0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 """Digits that say how many characters a name shares with the one before."""
 
 
+PIECE = 1 << 15
+"""Names that are coded at once: what is made of so many stays in the processor's caches."""
+
+
+def _spoken(nodes: list[NodeRecord]) -> tuple[list[str], list[int], list[NodeRecord]]:
+    """The names of nodes, coded, the number of each one's operator, and the first node of each operator."""
+    names: list[str] = []
+    numbers: list[int] = []
+    known: dict[tuple[str, str], int] = {}
+    first: list[NodeRecord] = []
+    for begin in range(0, len(nodes), PIECE):
+        piece = nodes[begin : begin + PIECE]
+        protos = [node.proto for node in piece]
+        names += [proto.name for proto in protos]
+        kinds = [(proto.domain, proto.op_type) for proto in protos]
+        for kind in dict.fromkeys(kinds):
+            if kind not in known:
+                known[kind] = len(known)
+                first.append(piece[kinds.index(kind)])
+        numbers += map(known.__getitem__, kinds)
+    return front_coded(names), numbers, first
+
+
 def front_coded(names: list[str]) -> list[str]:
     """Each name without what it shares with the one before, behind a digit of SHARED that says how much that is."""
-    return [SHARED[common] + name[common:] for name, common in zip(names, _shared(names), strict=True)]
+    found: list[str] = []
+    for begin in range(0, len(names), PIECE):
+        before = max(begin - 1, 0)  # the last one of the piece before, which is coded already
+        piece = names[before : begin + PIECE]
+        coded = [SHARED[common] + name[common:] for name, common in zip(piece, _shared(piece), strict=True)]
+        found += coded[begin - before :]
+    return found
 
 
 def _shared(names: list[str]) -> list[int]:
@@ -258,13 +292,16 @@ def _shared(names: list[str]) -> list[int]:
     return common.tolist()
 
 
-def _ragged(name: str, rows: list[list[int]]) -> dict[str, list[int]]:
-    """Rows of different lengths as where each starts, and one list."""
-    starts = accumulate(map(len, rows), initial=0)
-    return {f"{name}_ptr": list(starts), f"{name}_val": list(chain.from_iterable(rows))}
+def _joined(parts: list[Numbers]) -> Numbers:
+    return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
 
-def _pack(columns: Mapping[str, list[int]]) -> tuple[bytes, dict[str, list[int]]]:
+def _ragged(name: str, counts: list[Numbers], entries: list[Numbers]) -> dict[str, Numbers]:
+    """Rows of different lengths as where each starts, and all their entries."""
+    return {f"{name}_ptr": np.cumsum(_joined([np.zeros(1, np.int64), *counts])), f"{name}_val": _joined(entries)}
+
+
+def _pack(columns: Mapping[str, Numbers | list[int]]) -> tuple[bytes, dict[str, list[int]]]:
     """One little-endian Int32 buffer, and {column: [offset, length]} in units of 4 bytes."""
     sections, offset = {}, 0
     for name, column in columns.items():
