@@ -2,6 +2,7 @@
 
 Files:
     categories  Families of operators, for color: what people look for in a picture.
+    constants   Nodes that read nothing but weights, and make what is read: their reader's own business, not drawn.
     layout      Places of a picture's boxes: by Graphviz's `dot` where it is installed, else in plain rows.
     picture     A model folded until it fits on a page: boxes, frames and edges as plain data, before any layout.
     png         A picture of a model as PNG, drawn by Graphviz where `layout.py` put the boxes.

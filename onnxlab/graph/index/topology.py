@@ -1,6 +1,6 @@
 """Orders of small integers by their dependencies. Pure functions without recursion; they know nothing of ONNX."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 
 def topological_order(nodes: Sequence[int], producers: Callable[[int], Iterable[int]]) -> list[int]:
@@ -51,3 +51,22 @@ def reachable(
                 found.add(neighbor)
                 stack.append(neighbor)
     return found
+
+
+def is_acyclic(edges: Mapping[int, set[int]]) -> bool:
+    """Whether edges, by where they come from, form no cycle."""
+    boxes: set[int] = set(edges).union(*edges.values())
+    waits = dict.fromkeys(boxes, 0)
+    for targets in edges.values():
+        for target in targets:
+            waits[target] += 1
+    ready = [box for box, count in waits.items() if not count]
+    done = 0
+    empty: Iterable[int] = ()
+    while ready:
+        done += 1
+        for target in edges.get(ready.pop(), empty):
+            waits[target] -= 1
+            if not waits[target]:
+                ready.append(target)
+    return done == len(boxes)

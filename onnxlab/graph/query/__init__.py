@@ -14,8 +14,12 @@ Files:
     parameter_scopes  Paths from the names of parameters, for models whose nodes have no scopes in their names.
     queries           Finding nodes and values by what they are: `find(graph, op_type="Conv", name="*/attn/*",
                       shape=(…, 768))`.
+    sources           The readers of each node of a scope, and which nodes read nothing but initializers and each
+                      other: sources.
     unit_cuts         Borders between units of a model: pure functions of positions and operators.
     unit_runs         Units in a row that are alike and follow one another: the blocks of one stage.
     unit_words        Words of the field for a set of nodes: "attention", "residual block", "conv·bn·relu".
     units             Units of a model where names tell none: layers, blocks and stages, found in how nodes are wired.
+    wires             Who reads what each node of a scope makes, and what comes of weights alone: arrays by position
+                      in topological order.
 """

@@ -84,8 +84,9 @@ class _Sorted:
         """The ids of nodes."""
         order = self.order
         if isinstance(order, list):
-            is_range = isinstance(places, range)
-            return order[places.start : places.stop] if is_range else list(map(order.__getitem__, places))
+            if isinstance(places, range):
+                return order[places.start : places.stop]
+            return list(map(order.__getitem__, places))
         found = order[places.start : places.stop] if isinstance(places, range) else order[places]
         return found.tolist()  # type: ignore[no-any-return]
 

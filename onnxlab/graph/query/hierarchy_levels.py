@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from onnxlab.graph.index.name_scopes import ROOT, NameScopes
-from onnxlab.graph.index.topology import topological_order
+from onnxlab.graph.index.topology import is_acyclic, topological_order
 from onnxlab.graph.query.hierarchy_cuts import Spans
 from onnxlab.graph.query.wires import Readers
 
@@ -164,7 +164,7 @@ class Level:
                 direct = [~reader for reader in readers if self.paths[reader] == self.paths[node]]
                 if direct:
                     boxes_of.setdefault(~node, set()).update(direct)
-        return {level for level, boxes in edges.items() if not _is_acyclic(boxes)}
+        return {level for level, boxes in edges.items() if not is_acyclic(boxes)}
 
     def _split(self, left: int, right: int) -> tuple[int, int, int]:
         """(common path, next path towards left, and right); 0 where a side is the common path."""
@@ -399,21 +399,3 @@ def size_of(box: Box) -> int:
         size += len(box.nodes)
         stack.extend(box.children)
     return size
-
-
-def _is_acyclic(edges: dict[int, set[int]]) -> bool:
-    boxes: set[int] = set(edges).union(*edges.values())
-    waits = dict.fromkeys(boxes, 0)
-    for targets in edges.values():
-        for target in targets:
-            waits[target] += 1
-    ready = [box for box, count in waits.items() if not count]
-    done = 0
-    empty: Iterable[int] = ()
-    while ready:
-        done += 1
-        for target in edges.get(ready.pop(), empty):
-            waits[target] -= 1
-            if not waits[target]:
-                ready.append(target)
-    return done == len(boxes)

@@ -118,7 +118,7 @@ class Wires:
     def owners(self) -> list[int]:
         """The nodes with graphs in them."""
         ids = [scope.owner for scope in self._graph.scopes.values() if scope.owner]
-        return np.flatnonzero(np.isin(self.order, ids)).tolist() if ids else []  # type: ignore[no-any-return]
+        return np.flatnonzero(np.isin(self.order, ids)).tolist() if ids else []
 
     def consumers(self, read_inside: Callable[[NodeRecord], Iterable[int]]) -> Readers:
         """The readers of each node; what is read inside of a node's bodies counts as read by it.
