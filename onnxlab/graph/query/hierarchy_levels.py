@@ -284,10 +284,8 @@ class Level:
         """Number of boxes that a box shows when it is open."""
         nodes, hidden = box.nodes, 0
         if self._has_sources:
-            is_range = isinstance(nodes, range)
-            hidden = sum(
-                self.constants[nodes.start : nodes.stop] if is_range else map(self.constants.__getitem__, nodes)
-            )
+            marks = self.constants
+            hidden = sum(marks[nodes.start : nodes.stop] if isinstance(nodes, range) else map(marks.__getitem__, nodes))
         return len(box.children) + len(nodes) - hidden
 
     def row(self, box: Box) -> Row:
