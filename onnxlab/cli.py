@@ -1,9 +1,9 @@
-"""The command line: `onnxlab show|info|check|svg|run|convert|simplify model.onnx`, `onnxlab diff a b`, `onnxlab warm`.
+"""The command line: `onnxlab VERB model.onnx`, `onnxlab diff a.onnx b.onnx` and `onnxlab warm`.
 
 Exit codes:
 
     0    done; for `check`: no errors found
-    1    `check` found errors in the model, `diff` a difference
+    1    `check` found errors in the model, `diff` a difference, --strict of a rewrite what was taken back
     2    the command line is wrong
     3    the model, or a file of inputs, cannot be read
     4    the run failed
@@ -15,7 +15,6 @@ the words "nan", "inf" and "-inf" in it. Nothing heavy is imported before a comm
 """
 
 import argparse
-import contextlib
 import json
 import os
 import sys
@@ -24,7 +23,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from onnxlab import cli_comparing, cli_values
+from onnxlab import cli_comparing, cli_rewriting, cli_values
+from onnxlab.cli_values import answer
 from onnxlab.errors import EditError, LoadError, NameLookupError, OnnxlabError, RunError, SaveError, SaveWarning
 from onnxlab.printable import printable, printable_lines
 
@@ -110,8 +110,8 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--json", action="store_true", help="answer in JSON")
 
     _add_convert(verbs)
-    _add_simplify(verbs)
-    cli_comparing.add(verbs, _answer)
+    cli_rewriting.add(verbs, _verb)
+    cli_comparing.add(verbs, answer)
 
     words = "compile the kernels of the numba provider, once per machine, so that no run waits for them"
     warm = verbs.add_parser("warm", help=words, description=words.capitalize() + ".")
@@ -129,14 +129,6 @@ def _add_convert(verbs: Any) -> None:
     words = "type of an argument of a TorchScript file, such as 'float32[N,3,224,224]'; once for each"
     convert.add_argument("--input", action="append", default=[], metavar="TYPE", help=words)
     convert.add_argument("--json", action="store_true", help="answer in JSON")
-
-
-def _add_simplify(verbs: Any) -> None:
-    simplify = _verb(verbs, "simplify", _simplify, "leave fewer nodes that compute the same, and say what was done")
-    simplify.add_argument("-o", "--output", metavar="FILE", help="file to write; without it nothing is changed")
-    simplify.add_argument("--no-verify", action="store_true", help="do not run the model before and after")
-    simplify.add_argument("--protect", metavar="NAMES", help="comma-separated nodes and values that stay as they are")
-    simplify.add_argument("--json", action="store_true", help="answer in JSON")
 
 
 def _verb(verbs: Any, name: str, command: Callable[[argparse.Namespace], int], words: str) -> argparse.ArgumentParser:
@@ -177,9 +169,9 @@ def _info(options: argparse.Namespace) -> int:
     if options.operators:
         needed = model.files.required_operators()
         rows = [{"domain": domain, "version": since, "operator": name} for domain, since, name in needed.operators]
-        _answer(options, lambda: {"operators": rows}, lambda: str(needed))
+        answer(options, lambda: {"operators": rows}, lambda: str(needed))
         return 0
-    _answer(options, lambda: facts(model), lambda: text.summary(model))
+    answer(options, lambda: facts(model), lambda: text.summary(model))
     return 0
 
 
@@ -224,7 +216,7 @@ def _check(options: argparse.Namespace) -> int:
         lines = [f"{_label(model, item.node) or model.name}: {item}" for item in found]
         return printable_lines([*lines, f"{errors} error{'' if errors == 1 else 's'}"])
 
-    _answer(options, rows, words)
+    answer(options, rows, words)
     return FOUND if errors else 0
 
 
@@ -268,7 +260,7 @@ def _convert(options: argparse.Namespace) -> int:
             warnings.simplefilter("ignore", SaveWarning)  # which says in one line what the report lists
             model.save(options.output, format=form.name)
     losses = [{name: getattr(loss, name) for name in ("what", "where", "why", "refused")} for loss in report]
-    _answer(options, lambda: {"format": form.name, "losses": losses}, lambda: str(report))
+    answer(options, lambda: {"format": form.name, "losses": losses}, lambda: str(report))
     return UNWRITABLE if report.refused else 0
 
 
@@ -316,7 +308,7 @@ def _run(options: argparse.Namespace) -> int:
         saved = {name: np.asarray(array) for name, array in wanted.items()}
         output.write(options.save, lambda file: np.savez(file, **saved), kinds.ARRAYS, inputs)  # type: ignore[arg-type]
     found = {name: statistics(array) for name, array in wanted.items()}
-    _answer(
+    answer(
         options,
         lambda: {"outputs": {name: cli_values.row(item) for name, item in found.items()}},
         lambda: printable_lines(cli_values.line(name, item) for name, item in found.items()),
@@ -324,27 +316,7 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-# -- simplify ------------------------------------------------------------------------------------------------
-
-
-def _simplify(options: argparse.Namespace) -> int:
-    model = _load(options)
-    _refuse_input(options)
-    protect = options.protect.split(",") if options.protect else ()
-    receipt = model.simplify(verify=not options.no_verify, protect=protect, dry_run=not options.output)
-    if options.output:
-        model.save(options.output)
-    _answer(options, receipt.as_dict, lambda: str(receipt))
-    return 0
-
-
-def _refuse_input(options: argparse.Namespace) -> None:
-    """Raise SaveError where the file to be written is the one that is read."""
-    same = False
-    with contextlib.suppress(OSError, ValueError):
-        same = bool(options.output) and os.path.samefile(options.model, options.output)
-    if same:
-        raise SaveError(f"cannot write to {options.output}: it is read from there; give another name")
+# -- show ----------------------------------------------------------------------------------------------------
 
 
 def _show(options: argparse.Namespace) -> int:
@@ -380,18 +352,6 @@ def scratch(path: Path) -> dict[str, Any]:
         "nbformat": 4,
         "nbformat_minor": 5,
     }  # fmt: skip
-
-
-def _answer(options: argparse.Namespace, rows: Callable[[], Any], words: Callable[[], str]) -> None:
-    print(_json(rows()) if options.json else words())
-
-
-def _json(answer: Any) -> str:
-    """JSON in UTF-8, but for what a terminal would obey or not show."""
-    text = json.dumps(answer, ensure_ascii=False, allow_nan=False)
-    if printable(text) == text:
-        return text
-    return "".join(char if printable(char) == char else json.dumps(char)[1:-1] for char in text)
 
 
 if __name__ == "__main__":

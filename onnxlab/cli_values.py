@@ -1,9 +1,12 @@
-"""Arrays on the command line: inputs out of files, and outputs in a line or in JSON."""
+"""Values on the command line: inputs out of files, and answers in lines or in JSON."""
 
-from collections.abc import Sequence
+import argparse
+import json
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from onnxlab.errors import LoadError
+from onnxlab.printable import printable
 
 
 def feeds_of(given: Sequence[str]) -> dict[str, Any]:
@@ -53,3 +56,16 @@ def line(name: str, item: Any) -> str:
     if item.nan or item.inf:
         parts.append(f"{item.nan} NaN {item.inf} infinite")
     return "  ".join(parts)
+
+
+def answer(options: argparse.Namespace, rows: Callable[[], Any], words: Callable[[], str]) -> None:
+    """Print an answer: as JSON where that is asked for, else in words."""
+    print(json_text(rows()) if options.json else words())
+
+
+def json_text(answer: Any) -> str:
+    """JSON in UTF-8, but for what a terminal would obey or not show."""
+    text = json.dumps(answer, ensure_ascii=False, allow_nan=False)
+    if printable(text) == text:
+        return text
+    return "".join(char if printable(char) == char else json.dumps(char)[1:-1] for char in text)

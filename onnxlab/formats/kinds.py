@@ -33,6 +33,7 @@ def _is_markup(tag: bytes) -> Callable[[bytes], bool]:
 SVG = Kind("an SVG picture", (".svg",), _is_markup(b"<svg"))
 PNG = Kind("a PNG picture", (".png",), lambda head: head.startswith(b"\x89PNG\r\n"))
 PAGE = Kind("an HTML page", (".html", ".htm"), _is_markup(b"<html"))
+RECEIPT = Kind("a receipt", (".json",), lambda head: b"onnxlab/receipt/" in head)
 ARRAYS = Kind("arrays", (".npz",), lambda head: head.startswith((b"PK\x03\x04", b"PK\x05\x06")))
 
 _MADE_OTHERWISE = {

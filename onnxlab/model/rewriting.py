@@ -6,13 +6,18 @@ from typing import Any
 from onnxlab.graph.handles.handles import Value
 from onnxlab.graph.handles.model_lookup import Lookup, NodeKey
 from onnxlab.infer import Inference
-from onnxlab.transforms import engine, near_misses
+from onnxlab.transforms import engine as plans
+from onnxlab.transforms import near_misses
+from onnxlab.transforms.foreign import Engine, plan_of
 from onnxlab.transforms.near_misses import NearMiss
+from onnxlab.transforms.proving import earlier, prove
 from onnxlab.transforms.receipt import Receipt
 from onnxlab.transforms.rewriting import BUDGET, Options
 from onnxlab.transforms.rules import table
 from onnxlab.transforms.rules.rule import AnyRule, Level
 from onnxlab.transforms.rules.user_rules import RuleSource, rules_from
+from onnxlab.transforms.suggestions import Suggestion, suggestions
+from onnxlab.transforms.verification import Judgment
 from onnxlab.transforms.verified import Rewrite, Trust
 
 _MICROSOFT = frozenset(("com.microsoft",))
@@ -34,6 +39,7 @@ class Rewriting(Lookup):
         budget: int = BUDGET,
         finite_only: bool = False,
         dry_run: bool = False,
+        engine: Engine | None = None,
     ) -> Receipt:
         """Leave less of the model without changing what it computes, as one step of the history.
 
@@ -49,21 +55,25 @@ class Rewriting(Lookup):
             budget: bytes that stored results may add to the model.
             finite_only: accept what differs for NaN and infinities alone.
             dry_run: only say what would be done.
+            engine: "onnxsim", "onnxruntime" or "onnxscript" does it in place of these rules, in a process of its own;
+                what it did is one application, verified like any other.
 
         Returns:
             Receipt: each application of a rule, what was lost, and what running both models said.
 
         Raises:
             EditError: the model must not be edited.
+            TransformError: the engine is not installed, or fails.
 
         Examples:
             >>> receipt = model.simplify()
             >>> receipt.nodes[1] <= receipt.nodes[0]
             True
         """
-        plan = engine.standard(table.up_to("basic"))
+        plan = plan_of(engine, self.graph) if engine else plans.standard(table.up_to("basic"))
+        label = f"simplify by {engine}" if engine else "simplify"
         options = Options(frozenset(protect), budget)
-        made = Rewrite(self.graph, self.inference, "simplify", plan, options, Trust(verify, samples, finite_only))
+        made = Rewrite(self.graph, self.inference, label, plan, options, Trust(verify, samples, finite_only))
         return made.look() if dry_run else made.do()
 
     def optimize(
@@ -74,9 +84,9 @@ class Rewriting(Lookup):
         verify: bool = True,
         samples: Sequence[Mapping[str, Any]] | None = None,
         protect: Collection[str] = (),
-        budget: int = BUDGET,
         finite_only: bool = False,
         dry_run: bool = False,
+        engine: Engine | None = None,
     ) -> Receipt:
         """Simplify the model, and let single operators take the place of what they were written out as.
 
@@ -87,25 +97,27 @@ class Rewriting(Lookup):
             verify: as for `simplify`.
             samples: as for `simplify`.
             protect: as for `simplify`.
-            budget: as for `simplify`.
             finite_only: as for `simplify`.
             dry_run: only say what would be done.
+            engine: as for `simplify`.
 
         Returns:
             Receipt: as of `simplify`.
 
         Raises:
-            TransformError: there is no such level.
+            TransformError: there is no such level, or the engine is not installed, or fails.
             EditError: the model must not be edited.
 
         Examples:
             >>> model.optimize("extended", dry_run=True).verdict
             'not run'
         """
-        plan = engine.standard(table.up_to(level))
+        rules = table.up_to(level)
+        plan = plan_of(engine, self.graph, level) if engine else plans.standard(rules)
+        label = f"optimize by {engine}" if engine else "optimize"
         domains = _MICROSOFT if microsoft else frozenset[str]()
-        options = Options(frozenset(protect), budget, domains)
-        made = Rewrite(self.graph, self.inference, "optimize", plan, options, Trust(verify, samples, finite_only))
+        options = Options(frozenset(protect), BUDGET, domains)
+        made = Rewrite(self.graph, self.inference, label, plan, options, Trust(verify, samples, finite_only))
         return made.look() if dry_run else made.do()
 
     def rewrite(
@@ -144,13 +156,83 @@ class Rewriting(Lookup):
             '/stem/relu/Relu'
         """
         found = rules_from(rules)
-        plan = engine.only(found)
+        plan = plans.only(found)
         domains = frozenset(domain for rule in found for domain in rule.brings)
         chosen = None if nodes is None else frozenset(self._node_record(node).id for node in nodes)
         options = Options(frozenset(protect), BUDGET, domains, nodes=chosen)
         trust = Trust(verify, samples, finite_only, regions=any(rule not in table.STANDARD for rule in found))
         made = Rewrite(self.graph, self.inference, "rewrite", plan, options, trust)
         return made.look() if dry_run else made.do()
+
+    def prove(
+        self,
+        before: "int | str | Rewriting" = -1,
+        *,
+        samples: Sequence[Mapping[str, Any]] | None = None,
+        finite_only: bool = False,
+        undo: bool = False,
+    ) -> Judgment:
+        """Test whether edits changed what the model computes, on inputs of several kinds and sizes.
+
+        Args:
+            before: the state to compare with: a number of edits since the model was loaded, negative from now, or the
+                label of the edit that led to it; or another model.
+            samples: inputs to compare with, in place of made-up ones.
+            finite_only: accept what differs for NaN and infinities alone.
+            undo: go back to that state where the outputs are not accepted.
+
+        Returns:
+            Judgment: `verdict`, `why`, and `feeds` that show a difference.
+
+        Raises:
+            EditError: the history has no such state, or an edit is open.
+
+        Examples:
+            >>> model.nodes[0].name = "first"
+            >>> print(model.prove())
+            bit equal
+        """
+        trust = Trust(True, samples, finite_only)
+        with self.graph.lock:
+            state = None if isinstance(before, Rewriting) else self.graph.history.position_of(before)
+            past = before.graph if isinstance(before, Rewriting) else earlier(self.graph, state or 0)
+            judged = prove(past, self.graph, trust)
+            if undo and state is not None and not trust.accepts(judged):
+                self.graph.travel(state)
+            return judged
+
+    def suggest(
+        self,
+        *,
+        level: Level = "layout",
+        microsoft: bool = False,
+        verify: bool = True,
+        timed: bool = True,
+        samples: Sequence[Mapping[str, Any]] | None = None,
+    ) -> list[Suggestion]:
+        """List the rules and passes that would change something, each measured alone; nothing stays changed.
+
+        Args:
+            level: as for `optimize`.
+            microsoft: as for `optimize`.
+            verify: run the model before and after each.
+            timed: measure runs with NumPy and onnxruntime; needs `verify`.
+            samples: inputs to run with, in place of made-up ones.
+
+        Returns:
+            list[Suggestion]: rule, places, nodes, bytes and seconds that it saves, the verdict; most nodes first.
+
+        Raises:
+            TransformError: there is no such level.
+            EditError: the model must not be edited.
+
+        Examples:
+            >>> [each.rule for each in model.suggest(verify=False)][:1]
+            ['conv_batch_normalization']
+        """
+        rules = table.up_to(level)
+        options = Options(domains=_MICROSOFT if microsoft else frozenset())
+        return suggestions(self.graph, self.inference, rules, options, Trust(verify, samples), timed and verify)
 
     def rules(self) -> tuple[AnyRule, ...]:
         """List the rules that come with onnxlab.

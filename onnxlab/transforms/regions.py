@@ -180,7 +180,7 @@ class _Alone:
 
     def samples(self) -> list[Feeds]:
         """Inputs of several sizes."""
-        found = []
+        found: list[Feeds] = []
         for seed, size in enumerate(_SIZES if self._symbols else _SIZES[:1]):
             sizes = None if size is None else {name: size + place for place, name in enumerate(self._symbols)}
             found.append(self._runner.sample_inputs(None, seed=seed, sizes=sizes))

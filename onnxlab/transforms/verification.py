@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from onnxlab.errors import OnnxlabError
+from onnxlab.printable import printable
 from onnxlab.transforms.receipt import VERDICTS, Verdict
 
 Array = np.ndarray[Any, Any]
@@ -52,6 +53,9 @@ class Judgment:
     verdict: Verdict
     why: str = ""
     feeds: Feeds = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return printable(self.verdict + (f": {self.why}" if self.why else ""))
 
 
 def kinds_of(feeds: Feeds) -> Iterator[tuple[str, Feeds]]:

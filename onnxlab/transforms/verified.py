@@ -43,6 +43,74 @@ class Trust:
         return judged.verdict in good or (self.finite_only and judged.verdict == "finite inputs only")
 
 
+class Subject:
+    """A model that is run.
+
+    Args:
+        graph: the model.
+        inference: its facts.
+    """
+
+    def __init__(self, graph: ModelGraph, inference: Inference) -> None:
+        self.graph = graph
+        self.inference = inference
+
+    def run(self, feeds: Feeds) -> Mapping[str, Any]:
+        """The outputs for inputs; values that are kept stay as they are."""
+        return Runner(self.graph, self.inference.fact).run(dict(feeds), keep=False, seed=0, strict=False)
+
+    def samples(self, trust: Trust) -> list[Feeds]:
+        """Inputs to verify with: those given, else made-up ones of several sizes; none where none can be made."""
+        if trust.samples is not None:
+            return list(trust.samples)
+        runner = Runner(self.graph, self.inference.fact)
+        found: list[Feeds] = []
+        try:
+            found.append(runner.sample_inputs(None, seed=0))
+            found += [sized for sizes in _SIZES if (sized := self._sized(runner, sizes)) is not None]
+        except OnnxlabError:
+            pass
+        return found
+
+    def _sized(self, runner: Runner, sizes: Callable[[int], int]) -> Feeds | None:
+        """Inputs with other sizes of the symbolic dims; None where there are none, or they cannot be made up."""
+        names = dict.fromkeys(
+            str(dim)
+            for vid in self.graph.main.inputs
+            for dim in self.inference.fact(vid).shape or ()
+            if not isinstance(dim, int)
+        )
+        if not names:
+            return None
+        chosen = {name: sizes(place) for place, name in enumerate(names)}
+        try:
+            return runner.sample_inputs(None, seed=1, sizes=chosen)
+        except OnnxlabError:
+            return None
+
+    def compute(self, names: Sequence[str]) -> dict[str, Any]:
+        """Arrays of values that depend on no input."""
+        return Runner(self.graph, self.inference.fact).run({}, list(names), keep=False, strict=False)
+
+    def doubts(self, known: list[Case]) -> str:
+        """What keeps cases of this model from saying anything, "" where nothing does."""
+        if all(case.failed for case in known):
+            return "the model could not be run, so that nothing was verified: " + next(
+                (case.failed for case in known), "no inputs can be made up for it"
+            )
+        if not verification.reacts(self.run, known):
+            return "the outputs hardly depend on the inputs, so that equal ones say little"
+        return ""
+
+
+def compared(before: Subject, after: Subject, trust: Trust) -> Judgment:
+    """What running two models on the same inputs says."""
+    known = verification.cases(before.run, before.samples(trust))
+    judged = verification.judge(after.run, known)
+    doubts = before.doubts(known)
+    return replace(judged, why=judged.why or doubts) if doubts else judged
+
+
 class _TakeBackError(Exception):
     """Ends an edit that was only to be looked at."""
 
@@ -81,6 +149,7 @@ class Rewrite:
         self._trust = trust
         self._known: list[Case] = []
         self._regions = Regions()
+        self._subject = Subject(graph, inference)
 
     def look(self) -> Receipt:
         """Say what would be done; nothing stays of it."""
@@ -95,10 +164,10 @@ class Rewrite:
         with self._graph.lock:
             self._refuse_read_only()
             before = count_nodes(self._graph)
-            note = ""
+            note, subject = "", self._subject
             if self._trust.verify:
-                self._known = verification.cases(self._run, self._samples())
-                note = self._doubts()
+                self._known = verification.cases(subject.run, subject.samples(self._trust))
+                note = subject.doubts(self._known)
             options, refused = self._options, list[Refusal]()
             if self._trust.verify and (note or self._trust.regions):
                 options = replace(options, regions=True)
@@ -123,21 +192,12 @@ class Rewrite:
         if self._graph.read_only:
             raise EditError(self._graph.read_only)
 
-    def _doubts(self) -> str:
-        if all(case.failed for case in self._known):
-            return "the model could not be run, so that nothing was verified: " + next(
-                (case.failed for case in self._known), "no inputs can be made up for it"
-            )
-        if not verification.reacts(self._run, self._known):
-            return "the outputs hardly depend on the inputs: rules were verified by the nodes of each application"
-        return ""
-
     def _attempt(self, options: Options, keep: bool) -> _Tried:
         """Rewrite and judge inside of an edit; it stays where it is accepted and to be kept."""
         tried = _Tried((), (), 0, Judgment("not run"))
         try:
             with self._graph.edit(self._label):
-                done = rewrite(self._graph, self._inference.facts, self._compute, self._plan, options)
+                done = rewrite(self._graph, self._inference.facts, self._subject.compute, self._plan, options)
                 tried = _Tried(tuple(done.applied), tuple(done.lost), count_nodes(self._graph), Judgment("not run"))
                 if self._known and done.applied:
                     tried.judged = verification.judge(self._runs(done), self._known)
@@ -184,43 +244,6 @@ class Rewrite:
         found = last.applied[min(bad, len(last.applied)) - 1] if last.applied else Application("all together", "", "")
         refusal = Refusal(found.rule, found.place, last.judged.why, last.judged.feeds, found.value)
         return refusal, replace(options, refused=options.refused | _places(options, (refusal,)))
-
-    def _samples(self) -> list[Feeds]:
-        """Inputs to verify with: those given, else made-up ones of several sizes; none where none can be made."""
-        if self._trust.samples is not None:
-            return list(self._trust.samples)
-        runner = Runner(self._graph, self._inference.fact)
-        found: list[Feeds] = []
-        try:
-            found.append(runner.sample_inputs(None, seed=0))
-            found += [sized for sizes in _SIZES if (sized := self._sized(runner, sizes)) is not None]
-        except OnnxlabError:
-            pass
-        return found
-
-    def _sized(self, runner: Runner, sizes: Callable[[int], int]) -> Feeds | None:
-        """Inputs with other sizes of the symbolic dims; None where there are none, or they cannot be made up."""
-        names = dict.fromkeys(
-            str(dim)
-            for vid in self._graph.main.inputs
-            for dim in self._inference.fact(vid).shape or ()
-            if not isinstance(dim, int)
-        )
-        if not names:
-            return None
-        chosen = {name: sizes(place) for place, name in enumerate(names)}
-        try:
-            return runner.sample_inputs(None, seed=1, sizes=chosen)
-        except OnnxlabError:
-            return None
-
-    def _compute(self, names: Sequence[str]) -> dict[str, Any]:
-        runner = Runner(self._graph, self._inference.fact)
-        return runner.run({}, list(names), keep=False, strict=False)
-
-    def _run(self, feeds: Feeds) -> Mapping[str, Any]:
-        """The outputs of the model for inputs; values that are kept stay as they are."""
-        return Runner(self._graph, self._inference.fact).run(dict(feeds), keep=False, seed=0, strict=False)
 
     def _runs(self, done: Rewriting) -> Callable[[Feeds], Mapping[str, Any]]:
         """The same inside of the edit, where inference does not know yet what is new."""

@@ -269,6 +269,16 @@ class History(Spelled, metaclass=ShortHelp):
         dropped = f", dropped={len(self._dropped)}" if self._dropped else ""
         return f"History({self.labels!r}, redo={self.redo_labels!r}{dropped})"
 
+    def changes_back_to(self, position: int) -> list[Change]:
+        """The changes that take back every edit after the first `position` ones, in the order to be made.
+
+        Raises:
+            EditError: some of them were dropped.
+        """
+        self.refuse_dropped(position)
+        steps = self._done[max(position - len(self._dropped), 0) :]
+        return [change for step in reversed(steps) for change in reversed(step.changes)]
+
     def next_undo(self) -> Step | None:
         """The step that undo takes back, None in the state that was loaded.
 

@@ -1,0 +1,132 @@
+"""The command line of rewrites, other engines, proofs of edits, and suggestions."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import onnxlab
+from onnxlab.cli import main
+from onnxlab.errors import EditError, TransformError
+from onnxlab.transforms import foreign
+from tests.transforms.test_simplify import operators, parsed
+from tests.transforms.test_standard_rules import EXAMPLES, proto_of
+
+BODY = "a = Relu(x) b = Relu(a) y = Neg(b)"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    onnx.save(parsed(BODY), tmp_path / "m.onnx")
+    return tmp_path / "m.onnx"
+
+
+def test_rewrite_on_the_command_line(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target, receipt = path.with_name("small.onnx"), path.with_name("receipt.json")
+    assert main(["rewrite", str(path), "Relu(Relu(x)) => Relu(x)"]) == 0
+    assert "3 nodes before, 2 now; outputs: not run" in capsys.readouterr().out
+    assert not target.exists()
+    words = ["rewrite", str(path), "relu_again", "-o", str(target), "--receipt", str(receipt), "--strict"]
+    assert main(words) == 0
+    assert len(onnx.load(target).graph.node) == 2
+    told = json.loads(receipt.read_text())
+    assert told["schema"] == "onnxlab/receipt/2"
+    assert [each["rule"] for each in told["applied"]] == ["relu_again"]
+    assert main([*words, "--dry-run"]) == 0
+    path.with_name("other.json").write_text("{}")
+    assert main(["simplify", str(path), "--receipt", str(path.with_name("other.json"))]) == 5
+
+
+def test_what_is_wrong_is_said(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = path.with_name("small.onnx")
+    assert main(["rewrite", str(path), "Relu(x => x"]) == 3
+    assert "a comma or a closing parenthesis was expected" in capsys.readouterr().err
+    assert main(["rewrite", str(path), "Relu(x) => Abs(x)", "-o", str(target), "--strict"]) == 1
+    assert "taken back: Relu(x) => Abs(x) at" in capsys.readouterr().out
+    np.save(path.with_name("x.npy"), np.ones((2, 4), np.float32))
+    sample = ["--sample", f"x={path.with_name('x.npy')}"]
+    assert main(["rewrite", str(path), "Neg(x) => Mul(x, -1.0)", "-o", str(target), "--strict", *sample]) == 0
+
+
+def test_optimize_on_the_command_line(path: Path) -> None:
+    target = path.with_name("small.onnx")
+    onnx.save(proto_of(EXAMPLES["gelu_microsoft"]), path)
+    assert main(["optimize", str(path), "-o", str(target), "--microsoft"]) == 0
+    assert [node.op_type for node in onnx.load(target).graph.node] == ["Gelu"]
+    assert main(["optimize", str(path), "-o", str(target)]) == 0
+    assert "Erf" in [node.op_type for node in onnx.load(target).graph.node]
+
+
+@pytest.mark.parametrize("engine", ["onnxruntime", "onnxsim"])
+def test_an_engine_is_one_application_that_is_verified(engine: str) -> None:
+    if engine == "onnxsim":
+        pytest.importorskip("onnxsim")
+    proto = parsed(BODY.replace("b = Relu(a)", "b = Identity(a)"))
+    proto.graph.node[0].doc_string = "kept"
+    for dim in ("b", 4):  # onnxsim wants outputs with shapes
+        proto.graph.output[0].type.tensor_type.shape.dim.add(**{"dim_param" if dim == "b" else "dim_value": dim})
+    model = onnxlab.load(proto)
+    before = model.to_bytes()
+    receipt = model.simplify(engine=engine)  # type: ignore[arg-type]
+    assert receipt.counts == {engine: 1}
+    assert receipt.verdict == "bit equal"
+    assert operators(model) == ["Relu", "Neg"]
+    assert model.nodes[0].doc_string == "kept"
+    assert model.history.labels == [f"simplify by {engine}"]
+    model.undo()
+    assert model.to_bytes() == before
+
+
+def test_an_engine_that_makes_something_else_is_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(foreign, "optimized", lambda engine, proto, level: parsed("a = Abs(x) y = Neg(a)"))
+    model = onnxlab.load(parsed(BODY))
+    before = model.to_bytes()
+    receipt = model.simplify(engine="onnxsim")
+    assert [each.rule for each in receipt.refused] == ["onnxsim"]
+    assert model.to_bytes() == before
+    renamed = parsed("a = Abs(x) z = Neg(a)", outputs="float z")
+    monkeypatch.setattr(foreign, "optimized", lambda engine, proto, level: renamed)
+    assert "other outputs" in model.simplify(engine="onnxsim").refused[0].why
+    assert model.to_bytes() == before
+
+
+def test_engines_that_fail_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = onnxlab.load(parsed(BODY))
+    with pytest.raises(TransformError, match="no engine; use one of"):
+        model.simplify(engine="other")  # type: ignore[arg-type]
+    monkeypatch.setitem(foreign.SCRIPTS, "onnxscript", "import nowhere_to_be_found")
+    with pytest.raises(TransformError, match="onnxscript is not installed: pip install onnxscript"):
+        model.simplify(engine="onnxscript")
+    monkeypatch.setitem(foreign.SCRIPTS, "onnxscript", "raise ValueError('no')")
+    with pytest.raises(TransformError, match="onnxscript fails: ValueError: no"):
+        model.simplify(engine="onnxscript")
+
+
+def test_an_edit_is_proved_or_undone() -> None:
+    model = onnxlab.load(parsed(BODY))
+    model.nodes[1].op_type = "Abs"
+    assert model.prove().verdict == "bit equal"
+    model.nodes[0].op_type = "Abs"
+    judged = model.prove()
+    assert judged.verdict == "different"
+    assert "x" in judged.feeds
+    assert model.history.position == 2
+    assert model.prove(0, undo=True).verdict == "different"
+    assert model.history.position == 0
+    assert model.prove(onnxlab.load(parsed(BODY))).verdict == "bit equal"
+    with pytest.raises(EditError, match="end the open edit first"), model.edit("open"):
+        model.prove(0)
+
+
+def test_suggestions_are_measured_and_change_nothing() -> None:
+    model = onnxlab.load(parsed(BODY))
+    before = model.to_bytes()
+    found = model.suggest()
+    assert [each.rule for each in found] == ["relu_again"]
+    assert (found[0].nodes, found[0].verdict) == (1, "bit equal")
+    assert set(found[0].seconds) == {"numpy", "onnxruntime"}
+    assert "relu_again at 1 places: 1 nodes" in str(found[0])
+    assert model.to_bytes() == before
+    assert model.history.labels == []
