@@ -25,18 +25,9 @@ def command(widget: Widget, words: str) -> None:
     widget.page.keyboard.press("Enter")
 
 
-def test_the_whole_tour_without_a_mouse(lab: Lab, corpus: Corpus) -> None:
-    path = lab.jupyter.folder / "keys.onnx"
-    shutil.copy(corpus["lstm_gru"], path)
-    lab.open(
-        "keys.ipynb", [f"import onnxlab, json\nmodel = onnxlab.load({str(path)!r})", "onnxlab.show(model, height=700)"]
-    )
-    lab.run_all()
-    widget, keys = lab.widget(), lab.page.keyboard
-    widget.get("outline").focus()
-    labels = widget.labels()
-
-    # find a node, edit an attribute, undo
+def find_edit_and_undo(widget: Widget) -> int:
+    """Find a node, edit an attribute, undo; returns the node."""
+    keys, labels = widget.page.keyboard, widget.labels()
     keys.press("Control+f")
     keys.type("/e/Gather")
     widget.get("search-result").first.wait_for()
@@ -58,8 +49,12 @@ def test_the_whole_tour_without_a_mouse(lab: Lab, corpus: Corpus) -> None:
     keys.press("Control+z")
     widget.wait_label("/e/Gather_output_0", "b×t×24")
     assert widget.labels() == labels
+    return gather
 
-    # edits of the graph: a node more, a value as output, a wire that cannot be
+
+def edit_the_graph(widget: Widget, gather: int) -> None:
+    """A node more, a value as output, a wire that cannot be."""
+    keys = widget.page.keyboard
     command(widget, "duplicate")
     widget.wait("h => h.store.history.position === 1")
     keys.press("v")
@@ -77,7 +72,10 @@ def test_the_whole_tour_without_a_mouse(lab: Lab, corpus: Corpus) -> None:
     keys.press("Escape")
     assert widget.get("form").count() == 0
 
-    # the menu of what the focus is on, and a run
+
+def open_the_menu_and_run(widget: Widget) -> None:
+    """The menu of what has the focus, and a run."""
+    keys = widget.page.keyboard
     keys.press("Shift+F10")
     widget.get("menu-replace").wait_for()
     keys.press("End")
@@ -88,7 +86,10 @@ def test_the_whole_tour_without_a_mouse(lab: Lab, corpus: Corpus) -> None:
     keys.press("Enter")
     widget.wait("h => h.app.runs.results.value !== null")
 
-    # save, and back to the notebook
+
+def save_and_leave(widget: Widget) -> None:
+    """Save, and go back to the notebook."""
+    keys = widget.page.keyboard
     keys.press("Control+s")
     widget.get("save-confirm").wait_for()
     assert widget.evaluate(FOCUSED) == "save-confirm"
@@ -98,4 +99,19 @@ def test_the_whole_tour_without_a_mouse(lab: Lab, corpus: Corpus) -> None:
     for _ in range(4):
         keys.press("Escape")
     assert not widget.evaluate("h => Boolean(document.activeElement?.closest('.onnxlab'))")
+
+
+def test_the_whole_tour_without_a_mouse(lab: Lab, corpus: Corpus) -> None:
+    path = lab.jupyter.folder / "keys.onnx"
+    shutil.copy(corpus["lstm_gru"], path)
+    lab.open(
+        "keys.ipynb", [f"import onnxlab, json\nmodel = onnxlab.load({str(path)!r})", "onnxlab.show(model, height=700)"]
+    )
+    lab.run_all()
+    widget = lab.widget()
+    widget.get("outline").focus()
+    gather = find_edit_and_undo(widget)
+    edit_the_graph(widget, gather)
+    open_the_menu_and_run(widget)
+    save_and_leave(widget)
     assert lab.python("print(json.dumps(len(onnxlab.load(model.path).nodes) == len(model.nodes)))") is True

@@ -53,14 +53,8 @@ def test_weights_that_nodes_make_have_no_boxes_and_a_selection_is_sought(lab: La
         assert place["y"] <= box["y"] <= place["y"] + place["height"] - box["h"]
 
 
-def test_looking_at_values_ways_and_what_an_edit_does(lab: Lab) -> None:
-    widget = shown(lab, "mobilenet_fp16")
-    names = lab.python(
-        "import json; print(json.dumps([node.outputs[0].name for node in model.nodes if node.op_type == 'Conv']))"
-    )
-    first, later = widget.node(names[2]), widget.node(names[6])
-
-    # a file for the input: every value shows what it is, one can be looked into, kept, and seen by hovering
+def feed_a_file_and_look(lab: Lab, widget: Widget, first: int) -> int:
+    """A file for the input: values show what they are, one is looked into and kept; returns that value."""
     widget.get("toolbar-inputs").click()
     widget.get("run-how-x").select_option("file")
     array, stored = np.random.default_rng(0).random((1, 3, 96, 96)).astype(np.float32), io.BytesIO()
@@ -73,15 +67,18 @@ def test_looking_at_values_ways_and_what_an_edit_does(lab: Lab) -> None:
     widget.get("run-inputs-close").click()
     given = lab.python("print(json.dumps(float(model.runner.last_inputs()['x'].sum())))")
     assert abs(given - float(array.sum())) < 1
-    value = widget.evaluate("(handle, node) => handle.store.nodes.get(node).outputs[0]", first)
+    value: int = widget.evaluate("(handle, node) => handle.store.nodes.get(node).outputs[0]", first)
     widget.evaluate("(handle, value) => handle.app.picked.revealValue(value)", value)
     widget.get("value-pin").click()
     widget.get("value-look").click()
     widget.get("tensor-canvas").first.wait_for()
     widget.get("tensor-grid").get_by_text("0").first.wait_for()
     assert lab.python(f"print(json.dumps(model.runner.store.pins.keys() == {{{value}}}))") is True
+    return value
 
-    # ways, bookmarks, and back to where one was
+
+def walk_ways_and_back(lab: Lab, widget: Widget, first: int, later: int) -> None:
+    """Ways, bookmarks, and back to where the view was."""
     widget.reveal(first)
     widget.press("b")
     widget.evaluate("(handle, nodes) => handle.app.picked.select(nodes)", [first, later])
@@ -97,7 +94,9 @@ def test_looking_at_values_ways_and_what_an_edit_does(lab: Lab) -> None:
     widget.press("Alt+ArrowLeft")
     widget.wait("(handle, node) => handle.app.picked.nodes[0] === node", first)
 
-    # the other way to read, in one row, and the page of keys
+
+def read_to_the_right(lab: Lab, widget: Widget, first: int, later: int) -> None:
+    """The other way to read, in one row, and the page of keys."""
     widget.get("toolbar-columns").click()
     widget.get("toolbar-flow").click()
     flow = """(handle, [first, later]) => {
@@ -112,8 +111,10 @@ def test_looking_at_values_ways_and_what_an_edit_does(lab: Lab) -> None:
     lab.page.keyboard.press("Escape")
     widget.get("keys").wait_for(state="detached")
 
-    # an edit: old and new shapes, who refuses, and why
-    lab.add_cell(f"model.node({first}).attributes['strides'] = [2, 2]")
+
+def edit_and_see_what_changed(lab: Lab, widget: Widget, node: int, value: int) -> None:
+    """An edit: old and new shapes, who refuses, and why."""
+    lab.add_cell(f"model.node({node}).attributes['strides'] = [2, 2]")
     widget.get("radius").wait_for()
     for _ in range(50):  # it slides in
         if is_at_lower_edge(widget.get("radius"), widget.get("stage")):
@@ -126,3 +127,15 @@ def test_looking_at_values_ways_and_what_an_edit_does(lab: Lab) -> None:
     widget.get("changed-row").first.wait_for()
     widget.get("changed-row").first.get_by_text("why").click()
     widget.get("explanation").get_by_text("strides").first.wait_for()
+
+
+def test_looking_at_values_ways_and_what_an_edit_does(lab: Lab) -> None:
+    widget = shown(lab, "mobilenet_fp16")
+    names = lab.python(
+        "import json; print(json.dumps([node.outputs[0].name for node in model.nodes if node.op_type == 'Conv']))"
+    )
+    first, later = widget.node(names[2]), widget.node(names[6])
+    value = feed_a_file_and_look(lab, widget, first)
+    walk_ways_and_back(lab, widget, first, later)
+    read_to_the_right(lab, widget, first, later)
+    edit_and_see_what_changed(lab, widget, first, value)

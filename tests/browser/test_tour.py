@@ -45,45 +45,40 @@ def same_bytes(lab: Lab, path: Path) -> bool:
     return bool(lab.python(code))
 
 
-@pytest.mark.parametrize("name", TOURS)
-def test_tour(lab: Lab, corpus: Corpus, name: str) -> None:
-    tour = TOURS[name]
-    path = lab.jupyter.folder / f"{name}.onnx"
-    shutil.copy(corpus[name], path)
-    original = path.read_bytes()
-    widget = show(lab, path)
-    lab.screenshot(SCREENS / f"tour_{name}.png")
-
-    # an attribute in its field, and every shape downstream
+def edit_and_undo(lab: Lab, widget: Widget, tour: Tour, path: Path) -> None:
+    """An attribute in its field, and every shape downstream; then back to labels and bytes."""
     labels = widget.labels()
     widget.select(widget.node(tour.node))
     assert widget.get(f"attr-field-{tour.attribute}").input_value() in (tour.before, "")
     assert labels[tour.value] == tour.label
     widget.set_field(tour.attribute, tour.typed)
     widget.wait_label(tour.value, tour.new_label)
-    lab.screenshot(SCREENS / f"tour_{name}_edited.png")
+    lab.screenshot(SCREENS / f"tour_{path.stem}_edited.png")
     assert not same_bytes(lab, path)
-
-    # back to labels and bytes
     widget.press("Control+z")
     widget.wait_label(tour.value, tour.label)
     assert widget.labels() == labels
     assert same_bytes(lab, path)
 
-    # a selection runs and says what its values hold
+
+def run_a_selection(lab: Lab, widget: Widget, tour: Tour, path: Path) -> None:
+    """A selection runs and says what its values hold."""
     widget.select(widget.node(tour.node))
-    found = widget.run()
-    made = found[
+    results = widget.run()
+    statistics = results[
         widget.evaluate("(h, id) => h.store.values.get(h.store.nodes.get(id).outputs[0]).name", widget.node(tour.node))
     ]
-    assert made["count"] > 0
-    assert made["nan"] == 0
-    assert sum(made["histogram"]["counts"]) == made["count"]
-    assert made["min"] <= made["mean"] <= made["max"]
-    widget.get(f"run-row-{made['name']}").wait_for()
-    lab.screenshot(SCREENS / f"tour_{name}_run.png")
+    assert statistics["count"] > 0
+    assert statistics["nan"] == 0
+    assert sum(statistics["histogram"]["counts"]) == statistics["count"]
+    assert statistics["min"] <= statistics["mean"] <= statistics["max"]
+    widget.get(f"run-row-{statistics['name']}").wait_for()
+    lab.screenshot(SCREENS / f"tour_{path.stem}_run.png")
 
-    # saving without a net edit writes the bytes that were loaded; with one, what a reload shows
+
+def save_and_reload(lab: Lab, widget: Widget, tour: Tour, path: Path) -> None:
+    """Saving without a net edit writes the bytes that were loaded; with one, what a reload shows."""
+    original = path.read_bytes()
     widget.get("toolbar-save").click()
     widget.get("save-confirm").click()
     widget.wait("handle => handle.app.notices.toasts.value.some((toast) => toast.text.startsWith('Saved'))")
@@ -100,6 +95,17 @@ def test_tour(lab: Lab, corpus: Corpus, name: str) -> None:
     assert reloaded.to_bytes() == path.read_bytes()
     assert reloaded.fact(tour.value).label() == tour.new_label
     assert reloaded.nodes[tour.node].attributes[tour.attribute] in (1, [1, 1])
+
+
+@pytest.mark.parametrize("name", TOURS)
+def test_tour(lab: Lab, corpus: Corpus, name: str) -> None:
+    path = lab.jupyter.folder / f"{name}.onnx"
+    shutil.copy(corpus[name], path)
+    widget = show(lab, path)
+    lab.screenshot(SCREENS / f"tour_{name}.png")
+    edit_and_undo(lab, widget, TOURS[name], path)
+    run_a_selection(lab, widget, TOURS[name], path)
+    save_and_reload(lab, widget, TOURS[name], path)
 
 
 def test_a_wrong_value_in_a_field_is_refused_and_the_old_one_stays(lab: Lab) -> None:

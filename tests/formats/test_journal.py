@@ -1,29 +1,20 @@
 """The crash journal: no acknowledged edit is lost, whatever happens to the process or the journal."""
 
-import contextlib
-import dataclasses
 import errno
-import inspect
 import os
-import random
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
 
 import onnxlab
 from onnxlab.errors import EditError, JournalWarning
 from onnxlab.formats.journals import change_codec, journal, recovery
-from onnxlab.graph import edits
-from onnxlab.graph.edit import changes
-from onnxlab.graph.edit.model_graph import ModelGraph
+from tests.formats.journals import crash, random_edits, reopened
 from tests.graph.support.models import branches, chain
 
 
@@ -33,50 +24,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("ONNXLAB_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setattr(sys, "last_value", None, raising=False)
     return tmp_path / "state" / "journals"
-
-
-def crash(model: onnxlab.Model) -> None:
-    """What the death of the process does: the lock goes, and nothing is tidied up."""
-    holder = model.graph.journal._holder  # type: ignore[attr-defined]
-    if holder.file:
-        os.close(holder.file._descriptor)
-        holder.file._descriptor, holder.file = -1, None
-
-
-def reopened(path: Path) -> onnxlab.Model:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", JournalWarning)
-        return onnxlab.load(path)
-
-
-def random_edits(model: onnxlab.Model, count: int, seed: int = 0) -> Iterator[bytes]:
-    """`count` commits of every sort, undo and redo among them; yields the model's bytes after each."""
-    rng, graph = random.Random(seed), model.graph
-    done = 0
-    while done < count:
-        node = graph.nodes[rng.choice(list(graph.nodes))]
-        value = graph.values[rng.choice(list(graph.values))]
-        choices: list[Any] = [
-            lambda node=node: edits.rename_node(graph, node, f"n{graph.version}"),
-            lambda value=value: edits.rename_value(graph, value, f"v{graph.version}"),
-            lambda node=node: edits.remove_nodes(graph, [node], True),
-            lambda node=node, value=value: edits.set_input(graph, node, 0, value.name),
-            lambda value=value: edits.add_node(
-                graph, helper.make_node("Neg", [value.name], [f"o{graph.version}"]), graph.scopes[value.scope]
-            ),
-            lambda: graph.apply(changes.SetField(("model", 0), "producer_name", f"p{graph.version}")),
-            lambda: graph.apply(
-                changes.SetInitializer(graph.main.id, "w", numpy_helper.from_array(np.ones(graph.version + 1), "w"))
-            ),
-            model.undo,
-            model.redo,
-        ]
-        version = graph.version
-        with contextlib.suppress(EditError, ValueError, IndexError):
-            rng.choice(choices)()
-        if graph.version > version:
-            done += 1
-            yield model.to_bytes()
 
 
 # -- nothing is lost ----------------------------------------------------------------------------------------------
@@ -359,81 +306,6 @@ def test_what_cannot_be_written_down_is_said(file: Path, monkeypatch: pytest.Mon
     with pytest.warns(JournalWarning, match="no form for the change SetField; edits are not protected until"):
         model.nodes[0].name = "a"
     assert model.nodes[0].name == "a"
-
-
-# -- the codec ------------------------------------------------------------------------------------------------------
-
-
-def all_changes() -> set[type]:
-    """Every change that there is: the dataclasses that have an `apply`."""
-    return {
-        kind for _, kind in inspect.getmembers(changes, inspect.isclass)
-        if dataclasses.is_dataclass(kind) and hasattr(kind, "apply")
-    }  # fmt: skip
-
-
-def test_every_change_has_a_form_and_every_field_of_it() -> None:
-    assert set(change_codec.FIELDS) == all_changes()
-    for kind, fields in change_codec.FIELDS.items():
-        assert list(fields) == [field.name for field in dataclasses.fields(kind)], kind
-        left_out = {name for name, how in fields.items() if how is None}
-        assert left_out <= {"ids", "image", "images"}, "only ids may be left out"
-
-
-def same_field(one: Any, other: Any) -> bool:
-    if isinstance(one, tuple) and isinstance(other, tuple):
-        return len(one) == len(other) and all(map(same_field, one, other))
-    return bool(one == other) and type(one) is type(other)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_changes_come_back_as_they_were(seed: int, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also those of a body, a function and a training graph, each inverse included."""
-    model = reopened(file)
-    seen = []
-
-    def note(change: changes.Change) -> None:
-        graph = model.graph
-        head, (packed,) = change_codec.unpack(change_codec.pack({"kind": "edit"}, [change_codec.encode(graph, change)]))
-        assert head == {"kind": "edit"}
-        again = change_codec.decode(graph, packed)
-        for name, how in change_codec.FIELDS[type(change)].items():
-            if how:
-                assert same_field(getattr(again, name), getattr(change, name)), (change, name)
-        seen.append(type(change))
-
-    monkeypatch.setattr(model.graph.journal, "note", note)
-    monkeypatch.setattr(model.graph.journal, "knows", lambda kind: False)
-    monkeypatch.setattr(model.graph.journal, "append", lambda *_: None)
-    for _ in random_edits(model, 60, seed):
-        pass
-    assert len(set(seen)) >= 6
-
-
-def test_odd_values_survive() -> None:
-    graph = ModelGraph(branches())
-    odd = [
-        changes.SetField(("model", 0), "doc_string", None),
-        changes.SetField(("model", 0), "metadata_props", (onnx.StringStringEntryProto(key="ключ"),)),
-        changes.SetField(("model", 0), "model_version", -(2**63)),
-        changes.InsertFormal(graph.index.function_ids[0], "input", 0, "name"),
-        changes.InsertEntry(
-            graph.main.id, "sparse_initializer", 0,
-            onnx.SparseTensorProto(dims=[3], values=onnx.TensorProto(name="s", dims=[0], data_type=TensorProto.FLOAT)),
-        ),
-    ]  # fmt: skip
-    for change in odd:
-        _, (note,) = change_codec.unpack(change_codec.pack({}, [change_codec.encode(graph, change)]))
-        assert change_codec.decode(graph, note) == change
-
-
-def test_a_note_that_does_not_fit_is_refused() -> None:
-    graph = ModelGraph(branches())
-    note = change_codec.encode(graph, changes.RemoveNode(graph.main.node_ids[-1]))
-    with pytest.raises(onnxlab.OnnxlabError, match="does not fit the model"):
-        change_codec.decode(ModelGraph(onnx.ModelProto(graph=onnx.GraphProto(name="empty"))), note)
-    with pytest.raises(onnxlab.OnnxlabError, match="Unheard"):
-        change_codec.decode(graph, ("Unheard", [], []))
 
 
 def test_old_journals_of_other_files_go(file: Path, folder: Path) -> None:

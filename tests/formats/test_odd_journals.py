@@ -18,7 +18,7 @@ from onnxlab.errors import JournalWarning, OnnxlabError
 from onnxlab.formats.journals import change_codec, recovery
 from onnxlab.formats.journals import journal as journal_file
 from onnxlab.formats.journals.journal import framed, records
-from tests.formats.test_journal import crash
+from tests.formats.journals import crash
 
 MAGIC = journal_file._MAGIC
 ODD = (None, True, -1, 0, 2**70, 1e400, float("nan"), "", "\ud800", "x" * 5000, [], [[]], {}, {"bytes": 1},

@@ -12,15 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
 
 import onnxlab
-from onnxlab.errors import JournalWarning, OnnxlabWarning, SaveWarning
+from onnxlab.errors import JournalWarning, OnnxlabWarning
 from onnxlab.graph.edit.changes import SetField
-from onnxlab.limits import Limits
 from onnxlab.notebook.session.session import PROBE
-from tests.graph.support.models import chain
 from tests.notebook.conftest import Page, edit
 
 
@@ -191,129 +188,6 @@ def test_a_stale_edit_after_ones_own_is_none(page: Page, model: onnxlab.Model) -
     assert model.nodes[0].attributes["strides"] == [4, 4]
 
 
-def test_a_run_replies_with_statistics(page: Page, model: onnxlab.Model) -> None:
-    conv, relu = model.nodes[0], model.nodes[1]
-    found = page.ask("run", nodes=[conv.id, relu.id], seed=3)
-    by_name = {value["name"]: value for value in found["values"]}
-    assert set(by_name) == {"c", "r"}
-    assert by_name["r"]["min"] >= 0
-    assert sum(by_name["c"]["histogram"]["counts"]) == by_name["c"]["count"]
-    assert page.ask("value", value=model.value("r").id)["statistics"] == by_name["r"]
-    model.nodes[0].attributes["strides"] = [2, 2]
-    assert page.ask("value", value=model.value("r").id)["statistics"] is None
-    progress = [event for event in page.events if event["event"] == "progress"]
-    assert progress[-1]["done"] == progress[-1]["total"] == 2
-
-
-def test_a_run_can_be_stopped(page: Page, model: onnxlab.Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    def slowly(nodes: Any, feeds: Any, *, limits: Any, progress: Any, seed: int) -> None:
-        while True:
-            limits.check()
-            time.sleep(0.005)
-
-    monkeypatch.setattr(model.runner, "run", slowly)
-    run = page.send("run", nodes=None)
-    assert page.ask("stop", run=run) == {"stopped": True}
-    assert page.wait(run)["error"]["code"] == "stopped"
-    assert page.ask("stop", run=run) == {"stopped": False}
-
-
-def test_a_run_from_the_page_has_a_deadline(page: Page, model: onnxlab.Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[float | None] = []
-    run = model.runner.run
-
-    def noted(*args: Any, limits: Limits, **options: Any) -> Any:
-        given.append(limits.deadline)
-        return run(*args, limits=limits, **options)
-
-    monkeypatch.setattr(model.runner, "run", noted)
-    page.ask("run", nodes=None)
-    page.ask("run", nodes=None, deadline=5)
-    page.ask("run", nodes=None, deadline=0)
-    page.session.deadline = 1e-9
-    late = page.wait(page.send("run", nodes=None))["error"]
-    assert given == [60, 5, None, 1e-9]
-    assert late["code"] == "run"
-    assert "view.deadline" in late["hint"]
-
-
-def test_a_run_that_fails_names_its_node(page: Page, model: onnxlab.Model) -> None:
-    pool = model.nodes["/head/pool"]
-    page.ask("edit", **edit("set_attribute", pool, name="kernel_shape", value=[99, 99]))
-    error = page.wait(page.send("run", nodes=None))["error"]
-    assert (error["code"], error["node"]) == ("run", pool.id)
-
-
-def test_saving_without_a_path_says_what_to_do(page: Page) -> None:
-    error = page.refused("save")
-    assert error["code"] == "no_path"
-    assert "model.save(" in error["hint"]
-
-
-def test_saving_writes_where_python_said(page: Page, model: onnxlab.Model, tmp_path: Path) -> None:
-    path = model.save(tmp_path / "m.onnx")
-    model.nodes[0].name = "renamed"
-    assert page.ask("save") == {"path": str(path), "bytes": path.stat().st_size}
-    assert page.events[-1]["event"] == "history"
-    assert not page.events[-1]["dirty"]
-    assert path.read_bytes() == model.to_bytes()
-
-
-def test_what_saving_would_change_is_told_before(page: Page, model: onnxlab.Model, tmp_path: Path) -> None:
-    assert page.refused("unsaved")["code"] == "no_path"
-    path = model.save(tmp_path / "m.onnx")
-    empty = {"path": str(path), "copy": "m-edited.onnx", "edits": [], "fields": [], "more": [0, 0], "notes": []}
-    assert page.ask("unsaved") == empty
-    model.nodes[0].name = "renamed\x1b"
-    model.nodes[1].name = "second"
-    (tmp_path / "m-edited.onnx").symlink_to("nowhere")
-    os.link(path, tmp_path / "other.onnx")
-    told = page.ask("unsaved")
-    assert model.files.unsaved == model.history.labels
-    assert told["edits"] == [label.replace("\x1b", r"\x1b") for label in model.files.unsaved]
-    assert [field.partition(":")[0] for field in told["fields"]] == ["graph.node[0].name", "graph.node[1].name"]
-    assert told["copy"] == "m-edited-2.onnx"
-    (note,) = told["notes"]
-    assert note.startswith("m.onnx has another name (a hard link), which keeps the old content")
-    with pytest.warns(SaveWarning, match="hard link"):
-        page.ask("save")
-    assert page.ask("unsaved")["edits"] == []
-    model.undo()
-    assert page.ask("unsaved")["edits"] == [f"undo {model.history.redo_labels[-1]}"]
-    onnx.save(chain(), path)
-    assert "changed on disk" in page.ask("unsaved")["notes"][0]
-    assert "changed on disk" in page.refused("save")["message"]
-    path.unlink()
-    assert "cannot be read" in page.ask("unsaved")["notes"][0]
-
-
-def test_a_copy_leaves_the_file_alone_and_is_saved_to_from_then_on(
-    page: Page, model: onnxlab.Model, tmp_path: Path
-) -> None:
-    path = model.save(tmp_path / "m.onnx")
-    before = path.read_bytes()
-    model.nodes[0].name = "renamed"
-    copy = tmp_path / "m-edited.onnx"
-    assert page.ask("save", copy=True) == {"path": str(copy), "bytes": copy.stat().st_size}
-    assert path.read_bytes() == before
-    assert copy.read_bytes() == model.to_bytes()
-    assert (page.events[-1]["path"], page.events[-1]["dirty"]) == (str(copy), False)
-    model.nodes[0].name = "again"
-    page.ask("save")
-    assert copy.read_bytes() == model.to_bytes()
-    assert sorted(found.name for found in tmp_path.iterdir()) == ["m-edited.onnx", "m.onnx"]
-
-
-def test_what_was_not_shown_is_not_saved(page: Page, model: onnxlab.Model, tmp_path: Path) -> None:
-    path = model.save(tmp_path / "m.onnx")
-    before, shown = path.read_bytes(), model.version
-    model.nodes[0].name = "meanwhile"
-    assert page.refused("save", version=shown)["code"] == "conflict"
-    assert path.read_bytes() == before
-    page.ask("save", version=model.version)
-    assert path.read_bytes() == model.to_bytes()
-
-
 def test_events_are_numbered_without_a_gap(page: Page, model: onnxlab.Model) -> None:
     for number in range(20):
         model.nodes[0].name = f"n{number}"
@@ -358,13 +232,6 @@ def test_edits_from_threads_arrive_in_order(page: Page, model: onnxlab.Model) ->
         thread.join()
     assert [event["version"] for event in page.events] == list(range(2, 42))
     assert [event["seq"] for event in page.events] == list(range(1, 41))
-
-
-def test_a_save_from_python_is_told_too(page: Page, model: onnxlab.Model, tmp_path: Path) -> None:
-    model.nodes[0].name = "renamed"
-    assert page.events[-1]["dirty"]
-    model.save(tmp_path / "m.onnx")
-    assert not page.events[-1]["dirty"]
 
 
 def test_a_dim_is_explained(page: Page, model: onnxlab.Model) -> None:

@@ -1,95 +1,22 @@
 """Attributes with long lists: kept as arrays, equal to lists, every bit as it was through edits, files and journals."""
 
 import copy
-import gc
-import json
 import pickle
-import threading
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from onnx import TensorProto, helper
 
 import onnxlab
 from onnxlab.errors import EditError
-from onnxlab.graph.protos.attributes import decode, encode, kind_of
+from onnxlab.graph.protos.attributes import decode, encode
 from onnxlab.graph.protos.long_lists import LONG, LongList
-from onnxlab.graph.query.hierarchy import Hierarchy
-from onnxlab.infer import Inference
-from onnxlab.infer.facts.policy import Policy
-from onnxlab.notebook.panels.inspector import Inspector
-from onnxlab.ops.base import prepared_constants
 from tests.graph.edit.test_script import replayed
-
-KINDS = {"ints": onnx.AttributeProto.INTS, "floats": onnx.AttributeProto.FLOATS, "strings": onnx.AttributeProto.STRINGS}
-
-
-def items(kind: str, count: int, seed: int = 0) -> Any:
-    """Odd ones among them: negative, NaN with a payload, infinite, no UTF-8, empty."""
-    rng = np.random.default_rng(seed)
-    if kind == "ints":
-        return rng.integers(-(2**63), 2**63 - 1, count) >> rng.integers(0, 63, count)
-    if kind == "floats":
-        return rng.integers(0, 2**32, count, dtype=np.uint32).view(np.float32)
-    return rng.choice([b"LEAF", b"BRANCH_LEQ", b"", b"\xff\xfe", "é".encode()], count).tolist()
-
-
-def attribute(kind: str, values: Any) -> onnx.AttributeProto:
-    made = onnx.AttributeProto(name="a", type=KINDS[kind])
-    if kind == "floats":
-        data = np.asarray(values, "<f4").tobytes()
-        made.MergeFromString(b"\x3a" + varint(len(data)) + data)
-    else:
-        getattr(made, kind).extend(np.asarray(values).tolist() if kind == "ints" else values)
-    return made
-
-
-def varint(number: int) -> bytes:
-    found = b""
-    while number > 127:
-        found, number = found + bytes([number & 127 | 128]), number >> 7
-    return found + bytes([number])
-
-
-def custom(kind: str, values: Any) -> onnx.ModelProto:
-    """A model with one node of an operator that nobody knows, with one attribute."""
-    node = onnx.NodeProto(op_type="Odd", domain="some", input=["x"], output=["y"], name="odd")
-    node.attribute.append(attribute(kind, values))
-    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in "xy")
-    imports = [helper.make_opsetid("", 21), helper.make_opsetid("some", 1)]
-    return helper.make_model(helper.make_graph([node], "g", [x], [y]), opset_imports=imports, ir_version=10)
-
-
-def forest(trees: int = 2100, seed: int = 0, kind: str = "Regressor") -> onnx.ModelProto:
-    """Trees with three nodes each: one branch, two leaves."""
-    rng = np.random.default_rng(seed)
-    votes = "target" if kind == "Regressor" else "class"
-    lists = {
-        "nodes_treeids": np.repeat(np.arange(trees), 3), "nodes_nodeids": np.tile([0, 1, 2], trees),
-        "nodes_featureids": np.where(np.arange(3 * trees) % 3, 0, rng.integers(0, 4, 3 * trees)),
-        "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF"] * trees,
-        "nodes_values": rng.normal(size=3 * trees).astype(np.float32),
-        "nodes_truenodeids": np.tile([1, 0, 0], trees), "nodes_falsenodeids": np.tile([2, 0, 0], trees),
-        f"{votes}_treeids": np.repeat(np.arange(trees), 2), f"{votes}_nodeids": np.tile([1, 2], trees),
-        f"{votes}_ids": rng.integers(0, 3, 2 * trees), f"{votes}_weights": rng.normal(size=2 * trees),
-    }  # fmt: skip
-    plain = {name: np.asarray(values).tolist() for name, values in lists.items()}
-    rest = {"n_targets": 3} if kind == "Regressor" else {"classlabels_int64s": [3, 5, 9]}
-    outputs = ["y"] if kind == "Regressor" else ["label", "y"]
-    node = helper.make_node(f"TreeEnsemble{kind}", ["x"], outputs, "forest", domain="ai.onnx.ml", **plain, **rest)
-    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 4])
-    infos = [onnx.ValueInfoProto(name=name) for name in outputs]
-    for info, elem in zip(reversed(infos), (TensorProto.FLOAT, TensorProto.INT64), strict=False):
-        info.type.tensor_type.elem_type = elem
-    imports = [helper.make_opsetid("", 21), helper.make_opsetid("ai.onnx.ml", 3)]
-    return helper.make_model(helper.make_graph([node], "g", [x], infos), opset_imports=imports, ir_version=10)
-
+from tests.graph.support.long_lists import KINDS, attribute, custom, forest, items, varint
 
 # -- what it is ------------------------------------------------------------------------------------------------------
 
@@ -354,94 +281,3 @@ def test_a_journal_brings_it_back_bit_by_bit(tmp_path: Path, monkeypatch: pytest
         again = onnxlab.load(path)
     assert again.files.recover() == 2
     assert again.to_bytes() == expected
-
-
-# -- inference and runs ----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", ["Regressor", "Classifier"])
-def test_shapes_and_runs_are_onnxruntimes(kind: str) -> None:
-    proto = forest(kind=kind)
-    model = onnxlab.load(proto)
-    assert str(model.fact("y")) == "float32[n,3]"
-    assert not model.diagnostics
-    x = np.random.default_rng(5).normal(size=(7, 4)).astype(np.float32)
-    session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
-    for array, theirs in zip(model.run({"x": x}).values(), session.run(None, {"x": x}), strict=True):
-        np.testing.assert_allclose(array, theirs, rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize("kind", ["Regressor", "Classifier"])
-def test_onnx_says_the_same_of_what_is_cut_off(kind: str) -> None:
-    graph = onnxlab.load(forest(kind=kind)).graph
-    found = Inference(graph, policy=Policy(cross_check=True))
-    (operator,) = found._walker.catalogue.by_node.values()
-    assert not found.diagnostics
-    assert sum(len(each.ints) for each in operator.proto.attribute) < 20  # type: ignore[union-attr]
-
-
-def test_a_wrong_type_of_a_long_list_is_told_in_short() -> None:
-    proto = forest()
-    wrong = next(each for each in proto.graph.node[0].attribute if each.name == "nodes_values")
-    wrong.CopyFrom(onnx.AttributeProto(name="nodes_values", type=KINDS["ints"], ints=range(LONG + 1)))
-    (problem,) = onnxlab.load(proto).diagnostics
-    assert problem.code == "attribute-type"
-    assert len(problem.message) < 200
-
-
-def test_an_edit_keeps_the_other_lists_and_drops_the_forest_made_of_the_old_one() -> None:
-    model = onnxlab.load(forest())
-    node, x = model.nodes["forest"], np.ones((2, 4), np.float32)
-    before = model.run({"x": x})["y"]
-    held = node.attributes["nodes_modes"]
-    kept = len(prepared_constants._remembered)
-    for scale in (2, 3, 4):
-        node.attributes["target_weights"] = np.asarray(node.attributes["target_weights"]) * scale
-        after = model.run({"x": x})["y"]
-    np.testing.assert_allclose(after, before * 24, rtol=1e-4)
-    assert node.attributes["nodes_modes"] is held
-    gc.collect()
-    assert len(prepared_constants._remembered) <= kept + 1
-
-
-def test_a_type_that_is_left_out_is_still_read() -> None:
-    proto = attribute("ints", np.arange(LONG + 1))
-    proto.ClearField("type")
-    assert kind_of(proto) == "ints"
-    assert decode(proto) == list(range(LONG + 1))
-
-
-# -- views -----------------------------------------------------------------------------------------------------------
-
-
-def test_no_view_sends_or_prints_more_than_a_preview() -> None:
-    model = onnxlab.load(forest())
-    (node,) = model.graph.nodes.values()
-    inspector = Inspector(model.graph, model.inference.fact, Hierarchy(model.graph))
-    rows = {row["name"]: row for row in inspector.node(node.id, [])["attributes"]}
-    row = rows["nodes_modes"]
-    assert row["value"][:2] == ["BRANCH_LEQ", "LEAF"]
-    assert row["value"][-1] == "… 6,300 items"
-    assert not row["editable"]
-    assert len(json.dumps(rows)) < 20_000
-    assert len(repr(model.nodes["forest"].attributes)) < 2_000
-    assert len(str(model.explain("y"))) < 2_000
-
-
-def test_a_snapshot_of_another_thread_never_sees_half_an_edit() -> None:
-    model = onnxlab.load(custom("ints", np.zeros(LONG + 9, np.int64)))
-    node, mixed, done = model.nodes[0], [], threading.Event()
-
-    def look() -> None:
-        while not done.is_set():
-            value = model.graph.snapshot().main.nodes[0].attributes["a"]
-            found = (np.asarray(value), np.asarray(value[:]), np.array(list(value)))
-            mixed.extend(each for each in found if each.min() != each.max())
-
-    thread = threading.Thread(target=look)
-    thread.start()
-    for number in range(100):
-        node.attributes["a"] = attribute("ints", np.full(LONG + 9, number))
-    done.set()
-    thread.join()
-    assert not mixed

@@ -9,96 +9,26 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import onnx
 import onnx.reference
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
-Array = np.ndarray[Any, Any]
-
-OPSET = 18
-SIZES = ({"a": 2, "b": 3, "c": 6}, {"a": 5, "b": 4, "c": 8})
-"""The two bindings of the inputs' symbols."""
-
-MAX_ELEMENTS = 4000
-
-
-@dataclass(frozen=True)
-class RandomModel:
-    """A model, and feeds for each binding."""
-
-    model: onnx.ModelProto
-    feeds: tuple[dict[str, Array], ...]
-
-
-@dataclass
-class Builder:
-    """A graph as it grows: every value with its array for each binding."""
-
-    random: random.Random
-    nodes: list[onnx.NodeProto] = field(default_factory=list)
-    tensors: list[onnx.TensorProto] = field(default_factory=list)
-    values: dict[str, tuple[Array, ...]] = field(default_factory=dict)
-    count: int = 0
-
-    def name(self) -> str:
-        self.count += 1
-        return f"v{self.count}"
-
-    def constant(self, items: Any, dtype: Any = np.int64) -> str:
-        """The name of a new initializer."""
-        array, name = np.asarray(items, dtype), self.name()
-        self.tensors.append(numpy_helper.from_array(array, name))
-        self.values[name] = tuple(array for _ in SIZES)
-        return name
-
-    def pick(self, accept: Callable[[Array], bool]) -> str:
-        """A value that fits for each binding, rather a late than an early one. Raises LookupError without one."""
-        found = [name for name, arrays in self.values.items() if all(map(accept, arrays))]
-        if not found:
-            raise LookupError("no value fits")
-        return found[max(self.random.randrange(len(found)) for _ in range(2))]
-
-    def floats(self, rank: int | None = None) -> str:
-        return self.pick(lambda array: array.dtype == np.float32 and rank in (None, array.ndim))
-
-    def scalars(self) -> str:
-        """A size that a chain computed: an int64 vector of one element."""
-        return self.pick(lambda array: array.dtype == np.int64 and array.shape == (1,) and -100 < array[0] < 100)
-
-    def rank(self, name: str) -> int:
-        return self.values[name][0].ndim
-
-    def axis(self, name: str) -> int:
-        rank = self.rank(name)
-        return self.random.randrange(-rank, rank)
-
-    def add(self, op_type: str, inputs: Sequence[str], outputs: int = 1, **attributes: Any) -> list[str]:
-        """Add a node whose values the reference evaluator can compute. Raises where it cannot."""
-        node = helper.make_node(op_type, inputs, [self.name() for _ in range(outputs)], **attributes)
-        self.keep(node, [self.run(node, binding) for binding in range(len(SIZES))])
-        return list(node.output)
-
-    def run(self, node: onnx.NodeProto, binding: int) -> list[Array]:
-        evaluator = onnx.reference.ReferenceEvaluator(node, opsets={"": OPSET})
-        feeds = {name: self.values[name][binding] for name in node.input if name}
-        return [np.asarray(array) for array in evaluator.run(None, feeds)]
-
-    def keep(self, node: onnx.NodeProto, found: Sequence[Sequence[Array]]) -> None:
-        for arrays in zip(*found, strict=True):
-            if len({(array.dtype, array.ndim) for array in arrays}) > 1:
-                raise ValueError("its type or rank depends on the binding")
-            if any(array.size > MAX_ELEMENTS or 0 in array.shape for array in arrays):
-                raise ValueError("too large, or empty: there, ONNX Runtime's own shapes are not to be trusted")
-        self.nodes.append(node)
-        self.values.update(zip(node.output, zip(*found, strict=True), strict=True))
-
-
-Template = Callable[[Builder], object]
+from tests.infer.support.model_builder import OPSET, SIZES, Builder, RandomModel, Template
+from tests.infer.support.random_sizes import (
+    calculate,
+    compare_sizes,
+    counted,
+    dim,
+    filled,
+    measure,
+    reshape,
+    reshape_by_zero,
+    scale,
+    whole_size,
+)
 
 
 def unary(b: Builder) -> None:
@@ -312,77 +242,6 @@ def sequences(b: Builder) -> None:
         found.append([np.concatenate(pieces, back.attribute[0].i)])
     b.nodes.append(parts)
     b.keep(back, found)
-
-
-# -- sizes --------------------------------------------------------------------------------------------------------
-
-
-def dim(b: Builder, x: str, axis: int) -> str:
-    """One dim of a value as a vector of one element, the way one of several exporters writes it."""
-    (shape,) = b.add("Shape", [x])
-    axis %= b.rank(x)
-    if b.random.random() < 0.5:
-        return b.add("Slice", [shape, b.constant([axis]), b.constant([axis + 1]), b.constant([0])])[0]
-    (scalar,) = b.add("Gather", [shape, b.constant(axis)], axis=0)
-    return b.add("Unsqueeze", [scalar, b.constant([0])])[0]
-
-
-def measure(b: Builder) -> None:
-    x = b.floats()
-    dim(b, x, b.axis(x))
-
-
-def calculate(b: Builder) -> None:
-    name = b.random.choice(("Add", "Sub", "Mul", "Div", "Min", "Max", "Mod"))
-    other = b.constant([b.random.randint(1, 5)]) if b.random.random() < 0.5 else b.scalars()
-    b.add(name, [b.scalars(), other])
-
-
-def scale(b: Builder) -> None:
-    (number,) = b.add("Cast", [b.scalars()], to=TensorProto.FLOAT)
-    (scaled,) = b.add("Mul", [number, b.constant([b.random.choice((0.5, 1.5, 2.0, 0.1))], np.float32)])
-    (rounded,) = b.add(b.random.choice(("Floor", "Ceil", "Identity")), [scaled])
-    b.add("Cast", [rounded], to=TensorProto.INT64)
-
-
-def compare_sizes(b: Builder) -> None:
-    n, m = b.scalars(), b.scalars()
-    (same,) = b.add(b.random.choice(("Equal", "Less", "GreaterOrEqual")), [n, m])
-    b.add("Where", [same, n, b.constant([2])])
-
-
-def reshape(b: Builder) -> None:
-    """To sizes computed from dims: some kept, the rest in one."""
-    x = b.floats()
-    keep = [dim(b, x, axis) for axis in range(b.random.randint(0, max(b.rank(x) - 1, 0)))]
-    parts = [*keep, b.constant([-1])]
-    if b.random.random() < 0.3:
-        parts.append(b.constant([1]))
-    (target,) = b.add("Concat", parts, axis=0)
-    b.add("Reshape", [x, target])
-
-
-def reshape_by_zero(b: Builder) -> None:
-    x = b.floats()
-    kept = b.random.randint(0, max(b.rank(x) - 1, 0))
-    b.add("Reshape", [x, b.constant([0] * kept + [-1])])
-
-
-def filled(b: Builder) -> None:
-    (shape,) = b.add("Concat", [b.scalars(), b.constant([b.random.randint(1, 3)])], axis=0)
-    value = helper.make_tensor("value", TensorProto.FLOAT, [1], [1.5])
-    b.add("ConstantOfShape", [shape], value=value)
-
-
-def counted(b: Builder) -> None:
-    (scalar,) = b.add("Squeeze", [b.scalars(), b.constant([0])])
-    (numbers,) = b.add("Range", [b.constant(0), scalar, b.constant(b.random.choice((1, 2, 3)))])
-    b.add("Cast", [numbers], to=TensorProto.FLOAT)
-
-
-def whole_size(b: Builder) -> None:
-    (size,) = b.add("Size", [b.floats()])
-    b.add("Unsqueeze", [size, b.constant([0])])
 
 
 # -- bodies -------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.execution.numba.rules.test_integer_products import normal, oracle
+from tests.execution.support.integer_operands import normal, oracle
 from tests.execution.support.regions import Recipe, assert_close, check
 
 

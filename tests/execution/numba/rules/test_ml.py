@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from onnx import helper, numpy_helper
 
-from tests.execution.numba.rules.test_integer_products import normal, oracle
+from tests.execution.support.integer_operands import normal, oracle
 from tests.execution.support.regions import Recipe, assert_close, check
 
 ML = "ai.onnx.ml"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from onnxlab.execution.numba.lowering.integer_products import pack_quads
 from onnxlab.execution.numba.machine.host import host
-from tests.execution.numba.rules.test_integer_products import integers, normal, oracle
+from tests.execution.support.integer_operands import integers, normal, oracle
 from tests.execution.support.internals import plans_of
 from tests.execution.support.regions import Both, Recipe, assert_close, check
 
