@@ -30,15 +30,8 @@ import numpy as np
 
 from onnxlab.execution.numba.kernels.gemm import panel_rows
 from onnxlab.execution.numba.kernels.rows import exponentials, top_of
-from onnxlab.execution.numba.kernels.simd.lanes import (
-    WIDTH,
-    float_of_bits,
-    get_f32,
-    get_i32,
-    splat,
-    store,
-    word,
-)
+from onnxlab.execution.numba.kernels.simd.lanes import WIDTH, float_of_bits, splat
+from onnxlab.execution.numba.kernels.simd.memory import get_f32, get_i32, store, word
 from onnxlab.execution.numba.kernels.simd.microkernel import COLUMNS
 from onnxlab.execution.numba.kernels.simd.tail_vectors import get, put
 from onnxlab.execution.numba.kernels.simd.vector_math import tanh

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from onnxlab.execution.numba.kernels.simd.lanes import WIDTH as _WIDTH
-from onnxlab.execution.numba.kernels.simd.lanes import (
+from onnxlab.execution.numba.kernels.simd.memory import (
     clear_bytes,
     copy_bytes,
     get_i16,

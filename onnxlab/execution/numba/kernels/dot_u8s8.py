@@ -23,18 +23,8 @@ from numba.extending import intrinsic
 
 from onnxlab.execution.numba.kernels.dot import by_rows, finish_panel
 from onnxlab.execution.numba.kernels.gemm import span
-from onnxlab.execution.numba.kernels.simd.lanes import (
-    BYTES,
-    INTEGERS,
-    WIDTH,
-    declared,
-    external,
-    get_i32,
-    pointer,
-    put_i32,
-    splat_value,
-    word,
-)
+from onnxlab.execution.numba.kernels.simd.lanes import BYTES, INTEGERS, WIDTH, declared, external, pointer, splat_value
+from onnxlab.execution.numba.kernels.simd.memory import get_i32, put_i32, word
 from onnxlab.execution.numba.kernels.simd.microkernel import COLUMNS, ROWS, VECTORS, loop
 from onnxlab.execution.numba.kernels.simd.narrow_integers import add_quads
 from onnxlab.execution.numba.machine.object_cache import helper, kernel

@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 
 from onnxlab.execution.numba.kernels.operations import apply
-from onnxlab.execution.numba.kernels.simd.lanes import (
-    BYTES,
-    WIDTH,
+from onnxlab.execution.numba.kernels.simd.lanes import BYTES, WIDTH, splat
+from onnxlab.execution.numba.kernels.simd.memory import (
     copy_bytes,
     get_f32,
     get_i16,
@@ -31,7 +30,6 @@ from onnxlab.execution.numba.kernels.simd.lanes import (
     put_i32,
     put_i64,
     put_u8,
-    splat,
     store,
     store_half,
     word,

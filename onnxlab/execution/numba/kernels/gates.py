@@ -17,15 +17,13 @@ from onnxlab.execution.numba.kernels.simd.lanes import (
     fma,
     greater,
     less,
-    load,
     select,
     splat,
-    store,
     vabs,
     vmax,
     vmin,
-    word,
 )
+from onnxlab.execution.numba.kernels.simd.memory import load, store, word
 from onnxlab.execution.numba.kernels.simd.vector_math import expm1, sigmoid, softplus, tanh
 from onnxlab.execution.numba.machine.object_cache import helper
 from onnxlab.execution.numba.machine.records import ACTIVATIONS

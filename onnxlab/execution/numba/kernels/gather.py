@@ -25,10 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from onnxlab.execution.numba.kernels.simd.lanes import (
-    WIDTH,
+from onnxlab.execution.numba.kernels.simd.lanes import WIDTH, fma, splat
+from onnxlab.execution.numba.kernels.simd.memory import (
     copy_bytes,
-    fma,
     get_f32,
     get_i16,
     get_i32,
@@ -39,7 +38,6 @@ from onnxlab.execution.numba.kernels.simd.lanes import (
     put_i32,
     put_i64,
     put_u8,
-    splat,
     word,
 )
 from onnxlab.execution.numba.kernels.simd.tail_vectors import get, put

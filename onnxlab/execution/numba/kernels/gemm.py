@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from onnxlab.execution.numba.kernels.simd.lanes import WIDTH, float_of_bits, word
+from onnxlab.execution.numba.kernels.simd.lanes import WIDTH, float_of_bits
+from onnxlab.execution.numba.kernels.simd.memory import word
 from onnxlab.execution.numba.kernels.simd.microkernel import (
     COLUMNS,
     HALF_ROWS,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from onnxlab.execution.numba.kernels.simd.lanes import atomic_add, atomic_load, call_kernel, relax, word
+from onnxlab.execution.numba.kernels.simd.memory import atomic_add, atomic_load, call_kernel, relax, word
 from onnxlab.execution.numba.machine.object_cache import entry
 from onnxlab.execution.numba.machine.records import CALL, WORDS
 

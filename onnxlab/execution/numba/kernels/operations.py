@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from onnxlab.execution.numba.kernels.simd import lanes, vector_math
+from onnxlab.execution.numba.kernels.simd import lanes, memory, vector_math
 from onnxlab.execution.numba.machine.object_cache import helper
 from onnxlab.execution.numba.machine.vector_operations import EXPRESSIONS, NUMBERS
 
@@ -26,7 +26,7 @@ def source() -> str:
 
 
 def _make() -> Any:
-    known = {name: getattr(module, name) for module in (lanes, vector_math) for name in dir(module)}
+    known = {name: getattr(module, name) for module in (lanes, memory, vector_math) for name in dir(module)}
     known.update(F=np.float32, STEP=lanes.BYTES, __name__=__name__)
     exec(compile(source(), __file__, "exec"), known)
     return helper(known["apply"])

@@ -13,22 +13,16 @@ import numpy as np
 
 from onnxlab.execution.numba.kernels.simd.lanes import (
     WIDTH,
-    copy_bytes,
-    get_f32,
-    get_i32,
     greater,
     largest,
     less,
-    load,
-    load_part,
     part_select,
-    put_f32,
     select,
     smallest,
     splat,
     vround,
-    word,
 )
+from onnxlab.execution.numba.kernels.simd.memory import copy_bytes, get_f32, get_i32, load, load_part, put_f32, word
 from onnxlab.execution.numba.kernels.simd.narrow_integers import store_i8, store_i16
 from onnxlab.execution.numba.machine.object_cache import helper, kernel
 

@@ -35,18 +35,8 @@ from onnxlab.execution.numba.kernels import dot, dot_u8s8
 from onnxlab.execution.numba.kernels.gates import gru_row, lstm_row, plane_of, reset_row, rnn_row
 from onnxlab.execution.numba.kernels.gemm import panel_rows
 from onnxlab.execution.numba.kernels.ranges import quantize_bytes, quantize_rows
-from onnxlab.execution.numba.kernels.simd.lanes import (
-    BYTES,
-    clear_bytes,
-    copy_bytes,
-    float_of_bits,
-    get_i32,
-    load,
-    put_i32,
-    splat,
-    store,
-    word,
-)
+from onnxlab.execution.numba.kernels.simd.lanes import BYTES, float_of_bits, splat
+from onnxlab.execution.numba.kernels.simd.memory import clear_bytes, copy_bytes, get_i32, load, put_i32, store, word
 from onnxlab.execution.numba.kernels.simd.microkernel import COLUMNS, ROWS
 from onnxlab.execution.numba.kernels.simd.narrow_integers import load_i32
 from onnxlab.execution.numba.kernels.single_row import STREAMS, wide_row

@@ -28,21 +28,16 @@ from onnxlab.execution.numba.kernels.simd.lanes import (
     fma,
     greater,
     largest,
-    load,
-    load_part,
     not_equal,
     part_select,
-    put_f32,
     select,
     smallest,
     splat,
-    store,
-    store_part,
     sum_of,
     vmax,
     vmin,
-    word,
 )
+from onnxlab.execution.numba.kernels.simd.memory import load, load_part, put_f32, store, store_part, word
 from onnxlab.execution.numba.kernels.simd.tail_vectors import get, put
 from onnxlab.execution.numba.kernels.simd.vector_math import exp_below, log
 from onnxlab.execution.numba.machine.object_cache import helper, kernel

@@ -26,14 +26,12 @@ import numpy as np
 from llvmlite import ir
 from numba.core import types
 
-from onnxlab.execution.numba.kernels.simd.lanes import (
+from onnxlab.execution.numba.kernels.simd.lanes import declared, float_of_bits, pointer
+from onnxlab.execution.numba.kernels.simd.memory import (
     clear_bytes,
-    declared,
-    float_of_bits,
     get_f32,
     get_i32,
     get_u8,
-    pointer,
     put_f32,
     put_i64,
     put_u8,

@@ -18,21 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from onnxlab.execution.numba.kernels.simd.lanes import (
-    WIDTH,
-    float_of_bits,
-    fma,
-    get_f32,
-    get_i32,
-    greater,
-    less,
-    load,
-    load_part,
-    select,
-    splat,
-    vmax,
-    word,
-)
+from onnxlab.execution.numba.kernels.simd.lanes import WIDTH, float_of_bits, fma, greater, less, select, splat, vmax
+from onnxlab.execution.numba.kernels.simd.memory import get_f32, get_i32, load, load_part, word
 from onnxlab.execution.numba.kernels.simd.tail_vectors import put
 from onnxlab.execution.numba.machine.object_cache import helper, kernel
 

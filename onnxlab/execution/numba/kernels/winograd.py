@@ -23,22 +23,16 @@ from onnxlab.execution.numba.kernels.simd.lanes import (
     WIDTH,
     float_of_bits,
     fma,
-    get_f32,
-    get_u8,
     greater,
     largest,
     less,
-    load,
-    put_f32,
-    put_u8,
     select,
     splat,
-    store,
     sum_of,
     vabs,
     vmax,
-    word,
 )
+from onnxlab.execution.numba.kernels.simd.memory import get_f32, get_u8, load, put_f32, put_u8, store, word
 from onnxlab.execution.numba.kernels.simd.tail_vectors import get, put
 from onnxlab.execution.numba.machine.object_cache import helper, kernel
 

@@ -1,7 +1,9 @@
 """Vectors of float32 and of narrow integers as Numba types: what kernels are written in.
 
 Files:
-    lanes            Vectors of float32 as a Numba type, and memory by address: what kernels are written in.
+    lanes            Vectors of float32 as a Numba type, and their arithmetic: what kernels are written in.
+    memory           Memory of kernels by address: vectors and numbers to and from it, counters that threads share,
+                     calls by address.
     microkernel      The tile at the heart of products and convolutions: a few rows times a panel of packed weights,
                      in registers.
     narrow_integers  Integers in memory as vectors: 8 and 16 bits as float32 and back, and sums of products of pairs

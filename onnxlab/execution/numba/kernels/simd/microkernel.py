@@ -26,13 +26,12 @@ from onnxlab.execution.numba.kernels.simd.lanes import (
     VECTOR,
     WIDTH,
     external,
-    masked_load,
-    masked_store,
     multiply_add,
     part_mask,
     pointer,
     splat_value,
 )
+from onnxlab.execution.numba.kernels.simd.memory import masked_load, masked_store
 from onnxlab.execution.numba.machine.host import host
 
 _I64, _I32, _I8, _F32 = ir.IntType(64), ir.IntType(32), ir.IntType(8), ir.FloatType()

@@ -14,15 +14,7 @@ import llvmlite.binding as llvm
 from llvmlite import ir
 from numba.core import types
 
-from onnxlab.execution.numba.kernels.simd.lanes import (
-    INTEGERS,
-    VECTOR,
-    WIDTH,
-    declared,
-    external,
-    lanes,
-    pointer,
-)
+from onnxlab.execution.numba.kernels.simd.lanes import INTEGERS, VECTOR, WIDTH, declared, external, lanes, pointer
 from onnxlab.execution.numba.machine.host import host
 
 _I8, _I16, _I32 = ir.IntType(8), ir.IntType(16), ir.IntType(32)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from onnxlab.execution.numba.kernels.simd.lanes import WIDTH, load, load_part, store, store_part
+from onnxlab.execution.numba.kernels.simd.lanes import WIDTH
+from onnxlab.execution.numba.kernels.simd.memory import load, load_part, store, store_part
 from onnxlab.execution.numba.machine.object_cache import helper
 
 
