@@ -81,7 +81,8 @@ class Failure:
     """Why a pattern does not match: how far it got, and what failed.
 
     Attributes:
-        depth: nodes that matched, and values that were bound besides; a condition of the rule comes after all of them.
+        depth: nodes that matched, and twice the values that were bound besides, one more where it is a near miss; a
+            condition of the rule comes after all of them.
     """
 
     __slots__ = ("_parts", "_words", "depth")
@@ -119,8 +120,9 @@ class _Attempt:
         self._rewriting = rewriting
         self._graph = rewriting.graph
 
-    def _fail(self, words: str, *parts: Callable[[], str]) -> bool:
-        depth = len(self.match.nodes), len(self.match.values)
+    def _fail(self, words: str, *parts: Callable[[], str], near: bool = True) -> bool:
+        """Keep a failure where none got further; one that is not `near` gives way to one that is."""
+        depth = len(self.match.nodes), 2 * len(self.match.values) + near
         if depth > self.failure.depth:
             self.failure = Failure(depth, words, parts)
         return False
@@ -135,7 +137,7 @@ class _Attempt:
         op_type = node.op_type
         if op_type not in call.op_types or node.domain != call.domain:
             wanted = " or ".join(call.op_types)
-            self._fail("{} is " + f"{op_type}, not {wanted}", self._label(node))
+            self._fail("{} is " + f"{op_type}, not {wanted}", self._label(node), near=op_type != "Constant")
             return
         if node.scope != self.match.root.scope:
             self._fail("{} is in another graph", self._label(node))
@@ -228,7 +230,7 @@ class _Attempt:
             maker = self._rewriting.maker(value)
             if maker is None or value is None:
                 what = "an absent input" if value is None else f"{_plain(value.name)}, which no node makes"
-                self._fail("{} reads " + f"{what}, not {wanted.op_type}", self._label(node))
+                self._fail("{} reads " + f"{what}, not {wanted.op_type}", self._label(node), near=False)
             elif value.producer is not None and value.producer[1] != wanted.output:
                 said = f" reads output {value.producer[1]} of {wanted.op_type}, not {wanted.output}"
                 self._fail("{}" + said, self._label(node))
