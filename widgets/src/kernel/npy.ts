@@ -1,15 +1,32 @@
 /** NumPy's file format, as far as the page writes it, and images as arrays of the shape that an input takes. */
 
-/** How the bytes of an image become numbers. */
-export const SCALES = {
-  "0 to 1": (byte: number) => byte / 255,
-  "0 to 255": (byte: number) => byte,
-  "-1 to 1": (byte: number) => byte / 127.5 - 1,
-  ImageNet: (byte: number, channel: number) =>
-    (byte / 255 - [0.485, 0.456, 0.406][channel]!) / [0.229, 0.224, 0.225][channel]!,
-} as const;
+/** How the bytes of an image become numbers: (byte / divisor − mean) / std, by channel in the order that is given. */
+export interface ImageNumbers {
+  divisor: number;
+  mean: readonly number[];
+  std: readonly number[];
+  /** Blue, green, red. */
+  reversed: boolean;
+}
 
-export type Scale = keyof typeof SCALES;
+const plain = (divisor: number): ImageNumbers => ({ divisor, mean: [0, 0, 0], std: [1, 1, 1], reversed: false });
+
+export const IMAGE_PRESETS: Record<string, ImageNumbers> = {
+  "0 to 1": plain(255),
+  "0 to 255": plain(1),
+  "-1 to 1": { divisor: 255, mean: [0.5, 0.5, 0.5], std: [0.5, 0.5, 0.5], reversed: false },
+  ImageNet: { divisor: 255, mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225], reversed: false },
+  CLIP: {
+    divisor: 255,
+    mean: [0.48145466, 0.4578275, 0.40821073],
+    std: [0.26862954, 0.26130258, 0.27577711],
+    reversed: false,
+  },
+  "Caffe (BGR)": { divisor: 1, mean: [103.939, 116.779, 123.68], std: [1, 1, 1], reversed: true },
+};
+
+/** How an image comes to the size that an input takes. */
+export type ImageFit = "stretch" | "crop" | "pad";
 
 /** A .npy file of float32. */
 export function npy(data: Float32Array, shape: readonly number[]): Uint8Array<ArrayBuffer> {
@@ -44,23 +61,46 @@ export function imageArray(
   height: number,
   width: number,
   { last, channels, rank }: { last: boolean; channels: number; rank: number },
-  scale: Scale,
+  { divisor, mean, std, reversed }: ImageNumbers,
 ): { data: Float32Array; shape: number[] } {
   const data = new Float32Array(channels * height * width);
-  const number: (byte: number, channel: number) => number = SCALES[scale];
   for (let i = 0; i < height * width; i++) {
     for (let c = 0; c < channels; c++) {
       const byte =
-        channels === 3 ? rgba[4 * i + c]! : 0.299 * rgba[4 * i]! + 0.587 * rgba[4 * i + 1]! + 0.114 * rgba[4 * i + 2]!;
-      data[last ? i * channels + c : c * height * width + i] = number(byte, c);
+        channels === 3
+          ? rgba[4 * i + (reversed ? 2 - c : c)]!
+          : 0.299 * rgba[4 * i]! + 0.587 * rgba[4 * i + 1]! + 0.114 * rgba[4 * i + 2]!;
+      data[last ? i * channels + c : c * height * width + i] = (byte / divisor - (mean[c] ?? 0)) / (std[c] || 1);
     }
   }
   const shape = rank === 2 ? [height, width] : last ? [height, width, channels] : [channels, height, width];
   return { data, shape: rank === 4 ? [1, ...shape] : shape };
 }
 
-/** An image file, scaled to what the input takes, as a .npy file. Throws where the browser cannot read it. */
-export async function imageFile(file: File, label: string, scale: Scale): Promise<File> {
+/** Where an image of one size is drawn in another: [x, y, width, height]; what lies outside is cut off. */
+export function imageFrame(
+  from: { width: number; height: number },
+  to: { width: number; height: number },
+  fit: ImageFit,
+): [number, number, number, number] {
+  if (fit === "stretch") return [0, 0, to.width, to.height];
+  const across = to.width / from.width,
+    down = to.height / from.height;
+  const scale = fit === "crop" ? Math.max(across, down) : Math.min(across, down);
+  const width = from.width * scale,
+    height = from.height * scale;
+  return [(to.width - width) / 2, (to.height - height) / 2, width, height];
+}
+
+/** An image in the size that an input takes. */
+export interface SizedImage {
+  canvas: OffscreenCanvas;
+  height: number;
+  width: number;
+}
+
+/** Reads an image file and brings it to the size that an input takes. Throws where the browser cannot read it. */
+export async function sizedImage(file: File, label: string, fit: ImageFit): Promise<SizedImage> {
   const place = imagePlace(label);
   if (!place)
     throw new Error(`An input of shape ${label || "unknown"} takes no image: it has no axis of one or three channels.`);
@@ -68,9 +108,20 @@ export async function imageFile(file: File, label: string, scale: Scale): Promis
   const height = place.height || bitmap.height,
     width = place.width || bitmap.width;
   const canvas = new OffscreenCanvas(width, height);
-  const context = canvas.getContext("2d")!;
-  context.drawImage(bitmap, 0, 0, width, height);
+  canvas.getContext("2d")!.drawImage(bitmap, ...imageFrame(bitmap, { width, height }, fit));
   bitmap.close();
-  const { data, shape } = imageArray(context.getImageData(0, 0, width, height).data, height, width, place, scale);
-  return new File([npy(data, shape)], `${file.name}.npy`);
+  return { canvas, height, width };
+}
+
+/** An image that has its size as a .npy file. */
+export function imageFile(
+  { canvas, height, width }: SizedImage,
+  name: string,
+  label: string,
+  numbers: ImageNumbers,
+): File {
+  const place = imagePlace(label)!;
+  const { data: rgba } = canvas.getContext("2d")!.getImageData(0, 0, width, height);
+  const { data, shape } = imageArray(rgba, height, width, place, numbers);
+  return new File([npy(data, shape)], `${name}.npy`);
 }

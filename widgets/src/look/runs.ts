@@ -38,20 +38,25 @@ export class Runs {
     this.#app = app;
   }
 
-  /** Runs some nodes (null: all) and shows the statistics of what they made. */
-  async run(nodes: number[] | null): Promise<void> {
+  /** How the inputs of the last run were made, in words; "" before the first. */
+  ranWith = "";
+
+  /** Runs some nodes (null: all) and shows the statistics of what they made; `quiet`: without opening the results. */
+  async run(nodes: number[] | null, { quiet = false } = {}): Promise<void> {
     if (this.running.value || !this.#app.client.editable) return;
     const version = this.#app.store.version;
+    const how = this.#app.numbers.inWords;
     const { id, reply } = this.#app.client.begin("run", { nodes, ...this.#app.numbers.asked });
     this.running.value = { id, done: 0, total: nodes?.length ?? this.#app.store.nodes.size, node: "", stopping: false };
     try {
       const result = await reply;
       const byValue = new Map(result.values.map((value) => [value.id, value]));
+      this.ranWith = how;
       this.results.value = { ...result, version, byValue };
       this.#app.finder.index.ran = byValue;
       this.#app.numbers.forget();
       this.#app.picture?.mark({ statistics: result.values });
-      this.#app.drawer.value = "results";
+      if (!quiet) this.#app.drawer.value = "results";
     } catch (error) {
       const refused = asRequestError(error);
       if (refused.code === "stopped") this.#app.notices.toast("info", "Run stopped");

@@ -37,6 +37,8 @@ export class Numbers {
   readonly asking = new Cell(false);
   /** The value that the drawer looks into, 0: none. */
   readonly looking = new Cell(0);
+  /** The value that is shown at large, 0: none. */
+  readonly large = new Cell(0);
   readonly pinned = new Cell<ReadonlySet<number>>(new Set());
   readonly #app: App;
   readonly #thumbnails = new Map<number, Promise<Drawn | null>>();
@@ -62,6 +64,22 @@ export class Numbers {
       ...(Object.keys(sizes).length ? { sizes } : {}),
       ...(deadline === null ? {} : { deadline }),
     };
+  }
+
+  /** What a run is asked with, in words: "random, seed 3, batch = 2". */
+  get inWords(): string {
+    const { choices, sizes, seed } = this.inputs.value;
+    const words = Object.entries(choices).map(([name, { how, fileName, text }]) =>
+      how === "file"
+        ? `${name}: ${fileName ?? "a file"}`
+        : how === "text"
+          ? `${name} = ${text ?? ""}`
+          : `${name}: ${how}`,
+    );
+    if (!words.length) words.push("random");
+    if (seed) words.push(`seed ${seed}`);
+    words.push(...Object.entries(sizes).map(([name, size]) => `${name} = ${size}`));
+    return words.join(", ");
   }
 
   choose(name: string, choice: Choice | null): void {
@@ -123,6 +141,12 @@ export class Numbers {
   look(value: number): void {
     this.looking.value = value;
     this.#app.drawer.value = "tensor";
+  }
+
+  /** Shows a value at large; where its numbers are not known yet, the model is run first. */
+  async lookAtLarge(value: number): Promise<void> {
+    if (!this.known(value)) await this.#app.runs.run(null, { quiet: true });
+    if (this.known(value)) this.large.value = value;
   }
 
   async pin(value: number, on: boolean): Promise<void> {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { imageArray, imagePlace, npy } from "../../src/kernel/npy.ts";
+import { IMAGE_PRESETS, imageArray, imageFrame, imagePlace, npy } from "../../src/kernel/npy.ts";
 
 test("a .npy file begins with its type and shape on a multiple of 64 bytes", () => {
   const file = npy(Float32Array.of(1, -2.5), [2]);
@@ -22,13 +22,13 @@ test("an input says where its channels are and how large an image it takes", () 
 
 test("pixels go where the channels are", () => {
   const rgba = Uint8ClampedArray.of(255, 0, 51, 255, 0, 255, 102, 255); // two pixels
-  const first = imageArray(rgba, 1, 2, { last: false, channels: 3, rank: 4 }, "0 to 1");
+  const first = imageArray(rgba, 1, 2, { last: false, channels: 3, rank: 4 }, IMAGE_PRESETS["0 to 1"]!);
   assert.deepEqual(first.shape, [1, 3, 1, 2]);
   assert.deepEqual(
     [...first.data].map((each) => Math.round(each * 10) / 10),
     [1, 0, 0, 1, 0.2, 0.4],
   );
-  const last = imageArray(rgba, 1, 2, { last: true, channels: 3, rank: 3 }, "0 to 255");
+  const last = imageArray(rgba, 1, 2, { last: true, channels: 3, rank: 3 }, IMAGE_PRESETS["0 to 255"]!);
   assert.deepEqual(
     [last.shape, [...last.data]],
     [
@@ -36,7 +36,24 @@ test("pixels go where the channels are", () => {
       [255, 0, 51, 0, 255, 102],
     ],
   );
-  const gray = imageArray(rgba, 1, 2, { last: false, channels: 1, rank: 2 }, "0 to 255");
+  const gray = imageArray(rgba, 1, 2, { last: false, channels: 1, rank: 2 }, IMAGE_PRESETS["0 to 255"]!);
   assert.deepEqual(gray.shape, [1, 2]);
   assert.ok(Math.abs(gray.data[0]! - 82.059) < 1e-3);
+});
+
+test("mean and std hold by channel, in the order in which the input takes them", () => {
+  const rgba = Uint8ClampedArray.of(255, 0, 51, 255);
+  const place = { last: false, channels: 3, rank: 4 };
+  const found = (preset: string) =>
+    [...imageArray(rgba, 1, 1, place, IMAGE_PRESETS[preset]!).data].map((each) => Math.round(each * 1000) / 1000);
+  assert.deepEqual(found("ImageNet"), [2.249, -2.036, -0.916]);
+  assert.deepEqual(found("Caffe (BGR)"), [-52.939, -116.779, 131.32]);
+});
+
+test("an image is stretched, cropped in the middle, or padded", () => {
+  const from = { width: 200, height: 100 },
+    to = { width: 50, height: 50 };
+  assert.deepEqual(imageFrame(from, to, "stretch"), [0, 0, 50, 50]);
+  assert.deepEqual(imageFrame(from, to, "crop"), [-25, 0, 100, 50]);
+  assert.deepEqual(imageFrame(from, to, "pad"), [0, 12.5, 50, 25]);
 });

@@ -222,6 +222,12 @@ function valueItems(app: App, value: number): Item[] {
       disabled: uses.length === 0,
       act: () => (uses.length === 1 ? app.picked.reveal(uses[0]!) : app.picked.select(uses)),
     },
+    {
+      label: app.numbers.known(value) ? "Look at its numbers" : "Run and look at its numbers",
+      testid: "menu-large",
+      disabled: !app.client.can.run,
+      act: () => void app.numbers.lookAtLarge(value),
+    },
     { label: "Copy name", keys: "Ctrl+C", testid: "menu-copy", act: copy },
   ];
 }

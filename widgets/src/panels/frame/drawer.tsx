@@ -221,7 +221,7 @@ function ResultsTable({ app }: { app: App }) {
     <div class="ol-table-scroll" tabIndex={0} aria-label="Results">
       <table class="ol-table">
         <caption>
-          {plural(results.values.length, "value")} in {formatSeconds(results.seconds)}
+          {plural(results.values.length, "value")} in {formatSeconds(results.seconds)} from {app.runs.ranWith}
           {stale && <span class="ol-stale"> – the model was edited since; run again for its values now</span>}
         </caption>
         <thead>

@@ -7,6 +7,7 @@ import { useCell, useEvents } from "../../state.ts";
 import { ToolButton } from "../parts/controls.tsx";
 import { Icon } from "../parts/icons.tsx";
 import type { Toast } from "../parts/notices.ts";
+import { BadBanner } from "./bad_banner.tsx";
 import { RecoveryNotice } from "./recovery.tsx";
 
 const BANNERS: Partial<Record<Connection, string>> = {
@@ -35,6 +36,7 @@ export function Banner({ app }: { app: App }) {
         </div>
       )}
       {!text && <RecoveryNotice app={app} />}
+      {!text && <BadBanner app={app} />}
     </div>
   );
 }

@@ -12,6 +12,7 @@ import { Menu } from "../edit/menu.tsx";
 import { PalettePanel } from "../edit/palette.tsx";
 import { Inspector } from "../inspector/inspector.tsx";
 import { SavePanel } from "../save.tsx";
+import { LargeView } from "../values/large_view.tsx";
 import { RunInputs } from "../values/run_inputs.tsx";
 import { Drawer, StatusLine } from "./drawer.tsx";
 import { KeysPanel } from "./keys.tsx";
@@ -57,6 +58,7 @@ export function Root({ app, onStage }: Props) {
         </div>
         <Inspector app={app} />
         <Drawer app={app} />
+        <LargeView app={app} />
       </div>
       <StatusLine app={app} />
     </>

@@ -147,7 +147,22 @@ function splitDims(text: string): string[] {
 function Look({ app, value }: { app: App; value: number }) {
   const pinned = useCell(app.numbers.pinned).has(value);
   useCell(app.runs.results);
-  if (!app.numbers.known(value)) return null;
+  const running = useCell(app.runs.running);
+  if (!app.client.can.run) return null;
+  if (!app.numbers.known(value))
+    return (
+      <Section title="Numbers">
+        <button
+          type="button"
+          class="ol-button ol-text-button"
+          data-testid="value-large"
+          disabled={running !== null || !app.client.editable}
+          onClick={() => void app.numbers.lookAtLarge(value)}
+        >
+          Run and look at it
+        </button>
+      </Section>
+    );
   const stored = ((app.store.values.get(value)?.flags ?? 0) & INITIALIZER) !== 0;
   return (
     <Section title="Numbers">
@@ -160,6 +175,15 @@ function Look({ app, value }: { app: App; value: number }) {
           onClick={() => app.numbers.look(value)}
         >
           Look into it
+        </button>
+        <button
+          type="button"
+          class="ol-button ol-text-button"
+          data-testid="value-large"
+          title="Planes side by side, image, wave form, largest five"
+          onClick={() => void app.numbers.lookAtLarge(value)}
+        >
+          At large
         </button>
         {!stored && (
           <button

@@ -3,16 +3,15 @@
  * may take.
  */
 
-import { useState } from "preact/hooks";
 import type { App } from "../../app.ts";
-import { imageFile, imagePlace, SCALES, type Scale } from "../../kernel/npy.ts";
+import { imagePlace } from "../../kernel/npy.ts";
 import { type GivenInput, INITIALIZER, type ValueRecord } from "../../kernel/protocol.ts";
-import { asRequestError } from "../../kernel/request_error.ts";
 import { type Choice, dimNames } from "../../look/tensor_state.ts";
 import { mainScope } from "../../model/names.ts";
 import { useCell, useEvents } from "../../state.ts";
 import { focusPicture } from "../edit/form.tsx";
 import { Elided, ToolButton } from "../parts/controls.tsx";
+import { FileChoice } from "./file_choice.tsx";
 
 const WAYS: Record<GivenInput["how"], string> = {
   random: "random",
@@ -100,12 +99,20 @@ function OpenInputs({ app }: { app: App }) {
         class="ol-button ol-text-button"
         disabled={running !== null || !app.client.editable}
         data-testid="run-inputs-run"
-        onClick={() => void app.runs.run(null)}
+        onClick={(event) => {
+          close(event);
+          void app.runs.run(null);
+        }}
       >
         Run all
       </button>
     </div>
   );
+}
+
+/** Whether an input is one for images first of all: they can be chosen at once. */
+function isLikeAnImage({ label, dtype }: ValueRecord): boolean {
+  return (imagePlace(label)?.rank ?? 0) > 2 && /float|uint8/.test(dtype ?? "");
 }
 
 function graphInputs(app: App): ValueRecord[] {
@@ -185,76 +192,8 @@ function InputChoice({ app, value }: { app: App; value: ValueRecord }) {
           onInput={(event) => set({ how: "text", text: event.currentTarget.value })}
         />
       )}
-      {choice?.how === "file" && <FileChoice app={app} value={value} choice={choice} set={set} />}
-    </div>
-  );
-}
-
-function FileChoice({
-  app,
-  value,
-  choice,
-  set,
-}: {
-  app: App;
-  value: ValueRecord;
-  choice: Choice;
-  set: (choice: Choice) => void;
-}) {
-  const [scale, setScale] = useState<Scale>("0 to 1");
-  const [problem, setProblem] = useState("");
-  const [chosen, setChosen] = useState<File | null>(null);
-  const takesImages = imagePlace(value.label) !== null;
-  const send = async (file: File, by: Scale) => {
-    try {
-      const isImage = file.type.startsWith("image/");
-      const id = await app.files.upload(isImage ? await imageFile(file, value.label, by) : file);
-      set({ how: "file", file: id, fileName: file.name });
-      setProblem("");
-    } catch (error) {
-      setProblem(asRequestError(error).sentence);
-    }
-  };
-  return (
-    <div class="ol-inputs-wide ol-inputs-file">
-      <input
-        type="file"
-        accept={`.npy,.npz,.pb${takesImages ? ",image/*" : ""}`}
-        aria-label={`File of ${value.name}`}
-        data-testid={`run-file-${value.name}`}
-        onChange={(event) => {
-          const file = event.currentTarget.files?.[0];
-          if (!file) return;
-          setChosen(file);
-          void send(file, scale);
-        }}
-      />
-      {chosen?.type.startsWith("image/") && (
-        <label class="ol-dim">
-          bytes as{" "}
-          <select
-            class="ol-input ol-select"
-            value={scale}
-            aria-label="How bytes become numbers"
-            onChange={(event) => {
-              const next = event.currentTarget.value as Scale;
-              setScale(next);
-              void send(chosen, next);
-            }}
-          >
-            {Object.keys(SCALES).map((each) => (
-              <option key={each} value={each}>
-                {each}
-              </option>
-            ))}
-          </select>
-        </label>
-      )}
-      {choice.fileName && !chosen && <span class="ol-dim">{choice.fileName}</span>}
-      {problem && (
-        <p class="ol-field-error" role="alert">
-          {problem}
-        </p>
+      {(choice?.how === "file" || (!choice && isLikeAnImage(value))) && (
+        <FileChoice app={app} value={value} choice={choice} set={set} />
       )}
     </div>
   );

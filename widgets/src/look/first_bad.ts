@@ -1,0 +1,44 @@
+/** The first node of a run that made what is no number, and what it was given. Pure. */
+
+import { fromWire, type Statistics } from "../kernel/protocol.ts";
+import type { Store } from "../model/store.ts";
+
+export interface FirstBad {
+  node: number;
+  value: number;
+  /** "NaN" or "infinity". */
+  what: string;
+  /** Elements of the value that are so, and all. */
+  count: number;
+  of: number;
+  /** The input that it was made of, 0: none is known, with its least and largest element. */
+  input: number;
+  low: number;
+  high: number;
+}
+
+/** In the order of the file, NaN before infinity; null where all is finite. */
+export function firstBad(store: Store, ran: ReadonlyMap<number, Statistics>): FirstBad | null {
+  return find(store, ran, "NaN", ({ nan }) => nan) ?? find(store, ran, "infinity", ({ inf }) => inf);
+}
+
+function find(
+  store: Store,
+  ran: ReadonlyMap<number, Statistics>,
+  what: string,
+  countOf: (found: Statistics) => number,
+): FirstBad | null {
+  for (const { id: node, inputs, outputs } of store.nodes.values()) {
+    for (const value of outputs) {
+      const found = ran.get(value);
+      if (!found || countOf(found) === 0) continue;
+      const input = inputs.find((id) => ran.has(id)) ?? 0,
+        given = ran.get(input);
+      const end = (number: Statistics["min"] | undefined) =>
+        number === null || number === undefined ? NaN : fromWire(number);
+      const ends = { low: end(given?.min), high: end(given?.max) };
+      return { node, value, what, count: countOf(found), of: found.count, input, ...ends };
+    }
+  }
+  return null;
+}

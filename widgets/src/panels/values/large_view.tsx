@@ -1,0 +1,121 @@
+/** One value at large, over picture and panels: its planes side by side, an image, a wave form, the largest few. */
+
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { App } from "../../app.ts";
+import type { TensorPart } from "../../kernel/protocol.ts";
+import { asRequestError } from "../../kernel/request_error.ts";
+import { WAY_WORDS, type Way, waysToLook } from "../../look/tensor_ways.ts";
+import { valueLabel } from "../../model/names.ts";
+import { useCell, useEvents } from "../../state.ts";
+import { focusPicture } from "../edit/form.tsx";
+import { Elided, ToolButton } from "../parts/controls.tsx";
+import { Largest } from "./largest.tsx";
+import { Planes } from "./planes.tsx";
+import { Wave } from "./wave.tsx";
+
+export function LargeView({ app }: { app: App }) {
+  const value = useCell(app.numbers.large);
+  useEvents(app.store, "commit", "reset");
+  const run = useCell(app.runs.results)?.run ?? 0;
+  if (!value || !app.store.values.has(value)) return null;
+  return <OpenView key={`${value}/${app.store.version}/${run}`} app={app} value={value} />;
+}
+
+function OpenView({ app, value }: { app: App; value: number }) {
+  const [part, setPart] = useState<TensorPart | null>(null);
+  const [error, setError] = useState("");
+  const [chosen, setWay] = useState<Way | null>(null);
+  const [batch, setBatch] = useState(0);
+  const panel = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => panel.current?.focus({ preventScroll: true }), []);
+  useEffect(() => {
+    app.client.request("tensor", { value }).then(setPart, (problem) => setError(asRequestError(problem).sentence));
+  }, []);
+  const close = () => {
+    const { current } = panel;
+    app.numbers.large.value = 0;
+    focusPicture(current);
+  };
+  const ways = part ? waysToLook(part.shape, part.dtype, part.image) : [];
+  const way = chosen ?? ways[0];
+  return (
+    <div
+      class="ol-large"
+      role="dialog"
+      aria-label={`Numbers of ${valueLabel(app.store, value)}`}
+      tabIndex={-1}
+      ref={panel}
+      data-testid="large-view"
+      onKeyDown={(event) => {
+        if (event.key !== "Escape") return;
+        close();
+        event.preventDefault();
+        event.stopPropagation();
+      }}
+    >
+      <header class="ol-large-head">
+        <b class="ol-mono ol-large-name">
+          <Elided text={valueLabel(app.store, value)} middle />
+        </b>
+        {part && (
+          <span class={part.source === "stale" ? "ol-stale" : "ol-dim"}>
+            {part.dtype} {part.shape.join("×") || "scalar"} {app.runs.ranWith && `· ${app.runs.ranWith}`}
+            {part.source === "stale" && " · of before the last edits"}
+          </span>
+        )}
+        <span class="ol-stretch" />
+        {part && part.shape.length > 3 && part.shape[0]! > 1 && (
+          <label class="ol-tensor-axis">
+            item{" "}
+            <input
+              type="number"
+              class="ol-input"
+              min={0}
+              max={part.shape[0]! - 1}
+              value={batch}
+              data-testid="large-item"
+              onInput={(event) => {
+                const next = event.currentTarget.valueAsNumber;
+                if (next >= 0 && next < part.shape[0]!) setBatch(next);
+              }}
+            />
+          </label>
+        )}
+        <div class="ol-tabs ol-large-ways" role="tablist" aria-label="Look at it as">
+          {ways.map((each) => (
+            <button
+              key={each}
+              type="button"
+              role="tab"
+              class="ol-tab"
+              aria-selected={each === way}
+              data-testid={`large-${each}`}
+              onClick={() => setWay(each)}
+            >
+              {WAY_WORDS[each]}
+            </button>
+          ))}
+        </div>
+        <button
+          type="button"
+          class="ol-link"
+          onClick={() => {
+            app.numbers.look(value);
+            close();
+          }}
+        >
+          as numbers
+        </button>
+        <ToolButton icon="close" title="Close (Esc)" testid="large-close" onClick={close} />
+      </header>
+      {error && <p class="ol-empty">{error}</p>}
+      {!part && !error && <p class="ol-empty">Reading…</p>}
+      {part && !way && <p class="ol-empty">There is nothing to draw: {part.dtype} of no or one element.</p>}
+      {part && (way === "channels" || way === "image" || way === "plane") && (
+        <Planes key={`${way}/${batch}`} app={app} part={part} way={way} batch={batch} />
+      )}
+      {part && way === "wave" && <Wave app={app} part={part} />}
+      {part && way === "top" && <Largest app={app} part={part} />}
+    </div>
+  );
+}
