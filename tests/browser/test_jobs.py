@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
+from PIL import Image
 
 from tests.browser.support.actions import Actions
 from tests.browser.support.job_models import MODELS
@@ -94,3 +96,79 @@ def test_make_97_batches_dynamic(start: Start, lab: Lab) -> None:
     assert all("[batch," in fact for fact in facts)
     assert lab.python("print(json.dumps([str(each) for each in model.diagnostics]))") == []
     assert len(actions) <= 3, actions.taken
+
+
+def test_first_nan(start: Start) -> None:
+    actions = start("faulty")
+    actions.click("toolbar-run")
+    banner = actions.widget.get("bad-banner")
+    banner.wait_for()
+    log = actions.widget.node("/middle/Log")
+    assert banner.get_attribute("data-node") == str(log)
+    assert "First NaN: Log /middle/Log" in banner.inner_text()
+    actions.click("bad-show")
+    actions.widget.wait("(h, node) => h.app.picked.nodes[0] === node", log)
+    assert len(actions) <= 2, actions.taken
+
+
+def test_look_at_an_activation_as_an_image(start: Start) -> None:
+    actions = start("network")
+    actions.click_at(*actions.label("a0"), "the wire of a0")
+    actions.click("value-large")
+    planes = actions.widget.get("large-plane")
+    planes.nth(7).wait_for()
+    assert planes.count() == 8, "one for each channel"
+    drawn = (
+        planes.nth(3)
+        .get_by_test_id("tensor-canvas")
+        .evaluate(
+            "canvas => new Set(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data).size"
+        )
+    )
+    assert drawn > 10, "the plane has colors"
+    assert len(actions) <= 2, actions.taken
+
+
+def test_feed_an_image_with_mean_and_std(start: Start, lab: Lab, tmp_path: Path) -> None:
+    pixels = np.zeros((64, 64, 3), np.uint8)
+    pixels[:, :32] = [255, 0, 51]
+    Image.fromarray(pixels).save(tmp_path / "half.png")
+    actions = start("network")
+    actions.click("toolbar-inputs")
+    actions.choose_file("run-file-image", tmp_path / "half.png")
+    actions.choose("run-image-preset-image", "ImageNet")
+    actions.widget.wait("h => h.app.numbers.asked.inputs?.image?.file !== undefined")
+    actions.widget.page.wait_for_timeout(500)  # the numbers of the preset are on their way
+    actions.click("run-inputs-run")
+    actions.widget.wait("h => h.app.runs.results.value !== null")
+    fed = lab.python("print(json.dumps(model.runner.last_inputs()['image'][0, :, 5, [5, 50]].tolist()))")
+    mean, std = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])
+    wanted = [(np.array(color) / 255 - mean) / std for color in ([255, 0, 51], [0, 0, 0])]
+    np.testing.assert_allclose(fed, wanted, atol=1e-3)
+    assert len(actions) <= 4, actions.taken
+
+
+def test_save_a_copy(start: Start, lab: Lab) -> None:
+    actions = start("detector")
+    original = lab.python("print(json.dumps(str(model.path)))")
+    actions.widget.root.focus()
+    actions.key("Control+s")
+    actions.click("save-copy")
+    actions.widget.wait("h => h.store.path.endsWith('detector-edited.onnx')")
+    copy = Path(original).with_name("detector-edited.onnx")
+    assert copy.read_bytes() == Path(original).read_bytes()
+    assert len(actions) <= 2, actions.taken
+
+
+def test_why_is_this_dim_dynamic(start: Start) -> None:
+    actions = start("decoder")
+    actions.click_at(*actions.label("s47", kind="output"), "the output s47")
+    actions.click("value-dim-1")
+    trail = actions.widget.get("trail")
+    trail.wait_for()
+    assert "axis 1" in trail.inner_text()
+    steps = actions.widget.get("explanation")
+    steps.get_by_text("hidden").first.wait_for()
+    lit = actions.widget.evaluate("h => h.app.travel.trail.value.nodes.length")
+    assert lit > 40, "the way leads through the layers"
+    assert len(actions) <= 2, actions.taken

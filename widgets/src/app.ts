@@ -16,6 +16,7 @@ import { Finder } from "./find/finder.ts";
 import { Travel } from "./find/navigation.ts";
 import { Selection } from "./find/selection.ts";
 import type { Flow, Reading } from "./graph/scene/flow.ts";
+import type { InView } from "./graph/view/lookout.ts";
 import type { Client } from "./kernel/client.ts";
 import { asRequestError, type RequestError } from "./kernel/request_error.ts";
 import { Profile } from "./look/profile.ts";
@@ -55,6 +56,10 @@ export class App {
   readonly title = new Cell("");
   readonly drawer = new Cell<Drawer>(null);
   readonly inspectorOpen = new Cell(true);
+  /** Whether the tree beside the picture shows. */
+  readonly outlineOpen = new Cell(false);
+  /** Which groups show, and which surround what shows. */
+  readonly seen = new Cell<InView>({ path: [], hidden: [], groups: new Set() });
   readonly menu = new Cell<PointerTarget | null>(null);
   /** Whether the page of keys shows. */
   readonly keysOpen = new Cell(false);
@@ -117,6 +122,9 @@ export class App {
       picture.on("wireover", (node) => this.wires.over(node)),
       picture.on("wiredrop", ({ node, share }) => void this.wires.drop(node, share)),
       picture.on("leave", () => this.travel.leave()),
+      picture.on("seen", (seen) => {
+        this.seen.value = seen;
+      }),
       picture.on("laidout", ({ flow, isTall }) => {
         this.flow.value = flow;
         this.tall.value = isTall;

@@ -55,6 +55,7 @@ function handleLook(app: App, key: string, shift: boolean): boolean {
   if (key === "b" && selection.length) app.travel.toggleBookmarks(selection);
   else if (key === "n") app.travel.nextBookmark(shift ? -1 : 1);
   else if (key === "?") app.keysOpen.value = !app.keysOpen.value;
+  else if (key === "o") app.outlineOpen.value = !app.outlineOpen.value;
   else if (key === "m") app.picture?.toggleMinimap();
   else if (key === "k" && app.picture) app.picture.constants = !app.picture.constants;
   else if (key === "[" && selection.length) app.travel.light(selection, "ancestors");
@@ -94,7 +95,7 @@ function nextValue(app: App, node: number, value: number): void {
   if (next) app.picked.selectValue(next);
 }
 
-const PARTS = ['[data-testid="outline"]', ".ol-inspector", ".ol-drawer", ".ol-toolbar"];
+const PARTS = ['[data-testid="outline"]', ".ol-tree", ".ol-inspector", ".ol-drawer", ".ol-toolbar"];
 const FOCUSABLE = 'button:not(:disabled), input:not(:disabled), select:not(:disabled), textarea, [tabindex="0"]';
 
 /** Moves the focus between picture, inspector, drawer and bar: the picture itself keeps Tab for walking. */

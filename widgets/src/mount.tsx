@@ -51,6 +51,9 @@ export interface MountedElement extends HTMLElement {
 const MIN_HEIGHT = 240,
   DEFAULT_HEIGHT = 560;
 
+/** Pixels of width from which there is room for the outline beside picture and inspector. */
+const ROOMY = 1280;
+
 /** Shows the model behind `transport` in `host`; returns the function that ends it. */
 export function mount(host: HTMLElement, transport: Transport, shared: Shared): () => void {
   const store = new Store();
@@ -85,6 +88,7 @@ export function mount(host: HTMLElement, transport: Transport, shared: Shared): 
   offs.push(watchStandIn(host, root, client, store));
 
   const onStage = (stage: HTMLElement) => {
+    app.outlineOpen.value = root.clientWidth >= ROOMY;
     const picture: Picture = new GraphView(stage, store);
     handle.view = picture;
     app.attach(picture);

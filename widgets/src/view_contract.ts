@@ -1,6 +1,7 @@
 /** What the panels ask of the picture. graph/view/view.ts is the one implementation; tests use a smaller one. */
 
 import type { Flow, Reading } from "./graph/scene/flow.ts";
+import type { InView } from "./graph/view/lookout.ts";
 import type { Diagnostic, Statistics } from "./kernel/protocol.ts";
 import type { Heat } from "./look/node_heat.ts";
 import type { Theme } from "./look/page_theme.ts";
@@ -43,6 +44,8 @@ export interface PictureEvents {
   laidout: { flow: Flow; isTall: boolean };
   /** The view is about to jump elsewhere. */
   leave: void;
+  /** Other groups show, or one is inside of others. */
+  seen: InView;
   ready: void;
 }
 

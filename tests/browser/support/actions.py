@@ -78,3 +78,19 @@ class Actions:
         )
         assert found, f"no box of {name!r} shows"
         return found[0], found[1]
+
+    def label(self, value: str, kind: str = "label") -> tuple[float, float]:
+        """A point on what the picture writes at a value, or in the middle of the box of an input or output."""
+        found = self.widget.evaluate(
+            """(h, [name, kind]) => {
+                const id = [...h.store.values.values()].find((value) => value.name === name)?.id;
+                const { boxes, labels } = h.view.debug();
+                const label = labels.find(({ value }) => value === id);
+                const box = boxes.find((each) => each.kind === kind && each.id === id);
+                if (kind === 'label') return label ? [label.x + 8, label.y] : null;
+                return box ? [box.x + box.w / 2, box.y + box.h / 2] : null;
+            }""",
+            [value, kind],
+        )
+        assert found, f"no {kind} of {value!r} shows"
+        return found[0], found[1]

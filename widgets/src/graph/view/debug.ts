@@ -2,11 +2,14 @@
 
 import type { Store } from "../../model/store.ts";
 import type { Camera } from "../canvas/camera.ts";
+import type { Renderer } from "../canvas/renderer.ts";
 import { FONTS } from "../canvas/text.ts";
 import { detailAt, FAR, NEAR } from "../canvas/visible.ts";
 import { ALL, BODY, GROUP, INPUT, type Kind, NODE, OUTPUT, OUTSIDE, RUN, SHOWN } from "../groups/group_keys.ts";
 import type { Box } from "../scene/boxes.ts";
 import type { Scene } from "../scene/scene.ts";
+import type { Words } from "../scene/words.ts";
+import type { Explorer } from "./explorer.ts";
 
 export interface DebugBox {
   /** Of the node, group, value or scope; of a run that of its first group. */
@@ -138,4 +141,27 @@ function meaning(
     isRun: run !== null,
     order: orderOf(key),
   };
+}
+
+/** What a view shows. */
+export function stateOf(
+  explorer: Explorer,
+  renderer: Renderer,
+  words: Words,
+  store: Store,
+  minimap: { readonly element: HTMLElement },
+): DebugState {
+  return describe({
+    scene: explorer.index?.scene ?? null,
+    camera: renderer.camera,
+    place: renderer.place,
+    scope: explorer.scope,
+    frames: renderer.frames,
+    layoutMs: explorer.layoutMs,
+    label: (value) => words.label(value),
+    store,
+    runOf: (group) => explorer.runOf(group),
+    orderOf: (key) => explorer.ground?.hierarchy.lastOf(key) ?? -1,
+    panels: minimap.element.checkVisibility() ? [minimap.element.getBoundingClientRect()] : [],
+  });
 }

@@ -24,9 +24,10 @@ import { Outline } from "../marks/outline.ts";
 import { RibbonList } from "../marks/ribbon_list.ts";
 import type { Reading } from "../scene/flow.ts";
 import { Words } from "../scene/words.ts";
-import { type DebugState, describe } from "./debug.ts";
+import { type DebugState, stateOf } from "./debug.ts";
 import { Entering } from "./entering.ts";
 import { Explorer } from "./explorer.ts";
+import { Lookout } from "./lookout.ts";
 import { type FrameTiming, noteFrame } from "./timing.ts";
 import { isOccupied } from "./viewpoint.ts";
 
@@ -54,6 +55,10 @@ export class GraphView implements Picture {
   readonly #abort = new AbortController();
   readonly #minimap: Minimap;
   readonly #ribbonList: RibbonList;
+  readonly #lookout = new Lookout(
+    () => this.#explorer?.index && { index: this.#explorer.index, camera: this.#renderer.camera },
+    (seen) => this.#emitter.emit("seen", seen),
+  );
   readonly #motion = new Motion(calm);
   #ready = false;
   /** What is selected is to be sought in the first scene. */
@@ -76,7 +81,10 @@ export class GraphView implements Picture {
       current: () => this.#current(),
       // The first size comes while the canvas is being made, before there is anything to show.
       resized: () => this.#explorer?.resized(),
-      painted: () => this.#minimap?.follow(),
+      painted: () => {
+        this.#minimap?.follow();
+        this.#lookout.follow();
+      },
       themed: () => this.#minimap?.themeChanged(),
       shown: (paintMs) => this.#shown(paintMs),
     });
@@ -151,6 +159,7 @@ export class GraphView implements Picture {
     this.#layer.destroy();
     this.#minimap.destroy();
     this.#gestures.destroy();
+    this.#lookout.destroy();
     this.#explorer.destroy();
     this.#outline.destroy();
     this.#renderer.destroy();
@@ -381,18 +390,6 @@ export class GraphView implements Picture {
 
   /** What is on the screen, for browser tests: in pixels of the page's viewport. */
   debug(): DebugState {
-    return describe({
-      scene: this.#explorer.index?.scene ?? null,
-      camera: this.#renderer.camera,
-      place: this.#renderer.place,
-      scope: this.scope,
-      frames: this.#renderer.frames,
-      layoutMs: this.#explorer.layoutMs,
-      label: (value) => this.#words.label(value),
-      store: this.#store,
-      runOf: (group) => this.#explorer.runOf(group),
-      orderOf: (key) => this.#explorer.ground?.hierarchy.lastOf(key) ?? -1,
-      panels: this.#minimap.element.checkVisibility() ? [this.#minimap.element.getBoundingClientRect()] : [],
-    });
+    return stateOf(this.#explorer, this.#renderer, this.#words, this.#store, this.#minimap);
   }
 }

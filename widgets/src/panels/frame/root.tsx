@@ -11,6 +11,8 @@ import { FormPanel } from "../edit/form.tsx";
 import { Menu } from "../edit/menu.tsx";
 import { PalettePanel } from "../edit/palette.tsx";
 import { Inspector } from "../inspector/inspector.tsx";
+import { OutlinePanel } from "../outline/outline_panel.tsx";
+import { StickyPath } from "../outline/sticky_path.tsx";
 import { SavePanel } from "../save.tsx";
 import { LargeView } from "../values/large_view.tsx";
 import { RunInputs } from "../values/run_inputs.tsx";
@@ -37,8 +39,10 @@ export function Root({ app, onStage }: Props) {
     <>
       <Toolbar app={app} />
       <div class="ol-body">
+        <OutlinePanel app={app} />
         <div class="ol-picture" onDragOver={(event) => accept(app, event)} onDrop={(event) => drop(app, event)}>
           <div class="ol-stage" ref={stage} data-testid="stage" />
+          <StickyPath app={app} />
           <Placeholder app={app} />
           <Banner app={app} />
           <Toasts app={app} />

@@ -12,8 +12,18 @@ export function Toolbar({ app }: { app: App }) {
   useEvents(app.client, "connection");
   const live = app.client.can.edit !== false;
   const open = useCell(app.inspectorOpen);
+  const tree = useCell(app.outlineOpen);
   return (
     <div class="ol-toolbar" role="toolbar" aria-label="Model">
+      <ToolButton
+        icon="tree"
+        title="Outline of the model (O)"
+        testid="toolbar-tree"
+        pressed={tree}
+        onClick={() => {
+          app.outlineOpen.value = !tree;
+        }}
+      />
       <Breadcrumb app={app} />
       <div class="ol-tools">
         <TravelButtons app={app} />
@@ -204,6 +214,7 @@ function Breadcrumb({ app }: { app: App }) {
   const scope = useCell(app.scope);
   const title = useCell(app.title);
   useCell(app.picked.subject);
+  const groups = useCell(app.seen).path.flatMap((id) => app.store.groups.get(id) ?? []);
   // what is selected may be in a subgraph that is drawn inside its node: the way goes on to it
   const shown = scope || mainScope(app.store),
     inner = scopePath(app.store, app.picked.here);
@@ -231,13 +242,20 @@ function Breadcrumb({ app }: { app: App }) {
           </span>
         );
       })}
-      <span
-        class="ol-dim ol-version"
-        data-testid="version"
-        title="Version of the model: every edit, undo and redo counts"
-      >
-        v{app.store.version}
-      </span>
+      {groups.map(({ id, name, about }) => (
+        <span class="ol-crumb ol-crumb-group" key={`group ${id}`}>
+          <Icon name="right" />
+          <button
+            type="button"
+            class="ol-crumb-button"
+            data-testid="breadcrumb-group"
+            title={about || name}
+            onClick={() => app.picked.revealGroup(id)}
+          >
+            <Elided text={name} middle />
+          </button>
+        </span>
+      ))}
     </nav>
   );
 }

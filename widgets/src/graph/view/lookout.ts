@@ -1,0 +1,71 @@
+/** Tells which groups show and which ones surround what shows, a little after the picture stands. */
+
+import type { Camera } from "../canvas/camera.ts";
+import type { SceneIndex } from "../canvas/visible.ts";
+import { GROUP, idOf, kindOf, RUN } from "../groups/group_keys.ts";
+
+export interface InView {
+  /** Groups around the middle of what shows, outermost first. */
+  path: number[];
+  /** Those of them whose title is above what shows. */
+  hidden: number[];
+  /** All groups of which something shows. */
+  groups: ReadonlySet<number>;
+}
+
+const WAIT_MS = 90;
+/** Share of the view that a folded box must take for one to be in it. */
+const FILLS = 0.5;
+const MOST = 400;
+
+export class Lookout {
+  readonly #current: () => { index: SceneIndex; camera: Camera } | null;
+  readonly #tell: (seen: InView) => void;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #last = "";
+
+  constructor(current: () => { index: SceneIndex; camera: Camera } | null, tell: (seen: InView) => void) {
+    this.#current = current;
+    this.#tell = tell;
+  }
+
+  /** To be called after each frame. */
+  follow(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      const current = this.#current();
+      if (!current) return;
+      const seen = inView(current.index, current.camera),
+        told = JSON.stringify([seen.path, seen.hidden, [...seen.groups]]);
+      if (told === this.#last) return;
+      this.#last = told;
+      this.#tell(seen);
+    }, WAIT_MS);
+  }
+
+  destroy(): void {
+    clearTimeout(this.#timer);
+  }
+}
+
+/** What shows of a scene. Pure. */
+export function inView({ scene, ...index }: Pick<SceneIndex, "scene"> & Partial<SceneIndex>, camera: Camera): InView {
+  const { x, y, width, height } = camera.view;
+  const middle = { x: x + width / 2, y: y + height / 2 };
+  const path: [depth: number, group: number, hidden: boolean][] = [];
+  const groups = new Set<number>();
+  const shown = index.boxesIn ? index.boxesIn(x, y, x + width, y + height) : scene.boxes.map((_, i) => i);
+  for (const i of shown) {
+    const key = scene.boxes[i]!.key,
+      kind = kindOf(key);
+    if (kind !== GROUP && kind !== RUN) continue;
+    if (groups.size < MOST) groups.add(idOf(key));
+    const [left, top, right, bottom] = [scene.x[i]!, scene.y[i]!, scene.x[i]! + scene.w[i]!, scene.y[i]! + scene.h[i]!];
+    if (middle.x < left || middle.x > right || middle.y < top || middle.y > bottom) continue;
+    const share = (Math.min(right, x + width) - Math.max(left, x)) * (Math.min(bottom, y + height) - Math.max(top, y));
+    if (scene.frame[i] || share >= FILLS * width * height) path.push([scene.depth[i]!, idOf(key), top < y]);
+  }
+  path.sort(([a], [b]) => a - b);
+  const ids = [...new Set(path.map(([, group]) => group))];
+  return { path: ids, hidden: ids.filter((id) => path.some(([, group, above]) => group === id && above)), groups };
+}

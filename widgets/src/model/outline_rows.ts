@@ -1,0 +1,132 @@
+/** The groups of a scope as rows of a tree, with the nodes of those that are open. Pure. */
+
+import { INITIALIZER } from "../kernel/protocol.ts";
+import { nodeName, shortOp } from "./names.ts";
+import type { Store } from "./store.ts";
+import { elements } from "./tables.ts";
+
+export interface OutlineRow {
+  key: string;
+  kind: "group" | "node";
+  id: number;
+  depth: number;
+  name: string;
+  detail: string;
+  /** It can be opened. */
+  more: boolean;
+  open: boolean;
+  /** What it weighs by the measure, 0 to 1 of the largest beside all. */
+  share: number;
+  problem: boolean;
+}
+
+/** What is known of all groups of a model. */
+export interface OutlineData {
+  /** Groups and nodes in file order by parent group; 0 is the top. */
+  children: Map<number, { kind: "group" | "node"; id: number }[]>;
+  /** By group and by node. */
+  ofGroup: Map<number, number>;
+  ofNode: Map<number, number>;
+  total: number;
+}
+
+/** Sums numbers of nodes (null: elements of their parameters) up to their groups. */
+export function outlineData(store: Store, scope: number, numbers: ReadonlyMap<number, number> | null): OutlineData {
+  const data: OutlineData = { children: new Map(), ofGroup: new Map(), ofNode: new Map(), total: 0 };
+  const seen = new Set<number>();
+  const put = (parent: number, child: { kind: "group" | "node"; id: number }) => {
+    const list = data.children.get(parent);
+    if (list) list.push(child);
+    else data.children.set(parent, [child]);
+  };
+  const place = (group: number): void => {
+    if (!group || seen.has(group)) return;
+    seen.add(group);
+    const parent = store.groups.get(group)?.parent ?? 0;
+    place(parent);
+    put(parent, { kind: "group", id: group });
+  };
+  for (const node of store.nodes.values()) {
+    if (node.scope !== scope) continue;
+    place(node.group);
+    put(node.group, { kind: "node", id: node.id });
+    const own = numbers ? (numbers.get(node.id) ?? 0) : parameters(store, node.inputs);
+    data.ofNode.set(node.id, own);
+    data.total += own;
+    for (let group = node.group, turn = 0; group && turn < 100; group = store.groups.get(group)?.parent ?? 0, turn++)
+      data.ofGroup.set(group, (data.ofGroup.get(group) ?? 0) + own);
+  }
+  return data;
+}
+
+function parameters(store: Store, inputs: readonly number[]): number {
+  let sum = 0;
+  for (const input of inputs) {
+    const value = input ? store.values.get(input) : undefined;
+    if (value && value.flags & INITIALIZER) sum += elements(value.label) || 0;
+  }
+  return sum;
+}
+
+/** Rows of what is open; with a filter: what fits it, and the groups around. */
+export function outlineRows(store: Store, data: OutlineData, open: ReadonlySet<number>, filter: string): OutlineRow[] {
+  const wrong = new Set<number>(),
+    words = filter.toLowerCase().split(/\s+/).filter(Boolean);
+  for (const { node } of store.diagnostics)
+    for (let group = store.nodes.get(node)?.group ?? 0, turn = 0; node && turn < 100; turn++) {
+      if (turn === 0) wrong.add(-node);
+      if (!group) break;
+      wrong.add(group);
+      group = store.groups.get(group)?.parent ?? 0;
+    }
+  const rows: OutlineRow[] = [];
+  const fits = (name: string, detail: string) =>
+    words.every((word) => name.toLowerCase().includes(word) || detail.toLowerCase().includes(word));
+  const visit = (parent: number, depth: number): boolean => {
+    let any = false;
+    for (const { kind, id } of data.children.get(parent) ?? []) {
+      if (kind === "node") {
+        const name = nodeName(store, id),
+          detail = shortOp(store.nodes.get(id)?.op ?? "");
+        if (words.length && !fits(name, detail)) continue;
+        any = true;
+        const share = data.total ? (data.ofNode.get(id) ?? 0) / data.total : 0;
+        rows.push({
+          key: `n${id}`,
+          kind,
+          id,
+          depth,
+          name,
+          detail,
+          more: false,
+          open: false,
+          share,
+          problem: wrong.has(-id),
+        });
+        continue;
+      }
+      const group = store.groups.get(id)!,
+        at = rows.length,
+        share = data.total ? (data.ofGroup.get(id) ?? 0) / data.total : 0;
+      const isOpen = words.length > 0 || open.has(id);
+      rows.push({
+        key: `g${id}`,
+        kind,
+        id,
+        depth,
+        name: group.name,
+        detail: group.about ?? "",
+        more: true,
+        open: isOpen,
+        share,
+        problem: wrong.has(id),
+      });
+      const inside = isOpen && depth < 100 && visit(id, depth + 1);
+      if (words.length && !inside && !fits(group.name, group.about ?? "")) rows.length = at;
+      else any = true;
+    }
+    return any;
+  };
+  visit(0, 0);
+  return rows;
+}

@@ -1,0 +1,25 @@
+/** At the upper edge of the picture: titles of open groups that one is inside of and that are out of sight. */
+
+import type { App } from "../../app.ts";
+import { useCell } from "../../state.ts";
+
+export function StickyPath({ app }: { app: App }) {
+  const { hidden } = useCell(app.seen);
+  const groups = hidden.flatMap((id) => app.store.groups.get(id) ?? []);
+  if (!groups.length) return null;
+  return (
+    <div class="ol-sticky" data-testid="sticky-path">
+      {groups.map(({ id, name, about }) => (
+        <button
+          key={id}
+          type="button"
+          class="ol-sticky-group"
+          title={about || name}
+          onClick={() => app.picked.revealGroup(id)}
+        >
+          {name}
+        </button>
+      ))}
+    </div>
+  );
+}
