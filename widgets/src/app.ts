@@ -59,7 +59,7 @@ export class App {
   /** Whether the tree beside the picture shows. */
   readonly outlineOpen = new Cell(false);
   /** Which groups show, and which surround what shows. */
-  readonly seen = new Cell<InView>({ path: [], hidden: [], groups: new Set() });
+  readonly seen = new Cell<InView>({ path: [], groups: new Set() });
   readonly menu = new Cell<PointerTarget | null>(null);
   /** Whether the page of keys shows. */
   readonly keysOpen = new Cell(false);

@@ -4,11 +4,17 @@ import type { Camera } from "../canvas/camera.ts";
 import type { SceneIndex } from "../canvas/visible.ts";
 import { GROUP, idOf, kindOf, RUN } from "../groups/group_keys.ts";
 
+/** A group, or the first of a run that is drawn as one, that surrounds what shows. */
+export interface Around {
+  group: number;
+  isRun: boolean;
+  /** Its title is above what shows. */
+  hidden: boolean;
+}
+
 export interface InView {
-  /** Groups around the middle of what shows, outermost first. */
-  path: number[];
-  /** Those of them whose title is above what shows. */
-  hidden: number[];
+  /** Around the middle of what shows, outermost first; what shows as a whole surrounds nothing. */
+  path: Around[];
   /** All groups of which something shows. */
   groups: ReadonlySet<number>;
 }
@@ -36,7 +42,7 @@ export class Lookout {
       const current = this.#current();
       if (!current) return;
       const seen = inView(current.index, current.camera),
-        told = JSON.stringify([seen.path, seen.hidden, [...seen.groups]]);
+        told = JSON.stringify([seen.path, [...seen.groups]]);
       if (told === this.#last) return;
       this.#last = told;
       this.#tell(seen);
@@ -52,7 +58,7 @@ export class Lookout {
 export function inView({ scene, ...index }: Pick<SceneIndex, "scene"> & Partial<SceneIndex>, camera: Camera): InView {
   const { x, y, width, height } = camera.view;
   const middle = { x: x + width / 2, y: y + height / 2 };
-  const path: [depth: number, group: number, hidden: boolean][] = [];
+  const path: (Around & { depth: number })[] = [];
   const groups = new Set<number>();
   const shown = index.boxesIn ? index.boxesIn(x, y, x + width, y + height) : scene.boxes.map((_, i) => i);
   for (const i of shown) {
@@ -62,10 +68,11 @@ export function inView({ scene, ...index }: Pick<SceneIndex, "scene"> & Partial<
     if (groups.size < MOST) groups.add(idOf(key));
     const [left, top, right, bottom] = [scene.x[i]!, scene.y[i]!, scene.x[i]! + scene.w[i]!, scene.y[i]! + scene.h[i]!];
     if (middle.x < left || middle.x > right || middle.y < top || middle.y > bottom) continue;
+    const whole = left >= x && right <= x + width && top >= y && bottom <= y + height;
     const share = (Math.min(right, x + width) - Math.max(left, x)) * (Math.min(bottom, y + height) - Math.max(top, y));
-    if (scene.frame[i] || share >= FILLS * width * height) path.push([scene.depth[i]!, idOf(key), top < y]);
+    if (scene.frame[i] ? !whole : share >= FILLS * width * height)
+      path.push({ depth: scene.depth[i]!, group: idOf(key), isRun: kind === RUN, hidden: top < y });
   }
-  path.sort(([a], [b]) => a - b);
-  const ids = [...new Set(path.map(([, group]) => group))];
-  return { path: ids, hidden: ids.filter((id) => path.some(([, group, above]) => group === id && above)), groups };
+  path.sort((a, b) => a.depth - b.depth);
+  return { path: path.map(({ depth: _, ...around }) => around), groups };
 }

@@ -2,6 +2,7 @@
 
 import type { App } from "../../app.ts";
 import { mainScope, plural, scopeLabel, scopePath } from "../../model/names.ts";
+import { whereIs } from "../../model/where.ts";
 import { useCell, useEvents } from "../../state.ts";
 import { Elided, ToolButton } from "../parts/controls.tsx";
 import { Icon } from "../parts/icons.tsx";
@@ -214,7 +215,7 @@ function Breadcrumb({ app }: { app: App }) {
   const scope = useCell(app.scope);
   const title = useCell(app.title);
   useCell(app.picked.subject);
-  const groups = useCell(app.seen).path.flatMap((id) => app.store.groups.get(id) ?? []);
+  const groups = whereIs(app.store, useCell(app.seen).path).flatMap(({ id }) => app.store.groups.get(id) ?? []);
   // what is selected may be in a subgraph that is drawn inside its node: the way goes on to it
   const shown = scope || mainScope(app.store),
     inner = scopePath(app.store, app.picked.here);

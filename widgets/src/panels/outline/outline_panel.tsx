@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { App } from "../../app.ts";
 import { groupsAround, mainScope } from "../../model/names.ts";
 import { type OutlineRow, outlineData, outlineRows } from "../../model/outline_rows.ts";
+import { whereIs } from "../../model/where.ts";
 import { useCell, useEvents } from "../../state.ts";
 import { Elided, ToolButton } from "../parts/controls.tsx";
 import { Icon } from "../parts/icons.tsx";
@@ -50,6 +51,7 @@ function OpenOutline({ app }: { app: App }) {
     const around = subject.kind === "group" ? groupsAround(store, subject.group).slice(1) : groupsAround(store, group);
     if (around.some((each) => !open.has(each))) setOpen(new Set([...open, ...around]));
   }, [subject]);
+  const here = whereIs(store, seen.path).at(-1)?.id ?? 0;
   const at = rows.findIndex(chosen);
   useEffect(() => {
     const element = scroll.current;
@@ -132,7 +134,7 @@ function OpenOutline({ app }: { app: App }) {
             state={`${chosen(row) ? "ol-tree-chosen" : ""} ${first + i === current ? "ol-tree-current" : ""} ${
               row.kind === "group" && seen.groups.has(row.id) ? "ol-tree-seen" : ""
             }`}
-            here={row.kind === "group" && seen.path.at(-1) === row.id}
+            here={row.kind === "group" && here === row.id}
             selected={chosen(row)}
             onTurn={() => turn(row)}
             onGo={() => {

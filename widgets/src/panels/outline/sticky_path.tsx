@@ -1,11 +1,12 @@
 /** At the upper edge of the picture: titles of open groups that one is inside of and that are out of sight. */
 
 import type { App } from "../../app.ts";
+import { whereIs } from "../../model/where.ts";
 import { useCell } from "../../state.ts";
 
 export function StickyPath({ app }: { app: App }) {
-  const { hidden } = useCell(app.seen);
-  const groups = hidden.flatMap((id) => app.store.groups.get(id) ?? []);
+  const where = whereIs(app.store, useCell(app.seen).path);
+  const groups = where.flatMap(({ id, hidden }) => (hidden && app.store.groups.get(id)) || []);
   if (!groups.length) return null;
   return (
     <div class="ol-sticky" data-testid="sticky-path">

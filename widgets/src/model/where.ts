@@ -1,0 +1,23 @@
+/** Where in the model one is, from what the picture says surrounds what shows. Pure. */
+
+import type { Around } from "../graph/view/lookout.ts";
+import { groupsAround } from "./names.ts";
+import type { Store } from "./store.ts";
+
+/**
+ * The groups that one is in, outermost first, with those whose title is out of sight.
+ *
+ * A run is drawn under the name of its first group; where one is inside of another one of it, that counts.
+ */
+export function whereIs(store: Store, path: readonly Around[]): { id: number; hidden: boolean }[] {
+  const inner = path.findLast(({ isRun }) => !isRun) ?? path.at(-1);
+  if (!inner) return [];
+  const chain = groupsAround(store, inner.group).reverse();
+  const drawn = new Map<number, boolean>();
+  for (const { group, isRun, hidden } of path) {
+    const parent = store.groups.get(group)?.parent ?? 0;
+    const meant = !isRun || chain.includes(group) ? group : chain.find((id) => store.groups.get(id)?.parent === parent);
+    if (meant) drawn.set(meant, hidden);
+  }
+  return chain.map((id) => ({ id, hidden: drawn.get(id) ?? false }));
+}

@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Camera } from "../../src/graph/canvas/camera.ts";
+import { GROUP, keyOf, NODE, RUN } from "../../src/graph/groups/group_keys.ts";
+import type { Scene } from "../../src/graph/scene/scene.ts";
+import { inView } from "../../src/graph/view/lookout.ts";
+import { outlineData, outlineRows } from "../../src/model/outline_rows.ts";
+import type { Store } from "../../src/model/store.ts";
+import { whereIs } from "../../src/model/where.ts";
+import { transformer } from "../fixtures/networks.ts";
+
+/** A frame of a run around a frame of a group around a node. */
+function scene(run: number, group: number): Scene {
+  const keys = [keyOf(RUN, run), keyOf(GROUP, group), keyOf(NODE, 1)];
+  return {
+    boxes: keys.map((key) => ({ key })),
+    x: Float64Array.of(0, 100, 300),
+    y: Float64Array.of(0, 100, 400),
+    w: Float64Array.of(1000, 800, 100),
+    h: Float64Array.of(1000, 800, 40),
+    frame: Uint8Array.of(1, 1, 0),
+    depth: Uint8Array.of(0, 1, 2),
+  } as unknown as Scene;
+}
+
+function camera(x: number, y: number, size: number): Camera {
+  const found = new Camera();
+  Object.assign(found, { x, y, width: size, height: size });
+  return found;
+}
+
+test("what shows as a whole surrounds nothing; what reaches beyond does, with titles out of sight", () => {
+  assert.deepEqual(inView({ scene: scene(5, 7) }, camera(-10, -10, 1020)).path, []);
+  const inside = inView({ scene: scene(5, 7) }, camera(250, 300, 300));
+  assert.deepEqual(
+    inside.path.map(({ group, isRun, hidden }) => [group, isRun, hidden]),
+    [
+      [5, true, true],
+      [7, false, true],
+    ],
+  );
+  assert.deepEqual([...inside.groups], [5, 7]);
+});
+
+test("inside of one of a run, that one is where one is, not the first", () => {
+  const group = (id: number, parent: number) => [id, { id, parent, name: `g${id}` }] as const;
+  const store = { groups: new Map([group(1, 0), group(2, 0), group(3, 2)]) } as unknown as Store;
+  const path = [
+    { group: 1, isRun: true, hidden: true },
+    { group: 3, isRun: false, hidden: false },
+  ];
+  assert.deepEqual(whereIs(store, path), [
+    { id: 2, hidden: true },
+    { id: 3, hidden: false },
+  ]);
+  assert.deepEqual(whereIs(store, []), []);
+});
+
+test("the outline lists groups, opens them, and filters by names and operators", () => {
+  const store = transformer(3).store(),
+    scope = [...store.nodes.values()][0]!.scope;
+  const data = outlineData(store, scope, null);
+  const closed = outlineRows(store, data, new Set(), "");
+  assert.ok(closed.length < store.nodes.size / 2);
+  const group = closed.find(({ kind }) => kind === "group")!;
+  const open = outlineRows(store, data, new Set([group.id]), "");
+  assert.ok(open.length > closed.length);
+  assert.ok(open.filter(({ depth }) => depth === 1).length > 0);
+  const op = store.nodes.values().next().value!.op;
+  const filtered = outlineRows(store, data, new Set(), op);
+  const count = [...store.nodes.values()].filter((node) => node.op === op).length;
+  assert.ok(filtered.filter(({ kind, detail }) => kind === "node" && detail === op).length >= count);
+  assert.deepEqual(outlineRows(store, data, new Set(), "no such thing"), []);
+});
