@@ -7,7 +7,7 @@ class ShortHelp(type):
     """Metaclass: `help(cls)` shows the docstring of a class without the pages of all its members.
 
     The docstring names the members, and `help(cls.member)` shows one. pydoc has no way to be asked for this, so its
-    question for the members is told from that of everybody else.
+    question for the members is told from all others.
     """
 
     def __dir__(cls) -> list[str]:

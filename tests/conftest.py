@@ -32,7 +32,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_configure() -> None:
     """pytest-xdist lets its workers ignore SIGINT; the tests that interrupt a run need what Python does with it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    # journals of edits go where nobody else's are, kernels and command lines that tests start included
+    # journals of edits go apart from all others, kernels and command lines that tests start included
     os.environ["ONNXLAB_STATE_HOME"] = tempfile.mkdtemp(prefix="onnxlab-state-")
 
 

@@ -86,7 +86,7 @@ def _check_for_ever(budget: Any) -> None:
 
 
 def test_nobody_is_told_to_end_who_is_done() -> None:
-    """Whoever tells holds the others back, so that none of them has gone on to something else meanwhile."""
+    """The observer that tells holds the others back, so that none of them has gone on to something else meanwhile."""
     running, told = Limits().begin(), []
 
     def slow() -> None:

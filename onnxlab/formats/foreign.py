@@ -1,7 +1,7 @@
 r"""Strings that are no UTF-8: readable while a model is open, and written back as the bytes that they were.
 
 Protobuf reads them as bytes where text is expected, and does not take them back. So each gets a stand-in with
-\xff for what is no UTF-8, which no other string of the model is; whoever types another text in its place has mended it.
+\xff for what is no UTF-8, which no other string of the model is; another text typed in its place mends it.
 """
 
 from collections.abc import Callable, Iterator, Mapping

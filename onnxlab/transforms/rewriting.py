@@ -242,7 +242,7 @@ class Rewriting:
         return node.id in self._before_zero_signs or node.id > self._newest
 
     def _zero_signs(self, node: NodeRecord) -> list[ValueRecord | None]:
-        """What a node reads of which the sign of a zero matters; all, and what its bodies read, where nobody knows."""
+        """What a node reads of which the sign of a zero matters; where that is unknown all, bodies included."""
         traits = find_traits(node.domain, node.op_type)
         if node.bodies or traits.category == "custom":
             return [self.graph.values[vid] for vid in (*node.inputs, *self.graph.index.captures(node)) if vid]

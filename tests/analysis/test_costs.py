@@ -25,7 +25,7 @@ def test_free_dims_count_once_and_unknown_ranks_nothing() -> None:
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["y"], name="product"),
         helper.make_node("Relu", ["y"], ["z"], name="relu"),
-        helper.make_node("Mystery", ["z"], ["u"], name="mystery", domain="nobody"),
+        helper.make_node("Mystery", ["z"], ["u"], name="mystery", domain="unknown"),
         helper.make_node("Neg", ["u"], ["v"], name="neg"),
     ]
     value = helper.make_tensor_value_info

@@ -82,7 +82,7 @@ def lab(pages: list[Lab], browser: Browser, jupyter: Jupyter, request: pytest.Fi
 
 @pytest.fixture
 def fresh_lab(context: BrowserContext, jupyter: Jupyter, request: pytest.FixtureRequest) -> Iterator[Lab]:
-    """A page of JupyterLab that nobody used before, nor will after."""
+    """A page of JupyterLab for one test alone."""
     found = Lab(context, jupyter)
     yield found
     _failed(found, request.node)

@@ -1,4 +1,4 @@
-"""The exported page, opened from the disk: it folds, searches and inspects, asks nobody, and offers no edits."""
+"""The exported page, opened from the disk: it folds, searches and inspects, makes no requests, and offers no edits."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Being a guest in a notebook: wheel, keyboard and processor are taken only while somebody looks at the widget."""
+"""Being a guest in a notebook: wheel, keyboard and processor are taken only while the widget is in view."""
 
 from tests.browser.support.lab import Lab, Widget
 from tests.support.corpus import Corpus

@@ -54,7 +54,7 @@ def test_the_picture_makes_room_for_the_widget_and_comes_back(fresh_lab: Lab) ->
 
 
 def test_a_notebook_with_the_state_of_all_widgets_shows_the_picture(fresh_lab: Lab) -> None:
-    """nbclient keeps the widget itself in the notebook: its loader finds nobody, and the picture stays."""
+    """nbclient keeps the widget itself in the notebook: its loader finds no kernel, and the picture stays."""
     lab = fresh_lab
     path = lab.jupyter.write("executed.ipynb", CELLS)
     notebook = nbformat.read(path, 4)

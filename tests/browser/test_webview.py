@@ -63,7 +63,7 @@ def test_opened_edited_run_and_folded_as_in_vs_code(webview: Webview) -> None:
     # a run, with tensors that come as bytes at any offset
     widget.press("Escape")
     found = widget.run()
-    assert found["probabilities"]["count"] == 2 * 10, "a batch is 2 where nobody says"
+    assert found["probabilities"]["count"] == 2 * 10, "a batch is 2 where nothing else is said"
     assert found["probabilities"]["max"] <= 1
 
     frame = widget.evaluate("h => h.view.debug().boxes.find((box) => box.kind === 'frame').id")

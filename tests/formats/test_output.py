@@ -260,7 +260,7 @@ def test_paths_that_are_none(file: Path, tmp_path: Path, monkeypatch: pytest.Mon
     for path, words in (
         (f"{tmp_path}/x\0y", "NUL"), (long, "too long"), (loop, "lead back to themselves|levels of symbolic"),
         (tmp_path / "a" / "m", "lead back to themselves|levels of symbolic|there is no folder"),
-        ("~nobody-of-this-name/x", "no folder|does not exist"), ("", "empty"), ("\ud800", "surrogate"),
+        ("~no-user-of-this-name/x", "no folder|does not exist"), ("", "empty"), ("\ud800", "surrogate"),
         (f"{file}/x", "no folder|does not exist"), (f"{tmp_path}/{'d/' * 3000}x", "too long|no folder|does not exist"),
     ):  # fmt: skip
         with pytest.raises(LoadError, match=words):

@@ -1,4 +1,4 @@
-"""Kernels with a page that nobody may touch behind or before each array: one element too far is a crash.
+"""Kernels with a page that must not be touched behind or before each array: one element too far is a crash.
 
 Inputs, outputs, constants and scratch of compiled regions lie so (`tests/execution/support/guard_pages.py`); for
 kernels of NumPy, which is sure of its own bounds, the inputs do.

@@ -103,7 +103,7 @@ def oracle(case):
 
 def refused(case):
     case.call("model.undo(to=5)", onnxlab.load().undo, 5)
-    raise EditError("caught by nobody")
+    raise EditError("not caught")
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ ENDS = (("x", ["n", 3, 8, 8]), ("y", None))
 
 
 def wide() -> onnx.ModelProto:
-    """`small` with a table, a call, a dead node, an input that nobody reads, a node out of order, and a training."""
+    """`small` with a table, a call, a dead node, an input that no node reads, a node out of order, and a training."""
     proto = small()
     graph = proto.graph
     table = helper.make_tensor("", TensorProto.INT64, [2, 2], [1, 2, 3, 4])

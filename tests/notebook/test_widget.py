@@ -184,7 +184,7 @@ def test_values_that_an_option_cannot_have(model: onnxlab.Model) -> None:
         ({"height": "x"}, "expected an int"),
         ({"height": 5}, "should not be less than 120"),
         ({"flow": "up"}, "'down'"),
-        ({"selection": "nobody"}, "no node is called"),
+        ({"selection": "missing"}, "no node is called"),
     ):
         for new in (True, False):
             with pytest.raises(OnnxlabError, match=words):

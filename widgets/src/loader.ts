@@ -24,7 +24,7 @@ const PATIENCE = 3000,
 const page = globalThis as typeof globalThis & { __onnxlabBundles?: Map<string, Promise<{ default: Bundle }>> };
 const bundles = (page.__onnxlabBundles ??= new Map());
 
-/** The bundle of a version: the page's own, or what the kernel answers; null where nobody does. */
+/** The bundle of a version: the page's own, or what the kernel answers; null where no kernel does. */
 function load(model: WidgetModel): Promise<{ default: Bundle } | null> {
   const version = String(model.get("bundle") ?? "");
   const known = bundles.get(version);

@@ -122,7 +122,7 @@ export function mount(host: HTMLElement, transport: Transport, shared: Shared): 
   };
 }
 
-/** Leaves the place to the picture that stands in for the widget as long as nobody ever answered, and at the end. */
+/** Leaves the place to the picture that stands in for the widget as long as no kernel answered, and at the end. */
 function watchStandIn(host: HTMLElement, root: HTMLElement, client: Client, store: Store): () => void {
   const update = () => showOneOf(host, root, store.version > 0 || ["connecting", "ready"].includes(client.connection));
   // Jupyter puts the view on the page after it is made.

@@ -14,7 +14,7 @@ export class Cell<T> {
     return this.#value;
   }
 
-  /** Setting the same value (by ===) tells nobody. */
+  /** Setting the same value (by ===) notifies no listener. */
   set value(value: T) {
     if (value === this.#value) return;
     this.#value = value;

@@ -67,11 +67,11 @@ export interface Given {
 }
 
 export interface Picture {
-  /** Node ids; setting them tells nobody. */
+  /** Node ids; setting them notifies no listener. */
   selection: number[];
-  /** The value that is marked, 0: none. Setting it unselects nodes and tells nobody. */
+  /** The value that is marked, 0: none. Setting it unselects nodes and notifies no listener. */
   selectedValue: number;
-  /** The group that is marked, 0: none. Setting it unselects nodes and tells nobody. */
+  /** The group that is marked, 0: none. Setting it unselects nodes and notifies no listener. */
   selectedGroup: number;
   /** Which way it is to read. */
   reading: Reading;

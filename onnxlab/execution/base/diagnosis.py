@@ -1,7 +1,8 @@
 """Diagnosis of a failed kernel's inputs: signatures and shape rules are asked about them.
 
 Kernels check what they must not get wrong, and leave the rest to NumPy, whose complaints are about NumPy. Signatures
-and the rules of inference know what each operator takes, and say so in its words; nobody pays before something failed.
+and the rules of inference know what each operator takes, and say so in its words; this costs
+nothing before something failed.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class ValueStore:
         self._budget = budget
         self._lock = fork_safe(threading.RLock())
         self.state = State()
-        self._seen = 0  # the model's version when nothing was kept: an edit then has nobody to tell
+        self._seen = 0  # the model's version when nothing was kept: an edit then changes no values
         self._edited: set[int] = set()  # nodes of the main graph; -1 for "all"
         self._changed: set[int] = set()  # values with another initializer or maker
         self._pins: dict[int, Any] = {}

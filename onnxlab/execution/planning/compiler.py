@@ -1,7 +1,7 @@
 """Scopes to programs: the nodes that a run needs, partitioned, compiled by their providers, assembled.
 
 A `Compiler` belongs to one snapshot. Bodies of If, Loop and Scan are compiled when they first run, so that a branch
-that is never taken may hold operators that nobody implements; functions are compiled with their caller, once for
+that is never taken may hold operators that no provider implements; functions are compiled with their caller, once for
 each set of attributes.
 """
 

@@ -12,8 +12,8 @@ and every model has one of its own, so that two can edit one file. ONNXLAB_JOURN
 was edited, weights too.
 
 A session that ends by itself leaves its journal with a last record that says so, and a program that does leaves none:
-what Python edited is in somebody's code and comes back when that runs again. What was edited by hand in a view, or
-recovered, is nowhere else; such a journal stays in any case, and `recovery` speaks of it, as of one that has no end.
+what Python edited is in code and comes back when that runs again. What was edited by hand in a view, or recovered, is
+nowhere else; such a journal stays in any case, and `recovery` speaks of it, as of one that has no end.
 """
 
 import builtins

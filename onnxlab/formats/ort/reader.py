@@ -19,7 +19,7 @@ _SHARED: Final = 16
 """How often the bytes of strings may be referred to on average; names are."""
 
 _REREAD: Final = 4
-"""The same of vectors, which nobody shares, and which are looked at more than once here."""
+"""The same of vectors, which are not shared, and which are looked at more than once here."""
 
 _U16, _U32, _I32 = struct.Struct("<H"), struct.Struct("<I"), struct.Struct("<i")
 _SCALARS = {kind: struct.Struct(layout) for kind, layout in SCALARS.items()}

@@ -125,8 +125,8 @@ class SetAttribute:
     Without a `position`, the first attribute of the name is replaced where it stands or taken away, and a new one goes
     to the end. With one, an attribute is put there, or the one there is taken away: files can have several of a name.
 
-    A long list of an operator of another domain than ONNX's own gets its items where it stands: whoever has made a
-    LongList of it keeps those of before.
+    A long list of an operator of another domain than ONNX's own gets its items where it stands: a LongList that was
+    made of it keeps those of before.
     """
 
     node: int

@@ -1,7 +1,7 @@
 """Edits as lists of primitive changes. Each is one undo step, or part of the open one.
 
-Plain functions over a ModelGraph and its records; `Model` and the handles offer them as methods. `EDITS` lists them for
-whoever offers edits by name.
+Plain functions over a ModelGraph and its records; `Model` and the handles offer them as methods. `EDITS` lists them by
+name.
 
 Files:
     attributes        Edits of attributes: set, clear, go back to the default; the operator's schema says what fits.

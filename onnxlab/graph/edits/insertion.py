@@ -51,7 +51,7 @@ def insert_model(
         prefix: put before all names; names that are taken get a number behind them anyway.
         add_outputs: which outputs of the other model become outputs of this one; True: all that feed nothing.
         feed: (a value of this model, the output of the other one that its readers read instead). A graph input that
-            nobody reads then goes away.
+            no node reads then goes away.
         declaration: what is known of a value id, so that element types are compared; default: what is declared.
 
     Raises:

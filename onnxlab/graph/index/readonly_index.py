@@ -102,7 +102,7 @@ class GlanceIndex(Index):
         self._bodies.clear()
 
     def before_change(self) -> None:
-        """Let nobody rely on what nodes were called when they were read."""
+        """Drop the names that nodes had when they were read."""
         self.may_say_paths = True
 
     def before_rewiring(self) -> None:

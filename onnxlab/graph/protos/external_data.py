@@ -2,7 +2,7 @@
 
 A model names these files, so the names are not to be trusted. The rules are those of onnx's ExternalDataSecurity: a
 relative path without `..`, to a regular file inside the model's folder, no link out of it and no hard link (which
-could be anybody's file), offset and length within the file. Symbolic links that stay inside the folder are followed.
+could be any file), offset and length within the file. Symbolic links that stay inside the folder are followed.
 
 Bytes are read, not mapped: a file that another program cuts off while it is mapped would kill the process.
 """

@@ -1,7 +1,7 @@
 """Long lists in attributes as arrays: a forest has ten million entries, which as Python objects take gigabytes.
 
-Whoever decodes an attribute while somebody still holds what was made of it before gets the same object: inference, a
-run and a view decode a list once between them.
+Decoding an attribute while what was made of it before is still held gives the same object: inference, a run and a view
+decode a list once between them.
 """
 
 import mmap

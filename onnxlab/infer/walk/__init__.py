@@ -1,8 +1,8 @@
 """Inference of nodes, scopes, bodies and function calls: from facts of inputs to facts of outputs.
 
 Files:
-    body_walker         Bodies of nodes, and what rules, calls and schema bodies ask of whoever walks them:
-                        `walker.py` has it.
+    body_walker         Bodies of nodes, and what rules, calls and schema bodies ask of the walker: `walker.py` has
+                        it.
     function_calls      Model-local functions: each distinct call (function, attributes, input facts) is walked once.
     input_masks         Facts before and after a rule: which elements it reads, and which of its answers a tensor can
                         have.

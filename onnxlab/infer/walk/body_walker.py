@@ -1,4 +1,4 @@
-"""Bodies of nodes, and what rules, calls and schema bodies ask of whoever walks them: `walker.py` has it."""
+"""Bodies of nodes, and what rules, calls and schema bodies ask of the walker: `walker.py` has it."""
 
 from __future__ import annotations
 

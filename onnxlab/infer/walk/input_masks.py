@@ -60,7 +60,7 @@ def is_plain(fact: Fact) -> bool:
 
 
 def bounded(fact: Fact, slot: int, problems: list[Problem]) -> Fact:
-    """The fact without what no tensor can have, or nobody can follow: too many dims, dims too large, expressions too.
+    """The fact without what no tensor can have, or no rule can follow: too many dims, dims too large, expressions too.
 
     What such dims are replaced by are holes.
     """

@@ -1,6 +1,6 @@
 """Output facts of one node, from the first source that knows them.
 
-In this order: our rule; onnx's C++ rule; what its schema says of types; for an operator that nobody knows, what the
+In this order: our rule; onnx's C++ rule; what its schema says of types; for an unknown operator, what the
 model declares.
 """
 

@@ -144,8 +144,8 @@ def kernel(op_type: str, since: int = 1, domain: str = "", context: bool = False
 def in_place(op_type: str, since: int = 1, domain: str = "", places: tuple[int, ...] = (0,)) -> Callable[[F], F]:
     """Register the decorated function as the form of a kernel that may overwrite an input that is needed no more.
 
-    It is called `function(out, *inputs, **attributes)`, `out` being the input at one of `places`, C-contiguous and of
-    nobody else's concern. It writes its result there where type and shape fit, else makes an array as the kernel does.
+    It is called `function(out, *inputs, **attributes)`, `out` being the input at one of `places`, C-contiguous and
+    not shared. It writes its result there where type and shape fit, else makes an array as the kernel does.
     The kernel itself must have been registered, with one output.
     """
 

@@ -31,7 +31,7 @@ _READY = """(name) => {
     return kernel?.status === 'idle';
 }"""
 
-# Nobody is asked whether to save.
+# No dialog asks whether to save.
 _CLOSE = """() => {
     for (const widget of [...window.jupyterapp.shell.widgets('main')]) {
         if (widget.context) widget.context.model.dirty = false;

@@ -130,7 +130,7 @@ g (bool c, float[2, 4] x) => (float[2, 4] y) <float[4, 4] w = {1, 0, 0, 0, 0, 2,
 
 
 def test_bodies_hold_on_to_outer_initializers():
-    """A weight that a body captures is a constant there; not where somebody feeds it, nor after an edit."""
+    """A weight that a body captures is a constant there; not where it is fed, nor after an edit."""
     both = Both(onnx.parser.parse_model(CAPTURING))
     feeds = {"c": np.array(True), "x": np.full((2, 4), 0.1, np.float32)}
     ours, theirs = both.run(feeds)

@@ -1,4 +1,4 @@
-"""Loops that carry their weights: as good as constants of the body, until somebody says otherwise."""
+"""Loops that carry their weights: as good as constants of the body, until a feed says otherwise."""
 
 import numpy as np
 import onnx

@@ -13,7 +13,7 @@ from onnxlab.limits import Limits
 from tests.ops.base.test_node_cases import OPERATORS, array, cases
 
 PARTS = 4
-# Words of Python and NumPy that tell nobody what their model did wrong.
+# Words of Python and NumPy that do not say what the model did wrong.
 FOREIGN = re.compile(
     r"Error:|tuple index|zip\(\)|newaxis|could not broadcast|einstein|unpack|object is not|NoneType|unsupported operand"
 )

@@ -1,4 +1,4 @@
-"""Results written into buffers that nobody needs: the same as without, and nobody's array is touched."""
+"""Results written into buffers that are needed no more: the same as without, and no array of the caller is touched."""
 
 import tracemalloc
 

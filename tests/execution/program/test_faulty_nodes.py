@@ -1,4 +1,4 @@
-"""Nodes that break the rules of their operators: whoever is asked for them refuses, and the run names the node."""
+"""Nodes that break the rules of their operators: providers refuse them, and the run names the node."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""What nobody holds any more goes at once: nothing of a model waits for Python's collection of garbage."""
+"""What is held no more goes at once: nothing of a model waits for Python's collection of garbage."""
 
 import gc
 import weakref

@@ -56,12 +56,12 @@ def test_branches_capture_and_only_the_taken_one_must_be_supported():
         d = Add (x, x)
         y = If (c) <
             then_branch = t () => (float[2] t1) { t1 = Mul (d, x) },
-            else_branch = e () => (float[2] e1) { e1 = local.Nobody (d) }
+            else_branch = e () => (float[2] e1) { e1 = local.Unknown (d) }
         >
     }""")
     x = np.array([1, 2], np.float32)
     assert run.run({"c": True, "x": x})["y"].tolist() == [2, 8]
-    with pytest.raises(UnsupportedOperatorError, match=r"local::Nobody.*inside .*If"):
+    with pytest.raises(UnsupportedOperatorError, match=r"local::Unknown.*inside .*If"):
         run.run({"c": False, "x": x})
 
 
@@ -89,10 +89,10 @@ def test_a_function_that_calls_itself_is_refused():
 
 
 def test_an_operator_that_nobody_implements_is_named_and_the_rest_runs():
-    run = Runner(graph("g (float[2] x) => (y, z) { y = Relu (x) z = local.Nobody (y) }"))
-    with pytest.raises(UnsupportedOperatorError, match=r"no provider implements local::Nobody \(opset 1\)") as caught:
+    run = Runner(graph("g (float[2] x) => (y, z) { y = Relu (x) z = local.Unknown (y) }"))
+    with pytest.raises(UnsupportedOperatorError, match=r"no provider implements local::Unknown \(opset 1\)") as caught:
         run.run({"x": [1.0, -2.0]})
-    assert "Nobody" in caught.value.node
+    assert "Unknown" in caught.value.node
     assert run.run({"x": [1.0, -2.0]}, ["y"])["y"].tolist() == [1, 0]
 
 

@@ -1,4 +1,4 @@
-"""Memory that ends, or begins, at a page which nobody may touch: a kernel that goes one element too far dies there.
+"""Memory that ends, or begins, at a page which must not be touched: a kernel that goes one element too far dies there.
 
     python -m tests.execution.support.guard_pages end 0 200          # random regions 0 … 199
     python -m tests.execution.support.guard_pages start light_resnet50 bert_base
@@ -29,7 +29,7 @@ _protect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 
 
 class Arena(int):
-    """Bytes of an arena, and where in it nobody may go."""
+    """Bytes of an arena, and the pages of it that must not be touched."""
 
     holes = ()
 

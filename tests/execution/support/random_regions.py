@@ -256,6 +256,6 @@ class Drawing:
         self.put(self.recipe.node("Where", test, self.recipe.node("Sigmoid", x), self.constant()), shape)
 
     def model(self):
-        """With what nobody reads as outputs."""
+        """With what no node reads as outputs."""
         outputs = [name for name, _, _ in self.values if name not in self.used and name not in self.feeds]
         return self.recipe.model(*(outputs or [self.values[-1][0]]))

@@ -111,7 +111,7 @@ def test_attributes_of_its_own_are_no_errors_there_and_are_elsewhere() -> None:
     feeds = {name: np.eye(2, dtype=np.float32) for name in "ab"}
     np.testing.assert_array_equal(opened.run(feeds)["y"], 2 * np.eye(2))
     other = model()
-    other.producer_name = "someone"
+    other.producer_name = "other"
     assert "attribute-unknown" in {problem.code for problem in onnxlab.load(other).check()}
 
 

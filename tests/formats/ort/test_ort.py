@@ -24,7 +24,7 @@ HALVES = {name for name, (source, _) in PAIRS.items() if without_kernels(prepare
 # onnxruntime's own edits: Casts inserted, and two in a row made one
 RECAST = {name for name in PAIRS if name[:3] in ("304", "314", "325", "340", "346", "347")}
 HASH_ORDER = "045_nuphar_tiny_model_with_loop"
-"""Its implicit inputs are in the order of a hash table, which nobody can foresee."""
+"""Its implicit inputs are in the order of a hash table, which cannot be foreseen."""
 
 
 def operators(model: onnx.ModelProto) -> list[tuple[str, list[str], list[str]]]:

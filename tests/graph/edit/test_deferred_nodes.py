@@ -1,4 +1,4 @@
-"""Node messages that wait are there when somebody looks, in the order and with the content of those that never do."""
+"""Node messages that wait: read in the order and with the content of messages that never wait."""
 
 import random
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The budget of the history: the oldest steps go, what is left undoes to the same bytes, and everybody is told."""
+"""The budget of the history: the oldest steps go, what is left undoes to the same bytes, and all followers are told."""
 
 import gc
 import subprocess

@@ -10,7 +10,7 @@ from onnxlab.graph.edit.changes import SetField
 from onnxlab.graph.edit.model_graph import ModelGraph
 from tests.graph.support.models import chain, state
 
-NAME = SetField(("model", 0), "producer_name", "someone")
+NAME = SetField(("model", 0), "producer_name", "other")
 
 
 def test_between_two_changes_it_comes_at_once() -> None:
@@ -56,7 +56,7 @@ def test_in_a_change_it_waits_for_its_end(nested: bool) -> None:
     assert (state(graph), graph.transaction) == (index, None)
     assert signal.getsignal(signal.SIGINT) is handler
     edit()
-    assert graph.proto.producer_name == "someone"
+    assert graph.proto.producer_name == "other"
     assert signal.getsignal(signal.SIGINT) is handler
 
 

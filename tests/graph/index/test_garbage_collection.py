@@ -1,4 +1,4 @@
-"""What is made while no garbage is collected is old afterwards, and still goes when nobody holds it."""
+"""What is made while no garbage is collected is old afterwards, and still goes when it is held no more."""
 
 import gc
 import weakref
@@ -73,7 +73,7 @@ def test_a_large_model_that_was_dropped_goes_before_another_is_read(monkeypatch:
     gc.disable()
     try:
         about_to_hold(200)
-        assert seen[-1]() is not None, "whoever disabled the collector decides"
+        assert seen[-1]() is not None, "the caller that disabled the collector decides"
     finally:
         gc.enable()
 

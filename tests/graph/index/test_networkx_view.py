@@ -55,8 +55,8 @@ def test_edges_say_what_is_known_of_their_values() -> None:
     model.value("x").set_shape([2, 3, 16, 16])
     assert (data["shape"], data["bytes"]) == ("2,4,8,8", 2 * 4 * 64 * 4), "by inference, as it is now"
     alone = Model(chain()).nx
-    assert next(iter(alone.edges(data=True)))[2]["dtype"] == "float32", "without somebody who holds the model"
-    assert dict(next(iter(ModelGraph(chain()).nx().edges(data=True)))[2])["dtype"] == "", "nobody knows there"
+    assert next(iter(alone.edges(data=True)))[2]["dtype"] == "float32", "without holding the model"
+    assert dict(next(iter(ModelGraph(chain()).nx().edges(data=True)))[2])["dtype"] == "", "it is unknown there"
 
 
 def test_algorithms_that_weigh_edges() -> None:

@@ -37,7 +37,7 @@ def varint(number: int) -> bytes:
 
 
 def custom(kind: str, values: Any) -> onnx.ModelProto:
-    """A model with one node of an operator that nobody knows, with one attribute."""
+    """A model with one node of an unknown operator, with one attribute."""
     node = onnx.NodeProto(op_type="Odd", domain="some", input=["x"], output=["y"], name="odd")
     node.attribute.append(attribute(kind, values))
     x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in "xy")

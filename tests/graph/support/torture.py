@@ -177,7 +177,7 @@ def torture(ir_version: int = 14) -> onnx.ModelProto:
     for name in ("ghost", "c", "h", "c"):
         graph.value_info.add(name=name, type=types()["tensor"], doc_string=name)
     annotate(graph, "h", "float_raw")
-    annotate(graph, "nobody", "float_typed")
+    annotate(graph, "missing", "float_typed")
     graph.metadata_props.add(key="of", value="graph")
     model = helper.make_model(
         graph, ir_version=ir_version, producer_name="by hand", producer_version="", model_version=0,

@@ -292,7 +292,7 @@ def test_only_values_whose_fact_changed_are_looked_at(monkeypatch: pytest.Monkey
 
 
 def test_what_only_declarations_say_follows_them() -> None:
-    """Of the outputs of an operator that nobody knows, and in a body around it."""
+    """Of the outputs of an unknown operator, and in a body around it."""
     proto = declared()
     proto.opset_import.append(helper.make_opsetid("com.example", 1))
     proto.graph.node[0].op_type, proto.graph.node[0].domain = "Mystery", "com.example"

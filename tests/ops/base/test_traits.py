@@ -65,7 +65,7 @@ def test_a_row_takes_the_words_that_exist_alone() -> None:
 
 
 def test_an_unknown_operator_has_what_is_safe() -> None:
-    assert ops.traits_of("nobody::Knows") is UNKNOWN
+    assert ops.traits_of("unknown::Operator") is UNKNOWN
     assert (UNKNOWN.category, UNKNOWN.shape, UNKNOWN.half, UNKNOWN.elements) == ("custom", "other", "", "some")
 
 

@@ -19,7 +19,7 @@ export interface Explained {
   axis: number | null;
 }
 
-/** Milliseconds that the notice of an edit which nobody refuses stays. */
+/** Milliseconds that the notice of an edit that no node refuses stays. */
 const NOTICE_MS = 7000;
 
 export class Blast {

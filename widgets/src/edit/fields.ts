@@ -33,7 +33,7 @@ export type Entry = string | boolean | number | File | ReadonlyMap<number, strin
 
 export type Read = { ok: true; given: unknown } | { ok: false; error: string };
 
-/** What a field holds before anybody typed. */
+/** What a field holds before the user types. */
 export function initialEntry(field: Field): Entry {
   if (field.kind === "file") return field.initial ?? null;
   if (field.kind === "grid") return new Map();

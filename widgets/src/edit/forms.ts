@@ -9,7 +9,7 @@ export const NUMBERS_HINT = "One number fills the tensor; several are its elemen
 
 const dtypes = ELEMENT_TYPE_NAMES.filter(Boolean).map((value) => ({ value, label: value }));
 
-/** What stands in the fields of a form before anybody typed, by parameter; of an array, by "dtype", "shape", "numbers". */
+/** What stands in the fields of a form before the user types, by parameter; of an array, by "dtype", "shape", "numbers". */
 export type Initial = Readonly<Record<string, string | boolean | File | null>>;
 
 /** Choices of an element type. */

@@ -34,7 +34,7 @@ export class Attributes implements AttributeSource {
     this.#columns.clear();
   }
 
-  /** Asks for the names: worth doing before somebody types. */
+  /** Asks for the names: worth doing before the user types. */
   prepare(): void {
     if (this.names) return;
     const generation = this.#generation;
@@ -45,7 +45,7 @@ export class Attributes implements AttributeSource {
         this.onArrival();
       },
       () => {
-        if (generation === this.#generation) this.names = new Map(); // nobody can tell: no attribute is known
+        if (generation === this.#generation) this.names = new Map(); // unknown: no attribute is known
       },
     );
   }

@@ -26,7 +26,7 @@ export class Finder {
     this.index = new SearchIndex(app.store, this.attributes);
   }
 
-  /** Makes what a search needs: worth doing before somebody types. */
+  /** Makes what a search needs: worth doing before the user types. */
   prepare(): void {
     this.index.prepare();
     this.attributes.prepare();

@@ -65,7 +65,7 @@ export class SearchIndex {
     this.#stale = true;
   }
 
-  /** Makes what a search needs of the store as it is: worth doing before somebody types. */
+  /** Makes what a search needs of the store as it is: worth doing before the user types. */
   prepare(): void {
     if (!this.#stale) return;
     this.#stale = false;

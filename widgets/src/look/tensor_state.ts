@@ -47,7 +47,7 @@ export class Numbers {
     this.#app = app;
   }
 
-  /** What a run is asked with besides its nodes; nothing where nobody chose anything. */
+  /** What a run is asked with besides its nodes; nothing where nothing was chosen. */
   get asked(): {
     seed?: number;
     inputs?: Record<string, GivenInput>;

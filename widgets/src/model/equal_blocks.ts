@@ -6,7 +6,7 @@
 import type { App } from "../app.ts";
 import { Cell } from "../state.ts";
 
-/** Milliseconds that nothing changed for: the kernel takes a second for 100,000 nodes, which nobody shall wait for. */
+/** Milliseconds that nothing changed for: the kernel takes a second for 100,000 nodes, too long to be waited for. */
 const QUIET_MS = 600,
   QUIET_MS_PER_NODE = 0.05;
 

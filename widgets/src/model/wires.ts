@@ -18,7 +18,7 @@ interface Ends {
   outputs: readonly number[];
 }
 
-const NOBODY: readonly number[] = [];
+const UNUSED: readonly number[] = [];
 
 export class Wires {
   /** Node that makes each value, 0: none. */
@@ -52,7 +52,7 @@ export class Wires {
     if (touched) return touched;
     return value + 1 < this.#starts.length
       ? this.#readers.subarray(this.#starts[value], this.#starts[value + 1])
-      : NOBODY;
+      : UNUSED;
   }
 
   add({ id, inputs, outputs }: Ends): void {
@@ -73,7 +73,7 @@ export class Wires {
   /** A value is gone. */
   forget(value: number): void {
     this.#setMaker(value, 0);
-    this.#touched.set(value, NOBODY);
+    this.#touched.set(value, UNUSED);
   }
 
   #setMaker(value: number, node: number): void {

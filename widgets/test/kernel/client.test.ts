@@ -198,7 +198,7 @@ test("a closed channel keeps the picture and ends editing", async () => {
   await assert.rejects(client.request("save", {}), (error: RequestError) => error.code === "disconnected");
 });
 
-test("doubt about the channel ends with gone when nobody answers, and with ready when somebody does", async () => {
+test("doubt about the channel ends with gone when no kernel answers, and with ready when one does", async () => {
   const { kernel } = connect();
   let raise: (state: "doubt") => void = () => undefined;
   const transport: Transport = {

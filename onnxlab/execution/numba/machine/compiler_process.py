@@ -23,7 +23,7 @@ from onnxlab.execution.numba.machine.host import VARIABLE, host
 
 _PATIENCE = 900.0
 """Seconds that one kernel may take; on a busy machine one takes tens of them."""
-_SCRIPT = (  # it gives way from the start: imports take as long as a kernel; its end waits for nobody who still listens
+_SCRIPT = (  # it gives way from the start: imports take as long as a kernel; its end waits for no reader
     "import json, os, sys; path, polite = json.loads(sys.argv[1]); sys.path[:] = path\n"
     "if polite and hasattr(os, 'nice'): os.nice(10)\n"
     "from onnxlab.execution.numba.machine.compilation import serve; serve(); os._exit(0)"

@@ -1,6 +1,6 @@
 """Statements of Python that make an edit: a call of a method, an attribute that is set, an entry of a mapping.
 
-Each is written, for the history, and made, for whoever has its arguments: one description for both.
+Each is written, for the history, and made, where its arguments are known: one description for both.
 """
 
 import struct

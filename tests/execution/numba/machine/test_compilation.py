@@ -112,7 +112,7 @@ def test_the_background_thread_rests_within_loops_and_during_runs_and_makes_no_g
             pass
 
     monkeypatch.setattr(background, "_SEES", True)
-    monkeypatch.setattr(background.time, "process_time", lambda: 0.0)  # type: ignore[attr-defined]  # nobody else gets a processor
+    monkeypatch.setattr(background.time, "process_time", lambda: 0.0)  # type: ignore[attr-defined]  # no other process gets a processor
     monkeypatch.setattr(background.time, "sleep", rests.append)  # type: ignore[attr-defined]
     monkeypatch.setattr(background, "count_as_old", lambda: ages.append(0))
     loop = lambda: [spin(2e-4) for _ in background.paced(range(64))]  # noqa: E731

@@ -33,7 +33,7 @@ def test_nothing_goes_too_far(side, what):
 
 
 def test_the_guards_bite():
-    """Outputs that reach one element into the page which nobody may touch."""
+    """Outputs that reach one element into the page which must not be touched."""
     before = """
 def shifted(self, shape, dtype):
     dtype = guarded.np.dtype(dtype)

@@ -72,7 +72,7 @@ class Edited:
         for name, array in theirs.items():
             np.testing.assert_array_equal(ours[name], array, err_msg=name)
             if isinstance(ours[name], np.ndarray) and ours[name].dtype.kind == "f":
-                ours[name][...] = np.nan  # what is the caller's is nobody else's
+                ours[name][...] = np.nan  # the caller may write to what is its own
         return found
 
     def weigh(self, name, rng):

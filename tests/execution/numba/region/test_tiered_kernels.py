@@ -73,7 +73,7 @@ def compiled(model):
     return [call._node.outputs[0] for call in calls if call._case.call is not None]
 
 
-def hasten(model, feeds=pictures()):  # noqa: B008 - nobody writes to it
+def hasten(model, feeds=pictures()):  # noqa: B008 - it is not written to
     """Run until there is nothing more to compile."""
     for seed in (7, 8):
         model.run({"x": feeds["x"] + np.float32(seed)})

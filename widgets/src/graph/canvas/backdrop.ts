@@ -8,7 +8,7 @@ import type { Marks } from "./painter.ts";
 import type { BoxColors, Palette } from "./theme.ts";
 import { type DrawList, FAR } from "./visible.ts";
 
-/** Below this zoom lines are straight, corners square, and what nobody would see is left out. */
+/** Below this zoom lines are straight, corners square, and what is too small to see is left out. */
 const STRAIGHT_ZOOM = 0.12;
 
 /** What of the marks changes how blocks and lines look. */
@@ -118,7 +118,7 @@ interface Lines {
   dashed: Path2D | null;
 }
 
-/** Segments as paths: curves with ends along the flow, straight where nobody could tell. */
+/** Segments as paths: curves with ends along the flow, straight where the bend is too small to see. */
 export function traced(scene: Scene, segments: Iterable<number>, zoom: number): Lines {
   const points = scene.segments,
     turned = scene.flow === "right",

@@ -15,7 +15,7 @@ import { type DrawList, FAR, NEAR } from "./visible.ts";
 export const RADIUS = 6;
 /** Sideways strip of color at a box's left. */
 const STRIPE = 4;
-/** Below this zoom corners are drawn square: nobody could tell, and hundreds of round ones take longer than a frame. */
+/** Below this zoom corners are drawn square: the difference is not seen, and hundreds of round ones take longer than a frame. */
 const ROUND_ZOOM = 0.4;
 
 export class BoxPainter {

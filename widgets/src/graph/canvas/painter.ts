@@ -49,7 +49,7 @@ export interface Marks {
   trail: ReadonlySet<number> | null;
   /** Boxes that are drawn faintly. */
   dimmed: ReadonlyMap<number, number>;
-  /** A wire in somebody's hand, in scene coordinates. */
+  /** The wire that is dragged, in scene coordinates. */
   wire: { fromX: number; fromY: number; x: number; y: number } | null;
   /** Values that a run left numbers for, in words; `bad` where NaN or infinities are among them. */
   ran: ReadonlyMap<number, { bad: boolean; text: string }>;

@@ -71,7 +71,7 @@ export class Renderer {
   /** Draws a frame soon and reports it: the model or its layout looks different. */
   changed(): void {
     this.#fresh = true;
-    // The first picture is made wherever it is, so that it is there when somebody scrolls to it.
+    // The first picture is made wherever it is, so that it is there when it is scrolled to.
     this.#surface.invalidate(!this.#shown);
   }
 

@@ -318,7 +318,7 @@ class Collector {
     }
   }
 
-  /** What a body gives, as far as somebody takes it, each value once. */
+  /** What a body gives, as far as it is read outside, each value once. */
   #results(key: number): Binding[] {
     const body = this.#store.scopes.get(idOf(key))!,
       node = this.#store.nodes.get(body.owner)!;

@@ -9,7 +9,7 @@ import { count, plural } from "../../model/names.ts";
 import { Elided } from "../parts/controls.tsx";
 import { BulkBar } from "./bulk_bar.tsx";
 
-/** More than this many rows nobody reads; next and previous still reach every hit that was kept. */
+/** More rows than this are not shown; next and previous still reach every hit that was kept. */
 const SHOWN = 60;
 
 interface HitsProps {

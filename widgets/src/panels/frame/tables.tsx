@@ -190,12 +190,12 @@ function cellText(cell: Cell, unit: string | undefined): string {
 }
 
 /**
- * Milliseconds that a model stays as it is before the kernel counts again: while somebody edits, it has better things
+ * Milliseconds that a model stays as it is before the kernel counts again: while edits are made, it has better things
  * to do.
  */
 const QUIET_MS = 500;
 
-/** Operations and notes of the model as it is now; nothing where nobody can tell. */
+/** Operations and notes of the model as it is now; nothing where they are unknown. */
 function useExtra(app: App): Extra {
   const [extra, setExtra] = useState(NO_EXTRA);
   const { version } = app.store;

@@ -1,4 +1,4 @@
-/** Inputs and outputs as rows: a name, a shape, and one click to whoever is at the other end. */
+/** Inputs and outputs as rows: a name, a shape, and one click to what is at the other end. */
 
 import { useState } from "preact/hooks";
 import type { App } from "../../app.ts";
