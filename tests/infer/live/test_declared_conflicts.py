@@ -143,3 +143,21 @@ def test_attention_of_merged_keys_is_as_wide_as_its_values() -> None:
         { y = Attention <kv_num_heads = 3, q_num_heads = 3> (q, k, v) }"""
     inference = Inference(ModelGraph(onnx.parser.parse_model(text)))
     assert [each.code for each in inference.diagnostics] == ["declared-dim"]
+
+
+def test_a_state_of_a_scan_has_its_shape_in_all_iterations() -> None:
+    text = """
+        <ir_version: 8, opset_import: ["" : 16]>
+        g (float[SIZE] start, float[3, 2] x) => (float[n] y, float[3, 2] z) {
+            y, z = Scan <num_scan_inputs = 1, body = b (float[2] sum, float[2] row) => (float[2] next, float[2] out) {
+                next = Add(sum, row)
+                out = Identity(next)
+            }> (start, x)
+        }"""
+    found = {size: onnxlab.load(onnx.parser.parse_model(text.replace("SIZE", size))) for size in ("2", "99", "1")}
+    assert found["2"].check() == []
+    assert str(found["2"].fact(found["2"].outputs[0])) == "float32[2]"
+    (first, *_) = found["99"].check()
+    assert (first.code, first.severity) == ("shape-mismatch", "error")
+    (first, *_) = found["1"].check()
+    assert "a Scan keeps the shapes of its states, but the body gets [1] for 'sum' and makes [2] of it" in first.message

@@ -1,7 +1,10 @@
 import numpy as np
 import pytest
+from onnx import helper
 
+import onnxlab
 from onnxlab import dtypes
+from onnxlab.execution.numba.provider import NumbaProvider
 from tests.ops.support.single_node import agree, floats, ints, run
 
 U8, I8 = np.uint8, np.int8
@@ -44,6 +47,22 @@ def test_four_bit_integers_saturate():
 @pytest.mark.parametrize("x", [floats(50), np.abs(floats(50)), np.zeros(4, np.float32), np.float32([5])])
 def test_dynamic_quantization(x):
     agree("DynamicQuantizeLinear", x, opset=11, outputs=3)
+
+
+@pytest.mark.parametrize(
+    "providers", [None, [NumbaProvider(background=False, least=0), "numpy"]], ids=["numpy", "numba"]
+)
+def test_nan_is_no_part_of_the_range_and_the_lowest_level(providers):
+    names = ("y", "scale", "zero")
+    node = helper.make_node("DynamicQuantizeLinear", ["x"], names)
+    values = [helper.make_tensor_value_info(name, 1 if name in ("x", "scale") else 2, None) for name in ("x", *names)]
+    graph = helper.make_graph([node], "g", values[:1], values[1:])
+    model = onnxlab.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)]))
+    x = np.float32([-1, 2, 0.5, 1] * 5)
+    expected = model.run({"x": x}, strict=False)
+    found = model.run({"x": np.append(x, np.float32("nan"))}, strict=False, providers=providers)
+    assert found["y"].tolist() == [*expected["y"].tolist(), 0]
+    assert (found["scale"], found["zero"]) == (expected["scale"], expected["zero"])
 
 
 @pytest.mark.parametrize("rows", [False, True])

@@ -336,7 +336,7 @@ def _stacked(ctx: InferContext, fact: Fact, trips: Dim | None, slot: int) -> Fac
 
 @rule("Scan", since=9)
 def scan_rule(ctx: InferContext, attributes: Attributes, *inputs: Fact) -> tuple[Fact, ...]:
-    """States keep their fact where an iteration does; scanned inputs lose an axis, scanned outputs gain it."""
+    """States keep their shape; scanned inputs lose an axis, scanned outputs gain it."""
     body: Body = attributes["body"]
     scanned = attributes["num_scan_inputs"]
     count = len(inputs) - scanned
@@ -374,14 +374,24 @@ def scan_rule(ctx: InferContext, attributes: Attributes, *inputs: Fact) -> tuple
         rest = (*fact.shape[:axis], *fact.shape[axis + 1 :])
         slices.append(TensorFact(fact.elem_type if isinstance(fact, TensorFact) else 0, rest))
 
-    def run(facts: Sequence[Fact]) -> list[Fact]:
-        return [UNKNOWN, *ctx.infer(body, [*facts, *slices])]
-
-    state, found = fixpoint(ctx, inputs[:count], run)
-    outputs = found[count + 1 :]
+    before = [fact.bare for fact in inputs[:count]]
+    after = ctx.infer(body, [*before, *slices])
+    state = map(_state, body.inputs, before, after)
+    outputs = after[count:]
     places = attributes.get("scan_output_axes") or (0,) * len(outputs)
     pairs = enumerate(zip(outputs, places, strict=False))
     return (*state, *(_scanned(ctx, fact, length, place, count + n) for n, (fact, place) in pairs))
+
+
+def _state(name: str, before: Fact, after: Fact) -> Fact:
+    """A state of a Scan, whose shape ONNX has every iteration keep. Raises FactError where one certainly does not."""
+    if not isinstance(before, TensorFact) or before.shape is None or after.shape is None:
+        return before
+    told = f"a Scan keeps the shapes of its states, but the body gets {{}} for {name!r} and makes {{}} of it"
+    must_equal(len(before.shape), len(after.shape), told, before.shape, after.shape)
+    for old, new in zip(before.shape, after.shape, strict=True):
+        must_equal(old, new, told, before.shape, after.shape)
+    return TensorFact(before.elem_type, tuple(map(same, before.shape, after.shape)))
 
 
 def _scanned(ctx: InferContext, fact: Fact, length: Dim | None, axis: int, slot: int) -> Fact:

@@ -154,16 +154,27 @@ def dequantize_linear(
 
 @kernel("DynamicQuantizeLinear", since=11)
 def dynamic_quantize_linear(x: Array) -> tuple[Array, Array, Array]:
-    """Quantize to uint8 by the range of x, which is widened to hold 0: (y, scale, zero point)."""
-    low = np.minimum(np.float32(x.min()) if x.size else np.float32(0), np.float32(0))
-    high = np.maximum(np.float32(x.max()) if x.size else np.float32(0), np.float32(0))
-    scale = (high - low) / np.float32(255) if high != low else np.float32(1)
+    """Quantize to uint8 by the range of x, which is widened to hold 0: (y, scale, zero point).
+
+    NaN is no part of the range, and the lowest level.
+    """
+    low, high = _range(x)
+    scale = (high - low) / _LEVELS if high != low else _ONE
     zero = np.uint8(np.clip(np.rint(-low / scale), 0, 255))
     y = np.divide(x, scale, out=np.empty(x.shape, np.float32))
     np.rint(y, out=y)
     np.add(y, np.float32(zero), out=y)
-    np.clip(y, 0, 255, out=y)
+    np.fmax(y, _ZERO, out=y)
+    np.fmin(y, _LEVELS, out=y)
     return y.astype(np.uint8), np.asarray(scale, np.float32), np.asarray(zero)
+
+
+_ZERO, _ONE, _LEVELS = np.float32(0), np.float32(1), np.float32(255)
+
+
+def _range(x: Array) -> tuple[Any, Any]:
+    """The least and the greatest of 0 and all numbers that are not NaN."""
+    return np.fmin.reduce(x, None, initial=_ZERO), np.fmax.reduce(x, None, initial=_ZERO)
 
 
 def _centered(x: Array, zero_point: Array | None) -> tuple[Array, float]:
@@ -198,15 +209,13 @@ def _levels(a: Array) -> tuple[Array, np.float32]:
 
     It is called for every step of a recurrent layer: as few calls of NumPy as can be.
     """
-    low, high = np.minimum.reduce(a, None, initial=_ZERO), np.maximum.reduce(a, None, initial=_ZERO)
+    low, high = _range(a)
     scale = (high - low) / _LEVELS if high != low else _ONE
     levels = np.divide(a, scale)
     np.rint(levels, out=levels)
     zero = np.rint(-low / scale)  # not above any level, since rounding is monotonic; but both ends may be rounded up
-    return np.minimum(levels, _LEVELS - zero, out=levels), scale
-
-
-_ZERO, _ONE, _LEVELS = np.float32(0), np.float32(1), np.float32(255)
+    np.fmax(levels, -zero, out=levels)
+    return np.fmin(levels, _LEVELS - zero, out=levels), scale
 
 
 def integer_product(a: Array, b: Array, bound: float) -> Array:
