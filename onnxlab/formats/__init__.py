@@ -27,6 +27,7 @@ Files:
     textual    Models as text for people: what `Model.to_text` returns.
     base/      Formats of files and what several of them share.
     caffe2/    Networks of Caffe2 as text, to look at.
+    glow/      Models of Glow, written by the specification of ONNX.
     journals/  The crash journal of a model: its records, the files that hold them, and recovery from them.
     known/     Formats of files, one module each; `registry.py` finds them here.
     ort/       ONNX Runtime's own formats on FlatBuffers: models (.ort), training checkpoints, and lists of required

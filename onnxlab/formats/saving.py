@@ -15,12 +15,13 @@ from onnxlab.errors import LoadError, SaveError, SaveWarning
 from onnxlab.formats import carrying, foreign, kinds, registry, storage
 from onnxlab.formats import source as sources
 from onnxlab.formats.atomic import Replacement, left_behind, other_names, real_target
-from onnxlab.formats.base.format import Format, Loss, LossReport
+from onnxlab.formats.base.format import About, Format, Loss, LossReport
 from onnxlab.formats.carrying import Carried, Moved, is_same
 from onnxlab.formats.onnx import decode
 from onnxlab.formats.paths import PathProblem, absolute
 from onnxlab.formats.report import FieldChange, differences
 from onnxlab.formats.source import Source, Stamp
+from onnxlab.graph.protos import glow_dialect
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,8 +318,19 @@ def _without_origin(source: Source) -> Source:
 
 
 def notes_of(source: Source, message: Any) -> Mapping[str, str]:
-    """Notes of a file's format on a NodeProto or an initializer, besides ONNX: {title: text}."""
-    return registry.by_name(source.form).notes(source.extra, message) if source.extra is not None else {}
+    """Notes of a file's format on a node, a declared value or an initializer, besides ONNX: {title: text}."""
+    return {**registry.by_name(source.form).notes(source.extra, message), **glow_dialect.notes(message)}
+
+
+def about(source: Source, model: onnx.ModelProto) -> About:
+    """What the format of a file says of the whole model besides ONNX; in Glow's dialect its partitions."""
+    form = registry.by_name(source.form)
+    pairs, columns, rows = form.table(source.extra)
+    parts = glow_dialect.partitions({entry.key: entry.value for entry in model.metadata_props})
+    if parts and not rows:
+        columns, rows = glow_dialect.COLUMNS, [part.texts() for part in parts]
+    dialect = " in Glow's dialect" if glow_dialect.is_dialect(model) else ""
+    return About(f"{form.title}{dialect}", form.uninferred, pairs, columns, rows)
 
 
 def loss_report(model: onnx.ModelProto, source: Source, name: str) -> LossReport:

@@ -5,7 +5,7 @@ from typing import Any
 
 from onnxlab.errors import EditError
 from onnxlab.formats import saving
-from onnxlab.formats.base.format import LossReport
+from onnxlab.formats.base.format import About, LossReport
 from onnxlab.formats.journals import recovery
 from onnxlab.formats.journals.recovery import Recovery
 from onnxlab.formats.ort import required_operators
@@ -18,7 +18,7 @@ class Files(WeightFiles):
     """Files of a model, apart from loading and saving: `model.files`.
 
     Before saving: unsaved (labels of edits), save_report (fields that differ), loss_report (what a format cannot hold)
-    The file: format, extra, required_operators
+    The file: format, extra, about, notes, required_operators
     Weights: load_weights, save_weights
     After a crash: recoverable, recover, discard
     on_save: functions that are called after each save.
@@ -155,6 +155,20 @@ class Files(WeightFiles):
             {}
         """
         return saving.notes_of(self._model._source, message)
+
+    def about(self) -> About:
+        """Tell what the format of the file says of the whole model besides ONNX, as the page shows it.
+
+        Returns:
+            About: its title, why nothing is inferred, and a table: of a checkpoint its parameters, in Glow's dialect
+            the partitions.
+
+        Examples:
+            >>> print(model.files.about())
+            ONNX
+        """
+        with self._model.graph.lock:
+            return saving.about(self._model._source, self._model.graph.proto)
 
     def recover(self, which: Recovery | None = None) -> int:
         """Make the edits again that were never saved, each as an undoable step.

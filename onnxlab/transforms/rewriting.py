@@ -17,7 +17,7 @@ from onnxlab.graph.edits.constants import is_constant, numbers_of
 from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.index.topology import reachable
-from onnxlab.graph.protos import tensors
+from onnxlab.graph.protos import glow_dialect, tensors
 from onnxlab.infer.rules.fact_frame import Frame
 from onnxlab.infer.walk.walker import Walker
 from onnxlab.ops import find_traits
@@ -114,7 +114,14 @@ class Rewriting:
         names = self.options.protected
         if names and (node.name in names or any(self.graph.values[vid].name in names for vid in node.outputs if vid)):
             return True
+        if node.op_type == "Identity" and self._saves(node):
+            return True
         return self._refers(node) or bool(self._prefixes and node.name.startswith(self._prefixes))
+
+    def _saves(self, node: NodeRecord) -> bool:
+        """Whether Glow saves an output by a node, whose name is the output's."""
+        made = [self.graph.values[vid] for vid in node.outputs if vid]
+        return any(value.info is not None and glow_dialect.is_save_node(node.proto, value.info) for value in made)
 
     def _refers(self, node: NodeRecord) -> bool:
         """Whether a node in a function has attributes that the call gives."""

@@ -129,6 +129,28 @@ class Written:
     lost: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a format says of a whole model besides ONNX.
+
+    Attributes:
+        title: of the format.
+        uninferred: why nothing is inferred of its models, "" where it is.
+        pairs: texts by what they are about.
+        columns, rows: a table of texts, empty for most formats.
+    """
+
+    title: str
+    uninferred: str = ""
+    pairs: Mapping[str, str] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
+    rows: Sequence[tuple[str, ...]] = ()
+
+    def __str__(self) -> str:
+        told = [self.title, *filter(None, [self.uninferred]), *(f"{name}: {text}" for name, text in self.pairs.items())]
+        return printable_lines([*told, *("  ".join(row) for row in [self.columns, *self.rows] if row)])
+
+
 Losses = Callable[[onnx.ModelProto, Any], Sequence[Loss]]
 
 
@@ -137,6 +159,10 @@ Notes = Callable[[Any, Any], Mapping[str, str]]
 
 def _no_notes(extra: Any, message: Any) -> Mapping[str, str]:
     return {}
+
+
+def _nothing(extra: Any) -> tuple[Mapping[str, str], tuple[str, ...], Sequence[tuple[str, ...]]]:
+    return {}, (), ()
 
 
 def _no_losses(model: onnx.ModelProto, extra: Any) -> Sequence[Loss]:
@@ -163,6 +189,8 @@ class Format:
             text}, made of what `read` found.
         convert: makes an ONNX file of it and of what is known of its inputs, by a program that runs code of the file:
             only where users trust it; raises LoadError. None for most.
+        table: (pairs, columns, rows) of what it says of the whole model besides ONNX, made of what `read` found.
+        uninferred: why nothing is inferred of its models, a sentence; "" where it is.
         instead: what to do where it is only read, for the refusal to write it.
     """
 
@@ -178,6 +206,10 @@ class Format:
     holds_external_data: bool = True
     notes: Notes = field(default=_no_notes)
     convert: Callable[[Content, Sequence[Any]], bytes] | None = None
+    table: Callable[[Any], tuple[Mapping[str, str], tuple[str, ...], Sequence[tuple[str, ...]]]] = field(
+        default=_nothing
+    )
+    uninferred: str = ""
     instead: str = "save it as .onnx"
 
 

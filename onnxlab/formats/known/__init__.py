@@ -19,6 +19,8 @@ Files:
     pt2_archive          torch.export's archive of a program: a graph of torch's operators to look at, without torch.
     safetensors_file     Weights as safetensors: a model of initializers alone, read in place.
                          `model.files.save_weights` writes them.
+    standard_onnx        ONNX by its specification, on request: what a model in Glow's dialect computes, in operators
+                         of ai.onnx.
     torchscript          TorchScript, a program of torch with code and pickles in it: only torch itself converts it,
                          where it is trusted.
     training_checkpoint  Training checkpoints of ONNX Runtime: a model of initializers alone, with the state of the

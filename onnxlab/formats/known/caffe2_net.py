@@ -51,4 +51,7 @@ def _filled_beside(path: Path) -> list[onnx.TensorProto]:
     return [tensor for tensor in map(filled_by, net.op) if tensor is not None]
 
 
-FORMAT = Format("caffe2", _TITLE, (), _recognizes, _read, rank=55)
+FORMAT = Format(
+    "caffe2", _TITLE, (), _recognizes, _read, rank=55,
+    uninferred="Nothing is inferred of Caffe2's operators: a network says no types but those of what it fills.",
+)  # fmt: skip

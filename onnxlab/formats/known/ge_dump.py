@@ -1,7 +1,8 @@
 """MindSpore's and Ascend's dumps of graphs, ge_onnx_*.pbtxt: protobuf text of ModelProtos that mean something else."""
 
 import re
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import onnx
 from google.protobuf import text_format
@@ -44,4 +45,11 @@ def _write(model: onnx.ModelProto, extra: object) -> Written:
     return Written(in_octal(text_format.MessageToString(model, as_utf8=True)).encode())
 
 
-FORMAT = Format("ge", _TITLE, (), _recognizes, _read, _write, rank=50, instead="save it as .pbtxt")
+def _notes(extra: object, message: Any) -> Mapping[str, str]:
+    return dict(ge_dump.details(message)) if isinstance(message, onnx.NodeProto) else {}
+
+
+FORMAT = Format(
+    "ge", _TITLE, (), _recognizes, _read, _write, rank=50, notes=_notes, instead="save it as .pbtxt",
+    uninferred="Nothing is inferred of a dump: types are what its descriptors say, and none where they say nothing.",
+)  # fmt: skip

@@ -33,7 +33,7 @@ def _losses(model: onnx.ModelProto, extra: Any) -> Sequence[Loss]:
 def _notes(extra: Any, message: Any) -> Mapping[str, str]:
     from onnxlab.formats.ort.runtime_optimizations import notes
 
-    return notes(extra.optimizations, message) if isinstance(message, onnx.NodeProto) else {}
+    return notes(extra.optimizations, message) if extra is not None and isinstance(message, onnx.NodeProto) else {}
 
 
 FORMAT = Format(

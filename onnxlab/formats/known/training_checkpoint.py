@@ -42,15 +42,38 @@ def _losses(model: onnx.ModelProto, extra: Any) -> Sequence[Loss]:
 
 
 def _notes(extra: Any, message: Any) -> Mapping[str, str]:
+    if extra is None or not isinstance(message, onnx.TensorProto):
+        return {}
     row = next((row for row in extra.table() if row.name == message.name), None)
-    if row is None or not isinstance(message, onnx.TensorProto):
+    if row is None:
         return {}
     norms = {f"Norm of {name}": f"{norm:.6g}" for name, norm in row.momentums.items()}
     steps = {f"Steps of {group.name}": str(group.step) for group in extra.groups if row.name in group.momentums}
     return {"In training": row.group, **steps, **norms}
 
 
+_COLUMNS = ("Parameter", "Group", "Type", "Mean", "Std", "Least", "Most", "Zeros", "NaN", "Norms of momentums")
+
+
+def _table(extra: Any) -> tuple[Mapping[str, str], tuple[str, ...], Sequence[tuple[str, ...]]]:
+    if extra is None:
+        return {}, (), ()
+    told = {f"Steps of {group.name}": f"{group.step}, from rate {group.learning_rate:.6g}" for group in extra.groups}
+    told |= {name: str(value) for name, value in extra.properties.items()}
+    return told, _COLUMNS, [_texts(row) for row in extra.table()]
+
+
+def _texts(row: Any) -> tuple[str, ...]:
+    numbers = (row.mean, row.std, row.minimum, row.maximum)
+    return (
+        row.name, row.group, f"{row.dtype}[{','.join(map(str, row.shape))}]",
+        *("" if number is None else f"{number:.6g}" for number in numbers),
+        "" if row.zeros is None else f"{row.zeros:.1%}", "" if row.nan is None else str(row.nan),
+        ", ".join(f"{name} {norm:.6g}" for name, norm in row.momentums.items()),
+    )  # fmt: skip
+
+
 FORMAT = Format(
     "checkpoint", "a training checkpoint", (".ckpt",), _recognizes, _read, _write, _losses, rank=11,
-    holds_external_data=False, notes=_notes,
+    holds_external_data=False, notes=_notes, table=_table,
 )  # fmt: skip

@@ -29,6 +29,7 @@ from onnxlab.graph.edit.graph_changes import (
 )
 from onnxlab.graph.edit.name_references import Mention, mentions_by_name, reading_scopes, rename_mentions
 from onnxlab.graph.edit.node_changes import InsertNode, MoveNode, RemoveNode, SetAttribute, SetInputs, SetOutputs
+from onnxlab.graph.protos import glow_dialect
 from onnxlab.graph.protos.name_bytes import set_string
 from onnxlab.graph.state.change import Change
 from onnxlab.graph.state.change_tracker import Target
@@ -72,6 +73,8 @@ class SetField:
         else:
             setattr(proto, self.field, self.value)
         graph.touch.field(self.target, self.field)
+        if self.target[0] == "tensor" and glow_dialect.is_dialect(graph.header):
+            graph.touch.users([self.target[1]])  # which compute by the scale and offset in its doc string
         return inverse
 
 

@@ -8,6 +8,7 @@ import onnx
 from onnxlab.errors import EditError
 from onnxlab.graph.index.named_entries import EntryField, entry_name
 from onnxlab.graph.index.records import Scope, ScopeImage
+from onnxlab.graph.protos import glow_dialect
 from onnxlab.graph.protos.name_bytes import set_strings
 from onnxlab.graph.protos.repeated_fields import insert_message
 from onnxlab.graph.state.change import Change
@@ -87,6 +88,8 @@ class SetFormal:
         value = graph.values[(scope.inputs if self.kind == "input" else scope.outputs)[self.position]]
         graph.index.refresh_info(value)
         graph.touch.formal(scope, value)
+        if glow_dialect.is_dialect(graph.header) and old.doc_string != self.info.doc_string:
+            graph.touch.users([value.id])  # which compute by the scale and offset in it
         return SetFormal(scope.id, self.kind, self.position, old)
 
 

@@ -4,7 +4,7 @@ Views of nodes are made once and kept until their node is touched, so that takin
 little. Attributes are decoded when they are first read; the messages that they are read from are never overwritten.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import proxy, ref
@@ -14,7 +14,7 @@ import onnx
 
 from onnxlab.graph.index.index import FunctionKey, function_key
 from onnxlab.graph.index.records import NodeRecord, Scope, ScopeKind
-from onnxlab.graph.protos import tensors
+from onnxlab.graph.protos import glow_dialect, tensors
 from onnxlab.graph.protos.attributes import AttributeRef, BodyRef, decode
 from onnxlab.graph.protos.long_lists import LISTS, LongList, long_list
 from onnxlab.graph.state.graph_state import GraphState
@@ -23,12 +23,14 @@ from onnxlab.graph.state.graph_state import GraphState
 class Attributes(Mapping[str, Any]):
     """The attributes that a node sets, decoded on first access; graphs are BodyRef or a list of these.
 
-    `bodies` lists all BodyRefs without decoding anything.
+    `bodies` lists all BodyRefs without decoding anything. `implied` has what the node does not say itself: in Glow's
+    dialect the scale and offset of quantized inputs. None of most.
     """
 
-    __slots__ = ("_protos", "_values", "bodies")
+    __slots__ = ("_protos", "_values", "bodies", "implied")
 
-    def __init__(self, node: NodeRecord) -> None:
+    def __init__(self, node: NodeRecord, implied: Mapping[str, Any] | None = None) -> None:
+        self.implied = implied
         self._protos = {attribute.name: attribute for attribute in node.proto.attribute}
         self._values: dict[str, Any] = {}
         for name, bodies in node.bodies.items():
@@ -42,7 +44,8 @@ class Attributes(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._values:
-            self._values[name] = decode(self._protos[name])
+            implied = self.implied is not None and name in self.implied
+            self._values[name] = self.implied[name] if implied else decode(self._protos[name])  # type: ignore[index]
         return self._values[name]
 
     def proto(self, name: str) -> onnx.AttributeProto:
@@ -51,10 +54,10 @@ class Attributes(Mapping[str, Any]):
         return value.items.message() if isinstance(value, LongList) else self._protos[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._protos)
+        return iter(self._protos if self.implied is None else [*self._protos, *self.implied])
 
     def __len__(self) -> int:
-        return len(self._protos)
+        return len(self._protos) + len(self.implied or ())
 
     def __repr__(self) -> str:
         return repr(dict(self))
@@ -194,6 +197,9 @@ class Snapshots:
         graph = self._graph
         if self._last is not None and self._last.version == graph.version and not inside_edit:
             return self._last
+        if glow_dialect.is_dialect(graph.header):  # whose doc strings say what is computed
+            self._like = None
+            self._scopes.clear()
         like = self._like
         if like is not None:
             scopes, functions, initializers = like.scopes, like.functions, dict(like._tensors)
@@ -227,9 +233,14 @@ class Snapshots:
             defaults = {attribute.name: decode(attribute) for attribute in scope.proto.attribute_proto}
             names = tuple(scope.proto.attribute)
         order = graph.index.topological(scope)
+        implied = self._implied(scope, order)
         nodes: tuple[Any, ...] = tuple(map(self._nodes.get, order))
+        if implied is not None:
+            nodes = tuple(
+                view if view is not None and view.attributes.implied == implied.get(view.id) else None for view in nodes
+            )
         if None in nodes:  # an edit of data leaves all as they were
-            nodes = tuple(view or self._node(scope, node) for view, node in zip(nodes, order, strict=True))
+            nodes = tuple(view or self._node(scope, node, implied) for view, node in zip(nodes, order, strict=True))
         view = ScopeView(
             scope.id, scope.kind, scope.name, graph.scope_path(scope),
             tuple(values[vid].name for vid in scope.inputs), tuple(values[vid].name for vid in scope.outputs),
@@ -239,6 +250,13 @@ class Snapshots:
         )  # fmt: skip
         self._scopes[scope.id] = view
         return view
+
+    def _implied(self, scope: Scope, order: Iterable[int]) -> dict[int, dict[str, Any]] | None:
+        """The quantization of what nodes read, by node, for a graph in Glow's dialect."""
+        if scope.is_function or not glow_dialect.is_dialect(self._graph.header):
+            return None
+        described = (*scope.proto.input, *scope.proto.initializer)
+        return glow_dialect.input_quantization([(node, self._graph.nodes[node].proto) for node in order], described)
 
     def _initializer_ids(self, scope: Scope) -> list[int]:
         if scope.is_function:
@@ -259,7 +277,7 @@ class Snapshots:
         outside = [vid for vid in found if not graph.index.is_inside(graph.values[vid].scope, scope.id)]
         return tuple((graph.values[vid].name, vid) for vid in outside)
 
-    def _node(self, scope: Scope, node_id: int) -> NodeView:
+    def _node(self, scope: Scope, node_id: int, implied: Mapping[int, Any] | None = None) -> NodeView:
         graph = self._graph
         node = graph.nodes[node_id]
         proto = node.proto
@@ -268,7 +286,7 @@ class Snapshots:
         view = NodeView(
             node_id, proto.name, graph.label(node), proto.op_type, node.domain, proto.overload,
             schema.since_version if schema else 0, tuple(proto.input), tuple(proto.output),
-            tuple(node.inputs), tuple(node.outputs), Attributes(node), self._stamp,
+            tuple(node.inputs), tuple(node.outputs), Attributes(node, (implied or {}).get(node_id)), self._stamp,
         )  # fmt: skip
         self._nodes[node_id] = view
         return view

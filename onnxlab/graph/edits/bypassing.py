@@ -9,6 +9,7 @@ from onnxlab.graph.edit.changes import InsertFormal, InsertNode, RemoveFormal, R
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.connecting import reading
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
+from onnxlab.graph.protos import glow_dialect
 
 
 def bypass_node(graph: ModelGraph, node: NodeRecord) -> None:
@@ -19,6 +20,11 @@ def bypass_node(graph: ModelGraph, node: NodeRecord) -> None:
         graph.apply(RemoveNode(node.id))
         return
     output = read[0]
+    if output.formal_outputs and glow_dialect.is_save_node(node.proto, output.info):
+        raise EditError(
+            f"{graph.label(node)} is how Glow saves the output {output.name!r}, which goes by its name; remove the "
+            "output before, or take saveName out of its doc string"
+        )
     if len(read) > 1 or output.id != node.outputs[0]:
         others = ", ".join(repr(value.name) for value in read if value.id != node.outputs[0])
         label = graph.label(node)

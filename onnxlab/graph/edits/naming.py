@@ -3,9 +3,10 @@
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import RenameValue, SetField
 from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.edits.metadata import set_doc_string
 from onnxlab.graph.edits.recording.edit_spec import recorded
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
-from onnxlab.graph.protos import ge_dump
+from onnxlab.graph.protos import ge_dump, glow_dialect
 
 
 @recorded
@@ -20,6 +21,7 @@ def rename_node(graph: ModelGraph, node: NodeRecord, name: str) -> None:
         with graph.edit() as edit:
             if ge_dump.is_dump(graph.header):
                 _rename_references(graph, node, name, scope)
+            _rename_save(graph, node, name)
             edit.apply(SetField(("node", node.id), "name", name))
 
 
@@ -33,6 +35,19 @@ def _rename_references(graph: ModelGraph, node: NodeRecord, name: str, scope: Sc
     for ident in [*scope.inputs, *scope.outputs]:
         if graph.values[ident].name == node.name:
             rename_value(graph, graph.values[ident], name)
+
+
+def _rename_save(graph: ModelGraph, node: NodeRecord, name: str) -> None:
+    """Let the output that a node of Glow saves go on naming it."""
+    for ident in node.outputs:
+        value = graph.values.get(ident)
+        if value is not None and value.info is not None and glow_dialect.is_save_node(node.proto, value.info):
+            said = glow_dialect.parse_doc(value.info.doc_string) or {}
+            try:
+                doc = glow_dialect.print_doc({**said, "saveName": name})
+            except ValueError as error:
+                raise EditError(str(error)) from None
+            set_doc_string(graph, value, doc)
 
 
 @recorded

@@ -5,9 +5,9 @@ elemKind, qScale, qOffset, strides, saveName. Anything that is not of this form 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import onnx
 
@@ -56,6 +56,56 @@ def print_doc(properties: Mapping[str, str]) -> str:
     return "".join(f"${key}:{text}" for key, text in properties.items())
 
 
+def is_save_node(node: onnx.NodeProto, output: Any) -> bool:
+    """Tell whether a node is what Glow saves an output by: an Identity that the output's saveName names."""
+    said = parse_doc(output.doc_string) if output is not None else None
+    return node.op_type == "Identity" and said is not None and said.get("saveName") == node.name != ""
+
+
+def notes(message: Any) -> dict[str, str]:
+    """The dialect's content of a node, of an input or output, or of an initializer, for display: {title: text}."""
+    if not isinstance(message, onnx.NodeProto):
+        return dict(parse_doc(message.doc_string) or {})
+    part, options = partition_of(message), options_of(message)
+    found = {"Partition": part} if part else {}
+    return found | {f"{option} of {backend}": ", ".join(texts) for (backend, option), texts in options.items()}
+
+
+def input_quantization(
+    nodes: Iterable[tuple[int, onnx.NodeProto]], described: Iterable[Any]
+) -> dict[int, dict[str, Any]]:
+    """What nodes do not say themselves: {id: {"i0_qScale": 0.5, "i0_qOffset": 1}} of the quantized values they read.
+
+    Args:
+        nodes: (id, message), in topological order.
+        described: inputs and initializers, whose doc strings say the same.
+    """
+    known: dict[str, tuple[float, int]] = {}
+    for message in described:
+        said = parse_doc(message.doc_string) or {}
+        try:
+            known[message.name] = float(said["qScale"]), int(said["qOffset"])
+        except (KeyError, ValueError):
+            continue
+    found = {}
+    for ident, node in nodes:
+        held: dict[str, Any] = {a.name: a.f if a.type == onnx.AttributeProto.FLOAT else a.i for a in node.attribute}
+        if node.op_type == "Identity" and node.input[0] in known:
+            known[node.output[0]] = known[node.input[0]]
+        for slot, name in enumerate(node.output):
+            if f"o{slot}_qScale" in held and f"o{slot}_qOffset" in held:
+                known[name] = held[f"o{slot}_qScale"], held[f"o{slot}_qOffset"]
+        if node.op_type.startswith(PREFIX):
+            implied = {
+                f"i{slot}_{key}": number
+                for slot, name in enumerate(node.input) if name in known and f"i{slot}_qScale" not in held
+                for key, number in zip(("qScale", "qOffset"), known[name], strict=True)
+            }  # fmt: skip
+            if implied:
+                found[ident] = implied
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Partition:
     """A part of a graph that Glow gives to one backend, as the metadata of a model lists it.
@@ -77,6 +127,17 @@ class Partition:
     hints: Mapping[str, str]
     options: Mapping[str, str]
     replication: int
+
+    def texts(self) -> tuple[str, ...]:
+        """The cells of its row under `COLUMNS`."""
+        told = {**self.hints, **self.options}
+        return (
+            self.name, self.backend, ", ".join(map(str, self.devices)), str(self.size), str(self.replication),
+            ", ".join(f"{key}={text}" for key, text in told.items()),
+        )  # fmt: skip
+
+
+COLUMNS: Final = ("Partition", "Backend", "Devices", "Bytes", "Copies", "Hints and options")
 
 
 def partitions(metadata: Mapping[str, str]) -> tuple[Partition, ...]:

@@ -117,10 +117,13 @@ class Inspector:
             "kind": self._kind(value),
             "producer": {**self._endpoint(producer[0]), "slot": producer[1]} if producer else None,
             "uses": self._uses(value),
-            "notes": {} if value.tensor is None else dict(self._notes_of(value.tensor)),
+            "notes": {title: text for said in (value.info, value.tensor) if said for title, text in self._notes(said)},
             "initializer": None if array is None else preview(array),
             "statistics": statistics_on_wire(value, summary) if summary else None,
         }
+
+    def _notes(self, message: Any) -> list[tuple[str, str]]:
+        return list(self._notes_of(message).items())
 
     def _stored(self, value: ValueRecord) -> "np.ndarray[Any, Any] | LazyTensor | None":
         """The data of an initializer: as an array where it is small enough to be looked through, else to be touched."""

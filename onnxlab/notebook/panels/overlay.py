@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from onnxlab.analysis.profile import profile
 from onnxlab.analysis.statistics import Statistics
+from onnxlab.graph.protos import glow_dialect
 from onnxlab.limits import Limits
 from onnxlab.notebook.protocol.messages import JSON, ProtocolError, number
 
@@ -100,6 +101,16 @@ def _provider(model: "Model", summaries: Mapping[int, Statistics], limits: Limit
     return Overlay("provider", "", found, tuple(names))
 
 
+def _partition(model: "Model", summaries: Mapping[int, Statistics], limits: Limits | None) -> Overlay:
+    """The parts that Glow's metadata lists, and after these what other nodes say."""
+    inside = {node.id: name for node in model.graph.nodes.values() if (name := glow_dialect.partition_of(node.proto))}
+    if not inside:
+        raise ProtocolError("nothing", "No node of this model says which partition it is in.", "Glow's dialect does.")
+    listed = [part.name for part in glow_dialect.partitions(model.metadata)]
+    names = list(dict.fromkeys([*listed, *inside.values()]))
+    return Overlay("partition", "", {node: float(names.index(name)) for node, name in inside.items()}, tuple(names))
+
+
 MEASURES: Mapping[str, Measure] = {
     "time": _profiled("time", "s", "seconds"),
     "memory": _profiled("bytes written", "B", "written"),
@@ -107,4 +118,5 @@ MEASURES: Mapping[str, Measure] = {
     "parameters": _parameters,
     "range": _range,
     "provider": _provider,
+    "partition": _partition,
 }

@@ -158,6 +158,17 @@ class About(TypedDict):
     fields: NotRequired[dict[str, str | int]]
 
 
+class FormatInfo(TypedDict):
+    """What the format of the file says of the whole model."""
+
+    title: str
+    uninferred: Annotated[str, 'Why nothing is inferred, "" where it is.']
+    pairs: dict[str, str]
+    columns: list[str]
+    rows: list[list[str]]
+    more: Annotated[int, "Rows that are not listed."]
+
+
 class Elements(TypedDict):
     """All elements of a small tensor."""
 
@@ -247,6 +258,7 @@ QUESTIONS: Mapping[str, Method] = {
         {"node": _NODE, "value": _VALUE}, About,
         "What a node, a value, or without either the model says about itself.", repeatable=True, recorded="",
     ),
+    "format": Method({}, FormatInfo, repeatable=True, recorded=""),
     "elements": Method(
         {"node": _NODE, "name": optional(str, "the name of an attribute"), "value": _VALUE}, Elements,
         "All elements of a small tensor: of an initializer, or of a node's attribute.", repeatable=True,

@@ -26,6 +26,10 @@ def _nothing() -> None:
     """The end of a hub without views: nothing to do."""
 
 
+ROWS = 1000
+"""Rows of a format's table that a page gets."""
+
+
 class Hub:
     """The one of a model; get it by `hub_of`.
 
@@ -96,6 +100,15 @@ class Hub:
         pairs = zip(history.all_labels, history.statements(), strict=True)
         steps = [{"label": label, "python": python} for label, python in pairs]
         return {"steps": steps, "position": history.position, "dropped": len(history.dropped)}
+
+    def format(self) -> JSON:
+        """What the format of the file says of the whole model."""
+        found = self.model.files.about()
+        rows = [list(row) for row in found.rows[:ROWS]]
+        return {
+            "title": found.title, "uninferred": found.uninferred, "pairs": dict(found.pairs),
+            "columns": list(found.columns), "rows": rows, "more": len(found.rows) - len(rows),
+        }  # fmt: skip
 
     def costs(self) -> JSON:
         """Floating-point operations by node, two columns."""

@@ -83,6 +83,7 @@ class Session:
             **{name: getattr(self.editor, name) for name in EDITS},
             "history": self._hub.steps,
             "overlay": self._color,
+            "format": self._hub.format,
             "operators": self._operators,
             "operator_doc": self._operator_doc,
             "targets": self._targets,

@@ -105,6 +105,7 @@ def record(hub: Hub) -> JSON:
         "doc": _documents(hub) if inspected else {},
         "value": _values(hub) if inspected else {},
         "about": {"": Editor(model, hub, "").about(None, None)},
+        "format": {"": hub.format()},
         "costs": {"": hub.costs()},
         "blocks": {"": hub.blocks()},
         "attribute_names": {"": attributes},

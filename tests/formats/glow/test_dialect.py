@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
 import onnxlab
-from onnxlab.errors import EditError, MissingKeyError
+from onnxlab.errors import EditError, MissingKeyError, SaveError, SaveWarning
 from onnxlab.graph.protos import glow_dialect
+from onnxlab.notebook.panels.overlay import measured
+from onnxlab.notebook.protocol.messages import ProtocolError
 
 DOC = "$offline:0$trainable:0$layout:*$elemKind:i8$qScale:1.20000004768372$qOffset:5$saveName:y_save"
 
@@ -113,6 +115,87 @@ def test_attributes_of_its_own_are_no_errors_there_and_are_elsewhere() -> None:
     other = model()
     other.producer_name = "other"
     assert "attribute-unknown" in {problem.code for problem in onnxlab.load(other).check()}
+
+
+def test_a_save_node_and_its_output_keep_each_others_names() -> None:
+    opened = onnxlab.load(model())
+    opened.node("y_save").name = "kept"
+    assert opened.value("y").glow["saveName"] == "kept"
+    opened.value("y").name = "result"
+    assert (opened.node("kept").name, opened.value("result").glow["saveName"]) == ("kept", "kept")
+    with pytest.raises(EditError, match="keep \\$ out of it"):
+        opened.node("kept").name = "a$b"
+    with pytest.raises(EditError, match=r"kept .*is how Glow saves the output 'result'"):
+        opened.remove(["kept"], bypass=True)
+    opened.undo(to=0)
+    assert opened.proto == model()
+    opened.simplify(verify=False)
+    assert opened.node("y_save").op_type == "Identity"
+
+
+def quantized() -> onnx.ModelProto:
+    """a and b are int8 with scales of their own; y is their sum, stored with another."""
+    made = model()
+    del made.graph.node[:], made.graph.initializer[:]
+    said = {"o0_elemKind": "i8", "o0_shape": [2, 2], "o0_qScale": 0.5, "o0_qOffset": 3}
+    made.graph.node.add().CopyFrom(helper.make_node("Glow_Add", ["a", "b"], ["y__1"], name="sum", **said))
+    made.graph.node.add().CopyFrom(helper.make_node("Identity", ["y__1"], ["y"], name="y_save"))
+    infos = (*made.graph.input, made.graph.output[0])
+    for info, scale, offset in zip(infos, (0.5, 0.25, 0.5), (1, -2, 3), strict=True):
+        info.type.tensor_type.elem_type = TensorProto.INT8
+        info.doc_string = f"$layout:*$elemKind:i8$qScale:{scale:.14f}$qOffset:{offset}"
+    return made
+
+
+QUANTIZED = {"a": np.array([[1, 3], [-127, 127]], np.int8), "b": np.array([[-2, 2], [-128, 127]], np.int8)}
+
+
+def test_quantized_inputs_stand_for_what_their_doc_strings_say() -> None:
+    opened = onnxlab.load(quantized())
+    # reals: a = (q - 1) / 2, b = (q + 2) / 4, y = 2 * (a + b) + 3
+    np.testing.assert_array_equal(opened.run(QUANTIZED)["y"], np.array([[3, 7], [-128, 127]], np.int8))
+    opened.value("a").glow["qOffset"] = "3"  # an edit takes effect: a is 1 less
+    np.testing.assert_array_equal(opened.run(QUANTIZED)["y"], np.array([[1, 5], [-128, 127]], np.int8))
+    opened.undo()
+    np.testing.assert_array_equal(opened.run(QUANTIZED)["y"], np.array([[3, 7], [-128, 127]], np.int8))
+
+
+def test_it_is_written_by_the_specification_on_request(tmp_path: Path) -> None:
+    for proto, feeds in ((quantized(), QUANTIZED), (model(), {name: np.eye(2, dtype=np.float32) for name in "ab"})):
+        opened = onnxlab.load(proto)
+        report = opened.files.loss_report("standard")
+        assert {"properties"} <= {loss.what for loss in report}
+        with pytest.warns(SaveWarning, match="what Glow says besides: properties"):
+            path = opened.save(tmp_path / "m.onnx", format="standard")
+        written = onnxlab.load(path)
+        onnx.checker.check_model(written.proto, full_check=True)
+        assert not [problem for problem in written.check() if problem.severity == "error"]
+        assert not any(node.op_type.startswith("Glow_") for node in written.nodes)
+        np.testing.assert_array_equal(written.run(feeds)["y"], onnxlab.load(proto).run(feeds)["y"])
+    assert onnxlab.load(quantized()).save(tmp_path / "same.onnx").read_bytes() == quantized().SerializeToString()
+
+
+def test_what_has_no_operators_of_onnx_is_refused(tmp_path: Path) -> None:
+    proto = model()
+    proto.graph.node[0].op_type = "Glow_Other"
+    (refused,) = onnxlab.load(proto).files.loss_report("standard").refused
+    assert refused.where == "Glow_Other 'p'"
+    with pytest.raises(SaveError, match="Glow_Other 'p': no operators of ONNX are known for it"):
+        onnxlab.load(proto).save(tmp_path / "m.onnx", format="standard")
+    with pytest.raises(SaveError, match="it is not Glow's"):
+        onnxlab.load().save(tmp_path / "m.onnx", format="standard")
+    assert not (tmp_path / "m.onnx").exists()
+
+
+def test_what_is_special_is_noted() -> None:
+    opened = onnxlab.load(model())
+    assert opened.files.notes(opened.nodes[0].proto) == {"tile of CPU": "1, 2"}
+    assert opened.files.notes(opened.nodes[1].proto) == {"Partition": "main_p0"}
+    assert opened.files.notes(opened.proto.graph.output[0])["saveName"] == "y_save"
+    found = measured(opened, "partition", {})
+    assert (found.kinds, list(found.numbers.values())) == (("main_p0",), [0.0, 0.0])
+    with pytest.raises(ProtocolError, match="No node of this model says"):
+        measured(onnxlab.load(), "partition", {})
 
 
 def test_it_is_saved_as_it_was_read(tmp_path: Path) -> None:

@@ -132,6 +132,18 @@ export interface About {
   fields?: Record<string, WireInt>;
 }
 
+/** What the format of the file says of the whole model. */
+export interface FormatInfo {
+  title: string;
+  /** Why nothing is inferred, "" where it is. */
+  uninferred: string;
+  pairs: Record<string, string>;
+  columns: string[];
+  rows: string[][];
+  /** Rows that are not listed. */
+  more: number;
+}
+
 /** All elements of a small tensor. */
 export interface Elements {
   dtype: string;
@@ -212,6 +224,7 @@ export interface Questions {
   explain: [{ value: number; axis?: number | null }, Explanation];
   /** What a node, a value, or without either the model says about itself. */
   about: [{ node?: number | null; value?: number | null }, About];
+  format: [Record<string, never>, FormatInfo];
   /** All elements of a small tensor: of an initializer, or of a node's attribute. */
   elements: [{ node?: number | null; name?: string | null; value?: number | null }, Elements];
   operators: [Record<string, never>, Operators];
@@ -236,6 +249,7 @@ export const QUESTIONS: Record<keyof Questions, MethodTraits> = {
   value: { repeatable: true, recorded: "value" },
   explain: { repeatable: true },
   about: { repeatable: true, recorded: "" },
+  format: { repeatable: true, recorded: "" },
   elements: { repeatable: true },
   operators: { repeatable: true },
   operator_doc: { repeatable: true },

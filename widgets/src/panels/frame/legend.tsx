@@ -13,6 +13,7 @@ const MEASURES = {
   parameters: "Parameters",
   range: "Range of values",
   provider: "Provider",
+  partition: "Partition of Glow",
 };
 
 export function Legend({ app }: { app: App }) {

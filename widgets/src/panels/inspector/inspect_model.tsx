@@ -7,6 +7,7 @@ import { count, mainScope, scopeLabel } from "../../model/names.ts";
 import { useCell, useEvents } from "../../state.ts";
 import { Bookmarks } from "../frame/travel_bar.tsx";
 import { Elided, Section } from "../parts/controls.tsx";
+import { AboutFormat } from "./about_format.tsx";
 import { OpTable } from "./op_table.tsx";
 
 export function ModelInspector({ app }: { app: App }) {
@@ -61,6 +62,7 @@ export function ModelInspector({ app }: { app: App }) {
           <dd>{version}</dd>,
         ])}
       </dl>
+      <AboutFormat app={app} />
       <Bookmarks app={app} />
       {scope && <Values app={app} title="Inputs" values={scope.inputs.filter((id) => !isInitializer(app, id))} />}
       {scope && <Values app={app} title="Outputs" values={scope.outputs} />}
@@ -104,7 +106,7 @@ function Values({ app, title, values }: { app: App; title: string; values: numbe
           value && (
             <button key={id} type="button" class="ol-row ol-row-button" onClick={() => app.picked.revealValue(id)}>
               <Elided text={value.name} middle class="ol-mono" />
-              <span class="ol-shape">{value.label || "?"}</span>
+              <span class="ol-shape">{value.label || "no type"}</span>
             </button>
           )
         );

@@ -1,0 +1,193 @@
+"""Glow's dialect by ONNX's specification: each Glow_* node as nodes of ai.onnx, quantized values rounded between."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from onnxlab import dtypes
+from onnxlab.formats.base.format import Loss
+from onnxlab.graph.protos import glow_dialect, tensors
+from onnxlab.graph.protos.attributes import decode
+from onnxlab.ops.glow.operators import ELEM_KINDS
+
+_SAME: Final = {
+    f"{glow_dialect.PREFIX}{name}": name
+    for name in (
+        "Add", "Sub", "Mul", "Div", "Max", "Min", "MatMul", "Relu", "Tanh", "Sigmoid", "Quantize", "Dequantize",
+    )
+}  # fmt: skip
+_OPSET: Final = 13
+"""The first version in which all operators that are written take the types they need."""
+
+_NOTHING: Final = ("Quantize", "Dequantize")
+"""Operators that are no more than what is done to quantized inputs and outputs anyway."""
+
+Attributes = Mapping[str, Any]
+
+
+def losses(model: onnx.ModelProto) -> list[Loss]:
+    """The parts of a dialect's model that ONNX has no place for, and the nodes that cannot be written."""
+    if not glow_dialect.is_dialect(model):
+        return [Loss("dialect", "of the model", "it is not Glow's, so it is ONNX already: save it as .onnx", True)]
+    found = [
+        Loss("properties", f"of {message.name!r}", "left out: " + ", ".join(said))
+        for message in _described(model.graph)
+        if (said := glow_dialect.parse_doc(message.doc_string))
+    ]
+    if parts := [entry.key for entry in model.metadata_props if _of_partitions(entry.key)]:
+        found.append(Loss("partitions", f"({len(parts)} entries of the metadata)", "left out"))
+    for node in model.graph.node:
+        options = [attribute.name for attribute in node.attribute if glow_dialect.is_own_attribute(attribute.name)]
+        kept = [name for name in options if not name[1:2].isdigit()]
+        if kept:
+            found.append(Loss("options", f"of {node.name!r}", "left out: " + ", ".join(kept)))
+        if node.op_type not in _BUILDERS and node.op_type not in _SAME and node.op_type != "Identity":
+            why = "no operators of ONNX are known for it" if node.op_type.startswith(glow_dialect.PREFIX) else (
+                f"it is of another opset than {_OPSET}, in which the others are written"
+            )  # fmt: skip
+            found.append(Loss("node", f"{node.op_type} {node.name!r}", why, refused=True))
+    return found
+
+
+def standard(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A model of the dialect in ai.onnx; raises ValueError where a node lacks what its type is told by."""
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    made.ir_version, made.producer_name = max(7, model.ir_version), "onnxlab"
+    del made.opset_import[:], made.graph.node[:], made.metadata_props[:]
+    made.opset_import.add(version=_OPSET)
+    made.metadata_props.extend(entry for entry in model.metadata_props if not _of_partitions(entry.key))
+    for message in _described(made.graph):
+        if glow_dialect.parse_doc(message.doc_string):
+            message.ClearField("doc_string")
+    described = (*model.graph.input, *model.graph.initializer)
+    implied = glow_dialect.input_quantization(list(enumerate(model.graph.node)), described)
+    writer = _Writer(made.graph)
+    for place, node in enumerate(model.graph.node):
+        said = {a.name: decode(a) for a in node.attribute} | implied.get(place, {})
+        writer.write(node, said)
+    return made
+
+
+def _described(graph: onnx.GraphProto) -> list[Any]:
+    """What doc strings of the dialect are of."""
+    return [*graph.input, *graph.output, *graph.initializer]
+
+
+def _of_partitions(key: str) -> bool:
+    return key == "numPartitions" or key.startswith("partition_")
+
+
+class _Writer:
+    """Writes nodes into a graph, with values and constants between them that have names of their own."""
+
+    def __init__(self, graph: onnx.GraphProto) -> None:
+        self.graph = graph
+        self._taken = {message.name for message in _described(graph)}
+        self._taken |= {info.name for info in graph.value_info}
+        self._label = ""
+
+    def write(self, node: onnx.NodeProto, said: Attributes) -> None:
+        """Write what a node of the dialect computes."""
+        self._label = node.name or node.output[0]
+        self._taken.update(node.output)
+        if node.op_type == "Identity":
+            self.graph.node.append(helper.make_node("Identity", node.input, node.output, name=node.name))
+        elif node.op_type in _BUILDERS:
+            _BUILDERS[node.op_type](self, node, said)
+        else:
+            real = [self.real(name, said, f"i{slot}") for slot, name in enumerate(node.input)]
+            kind = _SAME[node.op_type]
+            self.store(real[0] if kind in _NOTHING else self.made(kind, real), said, node.output[0])
+
+    def made(self, op_type: str, inputs: Sequence[str], output: str = "", **attributes: Any) -> str:
+        """A node; returns its output."""
+        name = output or self.fresh(f"{self._label}_{op_type}")
+        label = self._label if output else name
+        self.graph.node.append(helper.make_node(op_type, inputs, [name], name=label, **attributes))
+        return name
+
+    def constant(self, array: Any) -> str:
+        """An initializer; returns its name."""
+        name = self.fresh(f"{self._label}_constant")
+        self.graph.initializer.append(tensors.from_array(np.asarray(array), name))
+        return name
+
+    def fresh(self, wanted: str) -> str:
+        """A name that nothing has."""
+        name, number = wanted, 0
+        while name in self._taken:
+            number += 1
+            name = f"{wanted}_{number}"
+        self._taken.add(name)
+        return name
+
+    def real(self, name: str, said: Attributes, place: str) -> str:
+        """The floats that a value stands for: itself where it is not quantized."""
+        scale, offset = said.get(f"{place}_qScale"), said.get(f"{place}_qOffset")
+        if scale is None or offset is None:
+            return name
+        floats = self.made("Cast", [name], to=onnx.TensorProto.FLOAT)
+        shifted = self.made("Sub", [floats, self.constant(np.float32(offset))]) if offset else floats
+        return self.made("Mul", [shifted, self.constant(np.float32(scale))])
+
+    def store(self, real: str, said: Attributes, output: str) -> None:
+        """Floats as the first output holds them: rounded to the nearest step, ties to even, within its limits."""
+        kind = ELEM_KINDS[said.get("o0_elemKind", "float")]
+        dtype = dtypes.to_numpy(kind)
+        if dtype.kind not in "iu":
+            self.made("Identity" if kind == dtypes.FLOAT else "Cast", [real], output, **_cast(kind))
+            return
+        if "o0_qScale" not in said or "o0_qOffset" not in said:
+            raise ValueError(f"{self._label!r} has no o0_qScale and o0_qOffset, without which {dtype} means nothing")
+        scaled = self.made("Div", [real, self.constant(np.float32(said["o0_qScale"]))])
+        if said["o0_qOffset"]:
+            scaled = self.made("Add", [scaled, self.constant(np.float32(said["o0_qOffset"]))])
+        limits = [self.constant(np.float32(end)) for end in (np.iinfo(dtype).min, np.iinfo(dtype).max)]
+        rounded = self.made("Round", [scaled])
+        self.made("Cast", [self.made("Clip", [rounded, *limits])], output, to=kind)
+
+
+def _cast(kind: int) -> dict[str, int]:
+    return {} if kind == dtypes.FLOAT else {"to": kind}
+
+
+def _top_k(writer: _Writer, node: onnx.NodeProto, said: Attributes) -> None:
+    count = writer.constant(np.array([said["K"]], np.int64))
+    narrow = said.get("o1_elemKind", "index64") == "index32"
+    places = writer.fresh(f"{node.name}_places") if narrow else node.output[1]
+    made = helper.make_node("TopK", [node.input[0], count], [node.output[0], places], name=node.name)
+    writer.graph.node.append(made)
+    if narrow:
+        writer.made("Cast", [places], node.output[1], to=onnx.TensorProto.INT32)
+
+
+def _convolution(writer: _Writer, node: onnx.NodeProto, said: Attributes) -> None:
+    x, filters, bias, scales, offsets, bias_scales, bias_offsets = node.input
+    image = writer.made("Transpose", [writer.real(x, said, "i0")], perm=[0, 3, 1, 2])
+    per_filter = writer.constant(np.array([-1, 1, 1, 1], np.int64))
+    weights = _scaled(writer, filters, writer.made("Reshape", [offsets, per_filter]),
+                      writer.made("Reshape", [scales, per_filter]))  # fmt: skip
+    moved = writer.made("Transpose", [weights], perm=[0, 3, 1, 2])
+    added = _scaled(writer, bias, bias_offsets, bias_scales) if "i2_qScale" in said else bias
+    found = writer.made(
+        "Conv", [image, moved, added], kernel_shape=list(said["Kernels"]), strides=list(said["Strides"]),
+        pads=list(said["Pads"]), group=said.get("Group", 1), dilations=list(said.get("Dilation", (1, 1))),
+    )  # fmt: skip
+    if said.get("FusedActivation", "NONE") == "RELU":
+        found = writer.made("Relu", [found])
+    writer.store(writer.made("Transpose", [found], perm=[0, 2, 3, 1]), said, node.output[0])
+
+
+def _scaled(writer: _Writer, stored: str, offsets: str, scales: str) -> str:
+    floats = [writer.made("Cast", [name], to=onnx.TensorProto.FLOAT) for name in (stored, offsets)]
+    return writer.made("Mul", [writer.made("Sub", floats), scales])
+
+
+_BUILDERS: Final[Mapping[str, Callable[[_Writer, onnx.NodeProto, Attributes], None]]] = {
+    "Glow_TopK": _top_k,
+    "Glow_ChannelwiseQuantizedConvolution": _convolution,
+}
