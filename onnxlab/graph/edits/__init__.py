@@ -33,7 +33,6 @@ Files:
                       a block.
     table             Every edit, one row each: function, subject, label, statement in Python, parameters as forms and
                       requests have them.
-    training          Bindings of a TrainingInfoProto: which output of its graphs is assigned to which initializer.
     wiring            Edits of wires: what a node reads and makes, and new nodes on them.
     opsets/           Nodes in the words of another opset version: what `graph.edits.opset_conversion` puts into a
                       model.
@@ -66,14 +65,13 @@ from onnxlab.graph.edits.initializers import (
 )
 from onnxlab.graph.edits.inlining import inline_call, inline_function, inline_functions
 from onnxlab.graph.edits.insertion import insert_model
-from onnxlab.graph.edits.metadata import set_doc_string, set_metadata, set_model_field, set_opset
+from onnxlab.graph.edits.metadata import set_binding, set_doc_string, set_metadata, set_model_field, set_opset
 from onnxlab.graph.edits.naming import rename_node, rename_value
 from onnxlab.graph.edits.nodes import add_node, duplicate_nodes, insert_node, move_node, remove_nodes
 from onnxlab.graph.edits.operators import check_operator, make_node, output_names, set_operator
 from onnxlab.graph.edits.opset_conversion import convert_opset
 from onnxlab.graph.edits.outlining import for_each_copy, make_function
 from onnxlab.graph.edits.table import EDITS
-from onnxlab.graph.edits.training import set_binding
 from onnxlab.graph.edits.wiring import insert_after, insert_on_edge, redirect, set_input, set_inputs, set_outputs
 
 __all__ = [

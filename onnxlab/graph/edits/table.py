@@ -29,7 +29,6 @@ from onnxlab.graph.edits import (
     operators,
     opset_conversion,
     outlining,
-    training,
     wiring,
 )
 from onnxlab.graph.edits.recording.edit_spec import EDITS, EditSpec, Parameter
@@ -215,14 +214,8 @@ _ROWS = (
         },
     ),
     EditSpec(
-        training.set_binding, ("model",),
-        lambda given: f"bind {given['variable']} to {given['output'] or 'nothing'}", Call("bind"),
-        {
-            "variable": Parameter("name", "Variable", "An initializer of the algorithm or of the model."),
-            "output": Parameter("text?", "Output", "It is assigned to the variable. Empty takes the binding away."),
-            "initialization": Parameter("bool", "Of the initialization, before the first step", default=False),
-            "training": Parameter("int", default=0),
-        },
+        metadata.set_binding, ("model",), lambda given: f"bind {given['variable']} to {given['output'] or 'nothing'}",
+        Call("bind"), parameters=metadata.BINDING,
     ),
     EditSpec(
         opset_conversion.convert_opset, ("model",), "convert to ai.onnx {version}", Call("convert_opset"),
