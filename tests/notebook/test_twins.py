@@ -55,6 +55,8 @@ def asked(page: Page, model: onnxlab.Model, tmp_path: Path) -> dict[str, Any]:
         "pin": {"value": model.value("r").id, "on": True},
         "overlay": {"by": "flops"},
         "attribute_column": {"name": "strides"},
+        "rewrites": {"level": "basic"},
+        "rewrite": {"level": "basic", "rules": ["relu_again"]},
         "cut_preview": {"outputs": [model.value("r").id], "inputs": [], "siblings": True, "behind": False},
     }
     order = ["edit", "undo", "redo", "run", "stop"]

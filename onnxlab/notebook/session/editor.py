@@ -14,6 +14,7 @@ from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.graph.query import cones
 from onnxlab.graph.query.hierarchy import Hierarchy
 from onnxlab.notebook.edits import edit_requests
+from onnxlab.notebook.panels import rewrites
 from onnxlab.notebook.protocol import messages
 from onnxlab.notebook.protocol.messages import JSON, ProtocolError, graph_version, wire_version
 from onnxlab.notebook.protocol.uploads import Uploads
@@ -63,6 +64,14 @@ class Editor:
     def upload(self, file: str, name: str, offset: int, data: str) -> JSON:
         """Take a piece of a file that a later edit names."""
         return {"bytes": self.uploads.receive(file, name, offset, data)}
+
+    def rewrite(self, level: str, rules: list[str], version: int | None) -> JSON:
+        """Optimize to a level, or apply some rules alone."""
+        with self._editing(version, None):
+            receipt = self._model.rewrite(rules) if rules else self._model.optimize(rewrites.level_of(level))
+            call = f"rewrite({rules!r})" if rules else f"optimize({level!r})"
+            edited = self._edited(f"model.{call}" if receipt.applied else "")
+            return {**edited, **rewrites.on_wire(receipt)}
 
     # -- steps --------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from onnxlab.errors import EditError, LimitError, NameLookupError, OnnxlabError,
 from onnxlab.graph.query.hierarchy import Hierarchy
 from onnxlab.limits import Limits
 from onnxlab.notebook.edits import cut_preview
-from onnxlab.notebook.panels import attribute_columns, palette, profile_table, run_inputs
+from onnxlab.notebook.panels import attribute_columns, palette, profile_table, rewrites, run_inputs
 from onnxlab.notebook.panels.json_values import statistics_on_wire
 from onnxlab.notebook.panels.overlay import Overlay, measured
 from onnxlab.notebook.panels.tensor_views import Tensors
@@ -32,9 +32,12 @@ if TYPE_CHECKING:
     from onnxlab.model import Commit, Model
 
 EDITS = (
-    "edit", "undo", "redo", "go_to", "upload", "copies", "extract", "about", "elements",
+    "edit", "rewrite", "undo", "redo", "go_to", "upload", "copies", "extract", "about", "elements",
 )  # fmt: skip
 """Methods that the view's Editor answers."""
+
+_APART = ("overlay", "profile", "rewrites", "rewrite")
+"""Methods that may run the model: nothing else waits for them."""
 
 PROBE = bytes(range(0xA0, 0xA8))
 
@@ -94,6 +97,8 @@ class Session:
             "stop": self._stop,
             "tensor": self._tensor,
             "pin": self._pin,
+            "rewrites": self._rewrites,
+            "near_misses": self._near_misses,
             "costs": self._costs,
             "blocks": self._blocks,
             "attribute_names": self._attribute_names,
@@ -118,7 +123,12 @@ class Session:
             if request.method == "run":
                 self._run(request)
                 return
-            if request.method in ("overlay", "profile"):  # may run the model: nothing else waits for it
+            if request.method in (
+                "overlay",
+                "profile",
+                "rewrites",
+                "rewrite",
+            ):  # may run the model: nothing else waits for it
                 threading.Thread(
                     target=self._answer, args=(request,), name=f"onnxlab {request.method}", daemon=True
                 ).start()
@@ -221,6 +231,14 @@ class Session:
     def _cut_preview(self, outputs: list[int], inputs: list[int], siblings: bool, behind: bool) -> JSON:
         with self.model.graph.lock:
             return cut_preview.preview(self.model, outputs, inputs, siblings, behind)
+
+    def _rewrites(self, level: str) -> JSON:
+        with self.model.graph.lock:
+            return rewrites.preview(self.model, level)
+
+    def _near_misses(self, node: int) -> JSON:
+        with self.model.graph.lock:
+            return rewrites.near_misses(self.model, node)
 
     def _operators(self) -> JSON:
         with self.model.graph.lock:

@@ -57,8 +57,19 @@ export interface Recovered {
   steps: number;
 }
 
+/** What a rewrite led to: places that changed, and what was taken back. */
+export interface Rewritten {
+  version: number;
+  python: string;
+  applied: number;
+  nodes: [number, number];
+  /** What running the model before and after said. */
+  verdict: string;
+  refused: string[];
+}
+
 /** Methods that change the model, and say which version of it they are made on. */
-export type EditMethod = "edit" | "undo" | "redo" | "go_to";
+export type EditMethod = "edit" | "undo" | "redo" | "go_to" | "rewrite";
 
 /** By method: its parameters and its answer. */
 export interface Commands {
@@ -67,6 +78,8 @@ export interface Commands {
   undo: [{ version?: number | null }, Edited];
   redo: [{ version?: number | null }, Edited];
   go_to: [{ position: number; version?: number | null }, Edited];
+  /** Optimizes to a level, or applies some rules alone; the model is run before and after. */
+  rewrite: [{ level: string; rules: string[]; version?: number | null }, Rewritten];
   history: [Record<string, never>, Steps];
   /** A piece of a file, base64; an edit that takes a file names it by its id. */
   upload: [{ file: string; name: string; offset: number; data: string }, Uploaded];
@@ -85,6 +98,7 @@ export const COMMANDS: Record<keyof Commands, MethodTraits> = {
   undo: { edits: true },
   redo: { edits: true },
   go_to: { edits: true },
+  rewrite: { long: true, edits: true },
   history: { repeatable: true },
   upload: {},
   extract: {},

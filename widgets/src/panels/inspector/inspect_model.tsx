@@ -9,6 +9,7 @@ import { Bookmarks } from "../frame/travel_bar.tsx";
 import { Elided, Section } from "../parts/controls.tsx";
 import { AboutFormat } from "./about_format.tsx";
 import { OpTable } from "./op_table.tsx";
+import { RewritePanel } from "./rewrites.tsx";
 
 export function ModelInspector({ app }: { app: App }) {
   useEvents(app.store, "reset", "commit", "history");
@@ -85,6 +86,7 @@ export function ModelInspector({ app }: { app: App }) {
           <OpTable app={app} nodes={nodes} />
         </Section>
       )}
+      {app.client.can.edit !== false && nodes.length > 0 && <RewritePanel app={app} />}
     </div>
   );
 }

@@ -10,6 +10,7 @@ import { Elided, Section, TextField, ToolButton } from "../parts/controls.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { AttributeRow } from "./attribute_row.tsx";
 import { InputRow, OutputRow } from "./endpoints.tsx";
+import { RulesNear } from "./rewrites.tsx";
 import { StatisticsBlock } from "./statistics.tsx";
 
 export function NodeInspector({ app, node }: { app: App; node: number }) {
@@ -43,6 +44,7 @@ export function NodeInspector({ app, node }: { app: App; node: number }) {
       <Diagnostics diagnostics={app.store.diagnostics.filter((each) => each.node === node)} />
       {error && !data && <p class="ol-empty">{error.message}</p>}
       {data && <Body app={app} info={data} able={able} />}
+      {data && able && <RulesNear app={app} node={node} />}
     </div>
   );
 }
