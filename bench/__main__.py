@@ -30,6 +30,7 @@ TOPICS = (
     "walks",
     "formats",
     "transforms",
+    "analysis",
     "hostile",
 )
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from onnxlab.infer import infer_shapes as infer_shapes
     from onnxlab.limits import Limits as Limits
     from onnxlab.model import Model as Model
+    from onnxlab.model import compare as compare
     from onnxlab.model import diff as diff
     from onnxlab.model import load as load
     from onnxlab.model import run as run
@@ -37,6 +38,7 @@ _EXPORTS = {
     "Limits": "onnxlab.limits",
     "Model": "onnxlab.model",
     "OnnxlabError": "onnxlab.errors",
+    "compare": "onnxlab.model",
     "diff": "onnxlab.model",
     "infer_function_output_types": "onnxlab.infer",
     "infer_node_outputs": "onnxlab.infer",

@@ -3,7 +3,7 @@
 Exit codes:
 
     0    done; for `check`: no errors found
-    1    `check` found errors in the model, `diff` a difference, --strict of a rewrite what was taken back
+    1    `check` found errors in the model, `diff` or `compare` a difference, --strict of a rewrite what was taken back
     2    the command line is wrong
     3    the model, or a file of inputs, cannot be read
     4    the run failed
@@ -74,7 +74,7 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="onnxlab",
         description="Look at, check, draw and run ONNX models.",
-        epilog="Exit codes: 0 done, 1 check found errors or diff a difference, 2 usage, 3 unreadable model or "
+        epilog="Exit codes: 0 done, 1 check found errors, diff or compare a difference, 2 usage, 3 unreadable model or "
         "inputs, 4 run failed, 5 cannot write or start, 130 interrupted.",
     )
     top.add_argument("--version", action="version", version=_version())

@@ -1,4 +1,4 @@
-"""`onnxlab diff` and `onnxlab text`: what differs between two models, on the command line and for git."""
+"""`onnxlab diff`, `onnxlab compare` and `onnxlab text`: what differs between two models, in files and in runs."""
 
 import argparse
 from collections.abc import Callable
@@ -29,6 +29,17 @@ def add(verbs: Any, answer: Answer) -> None:
     verb.add_argument("--json", action="store_true", help="answer in JSON")
     verb.set_defaults(command=lambda options: _diff(options, answer))
 
+    words = "run two models on the same inputs and say where their values diverge; exit code 1 if they do"
+    verb = verbs.add_parser("compare", help=words, description=words.capitalize() + ".")
+    verb.add_argument("a", help="path of the reference")
+    verb.add_argument("b", help="path of the other model, or a folder of .npy files named by the values of the first")
+    verb.add_argument("feeds", nargs="*", metavar="FEED", help="name=array.npy, or an .npz; the rest is random")
+    verb.add_argument("--local", action="store_true", help="also run each node of b on what the nodes of a read")
+    verb.add_argument("--providers", metavar="NAMES", help="comma-separated: numpy, numba, onnxruntime")
+    verb.add_argument("--b-providers", metavar="NAMES", help="of the other model; default: the same")
+    verb.add_argument("--json", action="store_true", help="answer in JSON")
+    verb.set_defaults(command=lambda options: _compare(options, answer))
+
     words = "print the model as lines, for git to compare"
     verb = verbs.add_parser("text", help=words, description=words.capitalize() + ".")
     verb.add_argument("model", help="path of the model")
@@ -47,6 +58,19 @@ def _diff(options: argparse.Namespace, answer: Answer) -> int:
         raise onnxlab.errors.EditError(str(error)) from None
     answer(options, found.as_dict, found.to_markdown if options.markdown else lambda: str(found))
     return DIFFERENT if len(found) > options.at_most else 0
+
+
+def _compare(options: argparse.Namespace, answer: Answer) -> int:
+    import onnxlab
+    from onnxlab import cli_values
+
+    lists = [names.split(",") if names else None for names in (options.providers, options.b_providers)]
+    feeds = cli_values.feeds_of(options.feeds)
+    found = onnxlab.compare(
+        options.a, options.b, feeds, local=options.local, providers=lists[0], b_providers=lists[1]
+    )  # fmt: skip
+    answer(options, found.as_dict, lambda: str(found))
+    return DIFFERENT if found else 0
 
 
 def _text(options: argparse.Namespace) -> int:

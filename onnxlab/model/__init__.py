@@ -31,5 +31,6 @@ from onnxlab.model.model import Model
 from onnxlab.model.opening import load, run, save
 from onnxlab.model.running import Subgraph, Values
 from onnxlab.model.source import ModelSource
+from onnxlab.model.value_comparing import compare
 
-__all__ = ["Commit", "Model", "ModelSource", "Subgraph", "Values", "diff", "load", "run", "save"]
+__all__ = ["Commit", "Model", "ModelSource", "Subgraph", "Values", "compare", "diff", "load", "run", "save"]

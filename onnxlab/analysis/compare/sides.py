@@ -1,0 +1,110 @@
+"""The two sides of a comparison: models that are run, and recorded values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from onnxlab.errors import LoadError
+from onnxlab.execution.base.provider import Provider
+from onnxlab.execution.run.runner import Runner
+from onnxlab.formats.arrays import read_arrays
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.limits import Limits
+
+
+class Side(Protocol):
+    """What makes values by name."""
+
+    def values(self, feeds: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+        """The values of these names for some inputs; those that there are."""
+        ...
+
+
+class RunSide:
+    """A model that is run.
+
+    Attributes:
+        runs: how often it was run.
+    """
+
+    def __init__(
+        self,
+        graph: ModelGraph,
+        fact: Callable[[int], Any],
+        providers: Sequence[str | Provider] | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self.graph, self.runs = graph, 0
+        self._limits = limits
+        self.runner = Runner(graph, fact)
+        self._chosen = self.runner if providers is None else self.runner.by(providers)
+
+    def values(self, feeds: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+        """Run once and return the values of these names."""
+        self.runs += 1
+        return self._chosen.run(dict(feeds), list(names), keep=False, seed=0, strict=False, limits=self._limits)
+
+
+class RecordedSide:
+    """Values that something else wrote down: {name: array}, or a folder with an .npy file for each."""
+
+    def __init__(self, source: Mapping[str, Any] | str | Path) -> None:
+        if isinstance(source, Mapping):
+            self._arrays: dict[str, Any] = dict(source)
+            self._files: dict[str, Path] = {}
+            return
+        folder = Path(source)
+        if not folder.is_dir():
+            raise LoadError(f"{str(source)!r} is no folder of .npy files")
+        self._arrays = {}
+        self._files = {path.stem: path for path in sorted(folder.glob("*.npy"))}
+        if not self._files:
+            raise LoadError(f"{str(source)!r} has no .npy files; name each by the value that it holds")
+
+    def of(self, name: str) -> Any:
+        """The array of a value, None where there is none.
+
+        In a file's name "_" stands for what a file cannot be called.
+
+        Raises:
+            LoadError: its file cannot be read.
+        """
+        if name in self._arrays:
+            return self._arrays[name]
+        path = self._files.get(name) or self._files.get(file_name(name))
+        if path is None:
+            return None
+        with path.open("rb") as file:
+            found = read_arrays(file, path.name)
+        return found if isinstance(found, np.ndarray) else None
+
+    def values(self, feeds: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+        """What was recorded under these names."""
+        found = ((name, self.of(name)) for name in names)
+        return {name: array for name, array in found if array is not None}
+
+
+def file_name(value: str) -> str:
+    """The name that a file has for a value: letters, digits, "-" and "." stay."""
+    return "".join(char if char.isalnum() or char in "-." else "_" for char in value)
+
+
+def made_values(graph: ModelGraph) -> Iterable[int]:
+    """Ids of what nodes of the main graph make, in an order in which each comes behind what it is made from."""
+    for ident in graph.index.topological(graph.main):
+        yield from (vid for vid in graph.nodes[ident].outputs if vid)
+
+
+def off_by_a_rounding(feeds: Mapping[str, Any]) -> dict[str, Any]:
+    """The same inputs, every other element of floats the next larger number."""
+    moved = dict(feeds)
+    for name, given in feeds.items():
+        if isinstance(given, np.ndarray) and given.dtype.kind == "f":
+            flat = given.reshape(-1).copy()
+            flat[::2] = np.nextafter(flat[::2], np.array(np.inf, given.dtype))
+            moved[name] = flat.reshape(given.shape)
+    return moved

@@ -1,0 +1,82 @@
+"""`compare`: the values of two models, pair by pair, and where they diverge first."""
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from onnxlab.analysis.compare.comparing import compare_recorded, compare_runs
+from onnxlab.analysis.compare.comparison import Comparison
+from onnxlab.analysis.compare.sides import RecordedSide, RunSide
+from onnxlab.analysis.diff.difference import Diff
+from onnxlab.analysis.diff.versions import as_of
+from onnxlab.execution.base.provider import Provider
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.infer import Inference
+from onnxlab.limits import Limits
+from onnxlab.model.model import Model
+from onnxlab.model.opening import load
+from onnxlab.model.source import ModelSource
+
+Providers = Sequence[str | Provider]
+
+
+def compare(
+    a: Model | ModelSource,
+    b: Model | ModelSource | Mapping[str, Any] | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    *,
+    local: bool = False,
+    since: int | str = 0,
+    providers: Providers | None = None,
+    b_providers: Providers | None = None,
+    limits: Limits | None = None,
+) -> Comparison:
+    """Run two models on the same inputs, pair their values by structure, and say where they diverge beyond roundings.
+
+    Args:
+        a: the reference: a Model, or what `onnxlab.load` takes.
+        b: the other model; or recorded values: `{name: array}`, or a folder of .npy files called by the values of `a`;
+            None: `a` as it is now, against what it was at another state of its history.
+        inputs: arrays by input of `a`; those that are missing are made up.
+        local: also run each node of `b` on what the nodes of `a` read, so that a node that is off is told from those
+            that only pass it on.
+        since: with `b` None, the state of the history that is the reference.
+        providers: as of `Model.run`.
+        b_providers: of the other model, where they are others: `["onnxruntime"]` with `b` the same model compares two.
+        limits: of each run.
+
+    Returns:
+        Comparison: print it; `first` is where they diverge, `guilty` the nodes that are off by themselves.
+
+    Raises:
+        LoadError: a file is missing, or is no model.
+        FeedError, RunError: as `Model.run`.
+
+    Examples:
+        >>> other = onnxlab.load()
+        >>> other.nodes["/stem/relu/Relu"].op_type = "Abs"
+        >>> onnxlab.compare(model, other).first.node
+        '/stem/relu/Relu'
+    """
+    one = a if isinstance(a, Model) else load(a)
+    first, second = providers, providers if b_providers is None else b_providers
+    feeds = one.sample_inputs(inputs)
+    if isinstance(b, Mapping) or (isinstance(b, str | PathLike) and Path(b).is_dir()):
+        recorded = RecordedSide(b if isinstance(b, Mapping) else Path(b))
+        return compare_recorded(RunSide(one.graph, one.inference.fact, first, limits), recorded, feeds)
+    if b is None:
+        before = as_of(one.graph, one.history.position_of(since))
+        sides = _side(before, first, limits), RunSide(one.graph, one.inference.fact, second, limits)
+    else:
+        other = b if isinstance(b, Model) else load(b)
+        sides = (
+            RunSide(one.graph, one.inference.fact, first, limits),
+            RunSide(other.graph, other.inference.fact, second, limits),
+        )
+    matching = Diff(sides[0].graph, sides[1].graph).matching
+    return compare_runs(*sides, matching, feeds, local=local)
+
+
+def _side(graph: ModelGraph, providers: Providers | None, limits: Limits | None) -> RunSide:
+    return RunSide(graph, Inference(graph).fact, providers, limits)

@@ -1,0 +1,124 @@
+"""Values of two sides: measures of error, the first divergence, the guilty node, recordings, providers."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import onnxlab
+from onnxlab.analysis.compare.error import error
+from onnxlab.analysis.compare.sides import file_name
+from onnxlab.cli import main
+from onnxlab.errors import LoadError
+from tests.analysis.compare.faults import KINDS, planted
+
+ONES = np.ones((2, 3), np.float32)
+
+
+def with_one(index: tuple[int, int], number: float) -> np.ndarray[Any, Any]:
+    array = ONES.copy()
+    array[index] = number
+    return array
+
+
+def test_measures_of_an_error() -> None:
+    same = error(ONES, ONES.copy())
+    assert (same.equal, same.relative, same.sqnr, same.cosine, same.first) == (True, 0.0, math.inf, 1.0, ())
+    off = error(ONES * 4, with_one((1, 2), 1.25) * 4)
+    assert (off.peak, off.largest, off.relative, off.first) == (4.0, 1.0, 0.25, (1, 2))
+    assert off.sqnr == pytest.approx(10 * math.log10(6 / 0.0625))
+    assert 0.99 < off.cosine < 1
+    nan = error(ONES, with_one((0, 1), np.nan))
+    assert (nan.relative, nan.nan, nan.first) == (math.inf, (0, 1), (0, 1))
+    assert error(with_one((0, 1), np.nan), with_one((0, 1), np.nan)).equal
+    assert error(with_one((0, 1), np.inf), with_one((0, 1), -np.inf)).relative == math.inf
+    assert error(ONES, ONES[:1]).problem == "shape [1, 3] in place of [2, 3]"
+    assert error([ONES], [ONES]).equal
+    assert not error([ONES], [ONES * 2]).equal
+    assert error(np.array(["a"], object), np.array(["b"], object)).problem == "texts differ"
+    assert error(np.zeros((0, 2), np.float32), np.zeros((0, 2), np.float32)).equal
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_planted_fault_is_found(kind: str, seed: int) -> None:
+    fault = planted(seed, kind)
+    found = onnxlab.compare(fault.a, fault.b, fault.inputs, local=True)
+    assert found.first is not None
+    assert (found.first.node, found.guilty[0].node) == (fault.node, fault.node)
+    assert max(found.runs) <= 3
+
+
+def test_a_simplified_model_agrees_within_roundings() -> None:
+    a, b = onnxlab.load(), onnxlab.load()
+    b.simplify()
+    found = onnxlab.compare(a, b, local=True)
+    assert not found
+    assert found.guilty == []
+    assert found["probabilities"].error.relative < 1e-5
+    assert "stem/conv_out" in found.unpaired  # folded into what came behind it
+
+
+def test_against_the_state_before_an_edit() -> None:
+    model = onnxlab.load()
+    assert not onnxlab.compare(model)
+    model.nodes["/head/Softmax"].attributes["axis"] = 0
+    found = onnxlab.compare(model)
+    assert found.first is not None
+    assert found.first.a == "probabilities"
+    assert "diverge first at probabilities, made by /head/Softmax" in str(found)
+    assert not onnxlab.compare(model, since=1)
+
+
+def test_against_recorded_values(tmp_path: Path) -> None:
+    model = onnxlab.load()
+    feeds = model.sample_inputs()
+    names = ["stem/relu_out", "logits"]
+    arrays = model.run(feeds, names)
+    assert not onnxlab.compare(model, arrays, feeds)
+    wrong = {**arrays, "logits": arrays["logits"] + 1}
+    for name, array in wrong.items():
+        np.save(tmp_path / f"{file_name(name)}.npy", array)
+    found = onnxlab.compare(model, tmp_path, feeds)
+    assert [(entry.a, entry.diverges) for entry in found] == [("stem/relu_out", False), ("logits", True)]
+    assert len(found.unpaired) == 22
+    (tmp_path / "logits.npy").write_bytes(b"no array")
+    with pytest.raises(LoadError, match=r"logits\.npy"):
+        onnxlab.compare(model, tmp_path, feeds)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(LoadError, match=r"has no \.npy files; name each"):
+        onnxlab.compare(model, tmp_path / "empty", feeds)
+
+
+def test_two_providers_of_one_model() -> None:
+    model = onnxlab.load()
+    found = onnxlab.compare(model, model, b_providers=["onnxruntime"])
+    assert not found
+    assert len(found) == 24
+    assert 0 < found["probabilities"].error.relative < 1e-5  # it did run elsewhere
+
+
+def test_a_node_that_fails_on_the_other_side_is_named() -> None:
+    a, b = onnxlab.load(), onnxlab.load()
+    b.nodes["/stem/relu/Relu"].op_type = "Abs"
+    found = onnxlab.compare(a, b, local=True)
+    told = json.loads(found.to_json())
+    assert told["first"] == "stem/relu_out"
+    assert told["guilty"] == ["stem/relu_out"]
+    assert told["values"][0]["sqnr"] == "inf"
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = onnxlab.load()
+    one, other = model.save(tmp_path / "one.onnx"), tmp_path / "other.onnx"
+    model.nodes["/stem/relu/Relu"].op_type = "Abs"
+    model.save(other)
+    np.save(tmp_path / "image.npy", np.ones((1, 1, 8, 8), np.float32))
+    assert main(["compare", str(one), str(one), f"image={tmp_path / 'image.npy'}"]) == 0
+    assert "24 values agree within their noise" in capsys.readouterr().out
+    assert main(["compare", str(one), str(other), "--local", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["guilty"] == ["stem/relu_out"]
+    assert main(["compare", str(one), str(other), "--providers", "none"]) == 2
