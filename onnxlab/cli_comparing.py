@@ -1,4 +1,4 @@
-"""`onnxlab diff`, `onnxlab compare` and `onnxlab text`: what differs between two models, in files and in runs."""
+"""`onnxlab diff`, `compare`, `hunt` and `text`: what differs between two models, and which values went wrong."""
 
 import argparse
 from collections.abc import Callable
@@ -40,6 +40,13 @@ def add(verbs: Any, answer: Answer) -> None:
     verb.add_argument("--json", action="store_true", help="answer in JSON")
     verb.set_defaults(command=lambda options: _compare(options, answer))
 
+    words = "run a model and look for NaN, infinities, what float16 cannot hold and dead channels; exit code 1 if any"
+    verb = verbs.add_parser("hunt", help=words, description=words.capitalize() + ".")
+    verb.add_argument("model", help="path of the model")
+    verb.add_argument("feeds", nargs="*", metavar="FEED", help="name=array.npy, or an .npz; the rest is random")
+    verb.add_argument("--json", action="store_true", help="answer in JSON")
+    verb.set_defaults(command=lambda options: _hunt(options, answer))
+
     words = "print the model as lines, for git to compare"
     verb = verbs.add_parser("text", help=words, description=words.capitalize() + ".")
     verb.add_argument("model", help="path of the model")
@@ -70,6 +77,20 @@ def _compare(options: argparse.Namespace, answer: Answer) -> int:
         options.a, options.b, feeds, local=options.local, providers=lists[0], b_providers=lists[1]
     )  # fmt: skip
     answer(options, found.as_dict, lambda: str(found))
+    return DIFFERENT if found else 0
+
+
+def _hunt(options: argparse.Namespace, answer: Answer) -> int:
+    import onnxlab
+    from onnxlab import cli_values
+
+    found = onnxlab.load(options.model).hunt(cli_values.feeds_of(options.feeds))
+    names = ("kind", "value", "node", "count", "total", "begins")
+    rows = [
+        {**{name: getattr(each, name) for name in names}, "first": list(each.first), "channels": list(each.channels)}
+        for each in found
+    ]
+    answer(options, lambda: {"values": found.values, "findings": rows}, lambda: str(found))
     return DIFFERENT if found else 0
 
 

@@ -15,5 +15,8 @@ Files:
                    model too.
     profile        Profiles of a run: seconds, bytes and floating-point operations of every node.
     statistics     Statistics of a value: range, mean, NaN count and a histogram, for arrays of every ONNX type.
+    compare/       Values of two models, of two providers, or of a model and a recording, compared pair by pair.
     diff/          The structural difference of two models.
+    hunt/          Values that went wrong in a run: NaN, infinities, what half precision cannot hold, dead channels,
+                   saturation.
 """

@@ -1,12 +1,18 @@
-"""What changed in a Model since another state of its history, and making the changes of a difference."""
+"""What changed in a Model since another state of its history, what a difference changes, and values that went wrong."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
+from onnxlab.analysis.compare.sides import RunSide
 from onnxlab.analysis.diff.change import Ignorable
 from onnxlab.analysis.diff.difference import Diff
 from onnxlab.analysis.diff.patching import patch
 from onnxlab.analysis.diff.versions import as_of
+from onnxlab.analysis.hunt.hunting import Hunt, hunt
+from onnxlab.execution.base.provider import Provider
+from onnxlab.execution.run.runner import Runner
 from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.infer import Inference
 
 
 class Comparing:
@@ -15,6 +21,8 @@ class Comparing:
     __slots__ = ()
 
     graph: ModelGraph
+    inference: Inference
+    runner: Runner
 
     def changes_since(self, state: int | str = 0, *, ignore: Collection[Ignorable] = ()) -> Diff:
         """Compare the model with what it was at another state of its history.
@@ -63,3 +71,28 @@ class Comparing:
             'Sigmoid'
         """
         return patch(self.graph, diff, strict=strict)
+
+    def hunt(
+        self, inputs: Mapping[str, Any] | None = None, *, providers: Sequence[str | Provider] | None = None
+    ) -> Hunt:
+        """Run once and look for values that went wrong, in the order in which they are made.
+
+        NaN and infinities with the node where they begin, numbers that float16 cannot hold, channels that are zero
+        throughout, activations of which half the elements stand at an end of their range.
+
+        Args:
+            inputs: arrays by input; those that are missing are made up.
+            providers: as of `run`.
+
+        Returns:
+            Hunt: print it; true where anything was found.
+
+        Raises:
+            FeedError, RunError: as `run`.
+
+        Examples:
+            >>> model.hunt({"image": np.full((1, 1, 8, 8), np.inf, np.float32)}).first("nan").node
+            '/stem/conv/Conv'
+        """
+        side = RunSide(self.graph, self.inference.fact, providers)
+        return hunt(side, self.runner.sample_inputs(inputs))
