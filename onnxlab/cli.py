@@ -3,7 +3,7 @@
 Exit codes:
 
     0    done; for `check`: no errors found
-    1    `check` found errors in the model, `diff`, `compare` or `hunt` a difference, --strict of a rewrite what was taken back
+    1    `check` found errors, `diff`, `compare` or `hunt` something, --strict of a rewrite what was taken back
     2    the command line is wrong
     3    the model, or a file of inputs, cannot be read
     4    the run failed
