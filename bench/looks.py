@@ -2,8 +2,8 @@
 
     python -m bench looks [MODEL …]      # build/looks/*.png and index.md
 
-Each model is exported as a page and opened in headless Chromium, light and dark, 1,440 and 1,100 px wide. What is
-measured comes from the widget's own list of what it drew.
+Models are those of the corpus, and those of `bench.made`. Each is exported as a page and opened in headless Chromium,
+light and dark, 1,440 and 1,100 px wide. What is measured comes from the widget's own list of what it drew.
 """
 
 import json
@@ -20,6 +20,7 @@ from typing import Any, Literal
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import onnxlab
+from bench import made
 from tests.browser.support.jupyter import chromium
 from tests.browser.support.lab import FLAGS
 from tests.support.corpus import Corpus
@@ -46,6 +47,8 @@ OVERVIEWS = {
     "llama12_dyn_ext": [12],
     "swin_s": [2, 2, 18, 2],
     "whisper_encoder": [4],
+    "made_decoder48": [48],
+    "made_speech60": [60],
 }
 """Repeated units by stage, in order. A stage is one group, or a run of cards, with this many units."""
 
@@ -89,8 +92,8 @@ def main(names: list[str]) -> int:
     FOLDER.mkdir(parents=True, exist_ok=True)
     looks: list[Look] = []
     with opened() as browser:
-        for name in names or list(corpus):
-            for look in looks_of(browser, name, corpus[name]):
+        for name in names or [*corpus, *made.MADE]:
+            for look in looks_of(browser, name, made.path(name) if name in made.MADE else corpus[name]):
                 looks.append(look)
                 print(row(look), flush=True)
     (FOLDER / "index.md").write_text("\n".join([HEAD, *map(row, looks), ""]), encoding="utf-8")

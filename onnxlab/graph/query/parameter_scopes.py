@@ -17,6 +17,8 @@ LEAST_SHARE = 8
 LEAST_PATHS = 3
 _NUMBER = re.compile(r"\d+")
 _KIND = re.compile(r"[._](w|b|weights?|bias|kernel|filter)(_\d+)?$")
+COUNTED = re.compile(r"[a-z\d_]+_\d+\.[wb]_\d+")
+"""Names that PaddlePaddle gives by operator and number, "conv2d_7.w_0": they tell nothing of modules."""
 _MEANINGLESS = re.compile(r"^(onnx::|p2o|val_|const|_?\d|helper\.|graph_constant)", re.IGNORECASE)
 
 
@@ -83,7 +85,7 @@ def _path_of(node: NodeRecord, stored: Mapping[int, str], names: NameScopes) -> 
     found = ROOT
     for value in node.inputs:
         name = stored.get(value, "")
-        if not name or _MEANINGLESS.match(name):
+        if not name or _MEANINGLESS.match(name) or COUNTED.match(name):
             continue
         path = names.named(parts_of(name))
         if path != ROOT:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
+from onnxlab.graph.query.parameter_scopes import COUNTED
 from onnxlab.ops import layer_operators
 
 ACTIVATIONS = {
@@ -136,7 +137,7 @@ def _activation(count: Counter[str]) -> str:
 
 def common_name(names: Sequence[str]) -> str:
     """The common part of names: "res2_0" of "gpu_0/res2_0_branch2a" and "gpu_0/res2_0_branch2b"; "" for little."""
-    told = [name for name in names if name]
+    told = [name for name in names if name and not COUNTED.match(name)]
     if len(told) < LEAST_TOLD:
         return ""
     common = _common_start(min(told), max(told))
