@@ -195,6 +195,8 @@ function rowsOf(size: number, rank: Int32Array): Pick<Layered, "rows" | "rowStar
 const LONG = 60;
 const LONG_SHARED = 10;
 const SHARED = 4;
+/** Targets from which on a value that very much reads is cut. */
+const FEW = 3;
 /** A value with more targets than WIDE keeps lines only to its NEAREST. */
 const WIDE = 20;
 const NEAREST = 6;
@@ -209,9 +211,8 @@ export function markPortals(input: LayoutInput, rank: Int32Array, style: Uint8Ar
     for (let k = begin; k < end; k++) if (style[k] === LINE) links.push(k);
     const span = (k: number) => rank[input.netTarget[k]!]! - top;
     const shared = links.length >= SHARED;
-    for (const k of links) {
-      if (span(k) > LONG || (shared && span(k) > LONG_SHARED)) style[k] = PORTAL;
-    }
+    const farthest = input.shared?.[net] && links.length >= FEW ? 1 : shared ? LONG_SHARED : LONG;
+    for (const k of links) if (span(k) > farthest) style[k] = PORTAL;
     if (links.length <= WIDE) continue;
     links.sort((a, b) => span(a) - span(b) || a - b);
     for (const k of links.slice(NEAREST)) style[k] = PORTAL;

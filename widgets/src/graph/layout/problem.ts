@@ -30,6 +30,8 @@ export interface LayoutInput {
   hint: Float32Array | null;
   /** Row of each box in an earlier layout, -1 for new boxes: goes with `hint`. */
   hintRow?: Int32Array | null;
+  /** 1 per net that very much reads: it keeps lines only to the row below what makes it; left out: none. */
+  shared?: Uint8Array;
   /** Whether long and wide fan-outs may be cut into portals; left out: yes. */
   portals?: boolean;
 }

@@ -143,6 +143,8 @@ export class Layouter {
   }
 }
 
+const NONE = new Uint8Array();
+
 /** Fields that decide a layout; the hint is left out, so that a group folded back looks as before. */
 function parts(input: LayoutInput): (Float32Array | Int32Array | Uint8Array)[] {
   return [
@@ -154,6 +156,7 @@ function parts(input: LayoutInput): (Float32Array | Int32Array | Uint8Array)[] {
     input.netTarget,
     input.sourcePort,
     input.targetPort,
+    input.shared ?? NONE,
   ];
 }
 

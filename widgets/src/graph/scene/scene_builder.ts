@@ -13,7 +13,7 @@ import { inColumns, onCanvas } from "../layout/columns.ts";
 import { BOTTOM, type LayoutInput, type LayoutResult, TOP } from "../layout/problem.ts";
 import { type Box, boxOf, entrances, GROUP_MIN_WIDTH, type Measure } from "./boxes.ts";
 import { compose, type Part } from "./compose.ts";
-import { type Content, contentOf, contentOfSome } from "./content.ts";
+import { type Content, contentOf, contentOfSome, type Net } from "./content.ts";
 import { extent, type Flow, frameSize, inset } from "./flow.ts";
 import { type Around, inRibbons } from "./ribbons.ts";
 import type { Scene } from "./scene.ts";
@@ -30,6 +30,9 @@ export interface Canvas {
 /** A frame higher than so much of the canvas is put into columns, to be within so much of it. */
 const TALL_SHARE = 0.7,
   FRAME_SHARE = 0.85;
+
+/** Nodes that read a value, beyond which its lines are cut. */
+const MANY_READERS = 8;
 
 /** Layouts many problems; may answer at once (layouter.ts). */
 export interface Solver {
@@ -232,8 +235,14 @@ export class SceneBuilder {
       netTarget,
       sourcePort,
       targetPort,
+      shared: Uint8Array.from(content.nets, (net) => Number(this.#isShared(net))),
       ...this.#hint(content, count),
     };
+  }
+
+  /** Whether so many nodes read one value that lines to all of them would hide the others. */
+  #isShared({ values }: Net): boolean {
+    return values.length === 1 && this.#store.uses(values[0]!).length > MANY_READERS;
   }
 
   /** Earlier places; null unless most of the boxes have one, as then a fresh start draws better. */
