@@ -3,6 +3,9 @@
 export const MIN_ZOOM = 0.004,
   MAX_ZOOM = 3;
 
+/** Share of a side of the view that all of a scene takes at least. */
+const FARTHEST = 0.5;
+
 export interface Rect {
   x: number;
   y: number;
@@ -15,6 +18,8 @@ export class Camera {
   x = 0;
   y = 0;
   zoom = 1;
+  /** Zoom below which nothing more comes into view. */
+  least = MIN_ZOOM;
   /** Size of the view in CSS pixels. */
   width = 1;
   height = 1;
@@ -49,7 +54,8 @@ export class Camera {
   zoomAt(factor: number, screenX: number, screenY: number): void {
     const x = this.toSceneX(screenX),
       y = this.toSceneY(screenY);
-    this.zoom = Math.min(MAX_ZOOM, Math.max(MIN_ZOOM, this.zoom * factor));
+    const least = Math.min(this.zoom, Math.max(MIN_ZOOM, this.least));
+    this.zoom = Math.min(MAX_ZOOM, Math.max(least, this.zoom * factor));
     this.x = x - screenX / this.zoom;
     this.y = y - screenY / this.zoom;
   }
@@ -69,6 +75,7 @@ export class Camera {
 
   /** Keeps some of the scene in view however far one pans. */
   clampTo(scene: { width: number; height: number }): void {
+    this.least = Math.min(1, FARTHEST * Math.min(this.width / scene.width, this.height / scene.height));
     const keep = 80 / this.zoom;
     const view = this.view;
     this.x = Math.min(Math.max(this.x, keep - view.width), scene.width - keep);

@@ -9,6 +9,7 @@ import { FRAME_HEADER, type Scene } from "../scene/scene.ts";
 import { arrows, Backdrop, type Look, RIBBON, traced } from "./backdrop.ts";
 import { BoxPainter } from "./box_painter.ts";
 import type { Camera, Rect } from "./camera.ts";
+import { isMap, paintMapLabels } from "./map_labels.ts";
 import { MarkPainter } from "./mark_painter.ts";
 import { Sheets } from "./sheets.ts";
 import type { TextFitter } from "./text.ts";
@@ -136,6 +137,11 @@ export class Painter {
       this.#portals(scene, list, camera, marks);
       this.#labels(scene, list, marks);
     }
+    if (!motion && isMap(camera.zoom)) {
+      ctx.setTransform(pixelRatio, 0, 0, pixelRatio, 0, 0);
+      paintMapLabels(ctx, this.#text, this.#palette, scene, list, camera);
+      place();
+    }
     this.#marks.paint(scene, list, camera, marks);
     return sharp;
   }
@@ -159,7 +165,7 @@ export class Painter {
     const ctx = this.#ctx,
       text = this.#text,
       palette = this.#palette;
-    if (list.detail === FAR) return;
+    if (list.detail === FAR || isMap(camera.zoom)) return;
     ctx.textBaseline = "middle";
     ctx.textAlign = "left";
     for (const i of list.frames) {
@@ -347,7 +353,9 @@ export class Painter {
       ctx.fill();
       if (camera.zoom < 0.56 || room < 20 || atSource) continue;
       ctx.font = text.css("small");
-      const name = text.fit(this.#texts.origin(portal.value), "small", Math.min(room - 10, 110));
+      const from = scene.boxes[portal.from],
+        whole = from?.folds ? from.title : this.#texts.origin(portal.value);
+      const name = text.fit(whole, "small", Math.min(room - 10, 110));
       ctx.fillText(name, turned ? endX - 6 - text.measure(name, "small") : x + 7, endY);
     }
   }

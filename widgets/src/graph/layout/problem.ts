@@ -91,12 +91,14 @@ export interface Joint {
 }
 
 /** Horizontal gap between neighboring boxes, and where a line passes. */
-export const BOX_GAP = 28;
+export const BOX_GAP = 24;
 export const WIRE_GAP = 12;
 /** Height under a box for the labels of what leaves it, and above a box for portals that enter it. */
 export const LABEL_STRIP = 17;
 /** Width to the right of every stem that a label finds at least at the right end of a layout. */
 export const LABEL_WIDTH = 112;
 /** Height between two rows, for the curves. */
-export const ROW_GAP = 22;
+export const ROW_GAP = 20;
+/** The same where all lines between two rows are straight. */
+export const STRAIGHT_GAP = 10;
 export const ROW_GAP_MAX = 72;

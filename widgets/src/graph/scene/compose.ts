@@ -179,6 +179,7 @@ class Composer {
           atSource: false,
           count: 0,
           box: pin[target] === FREE ? first + target : -1,
+          from: pin[net.source] === FREE ? first + net.source : -1,
           ...NO_JOINT,
         });
       }
@@ -195,6 +196,7 @@ class Composer {
           atSource: true,
           count: cut,
           box: isBox ? first + net.source : -1,
+          from: isBox ? first + net.source : -1,
           ...NO_JOINT,
         });
       }
@@ -211,7 +213,7 @@ class Composer {
     for (const { net, number, fromX, fromY, toX, toY } of result!.joints) {
       const from = this.#at(left + fromX, top + fromY),
         to = this.#at(left + toX, top + toY);
-      const common = { value: content.nets[net]!.value, room: 0, count: 0, box: -1, number };
+      const common = { value: content.nets[net]!.value, room: 0, count: 0, box: -1, from: -1, number };
       this.#portals.push({ ...common, ...from, atSource: true, elsewhere: to });
       this.#portals.push({ ...common, ...to, atSource: false, elsewhere: from });
     }

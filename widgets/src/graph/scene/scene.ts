@@ -29,6 +29,8 @@ export interface Portal {
   count: number;
   /** Index of the box at this end; -1 for a port of a frame. */
   box: number;
+  /** Index of the box that the value comes from; -1 for a port of a frame. */
+  from: number;
   /** Of a line that goes on in another column: its number, else 0; and where it does. */
   number: number;
   elsewhere: { x: number; y: number } | null;

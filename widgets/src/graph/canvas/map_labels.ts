@@ -1,0 +1,104 @@
+/** Names of groups at the size of the screen, as on a map: for pictures from so far away that boxes have no words. */
+
+import { BODY, GROUP, NODE, RUN } from "../groups/group_keys.ts";
+import { FRAME_HEADER, type Scene } from "../scene/scene.ts";
+import type { Camera } from "./camera.ts";
+import type { TextFitter } from "./text.ts";
+import type { Palette } from "./theme.ts";
+import { type DrawList, FAR } from "./visible.ts";
+
+/** Below this zoom the title bar of a frame is too low for its title. */
+const TITLES_ZOOM = 10 / (0.8 * FRAME_HEADER);
+/** Pixels: the least width of what has a label, and the height of one. */
+const LEAST_WIDTH = 44,
+  HEIGHT = 17,
+  INSET = 5;
+/** At most so many, the largest first. */
+const MOST = 60;
+
+interface Place {
+  title: string;
+  left: number;
+  top: number;
+  width: number;
+  inMiddle: boolean;
+}
+
+/** Whether frames are named by the map instead of in their title bars. */
+export function isMap(zoom: number): boolean {
+  return zoom < TITLES_ZOOM;
+}
+
+/** Draws in pixels of the screen. Returns what was named, for tests. */
+export function paintMapLabels(
+  ctx: CanvasRenderingContext2D,
+  text: TextFitter,
+  palette: Palette,
+  scene: Scene,
+  list: DrawList,
+  camera: Camera,
+): string[] {
+  ctx.font = text.css("title");
+  ctx.textAlign = "center";
+  ctx.textBaseline = "middle";
+  ctx.lineJoin = "round";
+  const named = chosen(text, scene, list, camera);
+  for (const { title, left, top, width } of named) {
+    const x = left + width / 2,
+      y = top + HEIGHT / 2;
+    ctx.lineWidth = 4;
+    ctx.strokeStyle = palette.ground;
+    ctx.strokeText(title, x, y);
+    ctx.fillStyle = palette.text;
+    ctx.fillText(title, x, y);
+  }
+  return named.map(({ title }) => title);
+}
+
+/** Labels that do not cover each other, those of the largest first. */
+function chosen(text: TextFitter, scene: Scene, list: DrawList, camera: Camera): Place[] {
+  const found = candidates(scene, list, camera).sort((a, b) => b.width - a.width),
+    placed: Place[] = [];
+  for (const each of found) {
+    if (placed.length === MOST) break;
+    const title = text.fit(each.title, "title", each.width - 2 * INSET, false);
+    if (!title) continue;
+    const width = text.measure(title, "title") + 2 * INSET,
+      left = each.left + (each.width - width) / 2;
+    const label = { ...each, title, width, left };
+    if (placed.every((other) => apart(label, other))) placed.push(label);
+  }
+  return placed;
+}
+
+function candidates({ boxes, x, y, w, h, frame }: Scene, list: DrawList, camera: Camera): Place[] {
+  const found: Place[] = [];
+  const consider = (i: number): void => {
+    const { kind, title } = boxes[i]!,
+      full = w[i]! * camera.zoom;
+    if (full < LEAST_WIDTH || (kind !== GROUP && kind !== RUN && kind !== BODY && !(kind === NODE && frame[i]))) return;
+    // of what reaches beyond the view the part in it
+    const left = Math.max(0, camera.toScreenX(x[i]!)),
+      right = Math.min(camera.width, camera.toScreenX(x[i]! + w[i]!)),
+      top = camera.toScreenY(y[i]!),
+      height = h[i]! * camera.zoom;
+    if (right - left < LEAST_WIDTH) return;
+    const inMiddle = !frame[i];
+    found.push({
+      title,
+      left,
+      top: inMiddle ? top + (height - HEIGHT) / 2 : Math.min(Math.max(top, 2), top + Math.max(0, height - HEIGHT)),
+      width: right - left,
+      inMiddle,
+    });
+  };
+  list.frames.forEach(consider);
+  if (list.detail === FAR) list.boxes.forEach(consider);
+  return found;
+}
+
+function apart(one: Place, other: Place): boolean {
+  return (
+    one.left + one.width < other.left || other.left + other.width < one.left || Math.abs(one.top - other.top) > HEIGHT
+  );
+}
