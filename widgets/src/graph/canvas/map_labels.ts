@@ -9,8 +9,9 @@ import { type DrawList, FAR } from "./visible.ts";
 
 /** Below this zoom the title bar of a frame is too low for its title. */
 const TITLES_ZOOM = 10 / (0.8 * FRAME_HEADER);
-/** Pixels: the least width of what has a label, and the height of one. */
-const LEAST_WIDTH = 44,
+/** Pixels: of the longer side of what has a label, the room of a label at least, and its height. */
+const LEAST = 44,
+  ROOM = 120,
   HEIGHT = 17,
   INSET = 5;
 /** At most so many, the largest first. */
@@ -21,7 +22,6 @@ interface Place {
   left: number;
   top: number;
   width: number;
-  inMiddle: boolean;
 }
 
 /** Whether frames are named by the map instead of in their title bars. */
@@ -55,13 +55,13 @@ export function paintMapLabels(
   return named.map(({ title }) => title);
 }
 
-/** Labels that do not cover each other, those of the largest first. */
+/** Labels that do not cover each other, those of the widest first. */
 function chosen(text: TextFitter, scene: Scene, list: DrawList, camera: Camera): Place[] {
   const found = candidates(scene, list, camera).sort((a, b) => b.width - a.width),
     placed: Place[] = [];
   for (const each of found) {
     if (placed.length === MOST) break;
-    const title = text.fit(each.title, "title", each.width - 2 * INSET, false);
+    const title = text.fit(each.title, "title", Math.max(ROOM, each.width) - 2 * INSET, false);
     if (!title) continue;
     const width = text.measure(title, "title") + 2 * INSET,
       left = each.left + (each.width - width) / 2;
@@ -74,22 +74,24 @@ function chosen(text: TextFitter, scene: Scene, list: DrawList, camera: Camera):
 function candidates({ boxes, x, y, w, h, frame }: Scene, list: DrawList, camera: Camera): Place[] {
   const found: Place[] = [];
   const consider = (i: number): void => {
-    const { kind, title } = boxes[i]!,
-      full = w[i]! * camera.zoom;
-    if (full < LEAST_WIDTH || (kind !== GROUP && kind !== RUN && kind !== BODY && !(kind === NODE && frame[i]))) return;
+    const { kind, title } = boxes[i]!;
+    if (
+      Math.max(w[i]!, h[i]!) * camera.zoom < LEAST ||
+      (kind !== GROUP && kind !== RUN && kind !== BODY && !(kind === NODE && frame[i]))
+    )
+      return;
     // of what reaches beyond the view the part in it
     const left = Math.max(0, camera.toScreenX(x[i]!)),
       right = Math.min(camera.width, camera.toScreenX(x[i]! + w[i]!)),
       top = camera.toScreenY(y[i]!),
       height = h[i]! * camera.zoom;
-    if (right - left < LEAST_WIDTH) return;
+    if (right < left) return;
     const inMiddle = !frame[i];
     found.push({
       title,
       left,
       top: inMiddle ? top + (height - HEIGHT) / 2 : Math.min(Math.max(top, 2), top + Math.max(0, height - HEIGHT)),
       width: right - left,
-      inMiddle,
     });
   };
   list.frames.forEach(consider);

@@ -11,6 +11,10 @@ import type { Container, Hierarchy } from "./hierarchy.ts";
 const MOST = 30;
 /** Zoom at which the smallest text of a box has 11 pixels. */
 export const READABLE = 1;
+/** Zoom from which on another way to read may do. */
+const HOPELESS = 0.6;
+/** Scenes of more boxes are not laid out for a comparison. */
+const MANY = 400;
 /** How much larger the other way to read must let things be. */
 const GAIN = 1.5;
 
@@ -117,8 +121,11 @@ export class Overviewer {
   #readable(open: Set<number>, at: number): Flow | null | Promise<Flow | null> {
     const flow = this.#flows[at];
     if (!flow) return null;
-    const judge = (scene: Scene): Flow | null | Promise<Flow | null> =>
-      fitting(scene, this.#canvas) >= READABLE ? flow : this.#readable(open, at + 1);
+    const judge = (scene: Scene): Flow | null | Promise<Flow | null> => {
+      const zoom = fitting(scene, this.#canvas);
+      if (zoom >= READABLE) return flow;
+      return zoom < HOPELESS ? null : this.#readable(open, at + 1);
+    };
     const built = this.#build(open, flow);
     return built instanceof Promise ? built.then(judge) : judge(built);
   }
@@ -129,8 +136,10 @@ export class Overviewer {
       flow = this.#flows[at] ?? this.#suiting(found),
       built = this.#build(open, flow);
     // what was built last is what places are remembered of
-    const go = (scene: Scene): Overview | Promise<Overview> =>
-      at < this.#flows.length ? this.#compare([...found, scene], at + 1) : { open, scene };
+    const go = (scene: Scene): Overview | Promise<Overview> => {
+      const done = at === this.#flows.length || this.#flows.length === 1 || scene.boxes.length > MANY;
+      return done ? { open, scene } : this.#compare([...found, scene], at + 1);
+    };
     return built instanceof Promise ? built.then(go) : go(built);
   }
 
