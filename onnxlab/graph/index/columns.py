@@ -20,6 +20,12 @@ _SCANS = 64
 _LOOKUPS = 1000
 """Names that are looked for among those of all: a table of them takes longer than so many."""
 
+_ROWS = 20
+"""Nodes whose entries in such a table take as long as one search."""
+
+_LEAST = 16
+"""Names that are looked for, however few nodes there are."""
+
 _BITS = 20
 """Of a count of inputs or outputs, where several numbers share one."""
 
@@ -133,8 +139,10 @@ class Search:
         columns = self._columns
         if self._lookups > _LOOKUPS or scope not in columns.rows:
             return None
-        key = wire_format.node_name(name.encode(errors="replace").decode())
         first, end = columns.rows[scope]
+        if self._lookups > max(_LEAST, (end - first) // _ROWS):
+            return None
+        key = wire_format.node_name(name.encode(errors="replace").decode())
         found = np.flatnonzero(columns.names[first:end] == hash(key))
         return columns.nodes[found + first].tolist()  # type: ignore[no-any-return]
 

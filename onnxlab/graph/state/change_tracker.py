@@ -19,6 +19,7 @@ Target = tuple[Literal["model", "scope", "node", "training", "tensor"], int]
 """Whose field: ("model", 0), ("scope", scope id), ("node", node id), ("training", position in training_info), or
 ("tensor", value id): the tensor of an initializer."""
 
+_DESCRIBING_NODE_FIELDS = frozenset(("name", "doc_string", "metadata_props"))
 _SEMANTIC_NODE_FIELDS = frozenset(("op_type", "domain", "overload"))
 
 
@@ -36,6 +37,8 @@ class Touched(NamedTuple):
         declared: values of which nothing changed but what the model says about them: no fact or array with it, but by
             policies of inference that believe declarations.
         named: whether a node has another name or other metadata, which tell its place in a hierarchy of modules.
+        described: whether nothing changed but names, documentation and metadata of nodes, and fields of the model: no
+            fact with it.
     """
 
     nodes: frozenset[int]
@@ -50,6 +53,7 @@ class Touched(NamedTuple):
     structure: bool
     declared: frozenset[int] = frozenset()
     named: bool = False
+    described: bool = False
 
 
 class Views(Protocol):
@@ -151,6 +155,7 @@ class ChangeTracker:
         self._declared: set[int] = set()
         self.suspects: set[int] = set()
         self._scopes: set[int] = set()
+        self._meaning = False
 
     def node(self, node: NodeRecord) -> None:
         """A node that came or goes, or in which anything may be another."""
@@ -162,9 +167,17 @@ class ChangeTracker:
         self.suspects.add(node.id)
         self.wires(node)
 
+    def description(self, node: NodeRecord) -> None:
+        """A node of which nothing but its name, documentation or metadata is another."""
+        self._nodes.add(node.id)
+        self._caches.forget_name(node)
+        if self._caches.views is not None:
+            self._caches.views.forget_node(node)
+
     def wires(self, node: NodeRecord) -> None:
         """A node that reads or makes other values, or by other names, and as many as before."""
         self._nodes.add(node.id)
+        self._meaning = True
         if self._caches.keeps:
             self._caches.forget_node(node)
 
@@ -265,9 +278,12 @@ class ChangeTracker:
         """Note a field that SetField set."""
         kind, ident = target
         if kind == "node":
-            (self.node if field == "name" else self.content)(self._index.nodes[ident])
             self.named |= field in ("name", "metadata_props")
-            self.structure |= field in _SEMANTIC_NODE_FIELDS
+            if field in _DESCRIBING_NODE_FIELDS:
+                self.description(self._index.nodes[ident])
+            else:
+                self.content(self._index.nodes[ident])
+                self.structure |= field in _SEMANTIC_NODE_FIELDS
         elif kind == "scope":
             self.scopes(ident)
         elif kind == "tensor":
@@ -289,6 +305,7 @@ class ChangeTracker:
             nodes, removed_nodes, values, removed_values, scopes, removed_scopes,
             self.opsets, self.functions, self.metadata, self.structure,
             _parted(self._declared - values, index.values)[0] if self._declared else _NONE, self.named,
+            not (self._meaning or self._values or self._scopes or self._declared or self.opsets or self.functions),
         )  # fmt: skip
 
 

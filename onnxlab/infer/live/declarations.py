@@ -50,7 +50,7 @@ class Completer:
     def complete(self, transaction: OpenEdit, touched: Touched) -> None:
         """Correct, as a part of the edit, the declarations that it makes wrong."""
         graph, inference = self._graph(), self._inference()
-        if graph is None or inference is None or inference.policy.prefer == "declared":
+        if graph is None or inference is None or touched.described or inference.policy.prefer == "declared":
             return
         changed = inference.foresee(touched)
         for change in corrections(graph, changed):

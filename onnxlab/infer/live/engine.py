@@ -223,6 +223,8 @@ class Inference:
             self._note(commit)
             foreseen, self._foreseen = self._foreseen, None
             try:
+                if commit.touched.described:
+                    return {}
                 if foreseen is None or (commit.version, commit.kind) != (foreseen[0], "edit"):
                     return self._advance(commit.touched, {})
                 declared = commit.touched.declared
