@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Literal, ParamSpec, TypeVar
 
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.graph.edit.script import Recorded
+from onnxlab.graph.edit.script import LateText, Recorded
 from onnxlab.graph.edits.recording.python_calls import Argument, Statement, arguments_of, called, handle
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.graph.state.names import Names
@@ -113,7 +113,9 @@ class EditSpec:
         if named is None:
             return Recorded(label)
         if (kept := _kept(named)) is not None and (subject is None or isinstance(subject, _RECORDS)):
-            return Recorded(label, graph.history.later(partial(self._spelled, graph.names, subject, kept)), self.exact)
+            write = partial(self._spelled, graph.names, subject, kept)
+            # what is done to the model is spelled alike at any time
+            return Recorded(label, LateText(write) if subject is None else graph.history.later(write), self.exact)
         arguments = list(arguments_of(graph.names, named, self.parameters))
         exact = self.exact and all(each.exact for each in arguments)
         return Recorded(label, self._text(graph.names, subject, arguments), exact)
@@ -124,9 +126,10 @@ class EditSpec:
 
     def _text(self, names: Names, subject: Any, arguments: Sequence[Argument]) -> str:
         assert self.statement is not None
-        several = isinstance(subject, Sequence) and len(subject) > 1
-        found = subject[0] if isinstance(subject, Sequence) and len(subject) == 1 else subject
-        return self.statement.text(handle(names, found), arguments, several)
+        if subject is None or isinstance(subject, _RECORDS) or not isinstance(subject, Sequence):
+            return self.statement.text(handle(names, subject), arguments)
+        found = subject[0] if len(subject) == 1 else subject
+        return self.statement.text(handle(names, found), arguments, len(subject) > 1)
 
 
 _RECORDS = (NodeRecord, ValueRecord)

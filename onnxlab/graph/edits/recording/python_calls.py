@@ -129,6 +129,8 @@ def handle(names: Names, subject: Any) -> str:
 
 def called(names: Names, subject: Any) -> str:
     """The subject's name in messages."""
+    if subject is None:
+        return "the model"
     if isinstance(subject, NodeRecord):
         return names.label(subject)
     if isinstance(subject, ValueRecord):
