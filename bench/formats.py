@@ -7,34 +7,31 @@ checkpoints of tests/formats. Damaged files are made of all of these from a fixe
 """
 
 import gc
+import io
+import json
+import os
 import tempfile
 import time
-import tracemalloc
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 
 import onnxlab
+from bench import damage
 from bench.measure import Figure, Line, Row
-from onnxlab.errors import LoadError, SaveError
-from onnxlab.formats.ort import checkpoint, decoding
+from onnxlab.errors import SaveError
+from onnxlab.formats.ort import decoding
 from onnxlab.formats.ort.encoding import encode
 from onnxlab.formats.ort.preparing import prepared, without_kernels
 from onnxlab.formats.ort.saving import written
+from onnxlab.formats.pt2.converting import VARIABLE
 from tests.support import corpus
-from tests.support.mutations import damaged
 from tests.support.ort_files import feeds, is_random, outputs, same, session
-from tests.support.samples import ort_pairs, samples
-
-DAMAGED = 10_000
-TRACED = 400
-"""Damaged files whose memory is traced, which makes reading them many times slower."""
-
-SLOW = 1.0
-SPARE = 16 << 20
+from tests.support.samples import FORMATS, ort_pairs, samples
 
 
 def rows() -> Iterator[Line]:
@@ -45,9 +42,9 @@ def rows() -> Iterator[Line]:
     yield from from_sources(pairs)
     yield from speed(pairs)
     yield from of_the_corpus()
-    yield from hostile("ORT format", [stored for _, stored in pairs.values()], decoding.decode)
-    files = [data for name, data in samples("training/artifacts").items() if "checkpoint" in name]
-    yield from hostile("checkpoints", files, checkpoint.decode)
+    yield from of_torch()
+    yield from weights()
+    yield from damage.rows()
 
 
 def read_and_written(pairs: dict[str, tuple[bytes, bytes]]) -> Iterator[Line]:
@@ -94,26 +91,73 @@ def speed(pairs: dict[str, tuple[bytes, bytes]]) -> Iterator[Line]:
     names = ("resnet50", "bert_base")
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "m.ort"
-        ours = best(lambda: [written(onnx.load_from_string(source), None, 6) for source in sources])
-        theirs = best(lambda: [session(source, target) for source in sources])
+        ours, theirs = quickest(
+            lambda: [written(onnx.load_from_string(source), None, 6) for source in sources],
+            lambda: [session(source, target) for source in sources],
+        )
         yield Row("ort: write the small models", ours, theirs, "onnxruntime, session and save", 1.5)
         for name in names:
             path = str(corpus.path(name))
             model = onnx.load(path)
-            ours = best(lambda: written(model, None, 6), 2)  # noqa: B023  called at once
-            theirs = best(lambda: session(path, target), 2)  # noqa: B023
+            ours, theirs = quickest(lambda: written(model, None, 6), lambda: session(path, target), 9)  # noqa: B023
             yield Row(f"ort: write {name}", ours, theirs, "onnxruntime, session and save", 1.5)
 
 
-def best(action: Callable[[], Any], times: int = 3) -> float:
-    """Seconds of the quickest of a few runs."""
-    found = []
+def quickest(ours: Callable[[], Any], theirs: Callable[[], Any], times: int = 3) -> tuple[float, float]:
+    """Seconds of the processor of the quickest of a few runs of two sides, by turns."""
+    found: tuple[list[float], list[float]] = ([], [])
     for _ in range(times):
-        gc.collect()
-        start = time.perf_counter()
-        action()
-        found.append(time.perf_counter() - start)
-    return min(found)
+        for action, taken in zip((ours, theirs), found, strict=True):
+            gc.collect()
+            start = time.process_time()
+            action()
+            taken.append(time.process_time() - start)
+    return min(found[0]), min(found[1])
+
+
+def of_torch() -> Iterator[Line]:
+    """Files of torch: graphs against torch's own, and outputs where an interpreter has torch."""
+    held = samples("pt2/torch")
+    programs = json.loads(held["programs.json"])
+    files = {name: held.get(f"{name}.pt2", b"") for name in programs}
+    files["module"] = (FORMATS / "pt2" / "module.pt2").read_bytes()
+    equal = 0
+    for name, calls in programs.items():
+        nodes = onnxlab.load(files[name]).proto.graph.node
+        found = [(sorted({each for each in node.input if each}), sorted(filter(None, node.output))) for node in nodes]
+        equal += found == [(call["reads"], call["makes"]) for call in calls]
+    yield Figure("torch: archives with the nodes and edges of their ExportedProgram", equal, at_least=len(programs))
+    if not os.environ.get(VARIABLE):
+        yield Figure("torch: files converted", 0, note=f"not measured: {VARIABLE} names no interpreter that has torch")
+        return
+    image = ["float32[N,3,8,8]"]
+    inputs: dict[str, list[str]] = {"module": [], "traced": image, "scripted": image, "loop": ["float32[3]", "int64[]"]}
+    worst = 0.0
+    with np.load(io.BytesIO(held["outputs.npz"])) as arrays:
+        for name, told in inputs.items():
+            model = onnxlab.load(files.get(name) or held[f"{name}.pt"], trust=True, inputs=told)
+            feeds = {value.name: arrays[f"{name}/in{place}"] for place, value in enumerate(model.inputs)}
+            for place, array in enumerate(model.run(feeds).values()):
+                worst = max(worst, float(np.abs(array - arrays[f"{name}/out{place}"]).max()))
+    yield Figure("torch: largest difference of the four samples, converted", worst, at_most=1e-5)
+
+
+def weights() -> Iterator[Line]:
+    """Weights of the corpus' models, written, read and written again."""
+    same_bytes = count = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("mnist_cnn", "resnet50", "bert_base"):
+            if name not in corpus.Corpus():
+                continue
+            for suffix in (".safetensors", ".npz"):
+                first, second = Path(folder) / f"1{suffix}", Path(folder) / f"2{suffix}"
+                model = onnxlab.load(corpus.path(name))
+                model.files.save_weights(first)
+                model.files.load_weights(first)
+                model.files.save_weights(second)
+                count += 1
+                same_bytes += first.read_bytes() == second.read_bytes()
+    yield Figure("weights: files that come back equal to the byte", same_bytes, at_least=count)
 
 
 def of_the_corpus() -> Iterator[Line]:
@@ -141,40 +185,3 @@ def of_the_corpus() -> Iterator[Line]:
     note = "; ".join([*refused, *wrong])
     yield Figure("ort: models of the corpus with equal outputs", equal, note=note)
     yield Figure("ort: models of the corpus that fail or differ", len(wrong), at_most=0, note="; ".join(wrong))
-
-
-def hostile(what: str, files: Sequence[bytes], decode: Callable[[bytes], Any]) -> Iterator[Line]:
-    """Damaged files: each is a model or one clear error."""
-    refused = crashed = slow = 0
-    for data in damaged(files, DAMAGED):
-        start = time.perf_counter()
-        try:
-            decode(data)
-        except LoadError:
-            refused += 1
-        except Exception:  # whatever it is, it is a fault
-            crashed += 1
-        slow += time.perf_counter() - start > SLOW
-    yield Figure(f"{what}: damaged files that fail otherwise than by LoadError", crashed, at_most=0,
-                 note=f"{refused} of {DAMAGED} refused")  # fmt: skip
-    yield Figure(f"{what}: damaged files that take more than a second", slow, at_most=0)
-    yield Figure(f"{what}: memory above 4 × the file", greedy(files, decode), "bytes", at_most=SPARE)
-
-
-def greedy(files: Sequence[bytes], decode: Callable[[bytes], Any]) -> int:
-    """The most bytes above four times the file that reading a damaged one takes."""
-    most = 0
-    tracemalloc.start()
-    try:
-        for data in damaged(files, TRACED, seed=1):
-            tracemalloc.reset_peak()
-            before = tracemalloc.get_traced_memory()[0]
-            try:
-                found = decode(data)
-            except LoadError:
-                found = None
-            most = max(most, tracemalloc.get_traced_memory()[1] - before - 4 * len(data))
-            del found
-    finally:
-        tracemalloc.stop()
-    return most
