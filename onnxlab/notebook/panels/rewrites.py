@@ -1,6 +1,6 @@
 """What rewriting would do and did, for the page: rules with the nodes where they apply, and rules that almost fit."""
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from onnxlab.errors import NameLookupError
 from onnxlab.graph.handles.handles import Node
@@ -28,7 +28,7 @@ def level_of(word: str) -> Level:
     """
     if word not in table.LEVELS:
         raise ProtocolError("invalid", f"there is no level {word!r}", f"Use one of {', '.join(table.LEVELS)}.")
-    return cast(Level, word)
+    return word
 
 
 def preview(model: "Model", level: str) -> JSON:
