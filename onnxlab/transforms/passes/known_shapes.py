@@ -1,6 +1,7 @@
 """Shape folding: what inference knows of sizes is stored, so that nothing computes it when the model runs."""
 
 import math
+from collections.abc import Container
 
 import numpy as np
 
@@ -8,36 +9,51 @@ from onnxlab import dtypes
 from onnxlab.graph.edits.constants import is_constant
 from onnxlab.graph.index.records import NodeRecord
 from onnxlab.shapes import TensorFact
-from onnxlab.transforms.rewriting import Rewriting
+from onnxlab.transforms.rewriting import Array, Rewriting
 
 NAME = "shape folding"
 
 
 def run(rewriting: Rewriting) -> None:
     """Store values whose elements are all known, and targets of Reshape and Expand that follow from the shapes."""
-    for node in rewriting.nodes():
-        _store_known(rewriting, node)
+    known = {node.id: arrays for node in rewriting.nodes() if (arrays := _known(rewriting, node))}
+    for ident, arrays in known.items():
+        _store(rewriting, rewriting.graph.nodes[ident], arrays, known)
     for node in rewriting.nodes("Reshape"):
         _fix_reshape(rewriting, node)
     for node in rewriting.nodes("Expand"):
         _fix_expand(rewriting, node)
 
 
-def _store_known(rewriting: Rewriting, node: NodeRecord) -> None:
-    if node.bodies or rewriting.is_random(node) or is_constant(node):
-        return
+def _known(rewriting: Rewriting, node: NodeRecord) -> dict[int, Array]:
+    """What a node makes, by value id, where inference knows all of it that is read; else nothing."""
+    if node.bodies or is_constant(node) or rewriting.is_random(node):
+        return {}
     arrays = {}
+    values = rewriting.graph.values
     for vid in node.outputs:
-        fact = rewriting.fact(vid) if vid else None
+        if not vid or not (values[vid].uses or values[vid].formal_outputs):
+            continue
+        fact = rewriting.fact(vid)
         known = fact.known if isinstance(fact, TensorFact) else None
         array = known.array() if known is not None else None
-        if array is not None and isinstance(fact, TensorFact) and dtypes.is_integer(fact.elem_type):
+        if array is None or values[vid].formal_outputs or not isinstance(fact, TensorFact):
+            return {}
+        if dtypes.is_integer(fact.elem_type):
             arrays[vid] = array.astype(dtypes.to_numpy(fact.elem_type))
-        elif array is not None and isinstance(fact, TensorFact) and fact.elem_type == dtypes.BOOL:
+        elif fact.elem_type == dtypes.BOOL:
             arrays[vid] = array.astype(np.bool_)
-    if not arrays or not rewriting.allows(NAME, rewriting.place(node)):
+        else:
+            return {}
+    return arrays
+
+
+def _store(rewriting: Rewriting, node: NodeRecord, arrays: dict[int, Array], known: Container[int]) -> None:
+    """Store what a node makes where others read it than those that are known too, which will be read no more."""
+    values, place = rewriting.graph.values, rewriting.place(node)
+    if all(reader in known for vid in arrays for reader, _ in values[vid].uses) or not rewriting.allows(NAME, place):
         return
-    label, place = rewriting.graph.label(node), rewriting.place(node)
+    label = rewriting.graph.label(node)
     if rewriting.replace_by(node, arrays):
         rewriting.note(NAME, place, label, "stored the sizes that inference knows")
 
