@@ -16,7 +16,7 @@ import onnxlab
 from onnxlab.errors import EditError
 from tests.hostile import campaign, server
 from tests.hostile.divergence import begins_at_special, close
-from tests.hostile.judge import is_comparable, least, rounds_scores
+from tests.hostile.judge import is_comparable, least, overflows, rounds_scores
 from tests.hostile.trial import Broken, Case
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -180,3 +180,11 @@ def test_only_a_node_that_reads_nan_may_differ(wrong, excused, tmp_path):
     if wrong:
         ours[wrong] = np.full(1, 2, np.float32)
     assert begins_at_special(proto, tmp_path, feeds, lambda names: ours, 1e-30) == excused
+
+
+@pytest.mark.parametrize(
+    ("op_type", "largest", "expected"), [("Pow", 9, False), ("Pow", -10, True), ("Mul", 99, False)]
+)
+def test_powers_of_large_integers_are_not_compared(op_type, largest, expected):
+    proto = helper.make_model(helper.make_graph([helper.make_node(op_type, ["x", "x"], ["y"])], "g", [], []))
+    assert overflows(proto, {"x": np.array([largest, 1]), "empty": np.zeros(0, np.int32)}) == expected

@@ -10,7 +10,7 @@ import onnx
 
 from onnxlab import dtypes
 from onnxlab.graph.protos import tensors
-from onnxlab.infer.facts.type_protos import fact_of_tensor
+from onnxlab.infer.facts.type_protos import fact_of_tensor, stored_fact
 from onnxlab.shapes import UNKNOWN, Fact, TensorFact, known
 
 
@@ -26,7 +26,7 @@ def constant_fact(attributes: Sequence[onnx.AttributeProto]) -> Fact:
                 return fact_of_tensor(attribute.t, tensors.to_array)
             case "sparse_value":
                 sparse = attribute.sparse_tensor
-                return TensorFact(sparse.values.data_type, tuple(sparse.dims))
+                return stored_fact(sparse.values.data_type, sparse.dims)
             case "value_string":
                 return TensorFact(dtypes.STRING, ())
             case "value_strings":

@@ -122,7 +122,13 @@ def fact_of_initializer(proto: Any, decode: Decode) -> Fact:
     """
     if type(proto) is _TENSOR:  # three times as fast as isinstance, of messages
         return fact_of_tensor(proto, decode)
-    return TensorFact(proto.values.data_type, tuple(proto.dims))
+    return stored_fact(proto.values.data_type, proto.dims)
+
+
+def stored_fact(elem_type: int, dims: Sequence[int]) -> TensorFact:
+    """The fact of stored data by its dims alone, without a shape where one is negative."""
+    shape = tuple(dims)
+    return TensorFact(elem_type, None if shape and min(shape) < 0 else shape)
 
 
 def fact_of_tensor(tensor: onnx.TensorProto, decode: Decode) -> Fact:
@@ -136,7 +142,7 @@ def fact_of_tensor(tensor: onnx.TensorProto, decode: Decode) -> Fact:
         raise ValueError("its data_type is UNDEFINED, so that nothing tells what its data means")
     count = prod(shape)
     if count > FOLLOWED.get(elem_type, -1) or (shape and min(shape) < 1 and not is_addressable(shape)):
-        return TensorFact(elem_type, shape)
+        return stored_fact(elem_type, shape)
     if raw := tensor.raw_data:
         if len(raw) == count * WIDTHS[elem_type]:
             return fact_of_raw(elem_type, shape, count, raw)

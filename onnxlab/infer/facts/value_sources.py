@@ -8,7 +8,7 @@ from onnxlab.errors import Diagnostic
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import ValueRecord
 from onnxlab.infer.facts.symbols import named_elements, unknown_dim, wants_names
-from onnxlab.infer.facts.type_protos import Unknown, dims_of, fact_of_initializer, fact_of_type
+from onnxlab.infer.facts.type_protos import Unknown, dims_of, fact_of_initializer, fact_of_type, stored_fact
 from onnxlab.shapes import MAX_RANK, UNKNOWN, Dim, Fact, SparseTensorFact, TensorFact
 
 
@@ -86,7 +86,7 @@ class Sources:
             self.problems[value.id] = Diagnostic("error", "bad-tensor", message, 0, value.id, value.scope)
             proto = value.initializer
             known = getattr(proto, "data_type", 0)
-            return TensorFact(known, tuple(proto.dims)) if known else UNKNOWN
+            return stored_fact(known, proto.dims) if known else UNKNOWN
 
     def declared(self, value: ValueRecord, unknown: Unknown | None = None) -> Fact:
         """The declared fact of a value: of its graph input, output or value_info; UNKNOWN where there is none.

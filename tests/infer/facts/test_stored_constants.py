@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import helper, numpy_helper
 
+import onnxlab
 from onnxlab import dtypes
 from onnxlab.graph.protos import tensors, wire_format
 from onnxlab.infer.facts.stored_constants import fact_of_constant
@@ -51,3 +52,14 @@ def test_usual_tensors_need_no_message(shape: tuple[int, ...], dtype: str, raw: 
     assert fact.shape == shape
     assert fact.value is None or fact.value.tobytes() == array.tobytes()
     assert (fact.value is None) == (array.size > (16 if dtype == "f4" else 256))
+
+
+@pytest.mark.parametrize("dims", [[3, -1], [-1, -1], [-1], [0, -1]])
+def test_negative_dims_are_no_shape(dims: list[int]) -> None:
+    tensor = onnx.TensorProto(name="w", dims=dims, data_type=onnx.TensorProto.INT64, int64_data=[0, 0, 1])
+    nodes = [onnx.helper.make_node("Constant", [], ["c"], value=tensor)]
+    model = onnxlab.load(onnx.helper.make_model(onnx.helper.make_graph(nodes, "g", [], [], [tensor])))
+    assert {model.fact(value).shape for value in model.graph.values} == {None}
+    read = found(tensor)
+    assert read is None or read.shape is None
+    assert "tensor-shape" in {problem.code for problem in model.check()}
