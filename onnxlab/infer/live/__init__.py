@@ -9,8 +9,6 @@ Files:
     invalidation        What a commit makes stale: facts and operators that are forgotten, and the nodes to infer
                         again.
     new_errors          New errors of an edit: the first node that it made invalid.
-    propagation         Propagation of facts: nodes in topological order, and the readers of every value whose fact
-                        changes.
     size_trials         Whether a model works with other sizes: tried in the background where an edit made a dim of an
                         input dynamic.
 """

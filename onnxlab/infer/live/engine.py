@@ -8,6 +8,7 @@ what cannot be inferred is UNKNOWN, and a diagnostic says why.
 
 from __future__ import annotations
 
+import heapq
 import itertools
 from collections import ChainMap
 from collections.abc import Iterable, Mapping
@@ -20,7 +21,7 @@ from onnxlab.errors import Diagnostic
 from onnxlab.garbage_collection import no_collection
 from onnxlab.graph.edit.commits import GraphCommit
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.graph.index.records import Scope
+from onnxlab.graph.index.records import NodeRecord, Scope
 from onnxlab.graph.protos import ge_dump
 from onnxlab.graph.state.change_tracker import Touched
 from onnxlab.infer.facts.fact_join import join
@@ -29,7 +30,6 @@ from onnxlab.infer.facts.type_protos import type_of_fact
 from onnxlab.infer.live.declared_conflicts import Conflicts
 from onnxlab.infer.live.invalidation import Invalidation
 from onnxlab.infer.live.new_errors import Refusals
-from onnxlab.infer.live.propagation import propagate
 from onnxlab.infer.questions.explain import Explainer, Explanation
 from onnxlab.infer.questions.what_if import Sized, with_dims
 from onnxlab.infer.rules.fact_frame import Frame
@@ -37,6 +37,9 @@ from onnxlab.infer.walk.walker import Walker
 from onnxlab.shapes import UNKNOWN, Fact
 
 Changes = dict[int, tuple[Fact, Fact]]
+
+_MAX_VISITS = 3
+"""How often one node is inferred for one commit: more than once only in a file whose edges form a cycle."""
 
 
 class Inference:
@@ -319,3 +322,42 @@ def _only_declared(values: frozenset[int]) -> Touched:
     """The rest of a commit whose facts were foreseen."""
     none: frozenset[int] = frozenset()
     return Touched(none, none, none, none, none, none, False, False, False, False, values)
+
+
+def propagate(graph: ModelGraph, walker: Walker, frame: Frame, dirty: Iterable[int]) -> None:
+    """Infer dirty nodes in topological order, and the readers of every value whose fact changes."""
+    nodes, values, scopes = graph.nodes, graph.values, graph.scopes
+    heap: list[tuple[int, int, int]] = []
+    waiting: set[int] = set()
+    visits: dict[int, int] = {}
+
+    def push(node_id: int) -> None:
+        node = nodes[node_id]
+        scope = scopes[node.scope]
+        if scope.owner or scope.is_function:
+            if (top := _top(graph, node)) is None:
+                return
+            node, scope = top, scopes[top.scope]
+        if node.id not in waiting and visits.get(node.id, 0) < _MAX_VISITS:
+            waiting.add(node.id)
+            rank = graph.index.rank(node) if scope.backward else node.label
+            heapq.heappush(heap, (node.scope, rank, node.id))
+
+    for node_id in dirty:
+        push(node_id)
+    while heap:
+        node = nodes[heapq.heappop(heap)[2]]
+        waiting.discard(node.id)
+        visits[node.id] = visits.get(node.id, 0) + 1
+        for vid in walker.infer_node(frame, node):
+            for reader, _ in values[vid].uses:
+                push(reader)
+
+
+def _top(graph: ModelGraph, node: NodeRecord) -> NodeRecord | None:
+    """The node of a root scope that is `node` or holds it; None for a node inside a function."""
+    scope = graph.scopes[node.scope]
+    while scope.owner:
+        node = graph.nodes[scope.owner]
+        scope = graph.scopes[node.scope]
+    return None if scope.is_function else node
