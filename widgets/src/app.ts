@@ -56,6 +56,10 @@ export class App {
   readonly title = new Cell("");
   readonly drawer = new Cell<Drawer>(null);
   readonly inspectorOpen = new Cell(true);
+  /** Pixels; 0: the page around it says how high it is. */
+  readonly height = new Cell(0);
+  /** Pixels that were chosen for the drawer; 0: as many as it needs. */
+  readonly drawerHeight = new Cell(0);
   /** Whether the tree beside the picture shows. */
   readonly outlineOpen = new Cell(false);
   /** Which groups show, and which surround what shows. */
@@ -146,6 +150,9 @@ export class App {
       bookmarks: this.travel.bookmarks.value,
     });
   }
+
+  /** Called to fill the window, or to go back into the page. */
+  toggleFull: () => void = () => undefined;
 
   /** Lets the picture read another way. */
   setReading(reading: Reading): void {

@@ -60,6 +60,7 @@ function offline(el: HTMLElement, model: Recorded): () => void {
 function traits(model: WidgetModel): Shared {
   return {
     height: () => Number(model.get("height")) || 0,
+    setHeight: (height) => setTrait(model, "height", height),
     onHeight: (listener) => listen(model, "change:height", listener),
     title: () => String(model.get("title") ?? ""),
     onTitle: (listener) => listen(model, "change:title", listener),

@@ -16,6 +16,8 @@ import type { Picture } from "./view_contract.ts";
 /** Durable state that lives outside the view: the widget's traits. */
 export interface Shared {
   height(): number;
+  /** Absent where the page around it says how high it is. */
+  setHeight?(height: number): void;
   onHeight(listener: () => void): () => void;
   title(): string;
   onTitle(listener: () => void): () => void;
@@ -70,7 +72,9 @@ export function mount(host: HTMLElement, transport: Transport, shared: Shared): 
     handle.view?.setTheme(theme);
   };
   const setHeight = () => {
-    root.style.height = `${Math.max(MIN_HEIGHT, shared.height() || DEFAULT_HEIGHT)}px`;
+    const height = Math.max(MIN_HEIGHT, shared.height() || DEFAULT_HEIGHT);
+    root.style.height = `${height}px`;
+    if (shared.setHeight) app.height.value = height;
   };
   setTheme(currentTheme(root.ownerDocument));
   setHeight();
@@ -85,7 +89,13 @@ export function mount(host: HTMLElement, transport: Transport, shared: Shared): 
     ...watchInput(root, app),
   );
 
-  offs.push(watchStandIn(host, root, client, store));
+  offs.push(
+    app.height.on((height) => {
+      root.style.height = `${height}px`;
+      if (height !== shared.height()) shared.setHeight?.(height);
+    }),
+    watchStandIn(host, root, client, store),
+  );
 
   const onStage = (stage: HTMLElement) => {
     app.outlineOpen.value = root.clientWidth >= ROOMY;
@@ -95,6 +105,12 @@ export function mount(host: HTMLElement, transport: Transport, shared: Shared): 
     // After the picture's own listener: a selection needs the nodes that the snapshot brings.
     offs.push(store.on("reset", takeSelection));
     void app.start();
+  };
+  app.toggleFull = () => {
+    const { fullscreenElement } = root.ownerDocument;
+    void (fullscreenElement ? root.ownerDocument.exitFullscreen() : root.requestFullscreen()).catch((error) =>
+      app.notices.fail(error),
+    );
   };
   app.picked.onSelect = (nodes) => shared.setSelection(nodes);
   const takeSelection = () => app.picked.selectFromKernel(shared.selection());

@@ -8,23 +8,29 @@ from onnxlab.errors import NameLookupError
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.connecting import Targets
 from onnxlab.infer.questions.wire_types import wire_problem
+from onnxlab.infer.rules.schema_checks import type_problems
 from onnxlab.notebook.panels.operator_docs import documentation, first_sentence
 from onnxlab.notebook.protocol.messages import JSON
 from onnxlab.render.categories import category
 from onnxlab.runtime_schemas import documented
+from onnxlab.shapes import Fact
 
 if TYPE_CHECKING:
     from onnxlab.model import Model
 
 
-def operators(graph: ModelGraph) -> JSON:
-    """Operators by domain and name, and the functions of the model, each with the first sentence about it."""
+def operators(graph: ModelGraph, read: Fact | None = None) -> JSON:
+    """Operators by domain and name, and the functions of the model, each with the first sentence about it.
+
+    Args:
+        read: what the first input is to read: operators that do not take its type are left out.
+    """
     found = []
     for domain in sorted({schemas.canonical_domain(item.domain) for item in graph.proto.opset_import}):
         version = graph.opset_version(domain)
         for op_type in schemas.operators(domain, version) if version else ():
             schema = schemas.find(domain, op_type, version or 0)
-            if schema is not None and not schema.deprecated:
+            if schema is not None and not schema.deprecated and not (read and type_problems(schema, [read])):
                 named = _named(domain, op_type)
                 found.append(
                     {"op": named, "summary": first_sentence(documented(schema).doc), **_arity(schema, domain, op_type)}

@@ -187,7 +187,7 @@ class OperatorInfo(TypedDict):
 
 
 class Operators(TypedDict):
-    """Every operator that the model's opsets have."""
+    """Operators that the model's opsets have."""
 
     operators: list[OperatorInfo]
 
@@ -295,7 +295,9 @@ QUESTIONS: Mapping[str, Method] = {
         {"node": _NODE, "name": optional(str, "the name of an attribute"), "value": _VALUE}, Elements,
         "All elements of a small tensor: of an initializer, or of a node's attribute.", repeatable=True,
     ),
-    "operators": Method({}, Operators, repeatable=True),
+    "operators": Method(
+        {"value": _VALUE}, Operators, "All operators, or those whose first input may read a value.", repeatable=True
+    ),
     "operator_doc": Method({"op": TEXT}, Documentation, repeatable=True),
     "targets": Method({"value": ID, "nodes": IDS}, Targets, repeatable=True),
     "attribute_names": Method({}, AttributeNames, repeatable=True, recorded=""),

@@ -240,9 +240,9 @@ class Session:
         with self.model.graph.lock:
             return rewrites.near_misses(self.model, node)
 
-    def _operators(self) -> JSON:
+    def _operators(self, value: int | None) -> JSON:
         with self.model.graph.lock:
-            return palette.operators(self.model.graph)
+            return palette.operators(self.model.graph, self.model.fact(value) if value else None)
 
     def _operator_doc(self, op: str) -> JSON:
         with self.model.graph.lock:

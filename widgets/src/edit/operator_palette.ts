@@ -29,10 +29,11 @@ export class OperatorPalette {
   }
 
   /** Asks for an operator and does something with it. */
-  ask(title: string, inputs: number, choose: PaletteQuestion["choose"], like?: string): void {
+  ask(title: string, inputs: number, choose: PaletteQuestion["choose"], like?: string, reads = 0): void {
     if (!this.#app.client.editable) return;
     this.question.value = { title, inputs, choose, ...(like ? { like } : {}) };
-    this.#app.client.request("operators", {}).then(
+    this.operators.value = [];
+    this.#app.client.request("operators", reads ? { value: reads } : {}).then(
       ({ operators }) => {
         this.operators.value = operators;
       },
@@ -48,6 +49,8 @@ export class OperatorPalette {
       `Add a node${after}`,
       inputs.length,
       ({ op }) => void this.#app.edits.attempt("add_node", "model", [], { ...named(op), inputs, scope: this.#scope() }),
+      "",
+      inputs[0] ?? 0,
     );
   }
 
@@ -80,7 +83,13 @@ export class OperatorPalette {
 
   insertAfter(value: number): void {
     const title = `Insert a node behind ${valueLabel(this.#app.store, value)}`;
-    this.ask(title, 1, ({ op }) => void this.#app.edits.attempt("insert_after", "value", [value], named(op)));
+    this.ask(
+      title,
+      1,
+      ({ op }) => void this.#app.edits.attempt("insert_after", "value", [value], named(op)),
+      "",
+      value,
+    );
   }
 
   insertBefore(node: number, slot: number): void {

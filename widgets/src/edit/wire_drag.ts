@@ -25,6 +25,7 @@ export class WireDrag {
 
   /** Begins to drag a wire of `value`; `shown` are the nodes on the screen. */
   begin(value: number, shown: number[]): void {
+    if (!this.#app.client.editable) return;
     const wire: Wire = { value, targets: null, over: 0 };
     this.wire.value = wire;
     this.#app.client.request("targets", { value, nodes: shown }).then(
@@ -44,10 +45,12 @@ export class WireDrag {
     if (this.wire.value && this.wire.value.over !== node) this.wire.value = { ...this.wire.value, over: node };
   }
 
-  /** Lets go of the wire on a node (0: nowhere); `share` is how far from the node's left edge, 0 to 1. */
+  /** Lets go of the wire on a node (0: beside all, -1: outside of the picture); `share` is how far from the node's left edge, 0 to 1. */
   async drop(node: number, share: number): Promise<void> {
     const wire = this.wire.value;
     this.end();
+    if (node < 0) return;
+    if (wire && !node) this.#app.palette.addNode([wire.value]);
     if (!wire?.targets || !node) return;
     const slots = wire.targets.allowed[node];
     if (!slots) {
@@ -71,7 +74,7 @@ export class WireDrag {
     if (!wire) return "";
     const name = valueLabel(this.#app.store, wire.value);
     if (!wire.targets) return `Looking where ${name} may go…`;
-    if (!wire.over) return `Drop ${name} on the node that is to read it`;
+    if (!wire.over) return `Drop ${name} on the node that is to read it, or beside all for a new one`;
     return wire.targets.refused[wire.over] ?? `Drop here: the node reads ${name}`;
   }
 

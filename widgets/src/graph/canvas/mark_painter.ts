@@ -26,7 +26,19 @@ export class MarkPainter {
     this.#badges(scene, list, camera, marks);
     if (marks.bookmarks.size) this.#ribbons(scene, list, camera, marks);
     if (marks.lasso) this.#lasso(marks.lasso, camera);
+    for (const port of marks.ports) this.#port(port, camera);
     if (marks.wire) this.#wire(marks.wire, camera);
+  }
+
+  #port({ x, y }: { readonly x: number; readonly y: number }, camera: Camera): void {
+    const ctx = this.#ctx;
+    ctx.beginPath();
+    ctx.arc(x, y, 5 / camera.zoom, 0, 2 * Math.PI);
+    ctx.fillStyle = this.#palette.ground;
+    ctx.fill();
+    ctx.lineWidth = 2 / camera.zoom;
+    ctx.strokeStyle = this.#palette.accent;
+    ctx.stroke();
   }
 
   /** A veil of the ground's color over what cannot be chosen now. */

@@ -50,6 +50,8 @@ export interface Marks {
   trail: ReadonlySet<number> | null;
   /** Boxes that are drawn faintly. */
   dimmed: ReadonlyMap<number, number>;
+  /** Where values leave the box under the pointer. */
+  ports: readonly { readonly x: number; readonly y: number }[];
   /** The wire that is dragged, in scene coordinates. */
   wire: { fromX: number; fromY: number; x: number; y: number } | null;
   /** Values that a run left numbers for, in words; `bad` where NaN or infinities are among them. */

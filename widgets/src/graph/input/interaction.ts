@@ -12,6 +12,7 @@ import { type Pick, pickAt } from "../scene/pick.ts";
 import type { Viewpoint } from "../view/viewpoint.ts";
 import type { GestureHandler } from "./gestures.ts";
 import type { KeyboardTarget } from "./keyboard.ts";
+import { PORT_SLACK, type Port, portAt, portsOf } from "./ports.ts";
 import { type Direction, type Ground, step } from "./walk.ts";
 
 /** The view, as far as interaction needs it. */
@@ -73,11 +74,13 @@ export class Interaction implements GestureHandler, KeyboardTarget {
   }
 
   pan(dx: number, dy: number): void {
+    this.#stage.hovered(null); // what is beside the pointer moves away from it
     this.#stage.camera.pan(dx, dy);
     this.#stage.cameraChanged();
   }
 
   zoom(factor: number, x = this.#stage.camera.width / 2, y = this.#stage.camera.height / 2): void {
+    this.#stage.hovered(null);
     this.#stage.camera.zoomAt(factor, x, y);
     this.#stage.cameraChanged();
   }
@@ -133,8 +136,12 @@ export class Interaction implements GestureHandler, KeyboardTarget {
     const { overlay } = this.#stage;
     const something = pick !== null && pick.what !== "ground";
     this.#stage.setCursor(something ? "pointer" : "");
+    const port = this.#portAt(x, y);
+    if (port) this.#stage.setCursor("crosshair");
     if (!samePick(overlay.hover, pick)) {
       overlay.hover = pick;
+      const over = port || pick?.what !== "box" ? -1 : pick.index;
+      if (!port) overlay.ports = over < 0 ? [] : portsOf(this.#stage.index!.scene, this.#stage.store, over);
       this.#stage.overlayChanged(false);
     }
     this.#stage.hovered(something ? this.#target(pick, x, y) : null);
@@ -238,12 +245,24 @@ export class Interaction implements GestureHandler, KeyboardTarget {
     );
   }
 
+  #portAt(x: number, y: number): Port | null {
+    const { index, camera, store } = this.#stage;
+    return index && portAt(index, store, camera.toSceneX(x), camera.toSceneY(y), PORT_SLACK / camera.zoom);
+  }
+
   grabs(x: number, y: number): boolean {
-    const { overlay } = this.#stage;
-    const pick = this.#pick(x, y);
-    if (pick?.what !== "value" || pick.value !== overlay.value) return false;
-    overlay.wire = { fromX: this.#stage.camera.toSceneX(x), fromY: this.#stage.camera.toSceneY(y), x: 0, y: 0 };
-    this.#stage.wireGrabbed(pick.value);
+    const { overlay, camera } = this.#stage;
+    const port = this.#portAt(x, y),
+      pick = this.#pick(x, y);
+    const value = port?.value ?? (pick?.what === "value" && pick.value === overlay.value ? pick.value : 0);
+    if (!value) return false;
+    overlay.wire = {
+      fromX: port?.x ?? camera.toSceneX(x),
+      fromY: port?.y ?? camera.toSceneY(y),
+      x: camera.toSceneX(x),
+      y: camera.toSceneY(y),
+    };
+    this.#stage.wireGrabbed(value);
     return true;
   }
 
@@ -257,7 +276,8 @@ export class Interaction implements GestureHandler, KeyboardTarget {
     else {
       const at = pick && "index" in pick ? pick.index : -1,
         { scene } = index!;
-      this.#stage.wireDropped(node, at < 0 ? 0 : (camera.toSceneX(x) - scene.x[at]!) / scene.w[at]!);
+      const inside = x >= 0 && y >= 0 && x <= camera.width && y <= camera.height;
+      this.#stage.wireDropped(inside ? node : -1, at < 0 ? 0 : (camera.toSceneX(x) - scene.x[at]!) / scene.w[at]!);
     }
     this.#stage.overlayChanged(false);
   }

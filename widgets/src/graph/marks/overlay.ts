@@ -35,6 +35,8 @@ export class Overlay {
   focusKey = 0;
   lasso: Marks["lasso"] = null;
   wire: Marks["wire"] = null;
+  /** Of the box under the pointer. */
+  ports: Marks["ports"] = [];
   #dimmed: readonly number[] = [];
   #heat: Heat | null = null;
   #ran: Marks["ran"] = new Map();
@@ -174,6 +176,7 @@ export class Overlay {
       refusing: this.refusing ? boxOfNode(ground, this.refusing) : -1,
       lasso: this.lasso,
       wire: this.wire,
+      ports: this.ports,
     };
   }
 }

@@ -162,7 +162,7 @@ export interface OperatorInfo {
   category: string;
 }
 
-/** Every operator that the model's opsets have. */
+/** Operators that the model's opsets have. */
 export interface Operators {
   operators: OperatorInfo[];
 }
@@ -258,7 +258,8 @@ export interface Questions {
   format: [Record<string, never>, FormatInfo];
   /** All elements of a small tensor: of an initializer, or of a node's attribute. */
   elements: [{ node?: number | null; name?: string | null; value?: number | null }, Elements];
-  operators: [Record<string, never>, Operators];
+  /** All operators, or those whose first input may read a value. */
+  operators: [{ value?: number | null }, Operators];
   operator_doc: [{ op: string }, Documentation];
   targets: [{ value: number; nodes: number[] }, Targets];
   attribute_names: [Record<string, never>, AttributeNames];

@@ -1,5 +1,6 @@
 /** Below the picture: a status line, and above it, when asked for, the problems or the results of the last run. */
 
+import { useRef } from "preact/hooks";
 import type { App, Drawer as DrawerName } from "../../app.ts";
 import type { Diagnostic, Severity, Statistics } from "../../kernel/protocol.ts";
 import { count, nodeLabel, plural } from "../../model/names.ts";
@@ -13,6 +14,7 @@ import { TensorDrawer } from "../values/tensor_view.tsx";
 import { Dims } from "./dims.tsx";
 import { ColorBy } from "./legend.tsx";
 import { ProfileTable } from "./profile.tsx";
+import { DrawerEdge } from "./room.tsx";
 import { ModelTables } from "./tables.tsx";
 
 const PROBLEMS_SHOWN = 300,
@@ -32,9 +34,18 @@ const TITLES = {
 
 export function Drawer({ app }: { app: App }) {
   const drawer = useCell(app.drawer);
+  const height = useCell(app.drawerHeight);
+  const section = useRef<HTMLElement>(null);
   if (drawer === null) return null;
   return (
-    <section class="ol-drawer" aria-label={TITLES[drawer]} data-testid={`drawer-${drawer}`}>
+    <section
+      class="ol-drawer"
+      aria-label={TITLES[drawer]}
+      data-testid={`drawer-${drawer}`}
+      ref={section}
+      style={height ? { height: `min(${height}px, 80cqh)` } : undefined}
+    >
+      <DrawerEdge app={app} measure={() => section.current?.offsetHeight ?? height} />
       {drawer === "problems" && <Problems app={app} />}
       {drawer === "results" && <ResultsTable app={app} />}
       {drawer === "tensor" && <TensorDrawer app={app} />}

@@ -20,6 +20,7 @@ import { Drawer, StatusLine } from "./drawer.tsx";
 import { KeysPanel } from "./keys.tsx";
 import { Legend } from "./legend.tsx";
 import { Banner, Placeholder, Toasts } from "./notices.tsx";
+import { HeightEdge } from "./room.tsx";
 import { Toolbar } from "./toolbar.tsx";
 import { Tooltip } from "./tooltip.tsx";
 import { TrailNotice } from "./travel_bar.tsx";
@@ -65,6 +66,7 @@ export function Root({ app, onStage }: Props) {
         <LargeView app={app} />
       </div>
       <StatusLine app={app} />
+      <HeightEdge app={app} />
     </>
   );
 }

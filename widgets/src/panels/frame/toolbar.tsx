@@ -33,6 +33,14 @@ export function Toolbar({ app }: { app: App }) {
         {live && <SaveButton app={app} />}
         <div class="ol-tool-group">
           <ToolButton icon="fit" title="Fit to view (Space)" testid="toolbar-fit" onClick={() => app.picture?.fit()} />
+          {document.fullscreenEnabled && (
+            <ToolButton
+              icon="expand"
+              title="Full window, and back"
+              testid="toolbar-full"
+              onClick={() => app.toggleFull()}
+            />
+          )}
           <FlowButton app={app} />
           <ColumnsButton app={app} />
           <ToolButton

@@ -56,12 +56,7 @@ export function ModelInspector({ app }: { app: App }) {
             <dd>{count(functions.length)}</dd>
           </>
         )}
-        {Object.entries(store.opsets).map(([domain, version]) => [
-          <dt key={domain}>
-            <Elided text={`opset ${domain || "ai.onnx"}`} />
-          </dt>,
-          <dd>{version}</dd>,
-        ])}
+        <Opsets opsets={store.opsets} />
       </dl>
       <AboutFormat app={app} />
       <Bookmarks app={app} />
@@ -88,6 +83,33 @@ export function ModelInspector({ app }: { app: App }) {
       )}
       {app.client.can.edit !== false && nodes.length > 0 && <RewritePanel app={app} />}
     </div>
+  );
+}
+
+/** The opset of ai.onnx; the others are listed on demand where there are many. */
+function Opsets({ opsets }: { opsets: Readonly<Record<string, number>> }) {
+  const [all, setAll] = useState(false);
+  const domains = Object.entries(opsets).sort(([a], [b]) => a.length - b.length);
+  const shown = all || domains.length <= 3 ? domains : domains.slice(0, 1);
+  return (
+    <>
+      {shown.map(([domain, version]) => [
+        <dt key={domain}>
+          <Elided text={`opset ${domain || "ai.onnx"}`} />
+        </dt>,
+        <dd key={`${domain}:`}>{version}</dd>,
+      ])}
+      {shown.length < domains.length && (
+        <>
+          <dt />
+          <dd>
+            <button type="button" class="ol-link" onClick={() => setAll(true)}>
+              {count(domains.length - shown.length)} more domains
+            </button>
+          </dd>
+        </>
+      )}
+    </>
   );
 }
 
