@@ -8,6 +8,7 @@ import onnx
 import pytest
 from PIL import Image
 
+from tests.browser.conftest import VIEWPORT
 from tests.browser.support.actions import Actions
 from tests.browser.support.job_models import MODELS
 from tests.browser.support.lab import Lab
@@ -115,7 +116,7 @@ def test_look_at_an_activation_as_an_image(start: Start) -> None:
     actions = start("network")
     actions.click_at(*actions.label("a0"), "the wire of a0")
     actions.click("value-large")
-    planes = actions.widget.get("large-plane")
+    planes = actions.widget.get("large-figure")
     planes.nth(7).wait_for()
     assert planes.count() == 8, "one for each channel"
     drawn = (
@@ -172,3 +173,51 @@ def test_why_is_this_dim_dynamic(start: Start) -> None:
     lit = actions.widget.evaluate("h => h.app.travel.trail.value.nodes.length")
     assert lit > 40, "the way leads through the layers"
     assert len(actions) <= 2, actions.taken
+
+
+def test_draw_a_wire(start: Start, lab: Lab) -> None:
+    actions = start("loose")
+    right, total = actions.widget.node("right"), actions.widget.node("sum")
+    box, target = actions.widget.box(right), actions.widget.box(total)
+    assert box is not None
+    assert target is not None
+    port = (box["x"] + box["w"] / 2, box["y"] + box["h"])
+    actions.drag(port, (target["x"] + 0.75 * target["w"], target["y"] + target["h"] / 2), "from right to sum")
+    actions.widget.wait("h => h.store.history.position === 1")
+    assert lab.python("print(json.dumps([value.name for value in model.node('sum').inputs]))") == ["a", "b"]
+    assert len(actions) <= 2, actions.taken
+
+
+def test_a_wire_that_is_dropped_beside_all_asks_for_a_node_that_fits(start: Start, lab: Lab) -> None:
+    actions = start("loose")
+    box = actions.widget.box(actions.widget.node("right"))
+    place = actions.widget.get("stage").bounding_box()
+    assert box is not None
+    assert place is not None
+    port = (box["x"] + box["w"] / 2, box["y"] + box["h"])
+    actions.drag(port, (place["x"] + 12, place["y"] + place["height"] - 12), "from right to nowhere")
+    actions.widget.get("operator-Sigmoid").wait_for(state="attached")
+    offered = actions.widget.evaluate("h => h.app.palette.operators.value.map(({ op }) => op)")
+    assert "StringConcat" not in offered
+    assert "Not" not in offered, "it takes booleans"
+    actions.widget.get("palette-input").fill("Sigmoid")
+    lab.page.keyboard.press("Enter")
+    actions.widget.wait("h => h.store.history.position === 1")
+    assert lab.python("print(json.dumps(model.nodes[-1].inputs[0].name))") == "b"
+
+
+def test_where_in_the_model_am_i(start: Start, lab: Lab) -> None:
+    lab.page.set_viewport_size({"width": 1900, "height": 1000})
+    try:
+        actions = start("network")
+        widget = actions.widget
+        widget.get("tree").wait_for()
+        assert widget.get("tree-group").count() > 3, "the outline shows the groups at once"
+        assert widget.get("breadcrumb-group").count() == 0, "all of it shows"
+        assert len(actions) == 0
+        # wherever one goes, outline and breadcrumb follow
+        node = widget.node("/block5/conv/Conv")
+        widget.evaluate("(h, node) => h.app.picked.reveal(node)", node)
+        widget.get("tree").locator(f'[data-testid="tree-node"][data-id="{node}"]').wait_for()
+    finally:
+        lab.page.set_viewport_size(VIEWPORT)

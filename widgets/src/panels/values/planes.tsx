@@ -94,7 +94,7 @@ export function Planes({ app, part, way, batch }: Props) {
         {drawn.map(
           (each, plane) =>
             each && (
-              <figure key={plane} data-testid="large-plane">
+              <figure key={plane} data-testid="large-figure">
                 <TensorCanvas
                   drawn={common && way === "channels" ? onScale(each, ends) : each}
                   gray={gray}
