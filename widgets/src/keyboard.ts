@@ -120,6 +120,7 @@ function runCommand(app: App, id: string, target: Target): void {
 
 function handleControl(app: App, root: HTMLElement, target: EventTarget | null, key: string, shift: boolean): boolean {
   if (key === "f") return focusSearch(root);
+  if (key === "p" && shift) return openCommands(app);
   if (key === "s") {
     void app.edits.save();
     return true;
@@ -143,6 +144,13 @@ function handleControl(app: App, root: HTMLElement, target: EventTarget | null, 
     return true;
   }
   return false;
+}
+
+/** All that can be done to what is selected, and to the view. */
+function openCommands(app: App): boolean {
+  const subject = app.picked.subject.value;
+  app.dialogs.list.value = { nodes: app.picked.nodes, value: subject.kind === "value" ? subject.value : 0 };
+  return true;
 }
 
 function hasTextSelection(root: HTMLElement): boolean {

@@ -4,6 +4,7 @@ import type { App } from "../../app.ts";
 import { plural, shortOp, valueLabel } from "../../model/names.ts";
 import type { Command, Target } from "./command.ts";
 import { CUTS_OF_NODES, CUTS_OF_VALUES } from "./cut_commands.ts";
+import { LOOKS } from "./look_commands.ts";
 import { MODEL } from "./model_commands.ts";
 import { NODE, NODES } from "./node_commands.ts";
 import { VALUE } from "./value_commands.ts";
@@ -17,13 +18,13 @@ export const COMMANDS: readonly Command[] = [
   ...MODEL,
 ];
 
-/** Commands that make sense for a target, those of the model last. */
+/** Commands that make sense for a target: its own, those of the model, and last those that change nothing. */
 export function commandsFor(app: App, target: Target): Command[] {
   const about =
     target.nodes.length === 1 ? ["node", "nodes"] : target.nodes.length ? ["nodes"] : target.value ? ["value"] : [];
   const fitting = (on: string) =>
     COMMANDS.filter((each) => (each.on === "graph" ? "model" : each.on) === on && (each.fits?.(app, target) ?? true));
-  return [...about, "model"].flatMap(fitting);
+  return [...[...about, "model"].flatMap(fitting), ...LOOKS.filter(({ fits }) => fits?.(app, target) ?? true)];
 }
 
 /** What a list of commands is about, in words. */

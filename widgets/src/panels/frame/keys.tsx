@@ -14,6 +14,7 @@ const LOOKING: [keys: string, what: string][] = [
   ["Space", "fit to view; held, drag to pan from anywhere"],
   ["+ −", "zoom"],
   ["Ctrl+F", "search; Ctrl+Enter there selects all that was found"],
+  ["Ctrl+Shift+P", "all commands: edits, looks, runs, help"],
   ["V", "go through the values of a node"],
   ["[ ]", "light what a node depends on, what depends on it"],
   ["P", "light the ways between two selected nodes"],
