@@ -9,7 +9,6 @@ Files:
     cleaning          Edits that tidy a model: order, dead nodes, unused initializers and functions.
     connecting        Whether a wire may be drawn: the slot by the schema, visibility, cycles, types.
     constants         Constant nodes and initializers: two ways to store a tensor, each turned into the other.
-    cutting           Cut a model in place: end it at some of its values, or let it start at others.
     declaring         Edits of what a model says about its values: declarations brought up to date, written for all,
                       or dropped.
     exposing          Make values outputs of the model, those inside bodies and functions too: carried out scope by
@@ -34,6 +33,7 @@ Files:
     table             Every edit, one row each: function, subject, label, statement in Python, parameters as forms and
                       requests have them.
     wiring            Edits of wires: what a node reads and makes, and new nodes on them.
+    cuts/             Cuts of a model in place.
     opsets/           Nodes in the words of another opset version: what `graph.edits.opset_conversion` puts into a
                       model.
     recording/        Records of edits for the history: the description of an edit, and its call as Python.
@@ -43,7 +43,7 @@ from onnxlab.graph.edits.attributes import clear_attribute, default_attributes, 
 from onnxlab.graph.edits.cleaning import drop_dead_nodes, drop_unused_functions, drop_unused_initializers, sort_nodes
 from onnxlab.graph.edits.connecting import Targets, can_connect
 from onnxlab.graph.edits.constants import constant_to_initializer, initializer_to_constant
-from onnxlab.graph.edits.cutting import Cut, cut, plan_behind, plan_cut, remove_behind
+from onnxlab.graph.edits.cuts import Cut, cut, plan_behind, plan_cut, remove_behind
 from onnxlab.graph.edits.declaring import set_declarations
 from onnxlab.graph.edits.exposing import add_output
 from onnxlab.graph.edits.formals import (

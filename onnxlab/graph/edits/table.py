@@ -16,7 +16,6 @@ from onnxlab.graph.edits import (
     attributes,
     cleaning,
     constants,
-    cutting,
     declaring,
     exposing,
     formals,
@@ -31,6 +30,7 @@ from onnxlab.graph.edits import (
     outlining,
     wiring,
 )
+from onnxlab.graph.edits.cuts import cutting
 from onnxlab.graph.edits.recording.edit_spec import EDITS, EditSpec, Parameter
 from onnxlab.graph.edits.recording.python_calls import Assign, Call, Item, handle
 from onnxlab.graph.index.records import Scope
@@ -109,14 +109,6 @@ def _new_input(graph: ModelGraph, given: Given) -> Given | None:
 def _in_scope(graph: ModelGraph, given: Given) -> Given:
     """The arguments with the path of the scope."""
     return {**given, "scope": graph.scope_path(given["scope"]) if given["scope"] else ""}
-
-
-def _cut_label(given: Given) -> str:
-    """Of `cut`: "end at boxes, scores", "start at hidden"."""
-    sides = (("end", given.get("outputs")), ("start", given.get("inputs")))
-    words = [f"{verb} at {', '.join(getattr(each, 'name', str(each)) for each in side[:3])}{', …' * (len(side) > 3)}"
-             for verb, side in sides if side]  # fmt: skip
-    return " and ".join(words) or "cut"
 
 
 def _optional(names: Any) -> list[str | None]:
@@ -248,7 +240,7 @@ _ROWS = (
         },
     ),
     EditSpec(
-        cutting.cut, ("model",), _cut_label, Call("cut"),
+        cutting.cut, ("model",), cutting.label_of, Call("cut"),
         arguments=lambda _, given: {"outputs": tuple(given["outputs"]), "inputs": tuple(given["inputs"]),
                                     "siblings": given["siblings"]},
         parameters={

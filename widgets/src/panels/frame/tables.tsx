@@ -20,6 +20,7 @@ import {
 } from "../../model/tables.ts";
 import { useCell, useEvents } from "../../state.ts";
 import { Elided } from "../parts/controls.tsx";
+import { useVisibleHeight } from "../parts/visible_height.ts";
 
 /** Pixels. */
 const ROW_HEIGHT = 22,
@@ -54,19 +55,12 @@ function Table({ app, name }: { app: App; name: TableName }) {
   const subject = useCell(app.picked.subject);
   const [order, setOrder] = useState({ column: -1, down: false });
   const [top, setTop] = useState(0);
-  const [height, setHeight] = useState(200);
   const scroll = useRef<HTMLDivElement>(null);
+  const height = useVisibleHeight(scroll, 200);
   const version = app.store.version;
   const extra = useExtra(app);
   const rows = useMemo(() => rowsOf(app.store, name, extra), [name, version, extra, app.store.diagnostics]);
   const shown = useMemo(() => sorted(rows, order.column, order.down), [rows, order]);
-  useEffect(() => {
-    const element = scroll.current;
-    if (!element) return undefined;
-    const observer = new ResizeObserver(() => setHeight(element.clientHeight));
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, []);
   useEffect(() => {
     // What is selected elsewhere comes into sight here.
     const element = scroll.current,

@@ -8,6 +8,7 @@ import { whereIs } from "../../model/where.ts";
 import { useCell, useEvents } from "../../state.ts";
 import { Elided, ToolButton } from "../parts/controls.tsx";
 import { Icon } from "../parts/icons.tsx";
+import { useVisibleHeight } from "../parts/visible_height.ts";
 
 /** Pixels. */
 const ROW = 22,
@@ -26,9 +27,9 @@ function OpenOutline({ app }: { app: App }) {
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
   const [filter, setFilter] = useState("");
   const [top, setTop] = useState(0);
-  const [height, setHeight] = useState(300);
   const [current, setCurrent] = useState(0);
   const scroll = useRef<HTMLDivElement>(null);
+  const height = useVisibleHeight(scroll, 300);
   const { store } = app;
   const scope = shownScope || mainScope(store);
   const numbers = heat && heat.kinds.length === 0 ? heat.numbers : null;
@@ -38,13 +39,6 @@ function OpenOutline({ app }: { app: App }) {
     row.kind === "group"
       ? subject.kind === "group" && subject.group === row.id
       : subject.kind === "nodes" && subject.nodes.includes(row.id);
-  useEffect(() => {
-    const element = scroll.current;
-    if (!element) return undefined;
-    const observer = new ResizeObserver(() => setHeight(element.clientHeight));
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, []);
   useEffect(() => {
     // What is selected elsewhere comes into sight here: the groups around it open.
     const group = subject.kind === "nodes" ? (store.nodes.get(subject.nodes[0] ?? 0)?.group ?? 0) : 0;

@@ -1,7 +1,8 @@
 """Cut a model in place: end it at some of its values, or let it start at others."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import onnx
 
@@ -15,6 +16,16 @@ from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.edits.recording.edit_spec import recorded
 from onnxlab.graph.index.records import ValueRecord
 from onnxlab.graph.query.cones import ancestors, descendants, readers
+
+
+def label_of(given: Mapping[str, Any]) -> str:
+    """The words of the history for a cut: "end at boxes, scores", "start at hidden"."""
+    words = []
+    for verb, side in (("end", given.get("outputs")), ("start", given.get("inputs"))):
+        if side:
+            names = [getattr(each, "name", str(each)) for each in side[:3]]
+            words.append(f"{verb} at {', '.join(names)}{', …' if len(side) > 3 else ''}")
+    return " and ".join(words) or "cut"
 
 
 @dataclass(frozen=True, slots=True)
