@@ -13,7 +13,7 @@ from onnxlab.analysis.compare.error import error
 from onnxlab.analysis.compare.sides import file_name
 from onnxlab.cli import main
 from onnxlab.errors import LoadError
-from tests.analysis.compare.faults import KINDS, planted
+from tests.analysis.compare.faults import KINDS, SMALL, planted
 
 ONES = np.ones((2, 3), np.float32)
 
@@ -45,7 +45,7 @@ def test_measures_of_an_error() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_planted_fault_is_found(kind: str, seed: int) -> None:
-    fault = planted(seed, kind)
+    fault = planted(seed, kind, SMALL)
     found = onnxlab.compare(fault.a, fault.b, fault.inputs, local=True)
     assert found.first is not None
     assert (found.first.node, found.guilty[0].node) == (fault.node, fault.node)
