@@ -19,4 +19,5 @@ Files:
     diff/          The structural difference of two models.
     hunt/          Values that went wrong in a run: NaN, infinities, what half precision cannot hold, dead channels,
                    saturation.
+    watches/       Watches: expressions on values that are checked after runs and edits.
 """

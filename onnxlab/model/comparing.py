@@ -9,6 +9,7 @@ from onnxlab.analysis.diff.difference import Diff
 from onnxlab.analysis.diff.patching import patch
 from onnxlab.analysis.diff.versions import as_of
 from onnxlab.analysis.hunt.hunting import Hunt, hunt
+from onnxlab.analysis.watches.watches import Checked, Watches
 from onnxlab.execution.base.provider import Provider
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph.edit.model_graph import ModelGraph
@@ -23,6 +24,7 @@ class Comparing:
     graph: ModelGraph
     inference: Inference
     runner: Runner
+    watches: Watches
 
     def changes_since(self, state: int | str = 0, *, ignore: Collection[Ignorable] = ()) -> Diff:
         """Compare the model with what it was at another state of its history.
@@ -96,3 +98,32 @@ class Comparing:
         """
         side = RunSide(self.graph, self.inference.fact, providers)
         return hunt(side, self.runner.sample_inputs(inputs))
+
+    def watch(self, value: str, expression: str) -> Checked:
+        """Watch a value: `model.watches` checks its expression against the last run, and after edits.
+
+        An expression compares measures (abs_max, min, max, mean, std, nan, inf, zeros, count, shape, rank, dtype) with
+        numbers and sizes, joined by and, or, not: `abs_max < 65504 and nan == 0`, `shape == (batch, 80, None)`.
+
+        Args:
+            value: its name.
+            expression: what shall hold.
+
+        Returns:
+            Checked: whether it holds now; "unknown" where nothing was run.
+
+        Raises:
+            NameLookupError: no value has this name.
+            WatchError: the expression cannot be read.
+
+        Examples:
+            >>> model.watch("logits", "shape == (batch, 10)").state
+            'holds'
+            >>> model.watch("logits", "nan == 0").state
+            'unknown'
+            >>> done = model.run(np.zeros((1, 1, 8, 8), np.float32))
+            >>> [each.state for each in model.watches]
+            ['holds', 'holds']
+        """
+        self.watches.add(self.graph.resolve_value(value), expression)
+        return self.watches.check()[-1]

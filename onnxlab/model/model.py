@@ -9,6 +9,7 @@ import onnx
 
 from onnxlab.analysis.check import Checker
 from onnxlab.analysis.judge import Judge
+from onnxlab.analysis.watches.watches import Watches
 from onnxlab.execution.run.runner import Runner
 from onnxlab.formats import onnx as onnx_format
 from onnxlab.formats.journals import recovery
@@ -61,7 +62,7 @@ class Model(Knowing, Querying, Running, Rewriting, Comparing, Showing, metaclass
         the whole: convert_opset, opsets, opsets_of, declarations, sort_nodes, drop_dead_nodes,
             drop_unused_functions, drop_unused_initializers, metadata, graph_metadata, doc_string,
             graph_doc_string, set_field, bind (training)
-    Run: run, values, pin, unpin, subgraph, sample_inputs, profile, partition, hunt
+    Run: run, values, pin, unpin, subgraph, sample_inputs, profile, partition, hunt, watch, watches
     Show and save: view, to_svg, to_png, to_html, to_text, to_bytes, save, path, dirty, files (reports, weights,
         recovery)
     Inner layers: graph (records by id, changes, snapshots), inference (facts by id), runner (stored values), trial
@@ -88,6 +89,7 @@ class Model(Knowing, Querying, Running, Rewriting, Comparing, Showing, metaclass
         "last_change",
         "runner",
         "trial",
+        "watches",
     )
 
     @nesting_refused()
@@ -100,6 +102,7 @@ class Model(Knowing, Querying, Running, Rewriting, Comparing, Showing, metaclass
             self.inference = Inference(self.graph)
             self.graph.index.forget_signatures()
         self.runner = Runner(self.graph, self.inference.fact, refuse=Judge(self.graph, self.inference))
+        self.watches = Watches(self.graph, self.inference.fact, self.runner.store)
         self._checker = Checker(self.graph)
         self.last_change: Commit | None = None
         self.graph.journal = self._journal = Journal(self.graph, self._source)

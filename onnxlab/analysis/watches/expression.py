@@ -1,0 +1,230 @@
+"""Expressions of watches: `abs_max < 65504 and nan == 0`, `shape == (batch, 80, None)`.
+
+A parser of their own, never Python's: a model file may bring one. There are numbers, texts, tuples, None, the measures
+of a value, arithmetic, comparisons, `and`, `or` and `not`, and nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from onnxlab.errors import OnnxlabError
+
+MEASURES = (
+    "abs_max", "min", "max", "mean", "std", "nan", "inf", "zeros", "count", "shape", "rank", "dtype",
+)  # fmt: skip
+"""What an expression may ask of a value; other names stand for sizes that are not known."""
+
+LONGEST = 1000
+_DEEPEST = 40
+
+_TOKEN = re.compile(
+    r"\s*(?:(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+)|([A-Za-z_]\w*)"  # numbers, names
+    r"|(\"[^\"]*\"|'[^']*')|(<=|>=|==|!=|[-+*/()<>,]))"  # texts, signs
+)
+
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+
+Measure = Callable[[str], Any]
+Part = Callable[[Measure], Any]
+
+
+class WatchError(OnnxlabError, ValueError):
+    """An expression that cannot be read or has no answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A size that is not known, by its name; equal to any, the same one each time."""
+
+    name: str
+
+
+class Expression:
+    """A parsed expression.
+
+    Attributes:
+        text: as it was written.
+        names: the measures that it asks for.
+    """
+
+    def __init__(self, text: str) -> None:
+        """Parse a text.
+
+        Raises:
+            WatchError: it is no expression; the message shows where.
+        """
+        self.text = text
+        self.names: set[str] = set()
+        self._tokens = _tokens(text)
+        self._at = self._depth = 0
+        self._run = self._either()
+        if self._at < len(self._tokens):
+            raise self._wrong("the end, or an operator")
+
+    def __call__(self, measure: Measure) -> bool:
+        """Whether it holds.
+
+        Raises:
+            WatchError: it compares or computes what has no order or is no number.
+        """
+        try:
+            return bool(self._run(measure))
+        except (TypeError, ZeroDivisionError, OverflowError) as error:
+            raise WatchError(f"{self.text!r} has no answer: {error}") from None
+
+    def _wrong(self, expected: str) -> WatchError:
+        found = self._tokens[self._at] if self._at < len(self._tokens) else "the end"
+        return WatchError(f"{self.text!r}: expected {expected}, found {found}; measures are {', '.join(MEASURES)}")
+
+    def _next(self, *wanted: str) -> str:
+        """The next token where it is one of those wanted, else ""."""
+        if self._at < len(self._tokens) and self._tokens[self._at] in wanted:
+            self._at += 1
+            return self._tokens[self._at - 1]
+        return ""
+
+    def _either(self) -> Part:
+        parts = [self._both()]
+        while self._next("or"):
+            parts.append(self._both())
+        return parts[0] if len(parts) == 1 else lambda measure: any(part(measure) for part in parts)
+
+    def _both(self) -> Part:
+        parts = [self._negated()]
+        while self._next("and"):
+            parts.append(self._negated())
+        return parts[0] if len(parts) == 1 else lambda measure: all(part(measure) for part in parts)
+
+    def _negated(self) -> Part:
+        if self._next("not"):
+            inner = self._deeper(self._negated)
+            return lambda measure: not inner(measure)
+        return self._comparison()
+
+    def _comparison(self) -> Part:
+        left = self._sum()
+        sign = self._next("<=", ">=", "==", "!=", "<", ">")
+        if not sign:
+            return left
+        right = self._sum()
+        if sign in ("==", "!="):
+            return lambda measure: equal(left(measure), right(measure)) == (sign == "==")
+        return lambda measure: _COMPARISONS[sign](left(measure), right(measure))
+
+    def _sum(self) -> Part:
+        found = self._product()
+        while sign := self._next("+", "-"):
+            found = _combined(operator.add if sign == "+" else operator.sub, found, self._product())
+        return found
+
+    def _product(self) -> Part:
+        found = self._signed()
+        while sign := self._next("*", "/"):
+            found = _combined(operator.mul if sign == "*" else operator.truediv, found, self._signed())
+        return found
+
+    def _signed(self) -> Part:
+        if self._next("-"):
+            inner = self._deeper(self._signed)
+            return lambda measure: -_number(inner(measure))
+        return self._atom()
+
+    def _atom(self) -> Part:
+        if self._next("("):
+            return self._deeper(self._group)
+        if self._at >= len(self._tokens):
+            raise self._wrong("a number, a measure or a size")
+        token = self._tokens[self._at]
+        if token[0].isdigit() or token[0] == ".":
+            self._at += 1
+            number = float(token) if not token.isdigit() else int(token)
+            return lambda _: number
+        if token[0] in "\"'":
+            self._at += 1
+            return lambda _: token[1:-1]
+        if token in MEASURES:
+            self._at += 1
+            self.names.add(token)
+            return lambda measure: measure(token)
+        if token.isidentifier() and token not in ("and", "or", "not"):
+            self._at += 1
+            size = None if token == "None" else Size(token)
+            return lambda _: size
+        raise self._wrong("a number, a measure or a size")
+
+    def _group(self) -> Part:
+        parts, is_tuple = [], False
+        while not self._next(")"):
+            parts.append(self._either())
+            if self._next(","):
+                is_tuple = True
+            elif self._next(")"):
+                break
+            else:
+                raise self._wrong("',' or ')'")
+        if len(parts) == 1 and not is_tuple:
+            return parts[0]
+        return lambda measure: tuple(part(measure) for part in parts)
+
+    def _deeper(self, rule: Callable[[], Part]) -> Part:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise WatchError(f"the expression is nested more than {_DEEPEST} deep")
+        try:
+            return rule()
+        finally:
+            self._depth -= 1
+
+
+def _tokens(text: str) -> list[str]:
+    if len(text) > LONGEST:
+        raise WatchError(f"an expression has at most {LONGEST} characters, this one has {len(text)}")
+    found, at = [], 0
+    while text[at:].strip():
+        match = _TOKEN.match(text, at)
+        if match is None:
+            raise WatchError(f"{text!r}: {text[at:].strip()[0]!r} at {at} has no meaning in an expression")
+        found.append(next(group for group in match.groups() if group))
+        at = match.end()
+    return found
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{value!r} is no number")
+    return value
+
+
+def _combined(combine: Callable[[Any, Any], Any], left: Part, right: Part) -> Part:
+    return lambda measure: combine(_number(left(measure)), _number(right(measure)))
+
+
+def equal(one: Any, other: Any) -> bool:
+    """Whether two sides are equal: in tuples None is anything, and a name any size, the same each time."""
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        sizes: dict[str, Any] = {}
+        return len(one) == len(other) and all(_fits(mine, its, sizes) for mine, its in zip(one, other, strict=True))
+    if isinstance(one, Size) or isinstance(other, Size):
+        named = one if isinstance(one, Size) else other
+        text = other if named is one else one
+        return isinstance(text, str) and text == named.name  # dtype == float32
+    if isinstance(one, float) and isinstance(other, float) and math.isnan(one) and math.isnan(other):
+        return True
+    return bool(one == other)
+
+
+def _fits(one: Any, other: Any, sizes: dict[str, Any]) -> bool:
+    if one is None or other is None:
+        return True
+    for size, number in ((one, other), (other, one)):
+        if isinstance(size, Size):
+            return bool(sizes.setdefault(size.name, number) == number)
+    return bool(one == other)
