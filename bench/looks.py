@@ -168,8 +168,9 @@ def measured(name: str, width: int, page: Page) -> Look:
 
 
 def overlaps(shown: list[dict[str, Any]], state: dict[str, Any]) -> int:
-    """Pairs of boxes, and boxes with panels over the canvas, that cover each other."""
-    areas = [*shown, *state["panels"]]
+    """Pairs of boxes, panels over the canvas, words at lines and signs of cut lines that cover each other."""
+    labels = [label["area"] for label in state["labels"] if label["area"]["w"] > 0]
+    areas = [*shown, *state["panels"], *labels, *(sign for sign in state["signs"] if sign["w"] > 0)]
     return sum(_meet(one, other) for place, one in enumerate(areas) for other in areas[:place])
 
 

@@ -6,8 +6,9 @@ import type { Renderer } from "../canvas/renderer.ts";
 import { FONTS } from "../canvas/text.ts";
 import { detailAt, FAR, NEAR } from "../canvas/visible.ts";
 import { ALL, BODY, GROUP, INPUT, type Kind, NODE, OUTPUT, OUTSIDE, RUN, SHOWN } from "../groups/group_keys.ts";
-import type { Box } from "../scene/boxes.ts";
-import type { Scene } from "../scene/scene.ts";
+import { SIGN_RADIUS } from "../layout/columns.ts";
+import type { Box, Measure } from "../scene/boxes.ts";
+import type { Portal, Scene } from "../scene/scene.ts";
 import type { Words } from "../scene/words.ts";
 import type { Explorer } from "./explorer.ts";
 
@@ -35,7 +36,10 @@ export interface DebugState {
   scope: number;
   zoom: number;
   boxes: DebugBox[];
-  labels: { value: number; text: string; x: number; y: number }[];
+  /** Beside lines; `area`: what of it is written. */
+  labels: { value: number; text: string; x: number; y: number; area: Area }[];
+  /** Where lines are cut: numbers, and names. */
+  signs: Area[];
   portals: number;
   frames: number;
   layoutMs: number;
@@ -75,6 +79,7 @@ export interface Shown {
   frames: number;
   layoutMs: number;
   label(value: number): string;
+  measure: Measure;
   store: Store;
   runOf(group: number): { groups: readonly number[]; period: number } | null;
   /** Place of the last node of a box in the file. */
@@ -106,7 +111,9 @@ export function describe(shown: Shown): DebugState {
       text: label(each.value),
       x: x(each.x),
       y: y(each.y),
+      area: written(shown, each.x, each.y, label(each.value), each.room),
     })),
+    signs: (scene?.portals ?? []).map((each) => sign(shown, each)),
     portals: scene?.portals.length ?? 0,
     frames,
     layoutMs,
@@ -114,6 +121,30 @@ export function describe(shown: Shown): DebugState {
     canvas: areaOf(place),
     smallestText: smallestText(camera.zoom),
     panels: shown.panels.map(areaOf),
+  };
+}
+
+/** Half of the height of a line of small text. */
+const HALF = 6;
+
+/** The place of a text from a point of the scene on. */
+function written({ camera, place, measure }: Shown, x: number, y: number, text: string, room: number): Area {
+  const width = room < 14 ? 0 : Math.min(measure(text, "small"), room);
+  return {
+    x: place.left + camera.toScreenX(x),
+    y: place.top + camera.toScreenY(y - HALF),
+    w: width * camera.zoom,
+    h: 2 * HALF * camera.zoom,
+  };
+}
+
+function sign({ camera, place }: Shown, { x, y, number }: Portal): Area {
+  const radius = number ? SIGN_RADIUS : 0;
+  return {
+    x: place.left + camera.toScreenX(x - radius),
+    y: place.top + camera.toScreenY(y - radius),
+    w: 2 * radius * camera.zoom,
+    h: 2 * radius * camera.zoom,
   };
 }
 
@@ -159,6 +190,7 @@ export function stateOf(
     frames: renderer.frames,
     layoutMs: explorer.layoutMs,
     label: (value) => words.label(value),
+    measure: renderer.measure,
     store,
     runOf: (group) => explorer.runOf(group),
     orderOf: (key) => explorer.ground?.hierarchy.lastOf(key) ?? -1,

@@ -22,7 +22,7 @@ const SMALL = 0.5,
 /** Zoom that a first look goes to at most: few boxes are shown larger, not lost in an empty canvas. */
 const MOST = 2;
 /** And so large where only that fills the canvas. */
-const LARGEST = 2.8;
+const LARGEST = 3;
 /** Pixels kept clear around the picture: a notice of 30 has its place at the lower edge. */
 export const MARGIN = 32;
 const MAX_ANCHORS = 40;
