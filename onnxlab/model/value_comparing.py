@@ -11,7 +11,6 @@ from onnxlab.analysis.compare.sides import RecordedSide, RunSide
 from onnxlab.analysis.diff.difference import Diff
 from onnxlab.analysis.diff.versions import as_of
 from onnxlab.execution.base.provider import Provider
-from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer import Inference
 from onnxlab.limits import Limits
 from onnxlab.model.model import Model
@@ -65,18 +64,22 @@ def compare(
     if isinstance(b, Mapping) or (isinstance(b, str | PathLike) and Path(b).is_dir()):
         recorded = RecordedSide(b if isinstance(b, Mapping) else Path(b))
         return compare_recorded(RunSide(one.graph, one.inference.fact, first, limits), recorded, feeds)
-    if b is None:
-        before = as_of(one.graph, one.history.position_of(since))
-        sides = _side(before, first, limits), RunSide(one.graph, one.inference.fact, second, limits)
-    else:
-        other = b if isinstance(b, Model) else load(b)
-        sides = (
-            RunSide(one.graph, one.inference.fact, first, limits),
-            RunSide(other.graph, other.inference.fact, second, limits),
-        )
+    sides = _sides(one, b, one.history.position_of(since), (first, second), limits)
     matching = Diff(sides[0].graph, sides[1].graph).matching
     return compare_runs(*sides, matching, feeds, local=local)
 
 
-def _side(graph: ModelGraph, providers: Providers | None, limits: Limits | None) -> RunSide:
-    return RunSide(graph, Inference(graph).fact, providers, limits)
+def _sides(
+    one: Model,
+    b: Model | ModelSource | None,
+    position: int,
+    providers: tuple[Providers | None, Providers | None],
+    limits: Limits | None,
+) -> tuple[RunSide, RunSide]:
+    """Both models; without a second one, the first as it was and as it is."""
+    now = one.graph, one.inference.fact
+    if b is None:
+        before = as_of(one.graph, position)
+        return RunSide(before, Inference(before).fact, providers[0], limits), RunSide(*now, providers[1], limits)
+    other = b if isinstance(b, Model) else load(b)
+    return RunSide(*now, providers[0], limits), RunSide(other.graph, other.inference.fact, providers[1], limits)
