@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 import onnx
 
@@ -142,7 +142,7 @@ class Transaction:
     def _begin(self) -> None:
         """Note where it begins. Without a label it is called what the table calls the edit that is being made."""
         graph = self._graph
-        outer = self._outer = graph.transaction  # type: ignore[assignment]
+        outer = self._outer = cast("Transaction | None", graph.transaction)
         if graph.recorded is not None:
             self.label = self.label or graph.recorded.label
             if outer is not None:  # of several edits the first one

@@ -221,5 +221,9 @@ COMPOSITE: dict[str, Callable[[Pick], Any]] = {
     "declarations": lambda pick: pick.model.declarations(("refresh", "store", "drop")[pick.slot]),
     "sort": lambda pick: pick.model.sort_nodes(),
     "drop_dead_nodes": lambda pick: pick.model.drop_dead_nodes(),
+    "cut": lambda pick: pick.model.cut(outputs=[pick.value], siblings=bool(pick.slot)),
+    "remove_behind": lambda pick: pick.model.remove_behind(pick.value),
+    "replace_dim": lambda pick: pick.model.replace_dim((1, 2, 3)[pick.slot], "batch", axis=pick.numbers[0] % 2),
+    "bind": lambda pick: pick.model.bind("float_raw", (None, "stepped")[pick.slot % 2]),
     "drop_unused": lambda pick: (pick.model.drop_unused_initializers(), pick.model.drop_unused_functions()),
 }  # fmt: skip
