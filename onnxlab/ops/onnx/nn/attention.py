@@ -14,7 +14,7 @@ from onnxlab.limits import Body, InferContext, RunContext
 from onnxlab.ops.base.estimates import attention_flops
 from onnxlab.ops.base.kernel_helpers import Array, is_small_float, narrow, widen
 from onnxlab.ops.base.registry import Attributes, kernel, rule
-from onnxlab.ops.base.rule_helpers import MaybeFact, dims_text, like, unknown_shape
+from onnxlab.ops.base.rule_helpers import MaybeFact, dims_text, like
 from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.onnx.math.matmul import for_blas
 from onnxlab.ops.onnx.nn.activation import swish
@@ -323,6 +323,13 @@ def attention_rule(
                 expected="rank 3 or 4",
                 found=f"rank {len(fact.shape)}",
             )
+    if not len(q.shape) == len(k.shape) == len(v.shape):
+        raise FactError(
+            f"Q, K and V have the shapes {dims_text(q.shape)}, {dims_text(k.shape)} and {dims_text(v.shape)}",
+            code="rank-mismatch",
+            expected="one rank, 3 or 4",
+            found=f"ranks {len(q.shape)}, {len(k.shape)} and {len(v.shape)}",
+        )
     if len(q.shape) == 3:
         q_heads, kv_heads = attributes.get("q_num_heads"), attributes.get("kv_num_heads")
         if not q_heads or not kv_heads:
@@ -336,9 +343,6 @@ def attention_rule(
         y = like(q, (batch, seq, value_size * q_heads))
     else:
         batch, heads, seq, _ = q.shape
-        if len(k.shape) != 4 or len(v.shape) != 4:
-            dims = (batch, heads, seq, v.shape[3]) if len(v.shape) == 4 else unknown_shape(ctx, 4)
-            return (like(q, dims), like(k, None), like(v, None), like(q, None))
         groups, new, key_size, value_size = k.shape[1], k.shape[2], k.shape[3], v.shape[3]
         y = like(q, (batch, heads, seq, value_size))
     total = new
