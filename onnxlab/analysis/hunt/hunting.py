@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from onnxlab.analysis.compare.sides import RunSide, made_values
+from onnxlab.ops import find_traits
 from onnxlab.printable import printable_lines
 from onnxlab.short_help import ShortHelp
 
@@ -17,8 +18,6 @@ Kind = Literal["nan", "infinite", "beyond float16", "dead", "saturated"]
 _LARGEST_HALF = 65504.0
 _SATURATED = 0.5
 """Part of a value's elements that stand at an end of its range from which on it counts as saturated."""
-
-_RANGES = {"Sigmoid": (0.0, 1.0), "HardSigmoid": (0.0, 1.0), "Tanh": (-1.0, 1.0), "Softsign": (-1.0, 1.0)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +106,7 @@ def hunt(side: RunSide, feeds: Mapping[str, Any]) -> Hunt:
         node = graph.nodes[made[0]] if made else None
         label = graph.label(node) if node else ""
         reads = {graph.values[each].name for each in node.inputs if each} if node else set()
-        for kind, bad in _bad_elements(array, node.op_type if node else ""):
+        for kind, bad in _bad_elements(array, find_traits(node.domain, node.op_type).saturates if node else None):
             begins = kind in seen and not reads & seen[kind]
             findings.append(_finding(kind, name, label, bad, begins))
             seen.setdefault(kind, set()).add(name)
@@ -129,19 +128,19 @@ def _with(feeds: Mapping[str, Any], test: Any) -> set[str]:
     }  # fmt: skip
 
 
-def _bad_elements(array: Any, operator: str) -> Iterator[tuple[Kind, Any]]:
-    """(kind, which elements) of what is wrong with an array."""
+def _bad_elements(array: Any, ends: tuple[float, float] | None) -> Iterator[tuple[Kind, Any]]:
+    """(kind, which elements) of what is wrong with an array, whose elements saturate at these ends."""
     wide = array.astype(np.float64)
     sizes = np.abs(wide)
     finite = np.isfinite(wide)
     found: list[tuple[Kind, Any]] = [("nan", np.isnan(wide)), ("infinite", np.isinf(wide))]
     if array.dtype.itemsize > 2:
         found.append(("beyond float16", finite & (sizes > _LARGEST_HALF)))
-    if operator in _RANGES:
-        low, high = _RANGES[operator]
-        ends = (wide <= low + 1e-6) | (wide >= high - 1e-6)
-        if float(ends.mean()) >= _SATURATED:
-            found.append(("saturated", ends))
+    if ends is not None:
+        low, high = ends
+        at_ends = (wide <= low + 1e-6) | (wide >= high - 1e-6)
+        if float(at_ends.mean()) >= _SATURATED:
+            found.append(("saturated", at_ends))
     yield from ((kind, bad) for kind, bad in found if bad.any())
 
 

@@ -3,7 +3,9 @@
 from typing import Any
 
 import numpy as np
+import onnx
 
+from onnxlab.errors import LoadError
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.protos.attributes import decode
 from onnxlab.graph.protos.lazy_tensor import LazyTensor
@@ -39,7 +41,7 @@ def column(graph: ModelGraph, name: str) -> JSON:
     for ident, node in graph.nodes.items():
         given = next((attribute for attribute in node.proto.attribute if attribute.name == name), None)
         if given is not None:
-            written: str | None = text(decode(given))
+            written: str | None = _written(given)
         else:
             key = node.domain, node.op_type
             if key not in defaults:
@@ -51,6 +53,14 @@ def column(graph: ModelGraph, name: str) -> JSON:
             nodes.append(ident)
             places.append(texts.setdefault(written, len(texts)))
     return {"texts": list(texts), "nodes": nodes, "places": places}
+
+
+def _written(attribute: onnx.AttributeProto) -> str | None:
+    """The text of an attribute that a node sets; None for a tensor whose data does not fit its shape or type."""
+    try:
+        return text(decode(attribute))
+    except (LoadError, ValueError, TypeError):  # a diagnostic tells of it
+        return None
 
 
 def text(value: Any) -> str:

@@ -69,7 +69,8 @@ class OpTraits(NamedTuple):
         first_result: which output of its body is its first output; None without a body.
         reshapes: it gives the elements of its first input, in their order, another shape.
         zero_signs: places of inputs of which the sign of a zero matters.
-        commutative: its two inputs may be exchanged.
+        commutative: its inputs may be exchanged.
+        saturates: the least and the greatest number that it makes, reached where inputs are large; None without.
         layer: what a layer of a network with it is named after; "" for what only finishes one.
         zero_gradient: it makes integers or booleans, which small changes of the inputs leave as they are.
         signature: the axes of its inputs, see shape_signatures.py.
@@ -101,6 +102,7 @@ class OpTraits(NamedTuple):
     reshapes: bool = False
     zero_signs: tuple[int, ...] = ()
     commutative: bool = False
+    saturates: tuple[float, float] | None = None
     layer: Layer = ""
     zero_gradient: bool = False
     signature: str = ""

@@ -14,9 +14,6 @@ from onnxlab.shapes import TensorFact
 from onnxlab.transforms.patterns.pattern import Argument, Call, Name, Number, Rest, element_types
 from onnxlab.transforms.rewriting import Array, Rewriting
 
-_ANY_ORDER = ("Max", "Min", "Sum", "Mean")
-"""Operators of any number of inputs, which may be exchanged."""
-
 _EPSILONS = {dtypes.FLOAT16: 2e-3, dtypes.BFLOAT16: 1e-2}
 
 
@@ -162,10 +159,8 @@ class _Attempt:
         inputs = list(node.inputs)
         while inputs and not inputs[-1]:
             inputs.pop()
-        if len(inputs) == 2 and len(call.inputs) == 2:
-            commutes = find_traits(node.domain, node.op_type).commutative
-            if commutes or (node.op_type in _ANY_ORDER and not node.domain):
-                return [inputs, inputs[::-1]]
+        if len(inputs) == 2 and len(call.inputs) == 2 and find_traits(node.domain, node.op_type).commutative:
+            return [inputs, inputs[::-1]]
         return [inputs]
 
     def _attributes(self, call: Call, node: NodeRecord) -> dict[str, Any] | None:

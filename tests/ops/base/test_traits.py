@@ -23,7 +23,8 @@ DOMAINS = ("", "ai.onnx.ml", "com.microsoft")
 ROWS = registry.all_traits()
 
 # What may name operators outside of ops/: compiled rules, which stay with their provider.
-COMPILED = PACKAGE / "execution" / "numba" / "rules"
+RULES = (PACKAGE / "execution" / "numba" / "rules", PACKAGE / "transforms" / "rules")
+"""What is compiled and what is rewritten is a matter of operators by their names."""
 
 
 def known_operators() -> set[tuple[str, str]]:
@@ -201,10 +202,11 @@ def operators_in(item: ast.expr | None) -> list[str]:
 SOURCES = [
     path
     for path in sorted(PACKAGE.rglob("*.py"))
-    if not path.is_relative_to(PACKAGE / "ops") and not path.is_relative_to(COMPILED)
+    if not any(path.is_relative_to(folder) for folder in (PACKAGE / "ops", *RULES))
 ]
 EXEMPT = {
     PACKAGE / "choices.py",  # what onnx's schemas say of attributes in prose alone, and so a part of them
+    PACKAGE / "formats" / "glow" / "standard.py",  # what Glow's operators are called by ONNX
     PACKAGE / "graph" / "query" / "unit_words.py",  # words for units, the most telling operator first
 }
 

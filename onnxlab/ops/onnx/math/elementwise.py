@@ -466,11 +466,20 @@ traits(
         out_bytes_since=7,
         size_arithmetic=True,
         blockwise=True,
+        commutative=True,
     ),
 )
 traits(
     "Mean",
-    OpTraits(category="elementwise", shape="shapes", flops=1, elements="all", out_bytes=broadcast, out_bytes_since=7),
+    OpTraits(
+        category="elementwise",
+        shape="shapes",
+        flops=1,
+        elements="all",
+        out_bytes=broadcast,
+        out_bytes_since=7,
+        commutative=True,
+    ),
 )
 traits(
     "Mod",
@@ -514,6 +523,7 @@ traits(
         out_bytes=broadcast,
         out_bytes_since=7,
         blockwise=True,
+        commutative=True,
     ),
 )
 traits(

@@ -301,7 +301,16 @@ traits(
     ),
 )
 traits(
-    "Tanh", OpTraits(category="activation", shape="shapes", flops=1, elements="none", half="rounded", blockwise=True)
+    "Tanh",
+    OpTraits(
+        category="activation",
+        shape="shapes",
+        flops=1,
+        elements="none",
+        half="rounded",
+        blockwise=True,
+        saturates=(-1.0, 1.0),
+    ),
 )
 traits(
     "IsNaN",

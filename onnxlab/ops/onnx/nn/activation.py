@@ -463,10 +463,11 @@ def _log_softmax_gradient(attributes: Attributes, inputs: Arrays, outputs: Array
 # -- traits ------------------------------------------------------------------------------------------------------------
 
 
-traits(
-    "Celu Mish Selu Softsign Swish",
-    OpTraits(category="activation", shape="shapes", flops=1, elements="none", half="rounded"),
-)
+_SMOOTH = OpTraits(category="activation", shape="shapes", flops=1, elements="none", half="rounded")
+_BLOCKWISE = _SMOOTH._replace(blockwise=True)
+
+traits("Celu Mish Selu Swish", _SMOOTH)
+traits("Softsign", _SMOOTH._replace(saturates=(-1.0, 1.0)))
 traits(
     "Clip",
     OpTraits(
@@ -478,13 +479,9 @@ traits(
         was_attribute={11: {1: ("min", "float"), 2: ("max", "float")}},
     ),
 )
-traits(
-    "Elu HardSigmoid HardSwish LeakyRelu Softplus",
-    OpTraits(category="activation", shape="shapes", flops=1, elements="none", half="rounded", blockwise=True),
-)
-traits(
-    "Gelu", OpTraits(category="activation", shape="shapes", flops=14, elements="none", half="rounded", blockwise=True)
-)
+traits("Elu HardSwish LeakyRelu Softplus", _BLOCKWISE)
+traits("Gelu", _BLOCKWISE._replace(flops=14))
+traits("HardSigmoid", _BLOCKWISE._replace(saturates=(0.0, 1.0)))
 traits("Hardmax", OpTraits(category="activation", shape="shapes", flops=1, elements="none", flattened_before=13))
 traits(
     "LogSoftmax Softmax",
@@ -492,7 +489,5 @@ traits(
 )
 traits("Relu", OpTraits(category="activation", shape="shapes", flops=1, elements="none", half="exact", blockwise=True))
 traits("Shrink SwiGLU", OpTraits(category="activation", shape="shapes", flops=1))
-traits(
-    "Sigmoid", OpTraits(category="activation", shape="shapes", flops=4, elements="none", half="rounded", blockwise=True)
-)
+traits("Sigmoid", _BLOCKWISE._replace(flops=4, saturates=(0.0, 1.0)))
 traits("ThresholdedRelu", OpTraits(category="activation", shape="shapes", flops=1, elements="none"))
