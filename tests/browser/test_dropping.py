@@ -20,11 +20,11 @@ model.nodes["relu"].name = "rectified"
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
-# A point at which the pointer is on the line of a value.
+# A point at which the pointer is on the line of a value: whole numbers, since events of a drag have no others.
 _ON_LINE = """(handle, value) => {
     const {left, top, width, height} = document.querySelector('[data-testid="stage"]').getBoundingClientRect();
-    for (let y = top + 2; y < top + height; y += 3) {
-        for (let x = left + 2; x < left + width; x += 3) {
+    for (let y = Math.ceil(top) + 2; y < top + height; y += 3) {
+        for (let x = Math.ceil(left) + 2; x < left + width; x += 3) {
             const target = handle.view.targetAt(x, y);
             if (target?.value === value && !target.node) return [x, y];
         }

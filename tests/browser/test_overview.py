@@ -56,8 +56,11 @@ def test_a_double_click_enters_a_group_and_escape_goes_back(page: Page) -> None:
         f"(id) => ({DEBUG})().boxes.some((box) => box.id === id && box.kind === 'frame')", arg=folded["id"]
     )
     page.wait_for_timeout(400)
-    entered, canvas = box_of(page, folded["id"]), before["canvas"]
-    assert entered["h"] > 0.5 * canvas["h"] or entered["w"] > 0.5 * canvas["w"]
+    entered, canvas, zoom = box_of(page, folded["id"]), before["canvas"], page.evaluate(DEBUG)["zoom"]
+    is_large = entered["h"] > 0.5 * canvas["h"] or entered["w"] > 0.5 * canvas["w"]
+    assert is_large or zoom == pytest.approx(1.25), "it fills the canvas, or is as large as cards are shown"
+    assert zoom > before["zoom"]
+    assert entered["x"] + entered["w"] / 2 == pytest.approx(canvas["x"] + canvas["w"] / 2, abs=2)
     page.keyboard.press("Escape")
     page.wait_for_function(f"(zoom) => Math.abs(({DEBUG})().zoom - zoom) < 1e-6", arg=before["zoom"])
     after = box_of(page, folded["id"])
