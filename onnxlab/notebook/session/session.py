@@ -123,15 +123,9 @@ class Session:
             if request.method == "run":
                 self._run(request)
                 return
-            if request.method in (
-                "overlay",
-                "profile",
-                "rewrites",
-                "rewrite",
-            ):  # may run the model: nothing else waits for it
-                threading.Thread(
-                    target=self._answer, args=(request,), name=f"onnxlab {request.method}", daemon=True
-                ).start()
+            if request.method in _APART:
+                name = f"onnxlab {request.method}"
+                threading.Thread(target=self._answer, args=(request,), name=name, daemon=True).start()
                 return
             self._answer(request)
         except Exception as error:
