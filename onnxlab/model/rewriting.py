@@ -4,15 +4,18 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from onnxlab.graph.handles.handles import Value
-from onnxlab.graph.handles.model_lookup import Lookup, NodeKey
+from onnxlab.graph.handles.model_lookup import Lookup, NodeKey, NodeKeys
 from onnxlab.infer import Inference
 from onnxlab.transforms import engine as plans
 from onnxlab.transforms import near_misses
 from onnxlab.transforms.foreign import Engine, plan_of
 from onnxlab.transforms.near_misses import NearMiss
+from onnxlab.transforms.occurrences import Occurrence, occurrences
+from onnxlab.transforms.patterns.selecting import pattern_of
 from onnxlab.transforms.proving import earlier, prove
 from onnxlab.transforms.receipt import Receipt
 from onnxlab.transforms.rewriting import BUDGET, Options
+from onnxlab.transforms.rewriting import Rewriting as GraphRewriting
 from onnxlab.transforms.rules import table
 from onnxlab.transforms.rules.rule import AnyRule, Level
 from onnxlab.transforms.rules.user_rules import RuleSource, rules_from
@@ -233,6 +236,58 @@ class Rewriting(Lookup):
         rules = table.up_to(level)
         options = Options(domains=_MICROSOFT if microsoft else frozenset())
         return suggestions(self.graph, self.inference, rules, options, Trust(verify, samples), timed and verify)
+
+    def pattern(self, nodes: NodeKeys, *, numbers: bool = True) -> str:
+        """Write nodes as a pattern, for `find_pattern` and, with what takes their place, for `rewrite`.
+
+        What they read from elsewhere is any value, or any constant; their attributes are those that they set. A node
+        that others read too is written `~Operator(…)` and stays where the rest is replaced.
+
+        Args:
+            nodes: one or several that hang together, of which one depends on all others.
+            numbers: write constants of one element, and lists of up to eight integers, as they are; False lets any
+                constant take their place.
+
+        Returns:
+            str: such as "Relu(BatchNormalization(x, scale:const, b:const, input_mean:const, input_var:const))".
+
+        Raises:
+            TransformError: no pattern says that; the message says what to select.
+            NameLookupError: there is no such node.
+
+        Examples:
+            >>> pattern = model.pattern(["/block1/Add", "/block1/relu2/Relu"])
+            >>> pattern
+            'Relu(Add(x, y))'
+            >>> len(model.find_pattern(pattern))
+            2
+            >>> model.rewrite(f"{pattern} => Max(Add(x, y), 0.0)", dry_run=True).nodes
+            (24, 24)
+        """
+        with self.graph.lock:
+            rewriting = GraphRewriting(self.graph, self.inference.facts, lambda names: {})
+            return str(pattern_of(rewriting, self._node_records(nodes), numbers))
+
+    def find_pattern(self, pattern: str) -> list[Occurrence]:
+        """Find every place where a pattern of nodes matches; places may overlap.
+
+        Args:
+            pattern: such as "Add(MatMul(a, w:const), c:const)"; the guide to rewriting says what may stand there, and
+                `pattern` writes it for nodes.
+
+        Returns:
+            list[Occurrence]: of each place its `nodes`, the outermost first, and `values` by the pattern's names.
+
+        Raises:
+            TransformError: it is no pattern; the message says where.
+
+        Examples:
+            >>> place = model.find_pattern("Relu(BatchNormalization(x, *weights))")[0]
+            >>> place.node, place.values["x"]
+            (<Node '/stem/relu/Relu': Relu>, <Value 'stem/conv_out'>)
+        """
+        with self.graph.lock:
+            return occurrences(self.graph, self.inference.facts, pattern)
 
     def rules(self) -> tuple[AnyRule, ...]:
         """List the rules that come with onnxlab.

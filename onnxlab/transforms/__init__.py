@@ -8,6 +8,7 @@ Files:
     foreign       Optimizers of others, run in a process of their own; what they make is brought back as one
                   application.
     near_misses   Why rules do not apply at a node: for each of them the deepest point at which it failed, in words.
+    occurrences   Where the pattern of a text matches in a model, as handles.
     proving       Whether an edit by hand changed what a model computes: the model as it was, and as it is, on inputs
                   of every kind.
     receipt       What rewriting did: each application of a rule or pass, what was lost, and what running both models

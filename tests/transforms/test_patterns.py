@@ -20,7 +20,8 @@ from tests.support.rewriting import rewriting_of
     ["Add(a, b)", "Add(MatMul(a, w:const), c:const?)", "com.microsoft::Gelu(x)", "Cast(x, to=1)", 'F(x, mode="edge")',
      "Transpose(x, perm=[0, 1])", "Transpose(x, perm=p)", "Constant()", "F(x, alpha=-0.5)", "Concat(a, *rest)",
      "Mul(x:float16|float32, 0.5)", "Reshape(x:[n, ?, 4], [0, -1])", "Add(x:const once float [..., n], y)",
-     "Div(d := Sub(x, ~ReduceMean(x)), d)", "Relu|Elu(x)", "Relu(Split(x).1)", "F(x, k=none)"],
+     "Div(d := Sub(x, ~ReduceMean(x)), d)", "Relu|Elu(x)", "Relu(Split(x).1)", "F(x, k=none)",
+     "Add(s := Split(x), s.1)", "pkg.torch-2.8::linear(x)"],
 )  # fmt: skip
 def test_a_pattern_is_printed_as_it_was_read(text: str) -> None:
     assert str(parse(text)[0]).replace("'", '"') == text

@@ -11,7 +11,7 @@ from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.graph.protos.attributes import decode
 from onnxlab.ops import find_traits
 from onnxlab.shapes import TensorFact
-from onnxlab.transforms.patterns.pattern import Argument, Call, Name, Number, Rest, element_types
+from onnxlab.transforms.patterns.pattern import Argument, Call, Name, Number, Output, Rest, element_types
 from onnxlab.transforms.rewriting import Array, Rewriting
 
 _EPSILONS = {dtypes.FLOAT16: 2e-3, dtypes.BFLOAT16: 1e-2}
@@ -95,6 +95,9 @@ class Failure:
         return self._words.format(*(part() for part in self._parts))
 
 
+MOST_TRIED = 20_000
+"""Nodes tried for one match: operands that commute can be tried in as many orders as there are subsets of them."""
+
 CONDITION = (1 << 20, 0)
 """The depth of a condition that does not hold where the whole pattern does."""
 
@@ -116,6 +119,7 @@ class _Attempt:
         self.failure = Failure((-1, 0), "it was not tried")
         self._rewriting = rewriting
         self._graph = rewriting.graph
+        self._left = MOST_TRIED
 
     def _fail(self, words: str, *parts: Callable[[], str], near: bool = True) -> bool:
         """Keep a failure where none got further; one that is not `near` gives way to one that is."""
@@ -140,6 +144,10 @@ class _Attempt:
             self._fail("{} is in another graph", self._label(node))
             return
         if node in self.match.nodes:
+            return
+        self._left -= 1
+        if self._left < 0:
+            self._fail_last(f"it was given up after {MOST_TRIED} nodes were tried in other orders of operands")
             return
         bound = self._attributes(call, node)
         if bound is None:
@@ -234,6 +242,9 @@ class _Attempt:
         elif isinstance(wanted, Number):
             if self._is_number(wanted, value, node):
                 yield
+        elif isinstance(wanted, Output):
+            if self._is_output(wanted, value, node):
+                yield
         elif isinstance(wanted, Name):
             if value is None:
                 yield from self._absent(wanted, node)
@@ -242,6 +253,16 @@ class _Attempt:
                 if wanted.dims is None or self._has_shape(wanted, value):
                     yield from self._bind(wanted.name, value)
                 self.match.dims = before
+
+    def _is_output(self, wanted: Output, value: ValueRecord | None, node: NodeRecord) -> bool:
+        """Whether a value is made by the node of the pattern that makes another one with a name."""
+        known = self.match.values.get(wanted.name)
+        maker = known.producer[0] if isinstance(known, ValueRecord) and known.producer is not None else 0
+        if value is not None and maker and value.producer == (maker, wanted.output):
+            return True
+        name = "an absent input" if value is None else _plain(value.name)
+        return self._fail("{} reads " + f"{name}, not output {wanted.output} of what makes {wanted.name}",
+                          self._label(node))  # fmt: skip
 
     def _absent(self, wanted: Name, node: NodeRecord) -> Iterator[None]:
         if not wanted.optional:

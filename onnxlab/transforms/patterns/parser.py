@@ -8,12 +8,14 @@ from itertools import product
 from typing import Any, Final, NoReturn
 
 from onnxlab.errors import TransformError
-from onnxlab.transforms.patterns.pattern import Argument, Call, Literal, Name, Number, Rest, element_types
+from onnxlab.transforms.patterns.pattern import Argument, Call, Literal, Name, Number, Output, Rest, element_types
 
 _TOKEN: Final = re.compile(
     r"""\s*(?:(?P<literal>"[^"]*"|'[^']*'|-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)"""
-    r"""|(?P<name>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*(?:::\w+)?)|(?P<mark>:=|=>|\.\.\.|[(),=?:*\[\]~|.]))"""
+    r"""|(?P<name>[A-Za-z_][\w.\-]*::\w+|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)"""
+    r"""|(?P<mark>:=|=>|\.\.\.|[(),=?:*\[\]~|.]))"""
 )
+_OPERATOR: Final = re.compile(r"(?:[A-Za-z_][\w.\-]*::\w+|[A-Za-z_]\w*)")
 MOST_WAYS: Final = 256
 """Ways of writing that one text may stand for: optional operators double them."""
 
@@ -34,6 +36,11 @@ def parse_rule(text: str) -> tuple[tuple[Call, ...], Call | Name]:
     if len(replacement) != 1 or not isinstance(replacement[0], Call | Name):
         parser.fail("one operator or one name takes the place of a pattern", 0)
     return ways, replacement[0]
+
+
+def is_operator(domain: str, op_type: str) -> bool:
+    """Whether a pattern can be written of an operator."""
+    return _OPERATOR.fullmatch(f"{domain}::{op_type}" if domain else op_type) is not None
 
 
 def parse(text: str) -> tuple[Call, ...]:
@@ -129,6 +136,8 @@ class _Parser:
         if self._mark("(") or self._mark("|"):
             self._at -= 1
             return self._calls(name)
+        if self._mark("."):
+            return [Output(name, self._output())]
         return [self._value_name(name)]
 
     def _name(self, otherwise: str) -> str:
@@ -223,16 +232,17 @@ class _Parser:
             op_types.append(self._name("an operator was expected behind |"))
         self.expect("(", "( was expected")
         inputs, attributes = self._arguments()
-        output = 0
-        if self._mark("."):
-            literal = self._next("literal") or "x"
-            if not literal.isdigit():
-                self.fail("the number of an output was expected behind .")
-            output = int(literal)
+        output = self._output() if self._mark(".") else 0
         ways = list(product(*inputs))
         if len(ways) > MOST_WAYS:
             self.fail(f"it stands for {len(ways)} ways of writing, {MOST_WAYS} at most are tried")
         return [Call(tuple(op_types), domain, way, tuple(attributes), "", stays, output) for way in ways]
+
+    def _output(self) -> int:
+        literal = self._next("literal") or "x"
+        if not literal.isdigit():
+            self.fail("the number of an output was expected behind .")
+        return int(literal)
 
     def _arguments(self) -> tuple[Sequence[list[Argument]], list[Attribute]]:
         inputs: list[list[Argument]] = []

@@ -13,6 +13,7 @@
     ~Operator(…)            a node that stays, so that others may read it
     name := Operator(…)     a node whose value is called so where it comes again
     Operator(…).1           its second output
+    name.1                  the second output of a node whose value is called so
     pattern or pattern      one of several ways of writing it
 
 Operands of operators that commute match in either order. What is inside of a pattern must be read by nothing else.
@@ -74,6 +75,22 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
+class Output:
+    """An output of a node of the pattern, by the name of another value that it makes.
+
+    Attributes:
+        name: of the value.
+        output: the number of the output.
+    """
+
+    name: str
+    output: int
+
+    def __str__(self) -> str:
+        return f"{self.name}.{self.output}"
+
+
+@dataclass(frozen=True, slots=True)
 class Literal:
     """An attribute that must have a value; None where it must be absent."""
 
@@ -127,7 +144,7 @@ class Call:
         return f"{named}{'~' * self.stays}{domain}{'|'.join(self.op_types)}({', '.join(parts)}){output}"
 
 
-Argument = Call | Name | Rest | Number
+Argument = Call | Name | Rest | Number | Output
 
 KINDS = {
     "float": frozenset((dtypes.FLOAT, dtypes.FLOAT16, dtypes.DOUBLE, dtypes.BFLOAT16)),

@@ -14,7 +14,7 @@ from onnxlab.graph.edit.merging import adopt_opsets
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.shapes import Fact
 from onnxlab.transforms.patterns.matcher import Match
-from onnxlab.transforms.patterns.pattern import Argument, Call, Literal, Name, Number, Rest
+from onnxlab.transforms.patterns.pattern import Argument, Call, Literal, Name, Number, Output, Rest
 from onnxlab.transforms.rewriting import Array, Rewriting
 
 
@@ -181,7 +181,17 @@ class _Builder:
             return [value.name if value is not None else "" for value in self._found.values[wanted.name]]
         if isinstance(wanted, Number):
             return [self._number(wanted)]
+        if isinstance(wanted, Output):
+            return [self._output(wanted)]
         return [self._value(wanted.name)]
+
+    def _output(self, wanted: Output) -> str:
+        """Another output of a node that stays, by the name of one of them."""
+        value = self._found.values.get(wanted.name)
+        if not isinstance(value, ValueRecord) or value.producer is None:
+            raise EditError(f"no node of the pattern makes {wanted.name}, of which the replacement reads an output")
+        outputs = self._graph.nodes[value.producer[0]].proto.output
+        return outputs[wanted.output] if wanted.output < len(outputs) else ""
 
     def _value(self, name: str) -> str:
         if name in self._named:
