@@ -22,18 +22,18 @@ def compiled(provider: Provider, part: Part, view: PartitionView) -> CompiledPar
     Raises:
         OnnxlabError: what the provider returns cannot be called.
     """
-    made = provider.compile(part, view)
+    compiled_part = provider.compile(part, view)
     if getattr(provider, "trusted", False):
-        return made
-    if isinstance(made, list) and all(isinstance(step, Step) for step in made):
-        return [_watched(step, provider.name, view.fact) for step in made]
-    if not callable(made):
+        return compiled_part
+    if isinstance(compiled_part, list) and all(isinstance(step, Step) for step in compiled_part):
+        return [_watched(step, provider.name, view.fact) for step in compiled_part]
+    if not callable(compiled_part):
         raise OnnxlabError(
-            f"provider {provider.name!r} compiled {_named(part)} to {_described(made)}; "
+            f"provider {provider.name!r} compiled {_named(part)} to {_described(compiled_part)}; "
             "return one callable, or a list of Steps"
         )
-    what = f"provider {provider.name!r}: {_named(part)}"
-    return _Bordered(made, what, part.inputs, part.outputs, view.fact, context=True)
+    description = f"provider {provider.name!r}: {_named(part)}"
+    return _Bordered(compiled_part, description, part.inputs, part.outputs, view.fact, context=True)
 
 
 def _named(part: Part) -> str:
@@ -45,8 +45,8 @@ def _watched(step: Step, name: str, fact: Callable[[str], Fact]) -> Step:
     """A step of a part; it overwrites nothing."""
     if step.constants is not None:
         return step
-    what = f"provider {name!r}: {step.label}"
-    call = _Bordered(step.call, what, step.inputs, step.outputs, fact, step.context, bool(step.node))
+    description = f"provider {name!r}: {step.label}"
+    call = _Bordered(step.call, description, step.inputs, step.outputs, fact, step.context, bool(step.node))
     return replace(step, call=call, into=None, in_place=())
 
 
@@ -55,32 +55,32 @@ class _Bordered:
 
     Args:
         call: takes a context first if `context`, then arrays in the order of `inputs`.
-        what: what errors call it.
+        description: what errors call it.
         fact: what inference knows of a name.
         node: whether it is one node, whose only output may be a list.
     """
 
     def __init__(
-        self, call: Callable[..., Any], what: str, inputs: Sequence[str], outputs: Sequence[str],
+        self, call: Callable[..., Any], description: str, inputs: Sequence[str], outputs: Sequence[str],
         fact: Callable[[str], Fact], context: bool, node: bool = False,
     ) -> None:  # fmt: skip
-        self._call, self._what, self._context, self._node = call, what, int(context), node
+        self._call, self._what, self._context, self._node = call, description, int(context), node
         self._outputs, self._facts = tuple(outputs), {name: fact(name) for name in (*inputs, *outputs) if name}
         self._inputs = tuple(inputs)
         self.own_threads = bool(getattr(call, "own_threads", False))
 
-    def __call__(self, *given: Any) -> tuple[Any, ...]:
-        context, arrays = given[: self._context], given[self._context :]
+    def __call__(self, *arguments: Any) -> tuple[Any, ...]:
+        context, arrays = arguments[: self._context], arguments[self._context :]
         return self._checked(self._call(*context, *map(_read_only, arrays)), arrays)
 
-    def _checked(self, made: Any, arrays: Sequence[Any]) -> tuple[Any, ...]:
+    def _checked(self, result: Any, arrays: Sequence[Any]) -> tuple[Any, ...]:
         """The outputs; their facts hold where those of the inputs do, which a run may be fed against."""
         count = len(self._outputs)
-        alone = self._node or isinstance(made, (np.ndarray, np.generic))
-        results = (made,) if count == 1 and alone and not isinstance(made, tuple) else made
+        alone = self._node or isinstance(result, (np.ndarray, np.generic))
+        results = (result,) if count == 1 and alone and not isinstance(result, tuple) else result
         if not isinstance(results, (list, tuple)):
             expected = f"a list of {count} arrays"
-            raise self._fault(f"returned {_described(made)}", expected, "one for each of its outputs")
+            raise self._fault(f"returned {_described(result)}", expected, "one for each of its outputs")
         if len(results) != count:
             raise self._fault(
                 f"returned {len(results)} values", f"{count}", f"one for each of {', '.join(map(repr, self._outputs))}"
@@ -107,8 +107,8 @@ class _Bordered:
             raise self._fault(f"returned {_described(array)} for {name!r}", str(fact), "as the model says")
         return array
 
-    def _fault(self, found: str, expected: str, advice: str) -> RunError:
-        return RunError(f"{self._what} {found}; expected {expected} ({advice})")
+    def _fault(self, fault: str, expected: str, advice: str) -> RunError:
+        return RunError(f"{self._what} {fault}; expected {expected} ({advice})")
 
 
 def _read_only(value: Any) -> Any:

@@ -32,27 +32,27 @@ class Dependents:
             self._version = self._graph.version
             self._made.clear()
             self._found.clear()
-        asked = frozenset(values)
-        found = self._found.get(asked)
-        if found is None:
+        key = frozenset(values)
+        dependents = self._found.get(key)
+        if dependents is None:
             if len(self._found) >= _FEW:
                 self._found.clear()
-            found = self._found[asked] = frozenset(self._walk(asked))
-        return found
+            dependents = self._found[key] = frozenset(self._walk(key))
+        return dependents
 
     def _walk(self, values: Iterable[int]) -> set[int]:
-        known, found = self._made, set[int]()
+        known, dependents = self._made, set[int]()
         waiting = [value for value in values if value in self._graph.values]
         while waiting:
             value = waiting.pop()
-            made = known.get(value)
-            if made is None:
-                made = known[value] = self._made_of(value)
-            for output in made:
-                if output not in found:
-                    found.add(output)
+            outputs = known.get(value)
+            if outputs is None:
+                outputs = known[value] = self._made_of(value)
+            for output in outputs:
+                if output not in dependents:
+                    dependents.add(output)
                     waiting.append(output)
-        return found
+        return dependents
 
     def _made_of(self, value: int) -> tuple[int, ...]:
         """Outputs of the nodes of the main graph that read a value, themselves or in their bodies."""
@@ -60,10 +60,10 @@ class Dependents:
         record = graph.values[value]
         readers = [node for node, _ in record.uses]
         readers += [graph.scopes[scope].owner for scope, _ in record.formal_outputs if scope != main]
-        made: dict[int, None] = {}
+        outputs: dict[int, None] = {}
         for reader in readers:
             node = graph.nodes.get(reader)
             if node is not None and node.scope != main:
                 node = graph.nodes.get(graph.index.owner_in(node, main))
-            made.update((output, None) for output in (() if node is None else node.outputs) if output)
-        return tuple(made)
+            outputs.update((output, None) for output in (() if node is None else node.outputs) if output)
+        return tuple(outputs)

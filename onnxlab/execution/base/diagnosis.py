@@ -30,8 +30,8 @@ def broken_rule(node: NodeView, opsets: Mapping[str, int], arrays: Sequence[Any]
 
     Without `fully` only signatures are asked, which know ranks and equal sizes.
     """
-    found = _of_signature(node, opsets, arrays)
-    return found or (_of_inference(node, opsets, arrays) if fully else "")
+    rule = _of_signature(node, opsets, arrays)
+    return rule or (_of_inference(node, opsets, arrays) if fully else "")
 
 
 def _of_signature(node: NodeView, opsets: Mapping[str, int], arrays: Sequence[Any]) -> str:
@@ -49,10 +49,14 @@ def _of_inference(node: NodeView, opsets: Mapping[str, int], arrays: Sequence[An
         return ""
     with contextlib.suppress(Exception):  # malformed beyond what inference takes: the kernel's own words will do
         graph = ModelGraph(_alone(node, opsets, arrays))
-        for found in Inference(graph).problems:
-            if found.severity == "error":
-                sides = f": expected {found.expected}, found {found.found}" if found.expected and found.found else ""
-                return f"{found.message.removeprefix(_prefix(graph, found.node))}{sides}"
+        for diagnostic in Inference(graph).problems:
+            if diagnostic.severity == "error":
+                sides = (
+                    f": expected {diagnostic.expected}, found {diagnostic.found}"
+                    if diagnostic.expected and diagnostic.found
+                    else ""
+                )
+                return f"{diagnostic.message.removeprefix(_prefix(graph, diagnostic.node))}{sides}"
     return ""
 
 
@@ -72,8 +76,8 @@ def _alone(node: NodeView, opsets: Mapping[str, int], arrays: Sequence[Any]) -> 
         model.opset_import.add(domain=domain, version=version)
     proto = model.graph.node.add(op_type=node.op_type, domain=node.domain, input=node.inputs, output=node.outputs)
     proto.attribute.extend(node.attributes.proto(name) for name in node.attributes)
-    given = {name: value for name, value in zip(node.inputs, arrays, strict=False) if name}
-    for name, value in given.items():
+    feeds = {name: value for name, value in zip(node.inputs, arrays, strict=False) if name}
+    for name, value in feeds.items():
         type_proto = _type_of(value)
         if type_proto is not None:
             model.graph.input.add(name=name).type.CopyFrom(type_proto)
@@ -85,14 +89,14 @@ def _alone(node: NodeView, opsets: Mapping[str, int], arrays: Sequence[Any]) -> 
 
 def _type_of(value: Any) -> onnx.TypeProto | None:
     """The type of an array, or of a sequence by its first element; None for what has none."""
-    found = onnx.TypeProto()
+    type_proto = onnx.TypeProto()
     if isinstance(value, np.ndarray):
-        found.tensor_type.elem_type = dtypes.from_numpy(value.dtype)
-        found.tensor_type.shape.SetInParent()
+        type_proto.tensor_type.elem_type = dtypes.from_numpy(value.dtype)
+        type_proto.tensor_type.shape.SetInParent()
         for size in value.shape:
-            found.tensor_type.shape.dim.add(dim_value=size)
+            type_proto.tensor_type.shape.dim.add(dim_value=size)
     elif isinstance(value, list) and value and isinstance(value[0], np.ndarray):
-        found.sequence_type.elem_type.tensor_type.elem_type = dtypes.from_numpy(value[0].dtype)
+        type_proto.sequence_type.elem_type.tensor_type.elem_type = dtypes.from_numpy(value[0].dtype)
     else:
         return None
-    return found
+    return type_proto

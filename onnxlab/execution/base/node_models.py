@@ -51,11 +51,11 @@ def _model(graph: onnx.GraphProto, versions: dict[str, int]) -> onnx.ModelProto:
 
 def _domains(graph: onnx.GraphProto) -> set[str]:
     """Domains of the nodes, those of bodies included."""
-    found: set[str] = set()
+    domains: set[str] = set()
     waiting = [graph]
     while waiting:
         for node in waiting.pop().node:
-            found.add(schemas.canonical_domain(node.domain))
+            domains.add(schemas.canonical_domain(node.domain))
             waiting += [attribute.g for attribute in node.attribute if attribute.HasField("g")]
             waiting += [body for attribute in node.attribute for body in attribute.graphs]
-    return found
+    return domains

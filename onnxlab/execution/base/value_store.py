@@ -224,16 +224,16 @@ class ValueStore:
 
     # -- runs -------------------------------------------------------------------------------------------------------
 
-    def merge(self, began: State, made: State) -> bool:
+    def merge(self, began: State, new: State) -> bool:
         """Take over what a run made, unless the model or the state moved on since it began; tells whether it did."""
         if not began.arrays:
-            about_to_hold(made.held)
+            about_to_hold(new.held)
         with self._graph.lock, self._lock:
             if self._edited or self._changed or self._pinned or self.state.generation != began.generation:
                 return False
             if not self.state.stamps and self._seen != self._graph.version:  # a run that began before an edit
                 return False
-            self.state = made
+            self.state = new
             return True
 
     def clear(self) -> None:
@@ -249,14 +249,14 @@ _FEW = 512  # elements that are looked at before all
 
 def buffers(values: Iterable[Any]) -> dict[int, int]:
     """{id: bytes} of the memory behind values, each buffer once."""
-    found: dict[int, int] = {}
+    sizes: dict[int, int] = {}
     for value in values:
         if isinstance(value, np.ndarray):
             value = root(value)
-            found[id(value)] = value.nbytes
+            sizes[id(value)] = value.nbytes
         elif isinstance(value, (list, dict)):
-            found.update(buffers(value if isinstance(value, list) else value.values()))
-    return found
+            sizes.update(buffers(value if isinstance(value, list) else value.values()))
+    return sizes
 
 
 def differs(old: Any, new: Any) -> bool:

@@ -80,7 +80,7 @@ def find(graph: ModelGraph, snapshot: Snapshot, path: str) -> Watched:
 
 def by_scope(watched: Iterable[Watched]) -> dict[int, tuple[tuple[str, int], ...]]:
     """{scope: ((name, value id), …)} for the compiler."""
-    found: dict[int, tuple[tuple[str, int], ...]] = {}
-    for one in watched:
-        found[one.scope] = (*found.get(one.scope, ()), (one.name, one.value))
-    return found
+    values: dict[int, tuple[tuple[str, int], ...]] = {}
+    for value in watched:
+        values[value.scope] = (*values.get(value.scope, ()), (value.name, value.value))
+    return values

@@ -55,28 +55,28 @@ def gradient_step(
         UnsupportedOperatorError: an operator on the way has no derivative.
     """
     xs, y = tuple(node.attributes.get("xs", ())), node.attributes.get("y", "")
-    given = (*xs, *node.attributes.get("zs", ()))
-    if len(given) != len(node.inputs) or len(xs) < len(node.outputs):
-        raise RunError(f"{node.label} (Gradient): xs and zs name {len(given)} values, of which {len(xs)} are to be "
+    sources = (*xs, *node.attributes.get("zs", ()))
+    if len(sources) != len(node.inputs) or len(xs) < len(node.outputs):
+        raise RunError(f"{node.label} (Gradient): xs and zs name {len(sources)} values, of which {len(xs)} are to be "
                        f"differentiated by; {len(node.inputs)} inputs and {len(node.outputs)} outputs are listed",
                        node.label)  # fmt: skip
-    unknown = [name for name in (*given, y) if name not in scope.ids]
+    unknown = [name for name in (*sources, y) if name not in scope.ids]
     if unknown:
         raise RunError(f"{node.label} (Gradient): no value is called {unknown[0]!r}", node.label)
-    way = scope.cone(given, [y])
+    way = scope.cone(sources, [y])
     parts = _parts(node, way, set(xs), attributes_of)
     constants = [name for part in way for name in part.inputs if name in scope.scope.initializers]
-    names = tuple(dict.fromkeys([*given, *constants, *(name for part in way for name in part.outputs if name), y]))
+    names = tuple(dict.fromkeys([*sources, *constants, *(name for part in way for name in part.outputs if name), y]))
 
     def forward() -> Any:
-        return assemble([step_of(part) for part in way], given, names, scope.constant, scope.where)
+        return assemble([step_of(part) for part in way], sources, names, scope.constant, scope.where)
 
-    body = ProgramBody(given, names, (), (), forward, scope.compiler.folder)
+    body = ProgramBody(sources, names, (), (), forward, scope.compiler.folder)
 
     def call(context: NodeContext, *arrays: Any) -> tuple[Array, ...]:
         values = dict(zip(names, context.run(body, arrays), strict=True))
-        found = _backward(parts, values, y)
-        return tuple(found[x] if x in found else np.zeros_like(values[x]) for x in xs)
+        gradients = _backward(parts, values, y)
+        return tuple(gradients[x] if x in gradients else np.zeros_like(values[x]) for x in xs)
 
     return Step(node.label, f"{DOMAIN}::Gradient", node.id, call, node.inputs, node.outputs, context=True,
                 opsets=scope.scope.opsets)  # fmt: skip
@@ -105,19 +105,19 @@ def _parts(
 
 def _backward(parts: Sequence[_Part], values: Mapping[str, Any], y: str) -> dict[str, Array]:
     """Gradients of the sum of `y` by the name of the value."""
-    found: dict[str, Array] = {y: np.ones_like(values[y])}
+    totals: dict[str, Array] = {y: np.ones_like(values[y])}
     for part in reversed(parts):
-        if not any(name in found for name in part.outputs):
+        if not any(name in totals for name in part.outputs):
             continue
         outputs = [values[name] if name else None for name in part.outputs]
         gradients = [
-            found[name] if name in found else None if array is None else np.zeros_like(array)
+            totals[name] if name in totals else None if array is None else np.zeros_like(array)
             for name, array in zip(part.outputs, outputs, strict=True)
         ]
         inputs: list[Array | None] = [values[name] if name else None for name in part.inputs]
-        made = part.rule(part.attributes, inputs, outputs, gradients)
-        for name, array, gradient in zip(part.inputs, inputs, made, strict=False):
+        input_gradients = part.rule(part.attributes, inputs, outputs, gradients)
+        for name, array, gradient in zip(part.inputs, inputs, input_gradients, strict=False):
             if name and gradient is not None and array is not None and array.dtype.kind != "i":
                 gradient = gradient.astype(array.dtype, copy=False)
-                found[name] = found[name] + gradient if name in found else gradient
-    return found
+                totals[name] = totals[name] + gradient if name in totals else gradient
+    return totals

@@ -41,13 +41,13 @@ def held_wide(steps: Sequence[Step], nodes: Sequence[NodeView], part: Part, view
 
 def _halves(nodes: Sequence[NodeView], part: Part, view: PartitionView) -> dict[str, np.dtype[Any]]:
     """{name: dtype} of the values known to be float16 or bfloat16."""
-    found = {}
+    halves = {}
     names = dict.fromkeys(name for node in paced(nodes) for name in (*node.inputs, *node.outputs) if name)
     for name in paced(names):
         fact = view.fact(name)
         if isinstance(fact, TensorFact) and fact.elem_type in (dtypes.FLOAT16, dtypes.BFLOAT16):
-            found[name] = dtypes.to_numpy(fact.elem_type)
-    return found
+            halves[name] = dtypes.to_numpy(fact.elem_type)
+    return halves
 
 
 def _held(steps: Sequence[Step], nodes: Sequence[NodeView], halves: Mapping[str, Any], part: Part) -> frozenset[str]:

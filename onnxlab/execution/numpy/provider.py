@@ -87,9 +87,9 @@ def _kernel(node: NodeView, schema: Schema | None, scope: ScopeCompiler) -> Kern
 
 def _step(node: NodeView, scope: ScopeCompiler) -> Step:
     """Bind a node to what runs it, in the order: model-local function, kernel, body of the schema."""
-    kept = scope.compiler.steps.get(node)
-    if kept is not None:
-        return kept
+    cached = scope.compiler.steps.get(node)
+    if cached is not None:
+        return cached
     try:
         return _made_step(node, scope)
     except OnnxlabError:
@@ -107,21 +107,21 @@ def _made_step(node: NodeView, scope: ScopeCompiler) -> Step:
         return gradient.gradient_step(
             node, scope, lambda part: _step(part, scope), lambda part: _attributes(part, scope)
         )
-    given = _given(node, scope)
-    body = scope.compiler.function(node, given)
+    attributes = _given(node, scope)
+    body = scope.compiler.function(node, attributes)
     if body is not None:
         return _function_step(node, scope, body)
     schema = schema_of(node, scope)
     kernel = _kernel(node, schema, scope)
     if schema is not None:
-        check_arity(node, schema, given)
+        check_arity(node, schema, attributes)
     if kernel is not None:
-        step = _kernel_step(node, scope, kernel, schema, given)
+        step = _kernel_step(node, scope, kernel, schema, attributes)
         if not node.attributes.bodies and not scope.bindings:
             scope.compiler.steps.put(node, step)
         return step
     if schema is not None and schema.has_function:
-        return _schema_step(node, scope, schema, given)
+        return _schema_step(node, scope, schema, attributes)
     raise _unsupported(node, scope, schema)
 
 
@@ -136,7 +136,7 @@ def _attributes(node: NodeView, scope: ScopeCompiler) -> dict[str, Any]:
 
 def _given(node: NodeView, scope: ScopeCompiler) -> dict[str, Any]:
     """The attributes that a node sets, references to the function's attributes resolved, graphs as bodies."""
-    given = {}
+    attributes = {}
     for name, value in node.attributes.items():
         if isinstance(value, AttributeRef):
             value = scope.bindings.get(value.name)
@@ -145,8 +145,8 @@ def _given(node: NodeView, scope: ScopeCompiler) -> dict[str, Any]:
         elif isinstance(value, list) and value and isinstance(value[0], BodyRef):
             value = [scope.inner(item) for item in value]
         if value is not None:
-            given[name] = _array(value)
-    return given
+            attributes[name] = _array(value)
+    return attributes
 
 
 def _array(value: Any) -> Any:
@@ -154,12 +154,12 @@ def _array(value: Any) -> Any:
     return tensors.to_array(value) if type(value).__name__ in ("SparseTensorProto", "TensorProto") else value
 
 
-def _keywords(schema: Schema | None, given: Mapping[str, Any]) -> dict[str, Any]:
+def _keywords(schema: Schema | None, attributes: Mapping[str, Any]) -> dict[str, Any]:
     """The keyword arguments of a kernel: the operator's attributes, defaults where the node sets none."""
     if schema is None:
-        return dict(given)
+        return dict(attributes)
     keywords = dict(_defaults(schema))
-    keywords.update((name, value) for name, value in given.items() if name in schema.attributes)
+    keywords.update((name, value) for name, value in attributes.items() if name in schema.attributes)
     return keywords
 
 
@@ -174,26 +174,26 @@ def _defaults(schema: Schema) -> tuple[tuple[str, Any], ...]:
     return _defaults_of(schema.domain, schema.op_type, schema.since_version, id(schema))
 
 
-def check_arity(node: NodeView, schema: Schema, given: Mapping[str, Any]) -> None:
+def check_arity(node: NodeView, schema: Schema, attributes: Mapping[str, Any]) -> None:
     """Raise RunError where a required attribute or input is absent."""
-    what = f"{node.label} ({operator(node)})"
+    label = f"{node.label} ({operator(node)})"
     for name, attribute in schema.attributes.items():
-        if attribute.required and name not in given:
-            raise RunError(f"{what} needs attribute {name!r} ({attribute.type}), which is not set", node.label)
+        if attribute.required and name not in attributes:
+            raise RunError(f"{label} needs attribute {name!r} ({attribute.type}), which is not set", node.label)
     count = len(node.inputs)
     if not schema.min_input <= count <= schema.max_input:
         takes = f"at least {schema.min_input}" if count < schema.min_input else f"at most {schema.max_input}"
-        raise RunError(f"{what} takes {takes} inputs, but lists {count}", node.label)
+        raise RunError(f"{label} takes {takes} inputs, but lists {count}", node.label)
     for slot, name in enumerate(node.inputs):
         formal = schema.input(slot)
         if not name and formal is not None and formal.option == "single":
-            raise RunError(f"{what} needs input {slot} ({formal.name}), which is left out", node.label)
+            raise RunError(f"{label} needs input {slot} ({formal.name}), which is left out", node.label)
 
 
 def _kernel_step(
-    node: NodeView, scope: ScopeCompiler, kernel: Kernel, schema: Schema | None, given: Mapping[str, Any]
+    node: NodeView, scope: ScopeCompiler, kernel: Kernel, schema: Schema | None, attributes: Mapping[str, Any]
 ) -> Step:
-    keywords = _keywords(schema, given)
+    keywords = _keywords(schema, attributes)
     if node.op_type == "Constant" and not node.domain:
         try:
             constant = kernel.function(**keywords)
@@ -267,16 +267,16 @@ def _call_body(body: ProgramBody, context: NodeContext, *arrays: Any) -> tuple[A
     return tuple(context.run(body, (*arrays, *[None] * (len(body.inputs) - len(arrays)))))
 
 
-def _schema_step(node: NodeView, scope: ScopeCompiler, schema: Schema, given: Mapping[str, Any]) -> Step:
+def _schema_step(node: NodeView, scope: ScopeCompiler, schema: Schema, attributes: Mapping[str, Any]) -> Step:
     """A node by the body that its schema carries."""
-    bindings = dict(_defaults(schema)) | dict(given)
+    bindings = dict(_defaults(schema)) | dict(attributes)
     fixed = schema_functions.fixed_function(schema, scope.scope.opsets)
     if fixed is not None:
         snapshot, inner = fixed
         body = Compiler(snapshot, scope.compiler.providers).bound(inner, bindings)
         return _function_step(node, scope, body)
-    made = _MadeBody(node, scope, schema, given, bindings)
-    return Step(node.label, operator(node), node.id, made, node.inputs, node.outputs, context=True,
+    call = _MadeBody(node, scope, schema, attributes, bindings)
+    return Step(node.label, operator(node), node.id, call, node.inputs, node.outputs, context=True,
                 opsets=scope.scope.opsets)  # fmt: skip
 
 
@@ -288,23 +288,23 @@ class _MadeBody:
         node: NodeView,
         scope: ScopeCompiler,
         schema: Schema,
-        given: Mapping[str, Any],
+        attributes: Mapping[str, Any],
         bindings: Mapping[str, Any],
     ) -> None:
         self._node, self._scope, self._schema = node, scope, schema
-        self._given, self._bindings = given, bindings
+        self._given, self._bindings = attributes, bindings
         self._bodies: dict[Any, ProgramBody] = {}
 
     def __call__(self, context: NodeContext, *arrays: Any) -> tuple[Any, ...]:
         key = schema_functions.signature(arrays)
         body = self._bodies.get(key)
         if body is None:
-            made = schema_functions.made_function(
+            function = schema_functions.made_function(
                 self._schema, self._scope.scope.opsets, self._node, self._given, arrays
             )
-            if made is None:
+            if function is None:
                 raise _unsupported(self._node, self._scope, self._schema)
-            snapshot, inner = made
+            snapshot, inner = function
             compiler = Compiler(snapshot, self._scope.compiler.providers)
             body = self._bodies[key] = compiler.bound(inner, self._bindings)
         return _call_body(body, context, *arrays)

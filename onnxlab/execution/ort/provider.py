@@ -83,17 +83,17 @@ class OnnxRuntimeProvider:
         """One session for the part. Raises OnnxlabError where onnxruntime refuses it as a whole."""
         constants = _constants(part.nodes, view)
         embedded: dict[str, np.ndarray[Any, Any]] = {}
-        given: dict[str, np.ndarray[Any, Any]] = {}
+        fed_constants: dict[str, np.ndarray[Any, Any]] = {}
         room = _EMBEDDED
         for name, array in sorted(constants.items(), key=lambda item: item[1].nbytes):
             room -= array.nbytes
-            (embedded if room >= 0 else given)[name] = array
-        model = _model(part.nodes, (*part.inputs, *given), part.outputs, embedded, view)
+            (embedded if room >= 0 else fed_constants)[name] = array
+        model = _model(part.nodes, (*part.inputs, *fed_constants), part.outputs, embedded, view)
         try:
             session = self._session(model)
         except Exception as error:
             raise OnnxlabError(f"onnxruntime refuses the part: {_first_line(error)}") from error
-        return _Session(session, part.inputs, part.outputs, given)
+        return _Session(session, part.inputs, part.outputs, fed_constants)
 
     def _session(self, model: onnx.ModelProto) -> Any:
         runtime = _onnxruntime()
@@ -159,11 +159,11 @@ def _newest(domain: str | None, known: int) -> int:
 class _Session:
     """A compiled part."""
 
-    def __init__(self, session: Any, inputs: Sequence[str], outputs: Sequence[str], given: dict[str, Any]) -> None:
+    def __init__(self, session: Any, inputs: Sequence[str], outputs: Sequence[str], constants: dict[str, Any]) -> None:
         self._session = session
         self._inputs = tuple(inputs)
         self._outputs = list(outputs)
-        self._given = given
+        self._given = constants
 
     def __call__(self, context: Any, *arrays: Any) -> list[Any]:
         feeds = dict(zip(self._inputs, arrays, strict=True)) | self._given
@@ -208,8 +208,8 @@ def _elem_type(name: str, view: PartitionView) -> int:
 def _constants(nodes: Iterable[NodeView], view: PartitionView) -> dict[str, np.ndarray[Any, Any]]:
     """Arrays of the initializers that nodes read."""
     names = dict.fromkeys(name for node in nodes for name in node.inputs if name)
-    found = {name: view.constant(name) for name in names}
-    return {name: array for name, array in found.items() if array is not None}
+    constants = {name: view.constant(name) for name in names}
+    return {name: array for name, array in constants.items() if array is not None}
 
 
 def _model(
