@@ -122,9 +122,10 @@ def _slice(rewriting: Rewriting, node: NodeRecord) -> ValueRecord | None:
 def _add(rewriting: Rewriting, node: NodeRecord) -> ValueRecord | None:
     """The other summand of zeros: of -0.0 always, of 0.0, which makes 0.0 of -0.0, where no sign of a zero matters."""
     source = _neutral(0, -0.0, both=True)(rewriting, node)
-    if source is None and not rewriting.sees_zero_signs(node):
-        source = _neutral(0, 0.0, both=True)(rewriting, node)
-    return source
+    if source is not None:
+        return source
+    source = _neutral(0, 0.0, both=True)(rewriting, node)  # asked first: it is seldom so, and signs take a walk
+    return None if source is None or rewriting.sees_zero_signs(node) else source
 
 
 def _neutral(*neutral: float, both: bool) -> Test:
