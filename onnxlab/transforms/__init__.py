@@ -16,6 +16,8 @@ Files:
     regions       Regions: the nodes of one application before and after, run apart from the model on inputs of their
                   own.
     rewriting     The graph as passes see it: facts, constants, and the few edits that rewriting is made of.
+    rounding      Runs in which everything that is computed is off by a rounding: how far a model amplifies the order
+                  of its sums.
     suggestions   What would help a model: each rule alone, where it applies, what it gains, measured, and what
                   running both says.
     verification  Proof by execution: a model before and after a rewrite, run on inputs of several kinds and compared.

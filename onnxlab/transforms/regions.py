@@ -22,7 +22,8 @@ from onnxlab.shapes import Fact, TensorFact
 from onnxlab.transforms import verification
 from onnxlab.transforms.patterns.matcher import Match
 from onnxlab.transforms.rewriting import Array, Rewriting
-from onnxlab.transforms.verification import Feeds, Judgment
+from onnxlab.transforms.rounding import rounded_runs
+from onnxlab.transforms.verification import Feeds, Judgment, RunModel
 
 MOST_ELEMENTS: Final = 1 << 22
 """Elements of an input above which a region is not run."""
@@ -149,7 +150,7 @@ def _judged(region: Region) -> Judgment:
     try:
         before, after = _Alone(region, region.before), _Alone(region, region.after)
         cases = verification.cases(before.run, before.samples(), all_kinds=True)
-        return verification.judge(after.run, cases, region.zero_signs)
+        return verification.judge_with_noise(after.run, cases, before.rounded, region.zero_signs)
     except OnnxlabError as error:
         return Judgment("not run", str(error))
 
@@ -169,14 +170,18 @@ class _Alone:
         graph.initializer.extend(tensors.from_array(array, name) for name, array in region.constants.items())
         graph.output.extend(onnx.ValueInfoProto(name=name) for name in region.outputs)
         self._graph = ModelGraph(model)
-        inference = Inference(self._graph)
-        self._runner = Runner(self._graph, inference.fact)
+        self._fact = Inference(self._graph).fact
+        self._runner = Runner(self._graph, self._fact)
         dims = [dim for fact in region.facts.values() for dim in fact.shape or () if not isinstance(dim, int)]
         self._symbols = list(dict.fromkeys(map(str, dims)))
 
     def run(self, feeds: Feeds) -> Mapping[str, Any]:
         """The outputs for inputs."""
         return self._runner.run(dict(feeds), keep=False, seed=0, strict=False)
+
+    def rounded(self) -> list[RunModel]:
+        """Runs in which what nodes compute is off by a rounding."""
+        return rounded_runs(self._graph, self._fact)
 
     def samples(self) -> list[Feeds]:
         """Inputs of several sizes."""

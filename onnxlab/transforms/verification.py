@@ -4,11 +4,13 @@ It is a test, not a proof: it finds what shows on the inputs that were tried. Ki
 number: a NaN that is dropped does not show on normal numbers, a clip that is gone only on large ones.
 
 Two orders of the same sums differ by rounding, and a model may amplify that. How much is measured: each case is run a
-second time with inputs that are off by a rounding, and ten times what that changes is noise.
+second time with inputs that are off by a rounding, and ten times what that changes is noise. Where more differs than
+that, it is run with everything that nodes compute off by a rounding besides: what cancels out, or is divided by little,
+amplifies what the inputs do not show.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -112,6 +114,44 @@ def cases(run: RunModel, feeds: list[Feeds], all_kinds: bool = False) -> list[Ca
             except OnnxlabError as error:
                 found.append(Case(kind, each, {}, str(error)))
     return found
+
+
+def with_noise(runs: Sequence[RunModel], before: list[Case]) -> list[Case]:
+    """Cases with the noise that runs of the model measure in which what nodes compute is off by a rounding.
+
+    Args:
+        runs: the model as it was, off by a rounding in several ways.
+        before: cases of it.
+    """
+    return [replace(case, noise=_most_noise(runs, case)) for case in before]
+
+
+def _most_noise(runs: Sequence[RunModel], case: Case) -> dict[str, float]:
+    most = dict(case.noise)
+    for run in runs if not case.failed else ():
+        try:
+            noise = _noise(case.outputs, run(case.feeds))
+        except OnnxlabError:
+            continue  # a size that jumps: this way says nothing
+        most = {name: max(most.get(name, 0.0), noise.get(name, 0.0)) for name in most.keys() | noise.keys()}
+    return most
+
+
+def judge_with_noise(
+    run: RunModel, before: list[Case], rounded: Callable[[], Sequence[RunModel]], zero_signs: bool = False
+) -> Judgment:
+    """Judge, and where something differs judge again with the noise of everything that is computed.
+
+    Args:
+        run: the model as it is now.
+        before: cases of the model as it was.
+        rounded: makes runs of the model as it was that are off by a rounding.
+        zero_signs: whether the sign of a zero counts.
+    """
+    judged = judge(run, before, zero_signs)
+    if judged.verdict in ("different", "finite inputs only"):
+        judged = judge(run, with_noise(rounded(), before), zero_signs)
+    return judged
 
 
 def _off_by_a_rounding(feeds: Feeds) -> Feeds:
@@ -245,11 +285,15 @@ def _plain(value: Any) -> Any:
 
 
 def _place(old: Any, new: Any) -> str:
-    """Where two arrays differ first, in words."""
+    """Where two arrays differ most, in words."""
     if not isinstance(old, np.ndarray) or not isinstance(new, np.ndarray) or old.shape != new.shape:
         return ""
-    differs = np.flatnonzero(~((old == new) | ((old != old) & (new != new))))
-    if not differs.size:
+    differs = ~((old == new) | ((old != old) & (new != new)))
+    if not differs.any():
         return ""
-    at = tuple(int(axis) for axis in np.unravel_index(int(differs[0]), old.shape))
+    if old.dtype.kind in "fiub" or _is_real(old.dtype):
+        with np.errstate(invalid="ignore", over="ignore"):
+            apart = np.abs(old.astype(np.float64) - new.astype(np.float64))
+        differs = np.where(differs, np.where(np.isfinite(apart), apart, np.inf), -1.0)
+    at = tuple(int(axis) for axis in np.unravel_index(int(np.argmax(differs)), old.shape))
     return f" at {list(at)}: {old[at]} before, {new[at]} now"

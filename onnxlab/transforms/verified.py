@@ -13,7 +13,8 @@ from onnxlab.transforms.engine import Plan, count_nodes, rewrite
 from onnxlab.transforms.receipt import Application, Receipt, Refusal
 from onnxlab.transforms.regions import Regions
 from onnxlab.transforms.rewriting import Options, Rewriting
-from onnxlab.transforms.verification import Case, Feeds, Judgment
+from onnxlab.transforms.rounding import rounded_runs
+from onnxlab.transforms.verification import Case, Feeds, Judgment, RunModel
 
 MOST_REFUSALS: Final = 24
 """Applications that are taken back one by one, before nothing is done at all."""
@@ -58,6 +59,10 @@ class Subject:
     def run(self, feeds: Feeds) -> Mapping[str, Any]:
         """The outputs for inputs; values that are kept stay as they are."""
         return Runner(self.graph, self.inference.fact).run(dict(feeds), keep=False, seed=0, strict=False)
+
+    def rounded(self) -> list[RunModel]:
+        """Runs in which what nodes compute is off by a rounding."""
+        return rounded_runs(self.graph, self.inference.fact)
 
     def samples(self, trust: Trust) -> list[Feeds]:
         """Inputs to verify with: those given, else made-up ones of several sizes; none where none can be made."""
@@ -106,7 +111,7 @@ class Subject:
 def compared(before: Subject, after: Subject, trust: Trust) -> Judgment:
     """What running two models on the same inputs says."""
     known = verification.cases(before.run, before.samples(trust))
-    judged = verification.judge(after.run, known)
+    judged = verification.judge_with_noise(after.run, known, before.rounded)
     doubts = before.doubts(known)
     return replace(judged, why=judged.why or doubts) if doubts else judged
 
@@ -148,6 +153,7 @@ class Rewrite:
         self._options = options
         self._trust = trust
         self._known: list[Case] = []
+        self._is_rounded = False  # whether the noise of what nodes compute is measured
         self._regions = Regions()
         self._subject = Subject(graph, inference)
 
@@ -181,6 +187,10 @@ class Rewrite:
                     return Receipt(
                         tried.applied, (before, tried.nodes), tried.lost, tuple(refused), tried.judged.verdict, note
                     )
+                if not self._is_rounded:
+                    self._known, self._is_rounded = verification.with_noise(subject.rounded(), self._known), True
+                    options = replace(options, regions=True)  # noise may be large: nodes alone amplify little
+                    continue
                 if len(refused) >= MOST_REFUSALS:
                     refused.append(Refusal("all together", "", tried.judged.why))
                     return Receipt((), (before, before), (), tuple(refused), tried.judged.verdict, note)

@@ -1,0 +1,74 @@
+"""Runs in which everything that is computed is off by a rounding: how far a model amplifies the order of its sums."""
+
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from onnxlab.execution.base.provider import Part, PartitionView, Step
+from onnxlab.execution.numpy.provider import NumpyProvider
+from onnxlab.execution.planning.compiler import FactOf
+from onnxlab.execution.run.runner import Runner
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.edit.snapshot import NodeView
+from onnxlab.ops import find_traits
+from onnxlab.transforms.verification import RunModel
+
+Array = np.ndarray[Any, Any]
+
+_PERIOD: Final = 1021  # a prime, so that rows of a matrix are not all moved alike
+_WAYS: Final = 3  # two results that are subtracted may be moved alike
+_FLOATS: Final = ("float16", "float32", "float64")
+
+
+def rounded_runs(graph: ModelGraph, fact: FactOf) -> list[RunModel]:
+    """What runs a model so that each float that a node computes is moved up or down by a rounding, in several ways.
+
+    Whole numbers stay as they are: they are exact as a rule, and often sizes or steps of something that jumps.
+    """
+    return [_run(Runner(graph, fact, [_RoundingProvider(way)])) for way in range(_WAYS)]
+
+
+def _run(runner: Runner) -> RunModel:
+    return lambda feeds: runner.run(dict(feeds), keep=False, seed=0, strict=False)
+
+
+class _RoundingProvider(NumpyProvider):
+    """NumPy with results that are off by a rounding.
+
+    Args:
+        way: which results are moved up and which down.
+    """
+
+    def __init__(self, way: int) -> None:
+        self._way = way
+
+    def compile(self, part: Part, view: PartitionView) -> list[Step]:
+        """One step per node, followed by what moves its results."""
+        steps = super().compile(part, view)
+        return [_moved(step, node, self._way) for step, node in zip(steps, part.nodes, strict=True)]
+
+
+def _moved(step: Step, node: NodeView, way: int) -> Step:
+    traits = find_traits(node.domain, node.op_type)
+    if step.constants is not None or traits.moves_only or traits.category in ("quantization", "control", "sequence"):
+        return step
+    inner = step.call
+    signs = np.random.default_rng((node.id, way)).choice((-1, 1), _PERIOD)
+
+    def call(*arguments: Any) -> Any:
+        made = inner(*arguments)
+        return tuple(_off(each, signs) for each in made) if isinstance(made, tuple) else _off(made, signs)
+
+    return replace(step, call=call, into=None)
+
+
+def _off(made: Any, signs: Array) -> Any:
+    """An array whose elements are moved by about one unit in their last place, after the pattern of some signs."""
+    if not isinstance(made, np.ndarray | np.generic) or str(made.dtype) not in _FLOATS or not made.size:
+        return made
+    with np.errstate(all="ignore"):
+        steps = np.resize(signs, made.shape).astype(made.dtype) * np.finfo(made.dtype).eps
+        moved = made + made * steps
+        keeps = (made == np.rint(made)) | ~np.isfinite(moved)
+    return np.where(keeps, made, moved).astype(made.dtype)
