@@ -44,7 +44,7 @@ class FastLoop:
         self._outputs: list[tuple[str, int, bool]] = []  # name, slot, whether nothing else can show its array
         self._quiet = False
         self._failures = self._pause = 0
-        possible = all(_takes(each) for each in program.instructions if not each.constant)
+        possible = all(_takes(instruction) for instruction in program.instructions if not instruction.constant)
         self._possible = possible and bool(program.instructions)
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -80,10 +80,10 @@ class FastLoop:
         for slot, array in zip(self._program.feed_slots, arrays, strict=True):
             frame[slot] = array
         for single, take, call, size, slot, slots, drop in rows:
-            given = take(frame)
-            if size is not None and (size(given) if single else size(*given)) > SMALL:
+            arguments = take(frame)
+            if size is not None and (size(arguments) if single else size(*arguments)) > SMALL:
                 return None
-            result = call(given) if single else call(*given)
+            result = call(arguments) if single else call(*arguments)
             if slot > 0 and type(result) is np.ndarray:
                 if result.nbytes > SMALL:
                     return None
@@ -95,17 +95,17 @@ class FastLoop:
         return frame
 
     def _owned(self, frame: list[Any], arrays: Sequence[Any]) -> dict[str, Any]:
-        found = {}
+        results = {}
         shown = {*map(id, arrays)}
         for name, slot, fresh in self._outputs:
             value = frame[slot]
             if not fresh:
                 array = type(value) is np.ndarray
-                own = array and value.base is None and value.flags.writeable and id(value) not in shown
+                writable = array and value.base is None and value.flags.writeable and id(value) not in shown
                 shown.add(id(value))
-                value = value if own else copied(value)
-            found[name] = value
-        return found
+                value = value if writable else copied(value)
+            results[name] = value
+        return results
 
     def _prepared(self, arrays: Sequence[Any]) -> list[_Row] | None:
         """The rows that are left for feeds of these shapes, None before it is known what shapes decide."""
@@ -114,13 +114,15 @@ class FastLoop:
         begin = shape_specialization.final(program, arrays, plain)
         if begin is None or plain is None:
             return None
-        made_by_shapes = [mine for mine, other in zip(begin.template, plain.template, strict=True) if mine is not other]
+        made_by_shapes = [
+            array for array, other in zip(begin.template, plain.template, strict=True) if array is not other
+        ]
         if sum(array.nbytes for array in made_by_shapes) > _HELD:
             self._possible = False
             return None
         fed = dict(zip(program.feed_slots, arrays, strict=True))
         rows: list[_Row] = []
-        made: list[int] = []
+        fresh: list[int] = []
         self._quiet = True
         for instruction, _, single, take, call, slot, drop in begin.rows:
             bound = None
@@ -128,11 +130,11 @@ class FastLoop:
                 bound = instruction.call.bound(*(fed[read] for read in instruction.reads))
             row = traits_of(instruction.step.op)
             if bound is not None or row.fresh:
-                made.extend(instruction.results)
+                fresh.extend(instruction.results)
             self._quiet = self._quiet and (call is not instruction.call or row.quiet)
             rows.append((single, take, bound or call, instruction.step.size, slot, instruction.results, drop))
         slots = program.output_slots
-        self._outputs = [(name, slot, slot in made and slots.count(slot) == 1)
+        self._outputs = [(name, slot, slot in fresh and slots.count(slot) == 1)
                          for name, slot in zip(program.outputs, slots, strict=True)]  # fmt: skip
         self._template, self._rows = begin.template, rows
         return rows

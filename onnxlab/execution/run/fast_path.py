@@ -118,9 +118,9 @@ def note_run(
     threads: int,
 ) -> None:
     """Note a run that kept nothing for `ready_program`; of its feeds, as they were given and as they were checked."""
-    given, checked = feeds
-    key = (tuple(given), None if outputs is None else tuple(outputs))
+    unchecked, checked = feeds
+    key = (tuple(unchecked), None if outputs is None else tuple(outputs))
     ready = compiler.ready.get(key)
     if ready is None or ready.program is not program:
         ready = compiler.ready[key] = ReadyProgram(program, compiler.folder, threads)
-    ready.accept(given, checked, program.notes.get(PACE, (0, 0.0))[1])
+    ready.accept(unchecked, checked, program.notes.get(PACE, (0, 0.0))[1])

@@ -101,9 +101,9 @@ class Plan:
         for selection in self.last[:]:
             if (selection.stale is stale or selection.stale == stale) and selection.fill(frame, state.arrays):
                 return selection
-        found = self._walk(state, stale, frame)
-        self.last[:] = [found]
-        return found
+        worklist = self._walk(state, stale, frame)
+        self.last[:] = [worklist]
+        return worklist
 
     def _walk(self, state: State, stale: frozenset[int], frame: list[Any]) -> Worklist:
         program, values, arrays, makers = self.program, self.values, state.arrays, self.maker
@@ -127,8 +127,8 @@ class Plan:
                     waiting.append(read)
         numbers = sorted(chosen)
         steps = Steps([program.instructions[number] for number in numbers], [self.rows[number] for number in numbers])
-        made = tuple([self.made[number] for number in numbers])
-        return Worklist(stale, steps, made, tuple(border), frozenset(made))
+        parts = tuple([self.made[number] for number in numbers])
+        return Worklist(stale, steps, parts, tuple(border), frozenset(parts))
 
 
 def plan_of(compiler: Compiler, program: Program) -> Plan:
@@ -167,7 +167,7 @@ def adapted(plan: Plan, compiler: Compiler) -> Plan | None:
     if len(compiler.providers) > 1 or not same_structure(old, new):
         return None
     program = plan.program
-    template, instructions, rows, kept = program.template, program.instructions, program.rows, plan.rows
+    template, instructions, rows, step_rows = program.template, program.instructions, program.rows, plan.rows
     changed = changed_nodes(old.main.nodes, new.main.nodes)
     if changed is None:
         return None
@@ -181,7 +181,7 @@ def adapted(plan: Plan, compiler: Compiler) -> Plan | None:
         if step is None:
             return None
         if instructions is program.instructions:
-            instructions, rows, kept = list(instructions), list(rows), list(kept)  # type: ignore[assignment]
+            instructions, rows, step_rows = list(instructions), list(rows), list(step_rows)  # type: ignore[assignment]
         before: Instruction = instructions[number]
         if (step.inputs, step.captures, len(step.outputs)) != (
             before.step.inputs, before.step.captures, len(before.results)
@@ -189,7 +189,7 @@ def adapted(plan: Plan, compiler: Compiler) -> Plan | None:
             return None
         fresh = replace(before, step=step, call=step.call)
         instructions[number], rows[number] = fresh, fresh.row  # type: ignore[index]
-        kept[number] = step_row(fresh, kept[number][-1])  # type: ignore[index]
+        step_rows[number] = step_row(fresh, step_rows[number][-1])  # type: ignore[index]
     for value in new.other_tensors(old):
         slot = plan.initializers.get(value)
         if slot is None:
@@ -197,9 +197,9 @@ def adapted(plan: Plan, compiler: Compiler) -> Plan | None:
         template = program.template.copy() if template is program.template else template
         template[slot] = array = new.array(value)
         mark_constant(array)
-    made = replace(program, template=template, instructions=tuple(instructions), rows=tuple(rows), notes={})
-    last = plan.last if kept is plan.rows else []
-    return replace(plan, snapshot=new, program=made, rows=tuple(kept), last=last)
+    changed_program = replace(program, template=template, instructions=tuple(instructions), rows=tuple(rows), notes={})
+    last = plan.last if step_rows is plan.rows else []
+    return replace(plan, snapshot=new, program=changed_program, rows=tuple(step_rows), last=last)
 
 
 def _recompiled(view: NodeView, compiler: Compiler) -> Step | None:

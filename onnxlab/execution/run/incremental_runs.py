@@ -93,10 +93,10 @@ class IncrementalRunner:
         border = compiler.main.border(names, given)
         return arrays | {name: state.arrays[ids[name]] for name in border if name not in arrays}
 
-    def _stamped(self, state: State, given: dict[int, Any]) -> tuple[dict[int, tuple[Any, int]], list[int]]:
+    def _stamped(self, state: State, feeds: dict[int, Any]) -> tuple[dict[int, tuple[Any, int]], list[int]]:
         """({value id: (array, stamp)}, values that are not what they were): equal arrays keep their stamps."""
         fed, changed = {}, []
-        for value, array in given.items():
+        for value, array in feeds.items():
             if value in state.arrays and same(state.arrays[value], array):
                 fed[value] = state.arrays[value], state.stamps[value]
             else:
@@ -122,12 +122,14 @@ class IncrementalRunner:
 def owned(results: Sequence[Any], names: Sequence[str], fed: Mapping[str, Any]) -> dict[str, Any]:
     """Results of a run that kept nothing, as arrays that the caller may write to: nothing else shows them."""
     shared = {id(array) for array in fed.values()}
-    found = {}
+    arrays = {}
     for name, array in zip(names, results, strict=True):
-        own = type(array) is np.ndarray and array.base is None and array.flags.writeable and id(array) not in shared
-        found[name] = array if own else copied(array)
+        writable = (
+            type(array) is np.ndarray and array.base is None and array.flags.writeable and id(array) not in shared
+        )
+        arrays[name] = array if writable else copied(array)
         shared.add(id(array))
-    return found
+    return arrays
 
 
 def copied(value: Any) -> Any:

@@ -59,13 +59,13 @@ class NodeSelection:
 def select(compiler: Compiler, nodes: set[int], fed: Mapping[str, Any]) -> NodeSelection:
     """The selection of these nodes of the main graph, by id."""
     views = [node for node in compiler.main.scope.nodes if node.id in nodes]
-    made = dict.fromkeys(name for node in views for name in node.outputs if name)
+    outputs = dict.fromkeys(name for node in views for name in node.outputs if name)
     read = dict.fromkeys(name for node in views for name in compiler.main.reads(node))
     initializers = compiler.main.scope.initializers
     return NodeSelection(
         compiler,
-        tuple(name for name in made if name not in fed),
-        tuple(name for name in read if name not in made and name not in initializers),
+        tuple(name for name in outputs if name not in fed),
+        tuple(name for name in read if name not in outputs and name not in initializers),
     )
 
 

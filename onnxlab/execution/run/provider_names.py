@@ -28,28 +28,28 @@ def named(names: Sequence[str | Provider], threads: int = 1) -> tuple[Provider, 
         ProviderError: a name is none of those known, or something is no provider.
         ImportError: onnxruntime is asked for and not installed.
     """
-    made: list[Provider] = []
+    providers: list[Provider] = []
     if not isinstance(names, Iterable):
         raise ProviderError(f"providers are a list of names, as ['numba', 'numpy'], given {names!r:.80}")
     for name in [names] if isinstance(names, str) else names:
         if not isinstance(name, str):
-            made.append(_own(name))
+            providers.append(_own(name))
         elif name in _MAKERS:
-            made.append(_MAKERS[name](threads))
+            providers.append(_MAKERS[name](threads))
         else:
             raise ProviderError(f"no provider is called {name!r:.80}; there are {', '.join(_MAKERS)}")
-    if not made or made[-1].name != "numpy":
-        made.append(NumpyProvider())
-    return tuple(made)
+    if not providers or providers[-1].name != "numpy":
+        providers.append(NumpyProvider())
+    return tuple(providers)
 
 
-def _own(given: object) -> Provider:
+def _own(provider: object) -> Provider:
     """A provider that was given as such. Raises ProviderError where it is none."""
-    name = getattr(given, "name", None)
-    methods = getattr(given, "get_capability", None), getattr(given, "compile", None)
-    if isinstance(given, type) or not isinstance(name, str) or not all(map(callable, methods)):
+    name = getattr(provider, "name", None)
+    methods = getattr(provider, "get_capability", None), getattr(provider, "compile", None)
+    if isinstance(provider, type) or not isinstance(name, str) or not all(map(callable, methods)):
         raise ProviderError(
-            f"{given!r:.80} is no provider: it needs a name and the methods get_capability and compile, "
+            f"{provider!r:.80} is no provider: it needs a name and the methods get_capability and compile, "
             f"or give one of the names {', '.join(_MAKERS)}"
         )
-    return given  # type: ignore[return-value]
+    return provider  # type: ignore[return-value]

@@ -148,17 +148,17 @@ class Recorder:
         values, stamps, state = self._value, self._stamp_at, self._state
         read = tuple([stamps[slot] for slot in instruction.reads]) if instruction.captures else instruction.take(stamps)
         slots = [slot for slot in instruction.results if slot > 0]
-        made = [values[slot] for slot in slots]
+        outputs = [values[slot] for slot in slots]
         first = values[max(instruction.results, default=0)]
-        if state.sources.get(first) == read and all(v in self._known and v not in state.dirty for v in made):
-            for slot, value in zip(slots, made, strict=True):
+        if state.sources.get(first) == read and all(v in self._known and v not in state.dirty for v in outputs):
+            for slot, value in zip(slots, outputs, strict=True):
                 frame[slot] = self._known[value]
-            return sum([self._keep(value, self._known[value], read) for value in made])
+            return sum([self._keep(value, self._known[value], read) for value in outputs])
         start = perf_counter()
         result = call_step(instruction, frame, run)
         seconds = perf_counter() - start
         spread(instruction, frame, result, run.memory)
-        for slot, value in zip(slots, made, strict=True):
+        for slot, value in zip(slots, outputs, strict=True):
             if self._is_another(value, frame[slot], read):
                 stamps[slot] = new_stamp()
             freeze((frame[slot],))
@@ -239,9 +239,9 @@ class Recorder:
     def state(self, stale: frozenset[int]) -> State:
         """The state after the run; `stale` is what was stale when it began, changed inputs considered."""
         old = self._state
-        made = {*self.sources, *self.given}
+        computed = {*self.sources, *self.given}
         arrays = {**old.arrays, **self.arrays}
-        for value in made.difference(self.arrays):  # given up
+        for value in computed.difference(self.arrays):  # given up
             arrays.pop(value, None)
         seconds = {**old.seconds, **self.seconds}
         held = old.held + self._nbytes
@@ -253,8 +253,8 @@ class Recorder:
             self.stamps,
             {**old.sources, **self.sources},
             seconds,
-            old.dirty - made,
-            stale - made,
+            old.dirty - computed,
+            stale - computed,
             old.generation + 1,
             held,
             {**old.fingerprints, **self.fingerprints},

@@ -50,7 +50,7 @@ class Requests:
         if outputs is None:
             return tuple(dict.fromkeys(compiler.snapshot.main.outputs))
         ids = compiler.ids
-        paths = {one.path for one in inner}
+        paths = {value.path for value in inner}
         names = dict.fromkeys(name for name in asked(outputs) if name not in paths)
         for name in names:
             if name not in ids:
@@ -58,7 +58,7 @@ class Requests:
                 meant = f"did you mean {' or '.join(map(repr, close))}?" if close else ""
                 hint = meant or _some(compiler.snapshot.main.outputs)
                 raise NameLookupError(f"no value of the main graph is called {name!r}; {hint}")
-        names.update(dict.fromkeys(name for one in inner for name in one.outputs))
+        names.update(dict.fromkeys(name for value in inner for name in value.outputs))
         return tuple(names)
 
     def watched(self, compiler: Compiler, outputs: Sequence[str] | None) -> list[Watched]:
@@ -88,28 +88,28 @@ class Requests:
             self._inputs = main, facts
         return facts
 
-    def named(self, compiler: Compiler, given: Any) -> Mapping[str, Any]:
+    def named(self, compiler: Compiler, feeds: Any) -> Mapping[str, Any]:
         """Feeds by name: where the graph has one input, its array alone will do.
 
         Raises:
             FeedError: it is no mapping, and the graph has another number of inputs.
         """
-        if isinstance(given, Mapping):
-            return given
+        if isinstance(feeds, Mapping):
+            return feeds
         inputs = self.input_facts(compiler)
         if len(inputs) != 1:
             takes = f"the inputs are {checks.listed(inputs)}" if inputs else "the model has no inputs"
-            raise FeedError(f"feeds are given by name, as {{name: array}}; given {describe(given)}; {takes}")
-        return dict.fromkeys(inputs, given)
+            raise FeedError(f"feeds are given by name, as {{name: array}}; given {describe(feeds)}; {takes}")
+        return dict.fromkeys(inputs, feeds)
 
-    def checked(self, compiler: Compiler, given: Mapping[str, Any]) -> dict[str, Any]:
+    def checked(self, compiler: Compiler, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """The feeds as arrays: inputs must be as declared, of other values only the dtype is checked."""
         ids = compiler.ids
         inputs = self.input_facts(compiler)
-        if not given.keys() <= ids.keys():
-            checks.check_names(given, inputs, ids)
-        facts = {name: inputs[name] if name in inputs else _dtype_only(self._fact(ids[name])) for name in given}
-        return checks.convert(given, facts)
+        if not feeds.keys() <= ids.keys():
+            checks.check_names(feeds, inputs, ids)
+        facts = {name: inputs[name] if name in inputs else _dtype_only(self._fact(ids[name])) for name in feeds}
+        return checks.convert(feeds, facts)
 
     def again(self, compiler: Compiler, state: State) -> dict[str, Any]:
         """The inputs that are kept, checked against what is declared by now.
@@ -117,15 +117,15 @@ class Requests:
         Raises:
             as `checked`.
         """
-        given, facts = self.last_inputs(compiler, state), self.input_facts(compiler)
+        feeds, facts = self.last_inputs(compiler, state), self.input_facts(compiler)
         fine = self._fine
         if (
             fine is None
             or fine[0] is not facts
-            or given.keys() != fine[1].keys()
-            or any(fine[1][name] is not array for name, array in given.items())
+            or feeds.keys() != fine[1].keys()
+            or any(fine[1][name] is not array for name, array in feeds.items())
         ):
-            fine = self._fine = facts, self.checked(compiler, given)
+            fine = self._fine = facts, self.checked(compiler, feeds)
         return dict(fine[1])
 
     def with_pins(self, compiler: Compiler, arrays: dict[str, Any]) -> dict[str, Any]:

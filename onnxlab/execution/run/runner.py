@@ -80,8 +80,8 @@ class Runner:
         self.graph = graph
         self.providers = tuple(providers or (TieredNumpyProvider() if threads == 1 else NumpyProvider(),))
         self.store = ValueStore(graph, keep_bytes) if store is None else store
-        own = any(getattr(provider, "own_threads", False) for provider in self.providers)
-        self.threads = min(threads, 1) if own else threads
+        own_threads = any(getattr(provider, "own_threads", False) for provider in self.providers)
+        self.threads = min(threads, 1) if own_threads else threads
         self._requests = Requests(graph, self.store, fact)
         self._fact = fact or self._requests.declared
         doubt = WeakMethod(self._doubt)  # of this runner, which has the programs
@@ -169,11 +169,11 @@ class Runner:
             providers: others than the runner's own, in order of preference; the last one takes what is left.
         """
         compiler, _ = self._programs.current()
-        wanted = tuple(providers or self.providers)
-        if compiler.providers != wanted:
-            compiler = Compiler(compiler.snapshot, wanted, self._fact)
-        given = (*compiler.snapshot.main.inputs, *feeds)
-        return compiler.main.partition(given, self._requests.outputs(compiler, outputs))
+        chosen = tuple(providers or self.providers)
+        if compiler.providers != chosen:
+            compiler = Compiler(compiler.snapshot, chosen, self._fact)
+        fed = (*compiler.snapshot.main.inputs, *feeds)
+        return compiler.main.partition(fed, self._requests.outputs(compiler, outputs))
 
     # -- running ----------------------------------------------------------------------------------------------------
 
@@ -225,24 +225,24 @@ class Runner:
         inner = self._requests.watched(compiler, outputs)
         names = self._requests.outputs(compiler, outputs, inner)
         if feeds is None:
-            given = arrays = self._requests.again(compiler, state)
+            unchecked = arrays = self._requests.again(compiler, state)
         else:
-            given = dict(feeds)
-            arrays = self._requests.checked(compiler, given)
+            unchecked = dict(feeds)
+            arrays = self._requests.checked(compiler, unchecked)
         if strict and self._refused is not None:
             self._refused.check(compiler, arrays, names)
         call = Call(limits, progress, seed, self.threads, self._programs.prepare)
         noted = plain and strict
         with Loading(call.limits):
-            return self._run(compiler, programs, state, call, (given, arrays), (outputs, names, inner), keep, noted)
+            return self._run(compiler, programs, state, call, (unchecked, arrays), (outputs, names, inner), keep, noted)
 
     def _run(
         self, compiler: Compiler, programs: Any, state: State, call: Call,
         feeds: tuple[Mapping[str, Any], dict[str, Any]],
-        wanted: tuple[Sequence[str] | None, tuple[str, ...], list[Watched]], keep: bool, noted: bool,
+        requested: tuple[Sequence[str] | None, tuple[str, ...], list[Watched]], keep: bool, noted: bool,
     ) -> dict[str, Any]:  # fmt: skip
         """The rest of a run, of feeds as they were given and checked, and outputs as they were asked for and found."""
-        (given, arrays), (outputs, names, inner) = feeds, wanted
+        (unchecked, arrays), (outputs, names, inner) = feeds, requested
         main = compiler.snapshot.main
         inputs = all(name in main.inputs and name not in main.initializers for name in arrays)
         arrays = self._requests.with_pins(compiler, arrays)
@@ -257,12 +257,12 @@ class Runner:
         if not (keep or inner):
             compiler, programs = self._programs.for_shapes(compiler, programs, arrays)
         program = self._programs.program(compiler, programs, tuple(arrays), names)
-        found = owned(call(program, list(arrays.values()), compiler.folder), names, arrays)
+        results = owned(call(program, list(arrays.values()), compiler.folder), names, arrays)
         self._programs.fallbacks.ran((tuple(arrays), names, False), program)
         if noted and not inner and self._programs.decided(general, arrays):
-            fast_path.note_run(general, program, (given, arrays), outputs, self.threads)
-        found.update((one.path, one.found(call.run.seen)) for one in inner)
-        return found if outputs is None else {name: found[name] for name in dict.fromkeys(outputs)}
+            fast_path.note_run(general, program, (unchecked, arrays), outputs, self.threads)
+        results.update((value.path, value.found(call.run.seen)) for value in inner)
+        return results if outputs is None else {name: results[name] for name in dict.fromkeys(outputs)}
 
     def pin(self, name: str, value: Any) -> None:
         """Let a value of the main graph be this array in every run that does not feed it, whatever makes it.
@@ -297,8 +297,8 @@ class Runner:
             compiler, programs = self._programs.current()
             state = self.store.current()
         names = self._requests.outputs(compiler, outputs)
-        given = self._requests.last_inputs(compiler, state) if feeds is None else self._given(compiler, feeds)
-        arrays = self._requests.with_pins(compiler, self._requests.checked(compiler, given))
+        unchecked = self._requests.last_inputs(compiler, state) if feeds is None else self._given(compiler, feeds)
+        arrays = self._requests.with_pins(compiler, self._requests.checked(compiler, unchecked))
         with Loading(call.limits):
             program = self._programs.program(compiler, programs, tuple(arrays), names)
         frame = program.frame(list(arrays.values()))
