@@ -47,7 +47,7 @@ class FallbackPrograms:
     """
 
     def __init__(self, providers: Sequence[Provider]) -> None:
-        self._others = tuple([each for each in providers if not getattr(each, "background", False)])
+        self._others = tuple([provider for provider in providers if not getattr(provider, "background", False)])
         self._slow = frozenset(providers).difference(self._others) if self._others else frozenset()
         self.news = False
         self._jobs: deque[Callable[[], None]] = deque()
@@ -65,15 +65,15 @@ class FallbackPrograms:
         """The compiler of the same model by the providers that compile at once."""
         if not self._slow:
             return compiler
-        found: Compiler | None = compiler.notes.get(_NOTE)
-        if found is None:
-            found = Compiler(compiler.snapshot, self._others, compiler.fact, compiler.steps, compiler.folder)
-            found.ids = compiler.ids
-            compiler.notes[_NOTE] = found
-        return found
+        fallback: Compiler | None = compiler.notes.get(_NOTE)
+        if fallback is None:
+            fallback = Compiler(compiler.snapshot, self._others, compiler.fact, compiler.steps, compiler.folder)
+            fallback.ids = compiler.ids
+            compiler.notes[_NOTE] = fallback
+        return fallback
 
-    def program(self, compiler: Compiler, made: Made, key: Key, current: Callable[[], bool]) -> Program:
-        """A program of a compiler, or its stand-in; then the program will be put into `made` when it is ready.
+    def program(self, compiler: Compiler, programs: Made, key: Key, current: Callable[[], bool]) -> Program:
+        """A program of a compiler, or its stand-in; then the program will be put into `programs` when it is ready.
 
         Args:
             current: whether the model is still the one that the compiler is for.
@@ -87,12 +87,12 @@ class FallbackPrograms:
 
         def make() -> None:
             if current():
-                found = self._timed(compiler, key)
-                if current() and key in made:  # facts that it asked for may be of a later model
-                    made[key] = found
+                compiled = self._timed(compiler, key)
+                if current() and key in programs:  # facts that it asked for may be of a later model
+                    programs[key] = compiled
 
         program.notes[_NOTE] = True
-        made[key] = program  # before the job, which replaces it
+        programs[key] = program  # before the job, which replaces it
         self.later(make)
         return program
 
@@ -123,9 +123,9 @@ class FallbackPrograms:
         this = weakref.ref(self)
 
         def job() -> None:
-            found = this()
-            if found is not None:
-                found._work()
+            fallbacks = this()
+            if fallbacks is not None:
+                fallbacks._work()
 
         self._asked = os.getpid()
         try:

@@ -72,16 +72,16 @@ class PartitionCache:
         key = tuple(feeds), tuple(outputs), compiler.providers
         main = scope.scope is compiler.snapshot.main
         before = self._kept.get(key) if main else None
-        found = None if before is None else before.again(scope)
-        if found is None:
+        result = None if before is None else before.again(scope)
+        if result is None:
             view = scope.view(feeds, outputs)
-            found = view, partition(view, compiler.providers)
+            result = view, partition(view, compiler.providers)
         self._kept.pop(key, None)
-        if main and found[0].written is not None:
-            self._kept[key] = CachedPartition.of(compiler.snapshot, *found)
+        if main and result[0].written is not None:
+            self._kept[key] = CachedPartition.of(compiler.snapshot, *result)
         while len(self._kept) > _KEPT:
             self._kept.popitem(last=False)
-        return found
+        return result
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,12 +101,12 @@ class CachedPartition:
     @staticmethod
     def of(snapshot: Snapshot, view: PartitionView, parts: Partition) -> CachedPartition:
         """The cached form of a view whose calls are written out."""
-        made = view.written
+        written = view.written
         return CachedPartition(
             snapshot,
-            made.nodes.of(None),
-            dict(made.constants),
-            dict(made.facts),
+            written.nodes.of(None),
+            dict(written.constants),
+            dict(written.facts),
             view.nodes,
             view.visible,
             dict(view.refusals),

@@ -173,15 +173,15 @@ class ScopeCompiler(ScopeNames):
         nodes: tuple[NodeView, ...] | None = None,
     ) -> PartitionView:
         """The view of the nodes that a run needs, or of `nodes`."""
-        given = frozenset(feeds).difference(self.invariant)
+        fed = frozenset(feeds).difference(self.invariant)
         fact: Callable[[str], Fact] = self.fact
-        constant: Callable[[str], Any] = lambda name: None if name in given else self.constant(name)  # noqa: E731
+        constant: Callable[[str], Any] = lambda name: None if name in fed else self.constant(name)  # noqa: E731
         visible = frozenset(outputs)
         if nodes is None:
-            nodes = tuple(self.cone(given, outputs))
+            nodes = tuple(self.cone(fed, outputs))
             if self.compiler.inlines and not keep:
                 try:
-                    return self._written_out(nodes, given, outputs)
+                    return self._written_out(nodes, fed, outputs)
                 except OnnxlabError:
                     raise
                 except Exception as error:  # of nodes with faults: as they stand, the run says which
@@ -199,10 +199,10 @@ class ScopeCompiler(ScopeNames):
             keep=keep,
         )
 
-    def _written_out(self, nodes: tuple[NodeView, ...], given: frozenset[str], outputs: Iterable[str]) -> PartitionView:
+    def _written_out(self, nodes: tuple[NodeView, ...], fed: frozenset[str], outputs: Iterable[str]) -> PartitionView:
         """The view where the nodes of functions and of decided branches stand in the place of their calls."""
-        flat = Flattened(self, nodes, given)
-        nodes, seen = flat.needed(outputs, given), given.union(outputs)
+        flat = Flattened(self, nodes, fed)
+        nodes, seen = flat.needed(outputs, fed), fed.union(outputs)
         plain = NchwcToNchw(nodes, seen, flat.constant, flat.fact, self.reads, self.scope.opsets.get("", 0))
         unblocked = plain.nodes()
         written = FlattenedScope(flat, MemoDict(plain.constant), MemoDict(plain.fact, flat.asked))
@@ -223,8 +223,8 @@ class ScopeCompiler(ScopeNames):
         bodies = []
         for ref in (ref for part in plan.parts for node in part.nodes for ref in node.attributes.bodies):
             inner = ScopeCompiler(self.compiler, scopes[ref.scope], self.bindings)
-            given = (*inner.scope.inputs, *(name for name, _ in inner.scope.captures))
-            bodies.append((inner.scope.path, inner.partition(given, inner.scope.outputs)))
+            sources = (*inner.scope.inputs, *(name for name, _ in inner.scope.captures))
+            bodies.append((inner.scope.path, inner.partition(sources, inner.scope.outputs)))
         return replace(plan, bodies=tuple(bodies))
 
     def program(self, feeds: Sequence[str], outputs: Sequence[str], keep: bool = False) -> Program:
@@ -258,8 +258,8 @@ class ScopeCompiler(ScopeNames):
     def _fed(self, feeds: Sequence[str]) -> ScopeCompiler:
         """This scope for one program: bodies may hold on to the initializers that are not fed."""
         fed = set(feeds)
-        own = {value for name, value in self.scope.initializers.items() if name not in fed}
-        return ScopeCompiler(self.compiler, self.scope, self.bindings, self.persistent | own, self.invariant)
+        constants = {value for name, value in self.scope.initializers.items() if name not in fed}
+        return ScopeCompiler(self.compiler, self.scope, self.bindings, self.persistent | constants, self.invariant)
 
     def _compiled(self, part: Part, view: PartitionView, provider: Provider) -> CompiledPart:
         """A part by its provider; where that fails on what it claimed, by the last one, which completes."""
@@ -292,7 +292,7 @@ class ScopeCompiler(ScopeNames):
         if owner is None:  # of a function that was written out
             return {}
         pairs = invariant_inputs(owner, self.compiler.snapshot.scopes[ref.scope])
-        values = {carried: self.invariant.get(given, self.ids[given]) for carried, given in pairs}
+        values = {carried: self.invariant.get(source, self.ids[source]) for carried, source in pairs}
         return {carried: value for carried, value in values.items() if value in self.persistent}
 
     def body(self, inputs: tuple[str, ...], captures: tuple[str, ...]) -> ProgramBody:

@@ -42,37 +42,39 @@ class Branches:
         self._graph = graph
         self._general = general
         scopes = general.snapshot.scopes.values()
-        found = [node.input_ids[0] for scope in scopes for node in scope.nodes if node.op_type == "If" and node.inputs]
-        self._open = [value for value in found if truth(general.fact(value)) is None] if general.inlines else []
+        conditions = [
+            node.input_ids[0] for scope in scopes for node in scope.nodes if node.op_type == "If" and node.inputs
+        ]
+        self._open = [value for value in conditions if truth(general.fact(value)) is None] if general.inlines else []
         self._seen: OrderedDict[Signature, None] = OrderedDict()
         self._known: OrderedDict[Signature, Specific] = OrderedDict()
         self._awaited: set[Signature] = set()
 
     def specific(
-        self, arrays: Mapping[str, Any], made: Made, later: Callable[[Callable[[], None]], None] | None
+        self, arrays: Mapping[str, Any], programs: Made, later: Callable[[Callable[[], None]], None] | None
     ) -> Specific | None:
         """The compiler for such feeds, and its programs; None where they decide nothing, or come for the first time.
 
         Args:
-            made: the general compiler's programs.
+            programs: the general compiler's programs.
             later: has something done in the background; None to have it done at once.
         """
         if not self._open or (signature := self._signature(arrays)) is None:
             return None
-        found = self._known.get(signature)
-        if found is None and signature in self._seen:
+        match = self._known.get(signature)
+        if match is None and signature in self._seen:
             del self._seen[signature]
             if later is None:
                 self._make(signature)
             else:
                 self._awaited.add(signature)
-                later(partial(self._make, signature, made))
-            found = self._known.get(signature)
-        elif found is None:
+                later(partial(self._make, signature, programs))
+            match = self._known.get(signature)
+        elif match is None:
             self._seen[signature] = None
             while len(self._seen) > _SEEN:
                 self._seen.popitem(last=False)
-        return found
+        return match
 
     def forget(self) -> None:
         """`Compiler.forget` for the compilers that were made here."""
@@ -93,7 +95,7 @@ class Branches:
             return None
         return tuple([(name, array.shape) for name, array in arrays.items()])
 
-    def _make(self, signature: Signature, asked: Mapping[Key, Program] | None = None) -> None:
+    def _make(self, signature: Signature, programs: Mapping[Key, Program] | None = None) -> None:
         """Make the compiler for feeds of these shapes, and the programs that were asked for of them."""
         self._awaited.discard(signature)
         general, shapes = self._general, dict(signature)
@@ -107,7 +109,7 @@ class Branches:
         compiler = Compiler(general.snapshot, general.providers, fact, general.steps, general.folder)
         compiler.notes.update(general.notes)
         compiler.ids = general.ids
-        keys = [key for key in list(asked or ()) if set(key[0]) == shapes.keys()]
+        keys = [key for key in list(programs or ()) if set(key[0]) == shapes.keys()]
         self._known[signature] = compiler, OrderedDict((key, compiler.program(*key)) for key in keys)
         while len(self._known) > _KEPT:
             self._known.popitem(last=False)
@@ -124,10 +126,10 @@ def _facts(graph: ModelGraph, general: Compiler, shapes: Mapping[str, tuple[int,
             fact = TensorFact(fact.elem_type, shape)
         frame.set(value, fact)
     walker.walk_scope(frame, main)
-    found = frame.facts
+    facts = frame.facts
 
     def of(value: int) -> Fact:
-        fact = found.get(value, UNKNOWN)
+        fact = facts.get(value, UNKNOWN)
         return general.fact(value) if fact is UNKNOWN else fact
 
     return of

@@ -35,11 +35,11 @@ class BoundAttributes(Mapping[str, Any]):
 
     bodies = ()
 
-    def __init__(self, own: Attributes, given: Mapping[str, Any]) -> None:
-        self._own = own
-        found = {name: own[name] for name in own}
-        referred = {name: given.get(value.name) for name, value in found.items() if isinstance(value, AttributeRef)}
-        self._values = {name: value for name, value in (found | referred).items() if value is not None}
+    def __init__(self, attributes: Attributes, bindings: Mapping[str, Any]) -> None:
+        self._own = attributes
+        values = {name: attributes[name] for name in attributes}
+        referred = {name: bindings.get(value.name) for name, value in values.items() if isinstance(value, AttributeRef)}
+        self._values = {name: value for name, value in (values | referred).items() if value is not None}
 
     def __getitem__(self, name: str) -> Any:
         return self._values[name]
@@ -61,16 +61,16 @@ class Flattened:
     Args:
         scope: of the nodes.
         nodes: in topological order.
-        given: names that are fed: their makers are left alone.
+        fed: names that are fed: their makers are left alone.
 
     Attributes:
         nodes: in topological order; those from functions have ids below 0, those from branches keep theirs.
         asked: facts of conditions, by name.
     """
 
-    def __init__(self, scope: ScopeReader, nodes: tuple[NodeView, ...], given: Container[str] = ()) -> None:
+    def __init__(self, scope: ScopeReader, nodes: tuple[NodeView, ...], fed: Container[str] = ()) -> None:
         self._scope = scope
-        self._given = given
+        self._given = fed
         self._held: dict[str, NodeView | str] = {}  # the Constant node, or the initializer that an Identity repeats
         self._arrays: dict[NodeView, Any] = {}  # of Constant nodes, each asked for several times
         self._functions = scope.compiler.snapshot.functions
@@ -96,8 +96,8 @@ class Flattened:
             return self._initializer(name if held is None else held)
         if held not in self._arrays:
             last = self._scope.compiler.providers[-1]
-            made: Any = last.compile(Part(last.name, (held,), (), held.outputs), self._view((held,)))
-            self._arrays[held] = made[0].constants[0]
+            steps: Any = last.compile(Part(last.name, (held,), (), held.outputs), self._view((held,)))
+            self._arrays[held] = steps[0].constants[0]
         return self._arrays[held]
 
     def of(self, scope: ScopeReader | None) -> Flattened:
@@ -138,21 +138,21 @@ class Flattened:
         value = self._values.get(name)
         return self._scope.fact(name) if value is None else self._scope.compiler.fact(value)
 
-    def needed(self, outputs: Iterable[str], given: Container[str]) -> tuple[NodeView, ...]:
-        """Those nodes that `outputs` need where `given` is fed."""
-        wanted = {name for name in outputs if name not in given}
+    def needed(self, outputs: Iterable[str], fed: Container[str]) -> tuple[NodeView, ...]:
+        """Those nodes that `outputs` need where the names of `fed` are fed."""
+        needed = {name for name in outputs if name not in fed}
         picked = []
         for node in paced(reversed(self.nodes)):
-            if not wanted.isdisjoint(node.outputs):
+            if not needed.isdisjoint(node.outputs):
                 picked.append(node)
-                wanted.update(name for name in self._scope.reads(node) if name not in given)
+                needed.update(name for name in self._scope.reads(node) if name not in fed)
         return tuple(reversed(picked))
 
-    def _add(self, node: NodeView, given: Mapping[str, Any], depth: int) -> None:
+    def _add(self, node: NodeView, bindings: Mapping[str, Any], depth: int) -> None:
         if self._holds(node):
             return
         if node.op_type == "If" and (branch := self._taken_branch(node)) is not None:
-            self._open(node, branch, given, depth)
+            self._open(node, branch, bindings, depth)
             return
         called = self._called(node, depth)
         if called is None or (depth == 0 and self._size(called, 1) > self._left):
@@ -160,7 +160,7 @@ class Flattened:
             return
         if depth == 0:
             self._left -= self._size(called, 1)
-        attributes = {**called.attribute_defaults, **BoundAttributes(node.attributes, given)}
+        attributes = {**called.attribute_defaults, **BoundAttributes(node.attributes, bindings)}
         names = dict(zip(called.inputs, (*node.inputs, *[""] * len(called.inputs)), strict=False))
         number = next(self._calls)
         names.update(zip(called.outputs, node.outputs, strict=False))
@@ -181,14 +181,14 @@ class Flattened:
         size = self._sizes.get((called, depth))
         if size is None:
             inner = [self._called(node, depth) for node in called.nodes]
-            size = 1 + sum(1 if found is None else self._size(found, depth + 1) for found in inner)
+            size = 1 + sum(1 if function is None else self._size(function, depth + 1) for function in inner)
             self._sizes[called, depth] = size
         return size
 
     def _taken_branch(self, node: NodeView) -> ScopeView | None:
         """The branch of an If that is taken, where that is known and its nodes can stand outside."""
-        found = [node.attributes.get(name) for name in ("else_branch", "then_branch")]
-        bodies = [body for body in found if isinstance(body, BodyRef)]
+        branches = [node.attributes.get(name) for name in ("else_branch", "then_branch")]
+        bodies = [body for body in branches if isinstance(body, BodyRef)]
         if node.domain or self._scope.compiler.watched or len(bodies) < 2 or not node.inputs:
             return None
         condition = self.asked[node.inputs[0]] = self.fact(node.inputs[0])
@@ -199,16 +199,16 @@ class Flattened:
         branch = scopes[bodies[way].scope]
         if self._taken is None:
             self._taken = set(self._scope.ids)
-        made = {name for inner in branch.nodes for name in inner.outputs}
+        produced = {name for inner in branch.nodes for name in inner.outputs}
         read = {name for inner in branch.nodes for name in self._scope.captures(inner)}
         outputs = set(branch.outputs)
         plain = len(outputs) == len(node.outputs) == len(branch.outputs)
-        plain = plain and outputs <= made and outputs.isdisjoint(read)
-        free = self._taken.isdisjoint(made) and self._taken.isdisjoint(branch.initializers)
-        fed = any(name in self._given for name in (*node.outputs, *made))
+        plain = plain and outputs <= produced and outputs.isdisjoint(read)
+        free = self._taken.isdisjoint(produced) and self._taken.isdisjoint(branch.initializers)
+        fed = any(name in self._given for name in (*node.outputs, *produced))
         return branch if plain and free and not fed else None
 
-    def _open(self, node: NodeView, branch: ScopeView, given: Mapping[str, Any], depth: int) -> None:
+    def _open(self, node: NodeView, branch: ScopeView, bindings: Mapping[str, Any], depth: int) -> None:
         """Add the nodes of a branch in the place of its If; its outputs are the If's."""
         assert self._taken is not None
         names = {inner: outer or f"{inner} of {node.label}" for inner, outer in
@@ -223,19 +223,19 @@ class Flattened:
             self._values.update((name, value) for name, value in zip(outputs, inner.output_ids, strict=True) if name)
             inputs = tuple(names.get(name, name) for name in inner.inputs)
             label = f"{branch.path}/{inner.label}"
-            self._add(replace(inner, label=label, inputs=inputs, outputs=outputs), given, depth)
+            self._add(replace(inner, label=label, inputs=inputs, outputs=outputs), bindings, depth)
 
     def _fits(self, called: ScopeView) -> bool:
         """Whether its nodes mean the same where the call stands."""
         opsets = self._scope.scope.opsets
         used = {inner.domain for inner in called.nodes}
         same = all(called.opsets.get(domain) == opsets.get(domain) for domain in used if domain in called.opsets)
-        made = [name for inner in called.nodes for name in inner.outputs]  # an output may be an input passed on
-        plain = set(called.outputs) <= set(made) and len(set(called.outputs)) == len(called.outputs)
+        produced = [name for inner in called.nodes for name in inner.outputs]  # an output may be an input passed on
+        plain = set(called.outputs) <= set(produced) and len(set(called.outputs)) == len(called.outputs)
         return same and plain and not any(inner.attributes.bodies for inner in called.nodes)
 
     def _renamed_node(
-        self, inner: NodeView, names: dict[str, str], number: int, call: NodeView, given: Mapping[str, Any]
+        self, inner: NodeView, names: dict[str, str], number: int, call: NodeView, bindings: Mapping[str, Any]
     ) -> NodeView:
         for name, value in zip(inner.outputs, inner.output_ids, strict=True):
             if name:
@@ -248,5 +248,5 @@ class Flattened:
             label=f"{call.label}/{inner.label}",
             inputs=tuple(names.get(name, name) for name in inner.inputs),
             outputs=tuple(names.get(name, name) for name in inner.outputs),
-            attributes=BoundAttributes(inner.attributes, given),  # type: ignore[arg-type]
+            attributes=BoundAttributes(inner.attributes, bindings),  # type: ignore[arg-type]
         )

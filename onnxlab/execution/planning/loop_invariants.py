@@ -9,16 +9,16 @@ from onnxlab.graph.edit.snapshot import NodeView, ScopeView
 
 def invariant_inputs(node: NodeView, body: ScopeView) -> Iterator[tuple[str, str]]:
     """(input of a Loop's or Scan's body, value of the node) for each that every iteration gets as it was at first."""
-    copies = (each for each in body.nodes if each.op_type == "Identity" and not each.domain)
-    sources = {each.outputs[0]: each.inputs[0] for each in copies if each.outputs and each.inputs}
+    copies = (copy for copy in body.nodes if copy.op_type == "Identity" and not copy.domain)
+    sources = {copy.outputs[0]: copy.inputs[0] for copy in copies if copy.outputs and copy.inputs}
     sources.pop("", None)
-    for given, carried, after in _carried(node, body):
+    for source, carried, after in _carried(node, body):
         for _ in sources:  # no more often: in a model with faults they may go round in circles
             if after not in sources:
                 break
             after = sources[after]
-        if after == carried and given:
-            yield carried, given
+        if after == carried and source:
+            yield carried, source
 
 
 def _carried(node: NodeView, body: ScopeView) -> Iterator[tuple[str, str, str]]:

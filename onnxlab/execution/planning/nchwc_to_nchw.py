@@ -79,8 +79,8 @@ class NchwcToNchw:
 
     def fact(self, name: str) -> Fact:
         """The fact of a value; it may be no value of the model."""
-        found = self._facts.get(name)
-        return self.fact_of(name) if found is None else found
+        fact = self._facts.get(name)
+        return self.fact_of(name) if fact is None else fact
 
     def nodes(self) -> tuple[NodeView, ...]:
         """All nodes, those on blocks written without where that can be."""
@@ -88,23 +88,23 @@ class NchwcToNchw:
             return tuple(self.given)
         self._names.update(name for node in self.given for name in (*node.inputs, *node.outputs))
         plain = [self._plain(node) for node in self.given]
-        kept = set(map(self._island, self._kept))
-        for name in [name for name in self._facts if name in self._next and self._island(name) in kept]:
+        blocked = set(map(self._island, self._kept))
+        for name in [name for name in self._facts if name in self._next and self._island(name) in blocked]:
             del self._facts[name]
-        found: list[NodeView] = []
+        nodes: list[NodeView] = []
         for node, new in zip(self.given, plain, strict=True):
             first = next((name for name in (*node.outputs, *node.inputs) if name in self._next), None)
-            found += [node] if first is None or self._island(first) in kept else new
-        return tuple(found)
+            nodes += [node] if first is None or self._island(first) in blocked else new
+        return tuple(nodes)
 
     def _plain(self, node: NodeView) -> list[NodeView]:
         """A node without blocks; its values join one island, which stays where that cannot be told."""
-        made, stays = [node], False
+        nodes, stays = [node], False
         try:
             if node.domain == BLOCKED:
-                made = self._without_blocks(node)
+                nodes = self._without_blocks(node)
             elif not self._next.keys().isdisjoint(self.reads(node)):
-                made = self._among_blocks(node)
+                nodes = self._among_blocks(node)
         except _KeptError:
             stays = True
         names = [name for name in (*self.reads(node), *node.outputs) if name in self._next]
@@ -112,7 +112,7 @@ class NchwcToNchw:
             self._next[self._island(name)] = self._island(names[0])
         if names and (stays or not {*names}.isdisjoint(self.seen)):
             self._kept.append(names[0])
-        return made
+        return nodes
 
     def _island(self, name: str) -> str:
         """The value that stands for all of an island."""
@@ -147,26 +147,26 @@ class NchwcToNchw:
         channels = self._channels(first, -1 if last else 1)
         if first in self._next or channels is None:
             raise _KeptError
-        made = self._turned(node, _CHANNELS_FIRST) if last else self._as(node, "Identity")
+        image = self._turned(node, _CHANNELS_FIRST) if last else self._as(node, "Identity")
         missing = -channels % nchwc().block_size()
         if not missing:
-            return [made]
+            return [image]
         between = (self._name(f"{first} to fill"),)
         self._note_part(between[0], first, -1 if last else 1, channels)
-        made = replace(made, id=_FIRST_ID - next(self._number), outputs=between)
+        image = replace(image, id=_FIRST_ID - next(self._number), outputs=between)
         pads = [0, 0, 0, 0, 0, missing, 0, 0]
         if self.opset < _PAD_BY_INPUTS:
-            return [made, self._as(node, "Pad", {"pads": pads}, between)]
-        return [made, self._as(node, "Pad", inputs=(*between, self._new(f"{first} pads", np.array(pads))))]
+            return [image, self._as(node, "Pad", {"pads": pads}, between)]
+        return [image, self._as(node, "Pad", inputs=(*between, self._new(f"{first} pads", np.array(pads))))]
 
     def _enlarged(self, node: NodeView) -> NodeView:
         """A Resize; before there was one, an Upsample."""
         if self.opset < _RESIZE_BY_SIZES:
             raise _KeptError
-        found, place = node.attributes, "asymmetric"
-        mode, factors = found.get("mode", "nearest"), np.array(found["scales"], np.float32)
+        attributes_of_node, place = node.attributes, "asymmetric"
+        mode, factors = attributes_of_node.get("mode", "nearest"), np.array(attributes_of_node["scales"], np.float32)
         if mode != "nearest":
-            place = found.get("coordinate_transformation_mode", place)
+            place = attributes_of_node.get("coordinate_transformation_mode", place)
         attributes = {"mode": mode, "coordinate_transformation_mode": place, "nearest_mode": "floor"}
         scales = self._new(f"{node.inputs[0]} scales", factors)
         return self._as(node, "Resize", attributes, (node.inputs[0], "", scales))
@@ -185,18 +185,18 @@ class NchwcToNchw:
 
     def _reordered(self, node: NodeView) -> list[NodeView]:
         """The first channels of a value, which are all but for what fills the last block."""
-        source, wanted = node.inputs[0], node.attributes.get("channels", 0)
+        source, kept_channels = node.inputs[0], node.attributes.get("channels", 0)
         if source not in self._next:
             raise _KeptError
         channels = self._channels(source, 1)
         last = node.attributes.get("channels_last", 0)
-        if wanted in (0, channels):
+        if kept_channels in (0, channels):
             return [self._turned(node, _CHANNELS_LAST) if last else self._as(node, "Identity")]
-        part = self._first_channels(node, source, wanted)
+        part = self._first_channels(node, source, kept_channels)
         if not last:
             return [part]
         between = (self._name(f"{source} in part"),)
-        self._note_part(between[0], source, 1, wanted)
+        self._note_part(between[0], source, 1, kept_channels)
         part = replace(part, id=_FIRST_ID - next(self._number), outputs=between)
         return [part, replace(self._turned(node, _CHANNELS_LAST), inputs=between)]
 
@@ -209,18 +209,18 @@ class NchwcToNchw:
 
     def _among_blocks(self, node: NodeView) -> list[NodeView]:
         """A node of another domain that does the same to blocked values as to plain ones."""
-        given = [name for name in node.inputs if name]
-        values = [name for name in given if self.constant_of(name) is None]
+        inputs = [name for name in node.inputs if name]
+        values = [name for name in inputs if self.constant_of(name) is None]
         if not self._next.keys() >= {*values}:
             raise _KeptError
-        if not node.domain and node.op_type == "Reshape" and values == given[:1]:
+        if not node.domain and node.op_type == "Reshape" and values == inputs[:1]:
             return [self._reshaped(node)]
         apart = not self._apart.isdisjoint(values)
         if not node.domain and node.op_type == "Concat":
-            if apart or node.attributes.get("axis") != 1 or len(values) < len(given):
+            if apart or node.attributes.get("axis") != 1 or len(values) < len(inputs):
                 raise _KeptError
         else:
-            numbers = all(np.size(self.constant_of(name)) == 1 for name in given if name not in values)
+            numbers = all(np.size(self.constant_of(name)) == 1 for name in inputs if name not in values)
             known = find_traits(node.domain, node.op_type).blockwise
             if not known or not numbers or not self._alike(values, apart):
                 raise _KeptError
@@ -257,11 +257,11 @@ class NchwcToNchw:
     def _note_apart(self, name: str) -> None:
         """Note that a value of [N, C/b, H, W, b] is plain one of [N, C, H, W]."""
         self._apart.add(name)
-        found = self.fact_of(name)
-        if not isinstance(found, TensorFact) or found.shape is None or len(found.shape) != 5:
+        fact = self.fact_of(name)
+        if not isinstance(fact, TensorFact) or fact.shape is None or len(fact.shape) != 5:
             raise _KeptError
-        n, blocks, h, w, size = found.shape
-        self._facts[name] = TensorFact(found.elem_type, (n, blocks * size, h, w))
+        n, blocks, h, w, size = fact.shape
+        self._facts[name] = TensorFact(fact.elem_type, (n, blocks * size, h, w))
 
     def _as(
         self,
@@ -272,13 +272,13 @@ class NchwcToNchw:
     ) -> NodeView:
         """A node of ai.onnx in the place of one on blocks; attributes that say nothing may be left out."""
         schema = schemas.find("", op_type, self.opset)
-        given = attributes or {}
-        if schema is None or any(given[name] not in _NOTHING for name in given if name not in schema.attributes):
+        settings = attributes or {}
+        if schema is None or any(settings[name] not in _NOTHING for name in settings if name not in schema.attributes):
             raise _KeptError
-        kept = Fixed((name, given[name]) for name in given if name in schema.attributes)
+        known = Fixed((name, settings[name]) for name in settings if name in schema.attributes)
         return replace(
             node, op_type=op_type, domain="", since_version=schema.since_version,
-            inputs=node.inputs if inputs is None else inputs, attributes=cast("Attributes", kept),
+            inputs=node.inputs if inputs is None else inputs, attributes=cast("Attributes", known),
         )  # fmt: skip
 
     def _turned(self, node: NodeView, axes: tuple[int, ...]) -> NodeView:
@@ -286,8 +286,8 @@ class NchwcToNchw:
 
     def _channels(self, name: str, axis: int) -> int | None:
         """The size of that axis of an image, None where it is not known."""
-        found = self.fact_of(name)
-        dims = found.shape if isinstance(found, TensorFact) else None
+        fact = self.fact_of(name)
+        dims = fact.shape if isinstance(fact, TensorFact) else None
         if dims is None or len(dims) != 4:
             raise _KeptError
         size = dims[axis]
@@ -295,21 +295,21 @@ class NchwcToNchw:
 
     def _note_part(self, name: str, source: str, axis: int, channels: int) -> None:
         """Note what is known of a new value: [N, C, H, W] with so many of a value's channels."""
-        found = self.fact_of(source)
-        assert isinstance(found, TensorFact)
-        dims = [dim for each, dim in enumerate(found.shape or ()) if each != axis % 4]
-        self._facts[name] = TensorFact(found.elem_type, (dims[0], channels, *dims[1:]))
+        fact = self.fact_of(source)
+        assert isinstance(fact, TensorFact)
+        dims = [dim for position, dim in enumerate(fact.shape or ()) if position != axis % 4]
+        self._facts[name] = TensorFact(fact.elem_type, (dims[0], channels, *dims[1:]))
 
     def _new(self, name: str, array: Any) -> str:
         name = self._name(name)
         self._arrays[name] = array
         return name
 
-    def _name(self, wanted: str) -> str:
+    def _name(self, stem: str) -> str:
         """A name that no value has."""
-        name = wanted
+        name = stem
         while name in self._names or self.constant_of(name) is not None or name in self.seen:
-            name = f"{wanted} {next(self._number)}"
+            name = f"{stem} {next(self._number)}"
         self._names.add(name)
         return name
 

@@ -30,16 +30,16 @@ def by_liveness(steps: Sequence[Step], outputs: Iterable[str], nbytes: Sizes) ->
         outputs: names that stay alive to the end.
         nbytes: bytes of a value, None where they are not known: then nothing is changed.
     """
-    given = list(steps)
-    sizes = _sizes(given, nbytes) if len(given) <= _MANY else None
+    original = list(steps)
+    sizes = _sizes(original, nbytes) if len(original) <= _MANY else None
     if sizes is None:
-        return given
-    wanted = frozenset(outputs)
-    before = peak(given, wanted, sizes)
+        return original
+    ends = frozenset(outputs)
+    before = peak(original, ends, sizes)
     if before < _SMALL:
-        return given
-    found = _greedy(given, wanted, sizes)
-    return found if peak(found, wanted, sizes) <= WORTHWHILE * before else given
+        return original
+    reordered = _greedy(original, ends, sizes)
+    return reordered if peak(reordered, ends, sizes) <= WORTHWHILE * before else original
 
 
 def _sizes(steps: Sequence[Step], nbytes: Sizes) -> dict[str, int] | None:
@@ -64,20 +64,20 @@ def _readers(steps: Sequence[Step], sizes: Mapping[str, int]) -> dict[str, set[i
     return readers
 
 
-def peak(steps: Sequence[Step], wanted: frozenset[str], sizes: Mapping[str, int]) -> int:
+def peak(steps: Sequence[Step], ends: frozenset[str], sizes: Mapping[str, int]) -> int:
     """Bytes of values alive at once at most, in this order."""
-    last = {name: max(found) for name, found in _readers(steps, sizes).items() if found and name not in wanted}
+    last = {name: max(users) for name, users in _readers(steps, sizes).items() if users and name not in ends}
     alive = most = 0
     for number, step in enumerate(paced(steps)):
         alive += sum(sizes[name] for name in step.outputs)
         most = max(most, alive)
         gone = {name for name in (*step.inputs, *step.captures) if last.get(name) == number}
-        gone.update(name for name in step.outputs if name not in last and name not in wanted)
+        gone.update(name for name in step.outputs if name not in last and name not in ends)
         alive -= sum(sizes[name] for name in gone)
     return most
 
 
-def _greedy(steps: Sequence[Step], wanted: frozenset[str], sizes: Mapping[str, int]) -> list[Step]:
+def _greedy(steps: Sequence[Step], ends: frozenset[str], sizes: Mapping[str, int]) -> list[Step]:
     """Of the steps that can run, always the one that adds least; those that are not pure keep their order."""
     readers = _readers(steps, sizes)
     maker = {name: number for number, step in enumerate(steps) for name in step.outputs if name}
@@ -86,13 +86,15 @@ def _greedy(steps: Sequence[Step], wanted: frozenset[str], sizes: Mapping[str, i
     for earlier, later in pairwise(impure):
         needs[later].add(earlier)
     followers: list[list[int]] = [[] for _ in steps]
-    for number, found in enumerate(needs):
-        for source in found:
+    for number, sources in enumerate(needs):
+        for source in sources:
             followers[source].append(number)
-    ready, order = {number for number, found in enumerate(needs) if not found}, []
+    ready, order = {number for number, sources in enumerate(needs) if not sources}, []
     while ready:
         background.rest()
-        number = min(ready, key=lambda one: (_added(one, steps[one], readers, wanted, sizes), one))
+        number = min(
+            ready, key=lambda candidate: (_added(candidate, steps[candidate], readers, ends, sizes), candidate)
+        )
         ready.remove(number)
         order.append(steps[number])
         for name in (*steps[number].inputs, *steps[number].captures):
@@ -105,9 +107,9 @@ def _greedy(steps: Sequence[Step], wanted: frozenset[str], sizes: Mapping[str, i
 
 
 def _added(
-    number: int, step: Step, readers: Mapping[str, set[int]], wanted: frozenset[str], sizes: Mapping[str, int]
+    number: int, step: Step, readers: Mapping[str, set[int]], ends: frozenset[str], sizes: Mapping[str, int]
 ) -> int:
     """Bytes that a step makes, less those of values that it is the last to read."""
-    read = {name for name in (*step.inputs, *step.captures) if name in readers and name not in wanted}
+    read = {name for name in (*step.inputs, *step.captures) if name in readers and name not in ends}
     freed = sum(sizes[name] for name in read if readers[name] == {number})
     return sum(sizes[name] for name in step.outputs) - freed

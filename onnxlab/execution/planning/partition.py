@@ -187,7 +187,7 @@ class _Graph:
         needs: dict[int, set[int]] = {cluster: set() for cluster in self.cluster}
         for index, sources in enumerate(self.sources):
             needs[self.cluster[index]].update(self.cluster[source] for source in sources)
-        return _topological({cluster: found - {cluster} for cluster, found in needs.items()})
+        return _topological({cluster: required - {cluster} for cluster, required in needs.items()})
 
     def groups(self) -> list[tuple[int, list[int]]]:
         """(provider, node indices in order) of every part, in an order in which they can run."""
@@ -203,7 +203,7 @@ class _Graph:
             sources = {self.cluster[s] for index in members[cluster] for s in self.sources[index]} - {cluster}
             level[cluster] = max((level[s] + (self._kind(s) != kind) for s in sources), default=0)
             grouped.setdefault((*kind, level[cluster]), []).extend(members[cluster])
-        return self._joined([((key[0], key[1]), sorted(found)) for key, found in grouped.items()])
+        return self._joined([((key[0], key[1]), sorted(indices)) for key, indices in grouped.items()])
 
     def _kind(self, cluster: int) -> tuple[int, int]:
         """The kind of claims that may be joined: (provider, -1), or (provider, cluster) for one that stays alone."""
@@ -225,10 +225,10 @@ class _Graph:
                     if not _separated(needs, early, late) and not _separated(needs, late, early):
                         groups[early][1].extend(groups[late][1])
                         needs[early] = (needs[early] | needs.pop(late)) - {early, late}
-                        for found in needs.values():
-                            if late in found:
-                                found.discard(late)
-                                found.add(early)
+                        for sources in needs.values():
+                            if late in sources:
+                                sources.discard(late)
+                                sources.add(early)
                         needs[early].discard(early)
                         alive.remove(late)
         order = _topological({number: needs[number] for number in alive}) or []
@@ -281,10 +281,12 @@ def _parts(view: PartitionView, groups: Sequence[tuple[str, list[NodeView]]]) ->
                 readers.setdefault(name, set()).add(number)
     parts = []
     for number, (provider, nodes) in enumerate(groups):
-        made = dict.fromkeys(name for node in paced(nodes) for name in node.outputs if name)
-        read = dict.fromkeys(name for node in paced(nodes) for name in view.reads(node) if name not in made)
+        outputs_of_part = dict.fromkeys(name for node in paced(nodes) for name in node.outputs if name)
+        read = dict.fromkeys(name for node in paced(nodes) for name in view.reads(node) if name not in outputs_of_part)
         inputs = tuple(name for name in paced(read) if view.constant(name) is None)
-        outputs = tuple(name for name in paced(made) if name in view.visible or readers.get(name, set()) - {number})
+        outputs = tuple(
+            name for name in paced(outputs_of_part) if name in view.visible or readers.get(name, set()) - {number}
+        )
         parts.append(Part(provider, tuple(nodes), inputs, outputs))
     return tuple(parts)
 

@@ -108,43 +108,43 @@ class Programs:
         providers = self.fallbacks.compiler(compiler).providers
         return Compiler(compiler.snapshot, providers, self._fact, watched=watched)
 
-    def for_shapes(self, compiler: Compiler, made: Made, arrays: Mapping[str, Any]) -> tuple[Compiler, Made]:
+    def for_shapes(self, compiler: Compiler, programs: Made, arrays: Mapping[str, Any]) -> tuple[Compiler, Made]:
         """The compiler and programs for feeds of these shapes: others than those given where shapes decide Ifs."""
         later = self.fallbacks.later if self.fallbacks.wanted else None
-        return self._branches(compiler).specific(arrays, made, later) or (compiler, made)
+        return self._branches(compiler).specific(arrays, programs, later) or (compiler, programs)
 
     def decided(self, compiler: Compiler, arrays: Mapping[str, Any]) -> bool:
         """Whether the next run of feeds of these shapes will be by the same program."""
         return not self._branches(compiler).waits(arrays)
 
     def _branches(self, compiler: Compiler) -> Branches:
-        found: Branches | None = compiler.notes.get(_BRANCHES)
-        if found is None:
-            found = compiler.notes[_BRANCHES] = Branches(self.graph, compiler)
-        return found
+        branches: Branches | None = compiler.notes.get(_BRANCHES)
+        if branches is None:
+            branches = compiler.notes[_BRANCHES] = Branches(self.graph, compiler)
+        return branches
 
     def program(
-        self, compiler: Compiler, made: Made, feeds: tuple[str, ...], outputs: tuple[str, ...], keep: bool = False
+        self, compiler: Compiler, programs: Made, feeds: tuple[str, ...], outputs: tuple[str, ...], keep: bool = False
     ) -> Program:
         """The program of a compiler from `feeds` to `outputs`, or the one that stands in for it.
 
-        `made` holds the programs that the compiler has made. With `keep`, every value in between stays readable.
+        `programs` holds the programs that the compiler has made. With `keep`, every value in between stays readable.
         """
         key = (feeds, outputs, keep)
-        program = made.get(key)
+        program = programs.get(key)
         if program is None:
             checked = compiler.notes.get(_CHECKED, frozenset())
             if (feeds, outputs) not in checked:
                 self._check(compiler, feeds, outputs)
                 compiler.notes[_CHECKED] = (checked if len(checked) < _PROGRAMS else frozenset()) | {(feeds, outputs)}
             version, graph = compiler.notes.get(_VERSION), self.graph
-            program = self.fallbacks.program(compiler, made, key, lambda: graph.version == version)
-            made.setdefault(key, program)  # it may have been made meanwhile, where another runs too
-            while len(made) > _PROGRAMS:
-                made.popitem(last=False)
+            program = self.fallbacks.program(compiler, programs, key, lambda: graph.version == version)
+            programs.setdefault(key, program)  # it may have been made meanwhile, where another runs too
+            while len(programs) > _PROGRAMS:
+                programs.popitem(last=False)
         return program
 
     def kept(self, compiler: Compiler, feeds: tuple[str, ...], outputs: tuple[str, ...]) -> Program:
         """The program in which every value stays readable, or what stands in for it."""
-        made = compiler.notes.setdefault(_KEEPING, OrderedDict())
-        return self.program(compiler, made, feeds, outputs, keep=True)
+        programs = compiler.notes.setdefault(_KEEPING, OrderedDict())
+        return self.program(compiler, programs, feeds, outputs, keep=True)

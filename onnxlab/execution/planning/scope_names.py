@@ -69,18 +69,18 @@ class ScopeNames:
         nodes, _ = self._demand(outputs, set(feeds).__contains__)
         return nodes
 
-    def border(self, outputs: Iterable[str], given: Callable[[str], bool], missing: bool = False) -> list[str]:
+    def border(self, outputs: Iterable[str], fed: Callable[[str], bool], missing: bool = False) -> list[str]:
         """Names at which a walk back from `outputs` ends: those that are given, or with `missing` the others."""
-        nodes, read = self._demand(outputs, given)
+        nodes, read = self._demand(outputs, fed)
         if not missing:
-            return [name for name in read if given(name)]
-        made = {name for node in nodes for name in node.outputs}
-        return [name for name in read if not given(name) and name not in made]
+            return [name for name in read if fed(name)]
+        produced = {name for node in nodes for name in node.outputs}
+        return [name for name in read if not fed(name) and name not in produced]
 
-    def _demand(self, outputs: Iterable[str], given: Callable[[str], bool]) -> tuple[list[NodeView], dict[str, None]]:
+    def _demand(self, outputs: Iterable[str], fed: Callable[[str], bool]) -> tuple[list[NodeView], dict[str, None]]:
         """Nodes that a walk back from `outputs` meets, in topological order, and all names that it asked for."""
         read = dict.fromkeys(outputs)
-        needed = {name for name in read if not given(name)}
+        needed = {name for name in read if not fed(name)}
         picked = []
         for node in paced(reversed(self.scope.nodes)):
             if not needed.isdisjoint(node.outputs):
@@ -88,7 +88,7 @@ class ScopeNames:
                 for name in self.reads(node):
                     if name not in read:
                         read[name] = None
-                        if not given(name):
+                        if not fed(name):
                             needed.add(name)
         picked.reverse()
         return picked, read
