@@ -43,8 +43,8 @@ def _references(frame: list[Any], slot: int) -> int:
 def _alone() -> int:
     """The number of references of an array that only its frame and the arguments of a call hold."""
     frame: list[Any] = [np.empty(0)]
-    taken = (frame[0],)
-    return _references(frame, 0) + len(taken) - 1
+    arguments = (frame[0],)
+    return _references(frame, 0) + len(arguments) - 1
 
 
 _ALONE: Final = _alone()

@@ -62,9 +62,9 @@ class Call:
 
         def work() -> list[Any]:
             began = thread_time()
-            found = run_program(program, feeds, self.run, folder, observer, self.position.expect)
+            outputs = run_program(program, feeds, self.run, folder, observer, self.position.expect)
             program.notes[PACE] = nbytes, thread_time() - began
-            return found
+            return outputs
 
         results: list[Any] = self._made(work, seconds if nbytes <= 2 * fed else 1.0)
         return results

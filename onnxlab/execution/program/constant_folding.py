@@ -70,10 +70,10 @@ class Folder:
     def get(self, key: tuple[int, int]) -> Any:
         """The folded array of a key, None where it was not folded."""
         with self._lock:
-            found = self._results.get(key)
-            if found is None and (found := self._before.get(key)) is not None:
-                self._results[key] = found
-            return found
+            array = self._results.get(key)
+            if array is None and (array := self._before.get(key)) is not None:
+                self._results[key] = array
+            return array
 
     def put(self, key: tuple[int, int], array: Any) -> None:
         """Keep a folded array."""
@@ -85,9 +85,9 @@ class Folder:
         if value is None:
             return 0
         with self._lock:
-            found = self._arrays.get(id(value))
-            if found is not None and found[0]() is value:
-                return found[1]
+            entry = self._arrays.get(id(value))
+            if entry is not None and entry[0]() is value:
+                return entry[1]
             self._next += 1
             if isinstance(value, np.ndarray):
                 self._arrays[id(value)] = (weakref.ref(value), self._next)
@@ -96,14 +96,14 @@ class Folder:
     def call(self, instruction: Instruction, inputs: tuple[int, ...]) -> int:
         """A number for what a call makes of inputs with these tokens."""
         function, opsets = instruction.call, instruction.step.opsets
-        wanted = tuple([slot >= 0 for slot in instruction.results])
-        key = (id(function), tuple(opsets.items()), wanted, inputs)
+        needed = tuple([slot >= 0 for slot in instruction.results])
+        key = (id(function), tuple(opsets.items()), needed, inputs)
         with self._lock:
-            found = self._calls.get(key)
-            if found is None:
+            entry = self._calls.get(key)
+            if entry is None:
                 self._next += 1
-                found = self._calls[key] = self._next, function  # held, so that its id stays its own
-            return found[0]
+                entry = self._calls[key] = self._next, function  # held, so that its id stays its own
+            return entry[0]
 
 
 def folded(program: Program, run: Run, folder: Folder, loop: Loop) -> FoldedProgram | None:
@@ -155,11 +155,11 @@ def _keys(program: Program, folder: Folder) -> dict[int, tuple[int, int]]:
     """{slot: (token of the call, number of the output)} of what constant instructions make."""
     tokens = {slot: 0 for slot, value in enumerate(program.template) if value is None}
     keys: dict[int, tuple[int, int]] = {}
-    made: dict[int, int] = {}
+    tokens_made: dict[int, int] = {}
 
     def token(slot: int) -> int:
-        if slot in made:
-            return made[slot]
+        if slot in tokens_made:
+            return tokens_made[slot]
         if slot not in tokens:
             tokens[slot] = folder.token(program.template[slot])
         return tokens[slot]
@@ -170,7 +170,7 @@ def _keys(program: Program, folder: Folder) -> dict[int, tuple[int, int]]:
             for number, slot in enumerate(instruction.results):
                 if slot > 0:
                     keys[slot] = call, number
-                    made[slot] = -(call * 64 + number)
+                    tokens_made[slot] = -(call * 64 + number)
     return keys
 
 
@@ -182,15 +182,15 @@ def _border(program: Program, keys: dict[int, tuple[int, int]]) -> list[int]:
 
 def _needed(program: Program, slots: Iterable[int], known: Sequence[Any], constant: bool = False) -> tuple[Row, ...]:
     """Rows of what has to run for `slots`, where `known` holds some; with `constant` of constant instructions only."""
-    wanted = {slot for slot in slots if known[slot] is None}
+    unmade = {slot for slot in slots if known[slot] is None}
     rows = []
     for instruction in reversed(program.instructions):
         if constant and not instruction.constant:
             continue
-        needed = not wanted.isdisjoint(instruction.results)
+        needed = not unmade.isdisjoint(instruction.results)
         if needed or not (constant or instruction.constant):
             rows.append(instruction.row)
-            wanted.update(slot for slot in instruction.reads if known[slot] is None)
+            unmade.update(slot for slot in instruction.reads if known[slot] is None)
     rows.reverse()
     return tuple(rows)
 

@@ -143,8 +143,8 @@ class ProgramBody:
         if len(feeds) != len(self.inputs):
             takes = ", ".join(self.inputs) or "none"
             raise ValueError(f"the body takes {len(self.inputs)} inputs ({takes}), given {len(feeds)}")
-        given = [*feeds, *(captured[name] for name in self.captures)]
-        results = run_program(self.program, given, run, self._folder)
+        arguments = [*feeds, *(captured[name] for name in self.captures)]
+        results = run_program(self.program, arguments, run, self._folder)
         for value in reversed(self._watched):
             run.seen.setdefault(value, []).append(results.pop())
         return results

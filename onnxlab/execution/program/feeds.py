@@ -79,13 +79,13 @@ def _tensor(name: str, value: Any, fact: Fact, dtype: np.dtype[Any] | None) -> n
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     if dtype is not None and array.dtype != dtype:
-        wanted = dtypes.name(dtypes.from_numpy(dtype))
-        raise _misfit(name, describe(array), fact, f"convert it with .astype({wanted!r}) if that is what you mean")
+        expected = dtypes.name(dtypes.from_numpy(dtype))
+        raise _misfit(name, describe(array), fact, f"convert it with .astype({expected!r}) if that is what you mean")
     return array
 
 
-def _misfit(name: str, given: str, fact: Fact, advice: str) -> FeedError:
-    return FeedError(f"input {name!r} takes {fact}; given {given}; {advice}")
+def _misfit(name: str, shown: str, fact: Fact, advice: str) -> FeedError:
+    return FeedError(f"input {name!r} takes {fact}; given {shown}; {advice}")
 
 
 def _check_dims(facts: Mapping[str, Fact], arrays: Mapping[str, Any]) -> None:
@@ -106,8 +106,10 @@ def _check_dims(facts: Mapping[str, Fact], arrays: Mapping[str, Any]) -> None:
             elif symbol is None:
                 compound.append((name, axis, dim, size))
             elif sizes.setdefault(symbol, (size, name))[0] != size:
-                other, said = sizes[symbol]
-                raise _misfit(name, describe(array), fact, f"axis {axis} is {dim}, which is {other} in input {said!r}")
+                other, source = sizes[symbol]
+                raise _misfit(
+                    name, describe(array), fact, f"axis {axis} is {dim}, which is {other} in input {source!r}"
+                )
     known = {symbol.name: size for symbol, (size, _) in sizes.items()}
     for name, axis, dim, size in compound:
         expected = evaluate(dim, known)
@@ -137,12 +139,12 @@ def check_names(feeds: Iterable[str], inputs: Mapping[str, Fact], values: Iterab
 
 def check_missing(needed: Iterable[str], feeds: Iterable[str], inputs: Mapping[str, Fact]) -> None:
     """Raise FeedError where an input that the run needs is not fed."""
-    given = set(feeds)
-    missing = {name: inputs[name] for name in needed if name not in given}
+    fed = set(feeds)
+    missing = {name: inputs[name] for name in needed if name not in fed}
     if missing:
         raise FeedError(
             f"these inputs are needed and not fed: {listed(missing)}; "
-            f"fed: {', '.join(map(repr, sorted(given))) or 'none'}"
+            f"fed: {', '.join(map(repr, sorted(fed))) or 'none'}"
         )
 
 

@@ -172,12 +172,12 @@ def assemble(
 def _with_lifetimes(
     rows: Sequence[tuple[Step, tuple[int, ...], tuple[tuple[str, int], ...], tuple[int, ...]]],
     template: Sequence[Any],
-    wanted: set[int],
+    outputs: set[int],
     fed: Sequence[int],
 ) -> tuple[Instruction, ...]:
     """Walk backward: the last reader of a slot drops it, a maker whose result is not read drops it at once."""
     constants = {0, *(slot for slot, array in enumerate(template) if array is not None)}
-    alive = constants | wanted
+    alive = constants | outputs
     fixed, barred = _constant_steps(rows, set(constants)), constants.union(fed)
     instructions = []
     for number in paced(range(len(rows) - 1, -1, -1)):
@@ -207,12 +207,12 @@ def _with_lifetimes(
 
 def _constant_steps(rows: Sequence[Any], known: set[int]) -> set[int]:
     """Numbers of the steps that make the same in every run; `known` are the slots that hold constants."""
-    found = set()
+    numbers = set()
     for number, (step, inputs, captures, results) in enumerate(paced(rows)):
         if step.pure and known.issuperset(inputs) and not captures:
-            found.add(number)
+            numbers.add(number)
             known.update(slot for slot in results if slot > 0)
-    return found
+    return numbers
 
 
 def _taker(inputs: tuple[int, ...]) -> Taker:

@@ -24,15 +24,15 @@ Wording: TypeAlias = tuple[re.Pattern[str], Callable[[re.Match[str]], str]]
 _CLEAR: tuple[Wording, ...] = (
     (
         re.compile(r"operands could not be broadcast together with (?:remapped )?shapes (.+)"),
-        lambda found: f"{_shapes(found[1])} do not broadcast: along each axis sizes must be equal or 1",
+        lambda match: f"{_shapes(match[1])} do not broadcast: along each axis sizes must be equal or 1",
     ),
     (
         re.compile(r"shape mismatch: objects cannot be broadcast.* shape (\(.*?\)) and .* shape (\(.*?\))"),
-        lambda found: f"shapes {found[1]} and {found[2]} do not broadcast: along each axis sizes must be equal or 1",
+        lambda match: f"shapes {match[1]} and {match[2]} do not broadcast: along each axis sizes must be equal or 1",
     ),
     (
         re.compile(r"matmul: .*\(size (\d+) is different from (\d+)\)"),
-        lambda found: f"the inner sizes {found[2]} and {found[1]} of a matrix product differ",
+        lambda match: f"the inner sizes {match[2]} and {match[1]} of a matrix product differ",
     ),
 )
 
@@ -40,60 +40,60 @@ _CLEAR: tuple[Wording, ...] = (
 _VAGUE: tuple[Wording, ...] = (
     (
         re.compile(r"not enough values to unpack \(expected (?:at least )?(\d+), got (\d+)\)"),
-        lambda found: f"an input has {found[2]} axes where {found[1]} are expected",
+        lambda match: f"an input has {match[2]} axes where {match[1]} are expected",
     ),
     (
         re.compile(r"too many values to unpack \(expected (\d+)\)"),
-        lambda found: f"an input has more than the {found[1]} axes that are expected",
+        lambda match: f"an input has more than the {match[1]} axes that are expected",
     ),
     (
         re.compile(r"cannot reshape array of size (\d+) into shape (\(.*?\))"),
-        lambda found: f"{found[1]} elements do not fill the shape {found[2].replace('newaxis', '?')}",
+        lambda match: f"{match[1]} elements do not fill the shape {match[2].replace('newaxis', '?')}",
     ),
     (
         re.compile(r"all the input array.* along dimension (\d+), .* has size (\d+) and .* has size (\d+)"),
-        lambda found: f"what is joined differs along axis {found[1]}: {found[2]} against {found[3]}",
+        lambda match: f"what is joined differs along axis {match[1]}: {match[2]} against {match[3]}",
     ),
     (
         re.compile(r"all the input arrays must have same number of dim.* has (\d+) dim.* has (\d+) dim"),
-        lambda found: f"what is joined has {found[1]} and {found[2]} axes",
+        lambda match: f"what is joined has {match[1]} and {match[2]} axes",
     ),
     (
         re.compile(r"could not broadcast (?:input array|where mask) from shape (\(.*?\)) into shape (\(.*?\))"),
-        lambda found: f"shape {found[1]} does not fit into shape {found[2]}",
+        lambda match: f"shape {match[1]} does not fit into shape {match[2]}",
     ),
     (
         re.compile(r"could not be broadcast together with shapes (.+)"),
-        lambda found: f"{_shapes(found[1].replace(') (', '),('))} do not go together",
+        lambda match: f"{_shapes(match[1].replace(') (', '),('))} do not go together",
     ),
     (
         re.compile(r"value array of shape (\(.*?\)) could not be broadcast to indexing result of shape (\(.*?\))"),
-        lambda found: f"shape {found[1]} does not fit the {found[2]} places that it goes to",
+        lambda match: f"shape {match[1]} does not fit the {match[2]} places that it goes to",
     ),
-    (re.compile(r"negative dimensions are not allowed"), lambda found: "a size comes out below 0"),
+    (re.compile(r"negative dimensions are not allowed"), lambda match: "a size comes out below 0"),
     (
         re.compile(r"(?:axis\d*: )?axis (-?\d+) is out of bounds for array of dimension (\d+)"),
-        lambda found: f"axis {found[1]} is out of range for rank {found[2]}",
+        lambda match: f"axis {match[1]} is out of range for rank {match[2]}",
     ),
     (
         re.compile(r"too many indices for array: array is (\d+)-dimensional, but (\d+) were indexed"),
-        lambda found: f"an input has {found[1]} axes where at least {found[2]} are expected",
+        lambda match: f"an input has {match[1]} axes where at least {match[2]} are expected",
     ),
     (
         re.compile(r"zip\(\) argument \d+ is (?:longer|shorter)|list index out of range"),
-        lambda found: "inputs and attributes speak of different numbers of axes",
+        lambda match: "inputs and attributes speak of different numbers of axes",
     ),
-    (re.compile(r"tuple index out of range"), lambda found: "an input has fewer axes than are expected"),
+    (re.compile(r"tuple index out of range"), lambda match: "an input has fewer axes than are expected"),
     (
         re.compile(r"zero-size array to reduction|of an empty sequence|from an empty axes"),
-        lambda found: "an input has no elements where at least one is needed",
+        lambda match: "an input has no elements where at least one is needed",
     ),
     (
         re.compile(r"only (?:0-dimensional arrays|length-1 arrays|integer scalar arrays) can be converted"),
-        lambda found: "an input has several elements where one is expected",
+        lambda match: "an input has several elements where one is expected",
     ),
-    (re.compile(r"duplicate value in 'axis'"), lambda found: "axes name one axis twice"),
-    (re.compile(r"can only convert an array of size 1"), lambda found: "an input has not the one element expected"),
+    (re.compile(r"duplicate value in 'axis'"), lambda match: "axes name one axis twice"),
+    (re.compile(r"can only convert an array of size 1"), lambda match: "an input has not the one element expected"),
 )
 _PYTHON_SAYS = (AttributeError, AssertionError, KeyError, TypeError)
 """What Python raises where a kernel did not foresee an input; its texts are about Python."""
@@ -158,8 +158,8 @@ def _explained(instruction: Instruction, frame: list[Any], error: Exception) -> 
 
 def _values(instruction: Instruction, frame: list[Any]) -> tuple[Any, ...]:
     """The values of a step's inputs that the frame still holds."""
-    taken = instruction.take(frame)
-    values = (taken,) if instruction.arity == 1 else taken
+    arguments = instruction.take(frame)
+    values = (arguments,) if instruction.arity == 1 else arguments
     return values if instruction.step.shown is None else instruction.step.shown(values)
 
 
@@ -173,8 +173,8 @@ def _rule(error: Exception) -> str:
     for pattern, reworded in (*_CLEAR, *_VAGUE):
         if (match := pattern.search(text)) is not None:
             return reworded(match)
-    if isinstance(error, MemoryError) and (found := _NUMPY_REFUSES.search(text)):
-        return f"an array of shape {found[2]} needs {found[1]}, which cannot be allocated"
+    if isinstance(error, MemoryError) and (refusal := _NUMPY_REFUSES.search(text)):
+        return f"an array of shape {refusal[2]} needs {refusal[1]}, which cannot be allocated"
     if isinstance(error, RecursionError):
         return "bodies or functions are nested too deeply, or a function calls itself"
     if not text or isinstance(error, (KeyError, AttributeError, AssertionError, TypeError)):

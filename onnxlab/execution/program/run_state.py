@@ -86,22 +86,22 @@ def _buffers(value: Any) -> list[tuple[int, int]]:
     if isinstance(value, (list, dict)):
         items = value.values() if isinstance(value, dict) else value
         deep = [item for item in items if type(item) not in _SCALARS]
-        found = _bytes_of_items(deep) if deep else {}
+        sizes = _bytes_of_items(deep) if deep else {}
         if type(value) is Counted:
-            value.buffers = found
-        return [(id(value), _OVERHEAD * len(items) + sum(found.values()))]
+            value.buffers = sizes
+        return [(id(value), _OVERHEAD * len(items) + sum(sizes.values()))]
     return []
 
 
 def _bytes_of_items(items: Sequence[Any]) -> dict[int, int]:
     """{id: bytes} of what is behind the items of a sequence, each once; a loop asks for thousands, again and again."""
-    own = [item if item.base is None else root(item) for item in items if type(item) is np.ndarray]
-    found = {id(item): item.nbytes for item in own}
-    if len(own) < len(items):
+    arrays = [item if item.base is None else root(item) for item in items if type(item) is np.ndarray]
+    sizes = {id(item): item.nbytes for item in arrays}
+    if len(arrays) < len(items):
         for item in items:
             if type(item) is not np.ndarray:
-                found.update(_buffers(item))
-    return found
+                sizes.update(_buffers(item))
+    return sizes
 
 
 def is_small(value: Any) -> bool:

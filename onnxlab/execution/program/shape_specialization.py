@@ -35,7 +35,7 @@ def decided(program: Program) -> frozenset[int]:
     """Numbers of the instructions whose results the shapes of the feeds decide, those of constants included."""
     values = {slot for slot, array in enumerate(program.template) if array is not None} | {0}
     shapes = values | set(program.feed_slots)
-    found = set()
+    numbers = set()
     for number, instruction in enumerate(program.instructions):
         if not instruction.step.pure or instruction.captures:
             continue
@@ -43,14 +43,14 @@ def decided(program: Program) -> frozenset[int]:
         row = traits_of(instruction.step.op)
         first, others = inputs[:1], inputs[1:]
         if values.issuperset(inputs) or (row.shape_only and shapes.issuperset(inputs)):
-            found.add(number)
+            numbers.add(number)
             values.update(results)
             shapes.update(results)
         elif (row.shape == "shapes" and shapes.issuperset(inputs)) or (
             row.shape == "sizes" and shapes.issuperset(first) and values.issuperset(others)
         ):
             shapes.update(results)
-    return frozenset(found)
+    return frozenset(numbers)
 
 
 @dataclass(slots=True)
@@ -71,8 +71,8 @@ class ShapeSpecialization:
         self, program: Program, key: Signature, begin: FoldedProgram
     ) -> tuple[FoldedProgram, Finish | None]:
         """`specialized` for feeds of these shapes."""
-        if (found := self.known.get(key)) is not None:
-            return found, None
+        if (match := self.known.get(key)) is not None:
+            return match, None
         if key not in self.seen:
             self.seen[key] = None
             while len(self.seen) > _SEEN:
@@ -84,25 +84,25 @@ class ShapeSpecialization:
 
     def gather(self, program: Program, signature: Signature, template: Sequence[Any], frame: Sequence[Any]) -> None:
         """Keep what a run has made of these shapes; `template` is what its frame began with."""
-        kept, room = list(template), _ROOM
+        slots, room = list(template), _ROOM
         for slot in self.border:
             value = frame[slot]
-            if kept[slot] is None and type(value) is np.ndarray and value.nbytes <= min(LARGEST, room):
+            if slots[slot] is None and type(value) is np.ndarray and value.nbytes <= min(LARGEST, room):
                 room -= value.nbytes
-                kept[slot] = persistent(value)
-        self.known[signature] = FoldedProgram(kept, _needed(program, kept))
+                slots[slot] = persistent(value)
+        self.known[signature] = FoldedProgram(slots, _needed(program, slots))
         while len(self.known) > _KEPT:
             self.known.popitem(last=False)
 
 
 def _needed(program: Program, known: Sequence[Any]) -> tuple[Row, ...]:
     """Rows of what still has to run, where `known` holds some: what outputs need, and what is not pure."""
-    wanted = {slot for slot in program.output_slots if known[slot] is None}
+    unmade = {slot for slot in program.output_slots if known[slot] is None}
     rows = []
     for instruction in reversed(program.instructions):
-        if not (instruction.step.pure and wanted.isdisjoint(instruction.results)):
+        if not (instruction.step.pure and unmade.isdisjoint(instruction.results)):
             rows.append(instruction.row)
-            wanted.update(slot for slot in instruction.reads if known[slot] is None)
+            unmade.update(slot for slot in instruction.reads if known[slot] is None)
     rows.reverse()
     return tuple(rows)
 
@@ -116,37 +116,37 @@ def specialized(program: Program, feeds: Sequence[Any], begin: FoldedProgram) ->
     if _NOTE not in program.notes:  # most programs run once: what shapes decide is found out when one runs again
         program.notes[_NOTE] = None
         return begin, None
-    found: ShapeSpecialization | bool | None = program.notes[_NOTE]
-    if found is None:
-        found = program.notes[_NOTE] = _analyzed(program)
-    if not isinstance(found, ShapeSpecialization) or (key := _signature(feeds)) is None:
+    specialization: ShapeSpecialization | bool | None = program.notes[_NOTE]
+    if specialization is None:
+        specialization = program.notes[_NOTE] = _analyzed(program)
+    if not isinstance(specialization, ShapeSpecialization) or (key := _signature(feeds)) is None:
         return begin, None
-    return found.specialized(program, key, begin)
+    return specialization.specialized(program, key, begin)
 
 
 def final(program: Program, feeds: Sequence[Any], begin: FoldedProgram | None) -> FoldedProgram | None:
     """The program of all further runs of feeds of these shapes, None before it is known; see `specialized`."""
-    found: ShapeSpecialization | bool | None = program.notes.get(_NOTE)
-    if not isinstance(found, ShapeSpecialization):
-        return begin if found is False else None
+    specialization: ShapeSpecialization | bool | None = program.notes.get(_NOTE)
+    if not isinstance(specialization, ShapeSpecialization):
+        return begin if specialization is False else None
     key = _signature(feeds)
-    return begin if key is None else found.known.get(key)
+    return begin if key is None else specialization.known.get(key)
 
 
 def _analyzed(program: Program) -> ShapeSpecialization | bool:
     numbers = decided(program)
-    made = {slot for number in numbers if not program.instructions[number].constant
+    decided_slots = {slot for number in numbers if not program.instructions[number].constant
             for slot in program.instructions[number].results if slot > 0}  # fmt: skip
     read = {slot for number, i in enumerate(program.instructions) if number not in numbers for slot in i.reads}
-    border = made.intersection(read.union(program.output_slots))
+    border = decided_slots.intersection(read.union(program.output_slots))
     return ShapeSpecialization(frozenset(border)) if border else False
 
 
 def _signature(feeds: Sequence[Any]) -> Signature | None:
     """The shapes of feeds, None where one is no array."""
-    found = []
+    shapes = []
     for array in feeds:
         if type(array) is not np.ndarray:
             return None
-        found.append(array.shape)
-    return tuple(found)
+        shapes.append(array.shape)
+    return tuple(shapes)
