@@ -64,14 +64,14 @@ class Writer:
 
     def _encoded(self, fact: Fact) -> bytes:
         """The field `type` of a ValueInfoProto, serialized."""
-        found = self._types[fact] = field(2, encode(fact, self._text))
-        return found
+        encoded = self._types[fact] = field(2, encode(fact, self._text))
+        return encoded
 
     def _text(self, dim: Expr) -> str:
-        found = self._texts.get(dim)
-        if found is None:
-            found = self._texts[dim] = self._notation.dim(dim)
-        return found
+        text = self._texts.get(dim)
+        if text is None:
+            text = self._texts[dim] = self._notation.dim(dim)
+        return text
 
     def _refine(self, name: Any, encoded: bytes, declared: dict[str, Any], outputs: dict[str, Any]) -> None:
         info = outputs.get(name) or declared[name]
@@ -80,19 +80,19 @@ class Writer:
         if name in outputs and name in declared:
             self._merge(declared[name].type, info.type)
 
-    def _merge(self, target: onnx.TypeProto, found: onnx.TypeProto) -> None:
+    def _merge(self, target: onnx.TypeProto, inferred: onnx.TypeProto) -> None:
         """Fill in what `target` leaves open; what it states stays, but a symbol gives way to a number."""
-        if target == found:
+        if target == inferred:
             return
-        kind = found.WhichOneof("value")
+        kind = inferred.WhichOneof("value")
         if target.WhichOneof("value") != kind:
             if target.WhichOneof("value") is None:
-                target.MergeFrom(found)
+                target.MergeFrom(inferred)
             return
         if kind in ("sequence_type", "optional_type"):
-            self._merge(getattr(target, str(kind)).elem_type, getattr(found, str(kind)).elem_type)
+            self._merge(getattr(target, str(kind)).elem_type, getattr(inferred, str(kind)).elem_type)
         elif kind in ("tensor_type", "sparse_tensor_type"):
-            _merge_tensor(getattr(target, str(kind)), getattr(found, str(kind)))
+            _merge_tensor(getattr(target, str(kind)), getattr(inferred, str(kind)))
 
 
 def _namer() -> Callable[[Atom], str]:
@@ -107,15 +107,15 @@ def _namer() -> Callable[[Atom], str]:
     return named
 
 
-def _merge_tensor(target: Any, found: Any) -> None:
+def _merge_tensor(target: Any, inferred: Any) -> None:
     if not target.elem_type:
-        target.elem_type = found.elem_type
-    if not found.HasField("shape"):
+        target.elem_type = inferred.elem_type
+    if not inferred.HasField("shape"):
         return
     if not target.HasField("shape"):
-        target.shape.CopyFrom(found.shape)
-    elif len(target.shape.dim) == len(found.shape.dim):
-        for old, new in zip(target.shape.dim, found.shape.dim, strict=True):
+        target.shape.CopyFrom(inferred.shape)
+    elif len(target.shape.dim) == len(inferred.shape.dim):
+        for old, new in zip(target.shape.dim, inferred.shape.dim, strict=True):
             if new.HasField("dim_value") and not old.HasField("dim_value"):
                 old.dim_value = new.dim_value
             elif new.HasField("dim_param") and old.WhichOneof("value") is None:

@@ -154,7 +154,9 @@ def infer_node_outputs(
     model = onnx.ModelProto(ir_version=ir_version, graph=onnx.GraphProto(name="node", node=[node]))
     for domain, version in {"": schema.since_version, schema.domain: schema.since_version, **imports}.items():
         model.opset_import.add(domain=domain, version=version)
-    model.graph.input.extend(onnx.ValueInfoProto(name=name, type=given) for name, given in input_types.items())
+    model.graph.input.extend(
+        onnx.ValueInfoProto(name=name, type=type_proto) for name, type_proto in input_types.items()
+    )
     for name in node.input:
         if name in (input_data or {}):
             model.graph.initializer.add().CopyFrom(input_data[name])  # type: ignore[index]
@@ -163,8 +165,8 @@ def infer_node_outputs(
         if name:
             model.graph.output.add(name=name).type.CopyFrom(theirs.get(name, onnx.TypeProto()))
     with _inferred(model, False, False, False) as (graph, inference):
-        found = {name: _type_of(graph, inference, name) for name in node.output if name}
-    return {name: proto for name, proto in found.items() if proto.WhichOneof("value")}
+        types = {name: _type_of(graph, inference, name) for name in node.output if name}
+    return {name: proto for name, proto in types.items() if proto.WhichOneof("value")}
 
 
 @nesting_refused()
@@ -199,11 +201,11 @@ def infer_function_output_types(
         op_type=function.name, domain=function.domain, overload=function.overload, attribute=attributes
     )
     call.output.extend(f"y{slot}" for slot in range(len(function.output)))
-    for slot, given in enumerate(input_types):
-        present = given.WhichOneof("value") is not None
+    for slot, type_proto in enumerate(input_types):
+        present = type_proto.WhichOneof("value") is not None
         call.input.append(f"x{slot}" if present else "")
         if present:
-            model.graph.input.add(name=f"x{slot}").type.CopyFrom(given)
+            model.graph.input.add(name=f"x{slot}").type.CopyFrom(type_proto)
     model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in call.output)
     with _inferred(model, True, True, False) as (graph, inference):
         return [_type_of(graph, inference, name) for name in call.output]

@@ -32,14 +32,16 @@ def refuse(graph: ModelGraph, inference: Inference, check_type: bool, strict: bo
     Raises:
         onnx.shape_inference.InferenceError: the model is wrong by these options.
     """
-    found = inference.diagnostics if strict else inference.problems
-    for diagnostic in found:
+    diagnostics = inference.diagnostics if strict else inference.problems
+    for diagnostic in diagnostics:
         if diagnostic.code == "missing-opset":
             raise onnx.shape_inference.InferenceError(f"[TypeInferenceError] {diagnostic}")
         if check_type and diagnostic.code in _TYPE_CODES:
             raise onnx.shape_inference.InferenceError(f"[ShapeInferenceError] {diagnostic}")
-    wrong = _not_behind_unknown(graph, [diagnostic for diagnostic in found if strict and _is_wrong(diagnostic)])
-    lines = [str(each) for each in wrong if not each.code.startswith("declared-") or inference.onnx_agrees(each)]
+    wrong = _not_behind_unknown(graph, [diagnostic for diagnostic in diagnostics if strict and _is_wrong(diagnostic)])
+    lines = [
+        str(problem) for problem in wrong if not problem.code.startswith("declared-") or inference.onnx_agrees(problem)
+    ]
     if lines:
         raise onnx.shape_inference.InferenceError("[ShapeInferenceError] Inference error(s): " + "\n".join(lines))
 

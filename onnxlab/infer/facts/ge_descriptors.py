@@ -22,9 +22,9 @@ def _fact(node: onnx.NodeProto, position: int, name: str, hole: Callable[[int, i
     reference = ge_dump.split(name)
     if reference is None or reference.is_control:
         return UNKNOWN
-    found = ge_dump.descriptor(node, "output", reference.port)
-    if not found.dtype and found.shape is None:
+    descriptor = ge_dump.descriptor(node, "output", reference.port)
+    if not descriptor.dtype and descriptor.shape is None:
         return UNKNOWN
-    shape = found.shape
+    shape = descriptor.shape
     dims = None if shape is None else tuple(hole(position, axis) if dim < 0 else dim for axis, dim in enumerate(shape))
-    return TensorFact(found.elem_type, dims)
+    return TensorFact(descriptor.elem_type, dims)

@@ -20,16 +20,16 @@ _TYPED = {dtypes.FLOAT: _FIELDS["float_data"] | 2, dtypes.INT64: _INT64}
 _SIGN = 1 << 63
 
 
-def fact_of_constant(found: re.Match[bytes]) -> Fact | None:
+def fact_of_constant(match: re.Match[bytes]) -> Fact | None:
     """The fact of a Constant's output from what `wire.constant` found; None where the message has to be asked."""
-    dims, elem_type = found[2], found[3][0]
+    dims, elem_type = match[2], match[3][0]
     shape = tuple(dims[1::2]) if dims.isascii() else _shape(dims)  # of one byte each
     count = prod(shape)
     if count > FOLLOWED.get(elem_type, -1):
         return TensorFact(elem_type, shape) if elem_type and max(shape, default=0) < _SIGN else None
     if 0 in shape:
         return None
-    return _followed(found.string, found.end(), found.endpos - len(TENSOR), elem_type, shape, count)
+    return _followed(match.string, match.end(), match.endpos - len(TENSOR), elem_type, shape, count)
 
 
 def _shape(dims: bytes) -> tuple[int, ...]:

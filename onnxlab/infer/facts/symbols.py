@@ -31,8 +31,8 @@ _numbers = itertools.count(1)
 
 def token_of(graph: ModelGraph) -> int:
     """A number that tells one graph's unknown dims from another's in the same process."""
-    found = _tokens.get(graph)
-    return found if found is not None else _tokens.setdefault(graph, next(_numbers))
+    token = _tokens.get(graph)
+    return token if token is not None else _tokens.setdefault(graph, next(_numbers))
 
 
 def declared_token(graph: ModelGraph, policy: Policy) -> int:
@@ -137,15 +137,15 @@ def has_holes(fact: Fact) -> bool:
 
 
 def _container_has_holes(fact: Fact) -> bool:
-    found = False
+    any_open = False
 
     def look(dim: Dim) -> Dim:
-        nonlocal found
-        found = found or (isinstance(dim, Expr) and dim.open)
+        nonlocal any_open
+        any_open = any_open or (isinstance(dim, Expr) and dim.open)
         return dim
 
     map_dims(fact, look)
-    return found
+    return any_open
 
 
 def is_open(dim: Dim) -> bool:

@@ -67,8 +67,8 @@ def _size(dim: int) -> bytes:
 
 def _symbol(dim: Dim, write: WriteDim) -> bytes:
     """The same with a text."""
-    found = write(dim) if isinstance(dim, Expr) and dim is not VARIES else None
-    return field(1, b"" if found is None or len(found) > _LONGEST else field(2, found.encode()))
+    written = write(dim) if isinstance(dim, Expr) and dim is not VARIES else None
+    return field(1, b"" if written is None or len(written) > _LONGEST else field(2, written.encode()))
 
 
 def field(tag: int, content: bytes) -> bytes:

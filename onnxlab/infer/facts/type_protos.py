@@ -52,8 +52,8 @@ MAX_INTEGERS = 256
 def fact_of_type(proto: onnx.TypeProto, unknown: Unknown, named: Named = parse) -> Fact:
     """The fact that a declared type states; UNKNOWN where it states nothing."""
     match proto.WhichOneof("value"):
-        case "tensor_type" if named is parse and (found := _closed(proto.SerializeToString())) is not None:
-            return found
+        case "tensor_type" if named is parse and (closed := _closed(proto.SerializeToString())) is not None:
+            return closed
         case "tensor_type":
             return TensorFact(proto.tensor_type.elem_type, shape_of(proto.tensor_type, unknown, named))
         case "sparse_tensor_type":

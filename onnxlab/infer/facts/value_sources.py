@@ -43,18 +43,18 @@ class Sources:
 
         A graph input with an initializer is known by its default, as onnx and ONNX Runtime's optimizer take it.
         """
-        found = self.tensors.get(value.id) or self._facts.get(value.id)
-        return self._read(value) if found is None else found
+        fact = self.tensors.get(value.id) or self._facts.get(value.id)
+        return self._read(value) if fact is None else fact
 
     def _read(self, value: ValueRecord) -> Fact:
-        kept = self._facts
+        cache = self._facts
         if value.initializer is None:
             fact = self._input(value)
         else:
             fact = self._initializer(value)
             if value.id not in self.problems:
-                kept = self.tensors
-        kept[value.id] = fact = self._followed(value, fact)
+                cache = self.tensors
+        cache[value.id] = fact = self._followed(value, fact)
         return fact
 
     def _followed(self, value: ValueRecord, fact: Fact) -> Fact:
@@ -66,9 +66,9 @@ class Sources:
         if rank <= MAX_RANK:
             return fact
         message = f"{value.name!r} has {rank:,} dims; its shape is not followed"
-        expected, found = f"at most {MAX_RANK} dims", f"{rank:,} dims"
+        expected, actual = f"at most {MAX_RANK} dims", f"{rank:,} dims"
         self.problems[value.id] = Diagnostic(
-            "warning", "rank-too-large", message, 0, value.id, value.scope, expected, found
+            "warning", "rank-too-large", message, 0, value.id, value.scope, expected, actual
         )
         return type(fact)(fact.elem_type) if isinstance(fact, (TensorFact, SparseTensorFact)) else fact
 

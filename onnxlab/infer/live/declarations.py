@@ -54,10 +54,10 @@ class Completer:
             return
         changed = inference.foresee(touched)
         for change in corrections(graph, changed):
-            told = _told(graph, change)
+            note = _told(graph, change)
             transaction.apply(change, None)
-            if told not in transaction.label:  # where a script makes the edit again, it is there
-                transaction.label += told
+            if note not in transaction.label:  # where a script makes the edit again, it is there
+                transaction.label += note
 
     def abandon(self) -> None:
         """Infer anew: the edit was taken back."""
@@ -70,19 +70,19 @@ def _told(graph: ModelGraph, change: SetTypes) -> str:
     scope = graph.scopes[change.scope]
     if change.kind != "output" or scope is not graph.main:
         return ""
-    told = []
+    notes = []
     for at, encoded in zip(change.places, change.types, strict=True):
         info = scope.proto.output[at]
         old, new = info.type.tensor_type.elem_type, onnx.TypeProto.FromString(encoded or b"").tensor_type.elem_type
         if old != new and {old, new} <= set(dtypes.ELEM_TYPES):
-            told.append(f"output {info.name}: {dtypes.name(old)} → {dtypes.name(new)}")
-    return f" ({', '.join(told)})" if told else ""
+            notes.append(f"output {info.name}: {dtypes.name(old)} → {dtypes.name(new)}")
+    return f" ({', '.join(notes)})" if notes else ""
 
 
 def corrections(graph: ModelGraph, changed: Changed) -> list[SetTypes]:
     """The changes that correct the declarations of values whose facts changed."""
     values, known = graph.values, dict[tuple[bytes, Fact, Fact], "bytes | None"]()
-    found: dict[tuple[int, DeclarationKind], tuple[list[int | str], list[bytes]]] = {}
+    declarations: dict[tuple[int, DeclarationKind], tuple[list[int | str], list[bytes]]] = {}
     for vid, (old, new) in changed.items():
         value = values.get(vid)
         if value is None or new is UNKNOWN or (value.info is None and not value.formal_outputs):
@@ -92,10 +92,10 @@ def corrections(graph: ModelGraph, changed: Changed) -> list[SetTypes]:
             if key not in known:
                 known[key] = corrected(place.info.type, old, new)
             if (encoded := known[key]) is not None:
-                at, types = found.setdefault((place.scope, place.kind), ([], []))
+                at, types = declarations.setdefault((place.scope, place.kind), ([], []))
                 at.append(place.at)
                 types.append(encoded)
-    return [SetTypes(scope, kind, tuple(at), tuple(types)) for (scope, kind), (at, types) in found.items()]
+    return [SetTypes(scope, kind, tuple(at), tuple(types)) for (scope, kind), (at, types) in declarations.items()]
 
 
 def corrected(declared: onnx.TypeProto, old: Fact, new: Fact) -> bytes | None:
@@ -105,13 +105,13 @@ def corrected(declared: onnx.TypeProto, old: Fact, new: Fact) -> bytes | None:
     if kind is None:
         return None
     if isinstance(new, tensors.get(kind, ())):
-        made = onnx.TypeProto()
-        made.CopyFrom(declared)
-        wrong = _correct_tensor(getattr(made, kind), old, new)
+        type_proto = onnx.TypeProto()
+        type_proto.CopyFrom(declared)
+        wrong = _correct_tensor(getattr(type_proto, kind), old, new)
     else:
         wrong = bool(contradiction(fact_of_type(declared, _varies), new))
-        made = typed(new)
-    return made.SerializePartialToString() if wrong else None
+        type_proto = typed(new)
+    return type_proto.SerializePartialToString() if wrong else None
 
 
 def _varies(_: int) -> Dim:
@@ -180,23 +180,23 @@ def merged(declared: onnx.TypeProto, fact: Fact) -> onnx.TypeProto:
     kind = declared.WhichOneof("value")
     if kind not in ("tensor_type", "sparse_tensor_type") or not isinstance(fact, TensorFact | SparseTensorFact):
         return declared if fact is UNKNOWN else typed(fact)
-    found = typed(fact)
-    if found.WhichOneof("value") != kind:
-        return found
-    made = onnx.TypeProto()
-    made.CopyFrom(declared)
-    target, known = getattr(made, kind), getattr(found, kind)
+    inferred = typed(fact)
+    if inferred.WhichOneof("value") != kind:
+        return inferred
+    result = onnx.TypeProto()
+    result.CopyFrom(declared)
+    target, known = getattr(result, kind), getattr(inferred, kind)
     if fact.elem_type:
         target.elem_type = fact.elem_type
     if fact.shape is None:
-        return made
+        return result
     if not target.HasField("shape") or len(target.shape.dim) != len(fact.shape):
         target.shape.CopyFrom(known.shape)
-        return made
+        return result
     for entry, dim in zip(target.shape.dim, fact.shape, strict=True):
         if isinstance(dim, int) or not is_open(dim):
             write_dim(entry, dim)
-    return made
+    return result
 
 
 def rewrite(graph: ModelGraph, inference: Inference, action: Action) -> list[DeclarationChange]:
@@ -206,7 +206,7 @@ def rewrite(graph: ModelGraph, inference: Inference, action: Action) -> list[Dec
         return merged(declared, inference.fact(vid))
 
     done = edits.set_declarations(graph, action, type_of, inference.believes)
-    return [DeclarationChange(each.value, _fact(each.old), _fact(each.new)) for each in done]
+    return [DeclarationChange(change.value, _fact(change.old), _fact(change.new)) for change in done]
 
 
 def _fact(declared: onnx.TypeProto | None) -> Fact:

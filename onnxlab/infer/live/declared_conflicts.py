@@ -36,13 +36,13 @@ class Conflicts:
             vid = self.unchecked.pop()
             value = values.get(vid)
             if value is None or value.info is None:  # most declare nothing, and looking facts up takes time
-                found = None
+                conflict = None
             else:
-                found = self._compare(value, facts.get(vid, UNKNOWN)) or self._negative(value)
-            if found is None:
+                conflict = self._compare(value, facts.get(vid, UNKNOWN)) or self._negative(value)
+            if conflict is None:
                 self.found.pop(vid, None)
             else:
-                self.found[vid] = found
+                self.found[vid] = conflict
         conflicts = [self.found[vid] for vid in sorted(self.found)]
         further = chain(declared_twice(self._graph, facts), unlike_outputs(self._graph, facts), self._unmade())
         return [*conflicts, *further]
@@ -50,8 +50,8 @@ class Conflicts:
     def of_outputs(self, facts: Mapping[int, Fact]) -> list[Diagnostic]:
         """The contradictions of the model's outputs alone."""
         values = [self._graph.values[vid] for vid in dict.fromkeys(self._graph.main.outputs)]
-        found = [self._compare(value, facts.get(value.id, UNKNOWN)) for value in values]
-        return [each for each in found if each is not None]
+        conflicts = [self._compare(value, facts.get(value.id, UNKNOWN)) for value in values]
+        return [conflict for conflict in conflicts if conflict is not None]
 
     def _unmade(self) -> Iterator[Diagnostic]:
         for value in [self._graph.values[vid] for vid in sorted(self._graph.index.undefined)]:
@@ -77,17 +77,17 @@ class Conflicts:
         if value.info is None or fact is UNKNOWN or self._is_given(value):
             return None
         declared = self._sources.declared(value)
-        what = contradiction(declared, fact)
+        aspect = contradiction(declared, fact)
         if declared is UNKNOWN and value.info.type.WhichOneof("value") == "opaque_type":
-            what = "type"  # facts have no opaque types: no operator of ONNX makes one
-        if not what:
+            aspect = "type"  # facts have no opaque types: no operator of ONNX makes one
+        if not aspect:
             return None
         role = "graph output" if value.is_output else "body input" if value.is_input else "value"
         scope = self._graph.scopes[value.scope]
         node = value.producers[0][0] if value.producers else scope.owner if value.is_input else 0
         return Diagnostic(
             "warning",
-            f"declared-{what}",
+            f"declared-{aspect}",
             f"the {role} {value.name!r} is declared as {declared}, but inference finds {fact}",
             node,
             value.id,
@@ -129,10 +129,10 @@ def declared_twice(graph: ModelGraph, facts: Mapping[int, Fact]) -> Iterator[Dia
         if vid in seen or value.is_input:
             fact = facts.get(vid, UNKNOWN)
             declared = fact_of_type(info.type, lambda _: VARIES)
-            if what := contradiction(declared, fact):
+            if aspect := contradiction(declared, fact):
                 node = value.producers[0][0] if value.producers else 0
                 yield Diagnostic(
-                    "warning", f"declared-{what}", f"the graph output {value.name!r} is declared as {declared}, but "
+                    "warning", f"declared-{aspect}", f"the graph output {value.name!r} is declared as {declared}, but "
                     f"{'the graph input of this name is' if value.is_input else 'inference finds'} {fact}", node, vid,
                     value.scope, str(fact), str(declared), "declare the same type for both",
                 )  # fmt: skip

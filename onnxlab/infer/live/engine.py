@@ -135,8 +135,8 @@ class Inference:
     def problems(self) -> list[Diagnostic]:
         """The diagnostics but for conflicts of types."""
         with self._graph.lock:
-            found = itertools.chain.from_iterable(map(self._walker.diagnostics, self._frames()))
-            return list(dict.fromkeys([*found, *self._walker.sources.problems.values()]))
+            diagnostics = itertools.chain.from_iterable(map(self._walker.diagnostics, self._frames()))
+            return list(dict.fromkeys([*diagnostics, *self._walker.sources.problems.values()]))
 
     def _notice_operators(self) -> None:
         """Infer again from scratch where custom operators came or went since."""

@@ -30,21 +30,21 @@ class Refusals:
 
     def look(self, walker: Walker, frames: Iterable[Frame]) -> None:
         """Compare with the last look; the first look finds nothing new."""
-        found = {
+        refusals = {
             (node, problem)
             for frame in frames
             for node, problems in frame.problems.items()
             for problem in problems
             if problem.severity == "error" and node in self._graph.nodes
         }
-        before = found if self.known is None else self.known
+        before = refusals if self.known is None else self.known
         # a node that only words its old refusal anew did not begin to refuse
         refusing = {node for node, _ in before}
-        new = [each for each in found - before if each[0] not in refusing]
-        self.known = found
+        new = [refusal for refusal in refusals - before if refusal[0] not in refusing]
+        self.known = refusals
         self.first = None
         if new:
-            node, problem = min(new, key=lambda each: (*self._place(each[0]), each[1].code))
+            node, problem = min(new, key=lambda refusal: (*self._place(refusal[0]), refusal[1].code))
             self.first = walker.diagnostic(self._graph.nodes[node], problem)
 
     def _place(self, node_id: int) -> tuple[list[float], int]:

@@ -53,7 +53,7 @@ class Trial:
     @property
     def diagnostics(self) -> list[Diagnostic]:
         """The nodes that refuse other sizes, as far as that was tried; of the latest edit it may not be yet."""
-        return [each for each in self._found if each.node in self._graph.nodes]
+        return [diagnostic for diagnostic in self._found if diagnostic.node in self._graph.nodes]
 
     def follow(self, changed: Changes) -> None:
         """Hear of a commit and of the facts that it changed; what has to be tried is tried in the background."""
@@ -66,8 +66,8 @@ class Trial:
                     if isinstance(was, int) and atom is not None:
                         self.sizes[atom.name] = was
         if inputs and self.sizes:
-            there = {atom.name for atom in self._symbols()}
-            self.sizes = {name: size for name, size in self.sizes.items() if name in there}
+            symbols = {atom.name for atom in self._symbols()}
+            self.sizes = {name: size for name, size in self.sizes.items() if name in symbols}
         if self.sizes:
             self._start()
         else:
@@ -110,21 +110,25 @@ class Trial:
         """Try the sizes on the model as it is now; an edit meanwhile makes that void."""
         with self._graph.lock:
             version, sizes = self._graph.version, dict(self.sizes)
-            known = {(each.node, each.code) for each in self._inference.problems if each.severity == "error"}
+            known = {
+                (diagnostic.node, diagnostic.code)
+                for diagnostic in self._inference.problems
+                if diagnostic.severity == "error"
+            }
         until = time.thread_time() + SECONDS
-        found: dict[tuple[int, str], Diagnostic] = {}
+        refusals: dict[tuple[int, str], Diagnostic] = {}
         for factor in FACTORS:
             chosen = {name: size * factor or factor for name, size in sizes.items()}
             refused = self._refused(version, chosen, until)
             if refused is None:
                 return
-            for each in refused:
-                if (each.node, each.code) not in known:
-                    found.setdefault((each.node, each.code), _with(each, chosen))
+            for diagnostic in refused:
+                if (diagnostic.node, diagnostic.code) not in known:
+                    refusals.setdefault((diagnostic.node, diagnostic.code), _with(diagnostic, chosen))
         with self._graph.lock:
             if self._graph.version != version:
                 return
-            before, self._found, self._tried = self._found, tuple(found.values()), version
+            before, self._found, self._tried = self._found, tuple(refusals.values()), version
         if before != self._found:
             for listener in list(self.on_found):
                 listener()
@@ -158,17 +162,17 @@ class Trial:
             if graph.version != version:
                 return None
             frames = [frame, *(call.frame for call in walker.calls.alive(frame).values())]
-            found = [problem for each in frames for problem in walker.diagnostics(each)]
-        return [problem for problem in found if problem.severity == "error"]
+            problems = [problem for frame_of_call in frames for problem in walker.diagnostics(frame_of_call)]
+        return [problem for problem in problems if problem.severity == "error"]
 
 
 def _with(refusal: Diagnostic, sizes: Mapping[str, int]) -> Diagnostic:
     """The refusal, with the sizes for which it is."""
     shown = ", ".join(f"{name}={size}" for name, size in list(sizes.items())[:4])
-    where, _, what = refusal.message.partition("): ")
+    where, _, reason = refusal.message.partition("): ")
     hint = f"{refusal.hint}; or keep the size fixed" if refusal.hint else "let it follow the size, or keep that fixed"
     return replace(
-        refusal, severity="warning", code="refuses-size", message=f"{where}): with {shown}, {what}", hint=hint
+        refusal, severity="warning", code="refuses-size", message=f"{where}): with {shown}, {reason}", hint=hint
     )
 
 

@@ -143,7 +143,7 @@ class Explainer:
             rank = len(fact.shape)
             if axis is not None and not -rank <= axis < rank:
                 raise NameLookupError(f"{self._graph.values[value].name!r} is {fact}: it has no axis {axis}")
-            parts = [Part("dim", each) for each in (range(rank) if axis is None else [axis % rank])] or parts
+            parts = [Part("dim", index) for index in (range(rank) if axis is None else [axis % rank])] or parts
         roots = [_Spot(start.frame, value, part, start.callers) for part in parts]
         return Explanation(self._graph.values[value].name, fact, self._walk(roots))
 
@@ -163,9 +163,11 @@ class Explainer:
             value = self._graph.values[spot.value]
             node = value.producers[0][0] if value.producers else 0
             edits = tuple(dict.fromkeys([*self._edits.get(spot.value, ()), *self._edits.get(node, ())]))
-            what = self._what(spot)
-            steps.append(Step(spot.value, self._name(spot), node, what, how, lost, edits, tuple(numbers), passes))
-        return tuple(replace(step, sources=tuple(each for each in step.sources if each < len(steps))) for step in steps)
+            shown = self._what(spot)
+            steps.append(Step(spot.value, self._name(spot), node, shown, how, lost, edits, tuple(numbers), passes))
+        return tuple(
+            replace(step, sources=tuple(number for number in step.sources if number < len(steps))) for step in steps
+        )
 
     # -- words ------------------------------------------------------------------------------------------------------
 
@@ -179,8 +181,8 @@ class Explainer:
         fact = spot.frame.facts.get(spot.value, UNKNOWN)
         if spot.part.kind == "rank":
             return str(fact)
-        found = spot.part.of(fact)
-        return "unknown" if found is None else str(found)
+        part = spot.part.of(fact)
+        return "unknown" if part is None else str(part)
 
     def _label(self, node: NodeRecord) -> str:
         name = node.name
@@ -205,9 +207,9 @@ class Explainer:
         return self._declared(spot, value)
 
     def _declared(self, spot: _Spot, value: ValueRecord) -> tuple[str, str, list[_Spot], bool]:
-        found = spot.part.of(spot.frame.facts.get(value.id))
+        part = spot.part.of(spot.frame.facts.get(value.id))
         lost = ""
-        if found is None or (isinstance(found, Expr) and is_unknown(found)):
+        if part is None or (isinstance(part, Expr) and is_unknown(part)):
             lost = "the input's elements are only known when the model runs"
             if spot.part.kind != "element":
                 lost = f"the model declares no size here; give it one with value({value.name!r}).set_shape(…)"
@@ -226,10 +228,10 @@ class Explainer:
         if owner.op_type != "Scan" and position < len(owner.inputs):
             vid = owner.inputs[position]
         outer = _Spot(spot.frame, vid, spot.part, spot.callers)
-        found, theirs = self._dim(spot), self._dim(outer) if vid else None
-        if vid and found != theirs and spot.part.kind == "dim":  # a slice: the next axis
+        dim, theirs = self._dim(spot), self._dim(outer) if vid else None
+        if vid and dim != theirs and spot.part.kind == "dim":  # a slice: the next axis
             outer = _Spot(spot.frame, vid, Part("dim", spot.part.index + 1), spot.callers)
-        same = bool(vid) and found is not None and found == self._dim(outer)
+        same = bool(vid) and dim is not None and dim == self._dim(outer)
         how = f"input {position} of the body of {self._label(owner)}"
         return how, "" if same or vid else "it changes from iteration to iteration", [outer] if same else [], same
 
@@ -255,7 +257,7 @@ class Explainer:
         if self._is_lost(spot, node_id):
             why, causes = loss(self._walker, spot.frame, node, operator, slot, spot.part)
         sources = [self._at(spot, node, at, part) for at, part in dict.fromkeys([*places, *causes])]
-        same = [each.part.kind == spot.part.kind and self._dim(each) == self._dim(spot) for each in sources]
+        same = [source.part.kind == spot.part.kind and self._dim(source) == self._dim(spot) for source in sources]
         passes = not why and bool(same) and all(same)
         return self._rule(label, node, spot, sources), why, sources, passes
 
@@ -264,21 +266,21 @@ class Explainer:
 
     def _is_lost(self, spot: _Spot, node: int) -> bool:
         """Whether a part is the unknown of this very node."""
-        found = self._dim(spot)
-        if found is None:
+        dim = self._dim(spot)
+        if dim is None:
             return True
-        if not isinstance(found, Expr) or not is_unknown(found):
+        if not isinstance(dim, Expr) or not is_unknown(dim):
             return False
-        ((atom,),) = found.terms
+        ((atom,),) = dim.terms
         key = atom.key
         return isinstance(key, tuple) and len(key) > 3 and key[3] == node
 
     def _rule(self, label: str, node: NodeRecord, spot: _Spot, sources: list[_Spot]) -> str:
         """In words: the operator, what it takes the dim from, and the attributes that may have had a say."""
-        given = ", ".join(dict.fromkeys(self._name(source) for source in sources))
+        names = ", ".join(dict.fromkeys(self._name(source) for source in sources))
         shown = [text for attribute in node.proto.attribute if (text := _shown(attribute))]
         attributes = f" ({', '.join(shown)})" if shown else ""
-        return f"{label}{attributes}" + (f", from {given}" if given else ", by its attributes alone")
+        return f"{label}{attributes}" + (f", from {names}" if names else ", by its attributes alone")
 
     def _inside_call(self, spot: _Spot, node: NodeRecord, slot: int, operator: Operator) -> _Spot | None:
         """The output of the function that a call returns."""
@@ -291,20 +293,20 @@ class Explainer:
 
     def _from_bodies(self, spot: _Spot, node: NodeRecord, slot: int) -> tuple[str, str, list[_Spot], bool]:
         """The sources in bodies: both branches of an If; the body of a Loop, Scan or SequenceMap, carried starts."""
-        found: list[_Spot] = []
+        sources: list[_Spot] = []
         shift = 1 if node.op_type == "Loop" else 0
         for body in (body for bodies in node.bodies.values() for body in bodies):
             outputs = self._graph.scopes[body].outputs
             if slot + shift < len(outputs):
-                found.append(_Spot(spot.frame, outputs[slot + shift], spot.part, spot.callers))
+                sources.append(_Spot(spot.frame, outputs[slot + shift], spot.part, spot.callers))
         if node.op_type == "Loop" and slot + 2 < len(node.inputs) and node.inputs[slot + 2]:
-            found.append(_Spot(spot.frame, node.inputs[slot + 2], spot.part, spot.callers))
-        found = [self._shifted(spot, each) for each in found]
-        dims = {self._dim(each) for each in found}
+            sources.append(_Spot(spot.frame, node.inputs[slot + 2], spot.part, spot.callers))
+        sources = [self._shifted(spot, source) for source in sources]
+        dims = {self._dim(source) for source in sources}
         lost = "its bodies do not agree on it" if self._is_lost(spot, node.id) and len(dims) > 1 else ""
         if self._is_lost(spot, node.id) and not lost:
             lost = "it depends on how often the body runs"
-        return f"{self._label(node)}, from {', '.join(self._name(each) for each in found)}", lost, found, False
+        return f"{self._label(node)}, from {', '.join(self._name(source) for source in sources)}", lost, sources, False
 
     def _shifted(self, spot: _Spot, inner: _Spot) -> _Spot:
         """The places in a body's value: where it is stacked, its axes come after the new one."""

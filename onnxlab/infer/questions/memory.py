@@ -55,18 +55,18 @@ class Liveness:
         self._graph = walker.graph
         self._measured: dict[CallKey, Memory] = {}
 
-    def measure(self, frame: Frame, scope: Scope, given: bool = True) -> Memory:
-        """The peak of a scope; `given`: whether its inputs are its own, not values of a scope around it."""
+    def measure(self, frame: Frame, scope: Scope, own_inputs: bool = True) -> Memory:
+        """The peak of a scope; `own_inputs`: whether its inputs are its own, not values of a scope around it."""
         order = self._graph.index.topological(scope)
         last = self._last_reads(frame, scope, order)
         unknown: set[int] = set()
 
         def size(values: Iterable[int]) -> int:
-            found = {vid: nbytes(frame.facts[vid]) if vid in frame.facts else None for vid in values if vid}
-            unknown.update(vid for vid, count in found.items() if count is None)
-            return sum(count or 0 for count in found.values())
+            sizes = {vid: nbytes(frame.facts[vid]) if vid in frame.facts else None for vid in values if vid}
+            unknown.update(vid for vid, count in sizes.items() if count is None)
+            return sum(count or 0 for count in sizes.values())
 
-        live = size(scope.inputs) if given else 0
+        live = size(scope.inputs) if own_inputs else 0
         peak, at = live, 0
         for position, node_id in enumerate(order):
             node = self._graph.nodes[node_id]
@@ -87,15 +87,15 @@ class Liveness:
     def _last_reads(self, frame: Frame, scope: Scope, order: list[int]) -> Mapping[int, list[int]]:
         """By position, the values that are not read later in the scope; its outputs stay."""
         places = {node: position for position, node in enumerate(order)}
-        kept = {0, *scope.outputs}
-        found: dict[int, list[int]] = {}
+        staying = {0, *scope.outputs}
+        last_reads: dict[int, list[int]] = {}
         for node_id in order:
             node = self._graph.nodes[node_id]
             for vid in node.outputs if not self.is_constant(frame, node) else ():
-                if vid not in kept:
+                if vid not in staying:
                     last = max([places[node_id], *(places.get(reader, 0) for reader in self._readers(vid, scope))])
-                    found.setdefault(last, []).append(vid)
-        return found
+                    last_reads.setdefault(last, []).append(vid)
+        return last_reads
 
     def _readers(self, vid: int, scope: Scope) -> Iterable[int]:
         """The nodes of a scope that read a value, or hold a reader in a body."""
@@ -114,5 +114,5 @@ class Liveness:
             return Memory(0, 0, frozenset())
         if key not in self._measured:
             self._measured[key] = Memory(0, 0, frozenset())  # where the function calls itself, which nothing runs
-            self._measured[key] = self.measure(call.frame, self._graph.scopes[key[0]], given=False)
+            self._measured[key] = self.measure(call.frame, self._graph.scopes[key[0]], own_inputs=False)
         return self._measured[key]

@@ -62,14 +62,16 @@ def dependencies(walker: Walker, frame: Frame, node: NodeRecord, operator: Opera
     before: object = None
     before = asked(inputs)
     places = list(_parts(inputs))[:MAX_PROBES]
-    found = [each for each in places if _differ(before, asked(_probed(inputs, [each])))]
-    found += [each for each in _dims_of_known(inputs, found) if _differ(before, asked(_probed(inputs, [each])))]
+    sources = [source for source in places if _differ(before, asked(_probed(inputs, [source])))]
+    sources += [
+        source for source in _dims_of_known(inputs, sources) if _differ(before, asked(_probed(inputs, [source])))
+    ]
     for equal in _groups(inputs, places):
-        if not any(each in found for each in equal) and _differ(before, asked(_probed(inputs, equal))):
-            found.extend(equal)
-    if not found:
-        found = [(at, Part("rank")) for at in _known_slots(inputs) if _differ(before, asked(_without(inputs, at)))]
-    return sorted(found, key=lambda each: (each[0], each[1].kind, each[1].index))
+        if not any(source in sources for source in equal) and _differ(before, asked(_probed(inputs, equal))):
+            sources.extend(equal)
+    if not sources:
+        sources = [(at, Part("rank")) for at in _known_slots(inputs) if _differ(before, asked(_without(inputs, at)))]
+    return sorted(sources, key=lambda source: (source[0], source[1].kind, source[1].index))
 
 
 def _differ(before: object, after: object) -> bool:
@@ -87,9 +89,9 @@ def _parts(inputs: Inputs) -> Iterator[Place]:
                 yield slot, Part("dim", axis)
 
 
-def _dims_of_known(inputs: Inputs, found: Iterable[Place]) -> list[Place]:
+def _dims_of_known(inputs: Inputs, sources: Iterable[Place]) -> list[Place]:
     """Dims of the inputs whose elements are known and do not count."""
-    seen = {slot for slot, _ in found}
+    seen = {slot for slot, _ in sources}
     return [
         (slot, Part("dim", axis))
         for slot, fact in enumerate(inputs)

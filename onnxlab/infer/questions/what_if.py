@@ -57,11 +57,11 @@ class Sized:
         return {name: fact.shape for name, fact in self.facts.items()}
 
     def __str__(self) -> str:
-        asked = ", ".join(f"{name}={size}" for name, size in self.dims.items()) or "no sizes given"
+        sizes = ", ".join(f"{name}={size}" for name, size in self.dims.items()) or "no sizes given"
         at = f" at {self.peak_at}" if self.peak_at else ""
         least = "at least " if self.open else ""
         lines = [
-            f"{asked}: values {least}{format_bytes(self.total)}, {least}{format_bytes(self.peak)} at once{at}; "
+            f"{sizes}: values {least}{format_bytes(self.total)}, {least}{format_bytes(self.peak)} at once{at}; "
             f"weights {format_bytes(self.weights)}"
         ]
         lines += [f"  {name}: {self.facts[name]}, {format_bytes(self.nbytes[name] or 0)}" for name in self.largest]
@@ -101,8 +101,8 @@ def _symbols(fact: Fact) -> Iterator[Atom]:
 def _check(dims: Mapping[str, int], known: list[str]) -> None:
     for name, size in dims.items():
         if name not in known:
-            there = f"they have {', '.join(known)}" if known else "all their dims are numbers"
-            raise NameLookupError(f"no input of the model has a symbolic dim {name!r}; {there}")
+            symbols = f"they have {', '.join(known)}" if known else "all their dims are numbers"
+            raise NameLookupError(f"no input of the model has a symbolic dim {name!r}; {symbols}")
         if not isinstance(size, int) or isinstance(size, bool) or size < 0:
             raise ValueError(f"{name}={size!r}: a dim is an int from 0 on")
 
@@ -118,7 +118,7 @@ def _sized(walker: Walker, frame: Frame, dims: Mapping[str, int]) -> Sized:
     values = {vid: count for vid, count in counts.items() if count and vid not in weights}
     memory = liveness.measure(frame, graph.main)
     frames = [frame, *(call.frame for call in walker.calls.alive(frame).values())]
-    problems = [problem for each in frames for problem in walker.diagnostics(each)]
+    problems = [problem for frame_of_call in frames for problem in walker.diagnostics(frame_of_call)]
     return Sized(
         dict(dims),
         {name: frame.facts[vid] for vid, name in names.items()},

@@ -28,7 +28,7 @@ def wire_problem(
     facts[slot] = fact_of(value.id)
     for problem in type_problems(schema, facts):
         if problem.message not in before:
-            told = f"expected {problem.expected}, found {problem.found}"
+            types = f"expected {problem.expected}, found {problem.found}"
             hint = f"; {problem.hint}" if problem.hint else ""
-            return f"{graph.label(node)} cannot read {value.name!r} there: {problem.message} ({told}{hint})"
+            return f"{graph.label(node)} cannot read {value.name!r} there: {problem.message} ({types}{hint})"
     return None

@@ -60,8 +60,8 @@ class Budget:
         problems: tuple[Problem, ...] = ()
         if not self._told:
             self._told = True
-            what = "processor time" if self._parts >= 0 else "memory"
-            message = f"inference ended here: it took more {what} than its budget; what follows is unknown"
+            resource = "processor time" if self._parts >= 0 else "memory"
+            message = f"inference ended here: it took more {resource} than its budget; what follows is unknown"
             problems = (Problem("warning", "inference-budget", message),)
         return Outcome((UNKNOWN,) * outputs, False, problems)
 

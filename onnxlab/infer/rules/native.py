@@ -59,22 +59,22 @@ def _write(expr: Expr) -> str:
 
 
 def _type_bytes(fact: Fact) -> bytes:
-    found = _types.get(fact)
-    if found is None:
+    encoded = _types.get(fact)
+    if encoded is None:
         if len(_types) > _CACHED:
             _types.clear()
-        found = _types[fact] = encode(fact, _write)
-    return found
+        encoded = _types[fact] = encode(fact, _write)
+    return encoded
 
 
 def _data_bytes(fact: TensorFact) -> bytes:
-    found = _data.get(fact)
-    if found is None:
+    encoded = _data.get(fact)
+    if encoded is None:
         if len(_data) > _CACHED:
             _data.clear()
         tensor = tensor_of_fact(fact)
-        found = _data[fact] = tensor.SerializeToString() if tensor is not None else b""
-    return found
+        encoded = _data[fact] = tensor.SerializeToString() if tensor is not None else b""
+    return encoded
 
 
 def infer(
@@ -106,19 +106,21 @@ def infer(
     }
     try:
         if schema.has_function and not schema.has_type_and_shape_inference_function:
-            found = _by_model(node, types, data, opsets, ir_version)
+            types_by_name = _by_model(node, types, data, opsets, ir_version)
         elif hasattr(schema, "_infer_node_outputs"):
-            found = schema._infer_node_outputs(node.SerializeToString(), types, data, {}, dict(opsets), ir_version)
+            types_by_name = schema._infer_node_outputs(
+                node.SerializeToString(), types, data, {}, dict(opsets), ir_version
+            )
         else:
-            found = by_public_function(schema, node, types, data, opsets, ir_version)
+            types_by_name = by_public_function(schema, node, types, data, opsets, ir_version)
     except _REFUSALS as error:
         if not any(words in str(error) for words in _CHECKED_ELSEWHERE):
             raise FactError(_sentence(error), code="onnx-inference") from None
         try:
-            found = _by_model(node, types, data, opsets, ir_version)
+            types_by_name = _by_model(node, types, data, opsets, ir_version)
         except _REFUSALS as another:
             raise FactError(_sentence(another), code="onnx-inference") from None
-    facts = [_fact(found.get(name, b""), slot) for slot, name in enumerate(node.output)]
+    facts = [_fact(types_by_name.get(name, b""), slot) for slot, name in enumerate(node.output)]
     asks = range(len(inputs)) if schema.domain not in _OWN_DOMAINS else computed
     if asks and (shapes := _as_shapes(node, inputs, asks)):
         facts = _with_shapes(node, facts, types, data, shapes, opsets, ir_version)
@@ -138,10 +140,10 @@ def _refuse_counts(schema: Any, node: onnx.NodeProto) -> None:
     if schema.name != "Split" or schema.domain:
         return
     outputs = len(node.output)
-    given = next((attribute.i for attribute in node.attribute if attribute.name == "num_outputs"), outputs)
-    if not outputs <= given <= _MOST + outputs:
-        message = f"num_outputs is {given}, and it has {outputs} outputs"
-        raise FactError(message, code="bad-attribute", expected=str(outputs), found=str(given))
+    count = next((attribute.i for attribute in node.attribute if attribute.name == "num_outputs"), outputs)
+    if not outputs <= count <= _MOST + outputs:
+        message = f"num_outputs is {count}, and it has {outputs} outputs"
+        raise FactError(message, code="bad-attribute", expected=str(outputs), found=str(count))
 
 
 def _of_few(schema: Any, slot: int, fact: Fact | None) -> Fact | None:
@@ -186,10 +188,10 @@ def _with_shapes(
     kinds |= {f"\x02{name}": _type_bytes(fact) for name, fact in shapes.items()}
     rest = {name: encoded for name, encoded in data.items() if name not in shapes}
     try:
-        found = _by_model(node, kinds, rest, {"": 21, **opsets}, ir_version, sources)
+        types_by_name = _by_model(node, kinds, rest, {"": 21, **opsets}, ir_version, sources)
     except _REFUSALS:
         return facts
-    theirs = [_fact(found.get(name, b""), slot) for slot, name in enumerate(node.output)]
+    theirs = [_fact(types_by_name.get(name, b""), slot) for slot, name in enumerate(node.output)]
     return [refined(fact, other) for fact, other in zip(facts, theirs, strict=True)]
 
 

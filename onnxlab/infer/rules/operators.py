@@ -113,10 +113,10 @@ class Operator:
     def proto(self) -> onnx.NodeProto:
         """A node with these attributes and placeholder names, for onnx's own inference."""
         if self._proto is None:
-            made = onnx.NodeProto.FromString(self.given) if self.source is None else _cut(self.source)
-            made.input.extend(f"x{slot}" if named else "" for slot, named in enumerate(self.inputs))
-            made.output.extend(f"y{slot}" if named else "" for slot, named in enumerate(self.outputs))
-            self._proto = made  # whole at once: another thread may use the operator
+            proto = onnx.NodeProto.FromString(self.given) if self.source is None else _cut(self.source)
+            proto.input.extend(f"x{slot}" if named else "" for slot, named in enumerate(self.inputs))
+            proto.output.extend(f"y{slot}" if named else "" for slot, named in enumerate(self.outputs))
+            self._proto = proto  # whole at once: another thread may use the operator
         return self._proto
 
     def remember(self, inputs: tuple[Fact | None, ...], outcome: Outcome) -> None:
@@ -134,24 +134,24 @@ def reads_elements(domain: str, op_type: str) -> Reads:
 
 
 def bound_attributes(
-    node: onnx.NodeProto, given: Mapping[str, onnx.AttributeProto]
+    node: onnx.NodeProto, bindings: Mapping[str, onnx.AttributeProto]
 ) -> tuple[list[onnx.AttributeProto], bool]:
     """A node's attributes with references to a function's attributes replaced, and whether there were any.
 
     A reference to an attribute that the call does not give leaves the attribute out.
     """
-    bound, found = [], False
+    bound, has_references = [], False
     for attribute in node.attribute:
         if not attribute.ref_attr_name:
             bound.append(attribute)
             continue
-        found = True
-        if attribute.ref_attr_name in given:
+        has_references = True
+        if attribute.ref_attr_name in bindings:
             copy = onnx.AttributeProto()
-            copy.CopyFrom(given[attribute.ref_attr_name])
+            copy.CopyFrom(bindings[attribute.ref_attr_name])
             copy.name = attribute.name
             bound.append(copy)
-    return bound, found
+    return bound, has_references
 
 
 def described(node: onnx.NodeProto, attributes: Attributes, function: int) -> bytes:
@@ -160,12 +160,12 @@ def described(node: onnx.NodeProto, attributes: Attributes, function: int) -> by
     What a call passes to a `function` as a large tensor counts by its type and dims: inference sees no more of it,
     and twelve layers that differ in nothing but their weights are walked once.
     """
-    kept = [a for a in attributes if a.type not in GRAPH_KINDS]
+    attributes_without_graphs = [a for a in attributes if a.type not in GRAPH_KINDS]
     return onnx.NodeProto(
         op_type=node.op_type,
         domain=node.domain or None,
         overload=node.overload or None,
-        attribute=map(_outline, kept) if function else kept,
+        attribute=map(_outline, attributes_without_graphs) if function else attributes_without_graphs,
     ).SerializeToString()
 
 
@@ -184,11 +184,14 @@ def has_long_list(node: onnx.NodeProto) -> bool:
 def _cut(node: onnx.NodeProto) -> onnx.NodeProto:
     """The operator and attributes of a node, long lists of tree ensembles cut off, graphs left out."""
     is_ensemble = node.op_type.startswith("TreeEnsemble")
-    kept = [each for each in node.attribute if each.type not in GRAPH_KINDS]
+    attributes = [attribute for attribute in node.attribute if attribute.type not in GRAPH_KINDS]
     return onnx.NodeProto(
         op_type=node.op_type,
         domain=node.domain,
-        attribute=[outline(each) if is_ensemble and each.name.startswith(_TREES) else each for each in kept],
+        attribute=[
+            outline(attribute) if is_ensemble and attribute.name.startswith(_TREES) else attribute
+            for attribute in attributes
+        ],
     )
 
 
@@ -205,7 +208,7 @@ def make(
     version: int,
     named: tuple[Sequence[int], Sequence[int]],
     attributes: Attributes,
-    given: bytes,
+    encoded: bytes,
     function: int,
     bodies: Mapping[str, Any],
 ) -> Operator:
@@ -215,23 +218,23 @@ def make(
         version: of `domain`, 0 where the model does not import it: then the newest schema is taken.
         named: its inputs and its outputs, 0 where one has no name.
         attributes: of the node, references bound.
-        given: the node `described`; empty where a list of it is long, and the caller sets `source`.
+        encoded: the node as of `described`; empty where a list of it is long, and the caller sets `source`.
         function: scope id of the model-local function of this name, else 0.
         bodies: {attribute: Body or list of them} of graph attributes.
     """
     schema = rule = None
     if not function:
-        wanted = version or schemas.latest_opset(domain)
-        schema = schemas.find(domain, op_type, wanted)
-        found = ops.find_rule(domain, op_type, schema.since_version if schema else wanted)
-        rule = found.function if found else None
-    made = Operator(
+        schema_version = version or schemas.latest_opset(domain)
+        schema = schemas.find(domain, op_type, schema_version)
+        entry = ops.find_rule(domain, op_type, schema.since_version if schema else schema_version)
+        rule = entry.function if entry else None
+    operator = Operator(
         domain,
         op_type,
         version,
         tuple(map(bool, named[0])),
         tuple(map(bool, named[1])),
-        given,
+        encoded,
         schema,
         rule,
         function,
@@ -239,10 +242,10 @@ def make(
         "some" if function or schemas.custom(domain, op_type, version) else reads_elements(domain, op_type),
         not bodies,
     )
-    made.repeated = _repeated(attributes)
+    operator.repeated = _repeated(attributes)
     if bodies and rule is None:  # a rule of onnx that looks into graphs
-        made.proto.attribute.extend(a for a in attributes if a.type in GRAPH_KINDS)
-    return made
+        operator.proto.attribute.extend(a for a in attributes if a.type in GRAPH_KINDS)
+    return operator
 
 
 def _repeated(attributes: Attributes) -> str:

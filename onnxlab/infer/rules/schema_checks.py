@@ -26,15 +26,15 @@ def arity_problem(schema: Schema, inputs: Facts, outputs: int) -> Problem | Lite
     """The fault in the number of inputs or outputs, or the required one that is absent; False for none."""
     if not schema.min_output <= outputs <= schema.max_output:
         low, high = schema.min_output, schema.max_output
-        wanted = str(low) if low == high else f"at least {low}" if outputs < low else f"at most {high}"
-        message = f"it has {outputs} outputs, its operator makes {wanted}"
-        return Problem("error", "arity", message, wanted, str(outputs), "name as many outputs as the operator makes")
+        expected = str(low) if low == high else f"at least {low}" if outputs < low else f"at most {high}"
+        message = f"it has {outputs} outputs, its operator makes {expected}"
+        return Problem("error", "arity", message, expected, str(outputs), "name as many outputs as the operator makes")
     count = len(inputs)
     if not schema.min_input <= count <= schema.max_input:
         low, high = schema.min_input, schema.max_input
-        wanted = str(low) if low == high else f"at least {low}" if count < low else f"at most {high}"
-        message = f"it has {count} inputs, its operator takes {wanted}"
-        return Problem("error", "arity", message, wanted, str(count), "connect or remove inputs")
+        expected = str(low) if low == high else f"at least {low}" if count < low else f"at most {high}"
+        message = f"it has {count} inputs, its operator takes {expected}"
+        return Problem("error", "arity", message, expected, str(count), "connect or remove inputs")
     for slot, fact in enumerate(inputs):
         formal = schema.input(slot)
         if fact is None and formal is not None and formal.option == "single":
@@ -54,9 +54,9 @@ def attribute_problems(schema: Schema, attributes: Mapping[str, Any]) -> list[Pr
     problems = []
     for name in schema.required:
         if attributes.get(name) is None:
-            wanted = schema.attributes[name].type
+            expected = schema.attributes[name].type
             message = f"its required attribute {name!r} is missing"
-            problems.append(Problem("error", "attribute-missing", message, wanted, "none", f"set {name!r}"))
+            problems.append(Problem("error", "attribute-missing", message, expected, "none", f"set {name!r}"))
     for name, value in attributes.items():
         spec = schema.attributes.get(name)
         if spec is None or value is schema.defaults.get(name) or (kinds := _KINDS.get(spec.type)) is None:
@@ -106,8 +106,10 @@ def _kind_of(value: Any) -> str:
 def missing_opset(operator: Operator) -> Problem:
     """The problem of an operator whose domain is not imported."""
     domain = operator.domain or "ai.onnx"
-    taken = f"version {operator.schema.since_version} of it was taken" if operator.schema else "any version will do"
-    message = f"the model has no opset import of {domain!r}; {taken}"
+    assumption = (
+        f"version {operator.schema.since_version} of it was taken" if operator.schema else "any version will do"
+    )
+    message = f"the model has no opset import of {domain!r}; {assumption}"
     return Problem("error", "missing-opset", message, f"an opset import of {domain!r}", "none", "add the opset import")
 
 
@@ -136,12 +138,12 @@ def type_problems(schema: Schema, inputs: Facts) -> tuple[Problem, ...]:
     seen = _seen.get(id(schema))
     if seen is None:
         seen = _seen[id(schema)] = (schema, {})
-    found = seen[1].get(kinds)
-    if found is None:
+    problems = seen[1].get(kinds)
+    if problems is None:
         if len(seen[1]) >= _KINDS_SEEN:
             seen[1].clear()
-        found = seen[1][kinds] = tuple(_type_problems(schema, inputs))
-    return found
+        problems = seen[1][kinds] = tuple(_type_problems(schema, inputs))
+    return problems
 
 
 _KINDS_SEEN = 256
@@ -153,20 +155,20 @@ def _type_problems(schema: Schema, inputs: Facts) -> list[Problem]:
     problems: list[Problem] = []
     bound: dict[str, tuple[str, str]] = {}
     for slot, fact in enumerate(inputs):
-        formal, found = schema.input(slot), type_string(fact)
-        if formal is None or not found:
+        formal, actual = schema.input(slot), type_string(fact)
+        if formal is None or not actual:
             continue
         allowed = schema.type_constraints.get(formal.type_str, (formal.type_str,))
-        if found not in allowed:
+        if actual not in allowed:
             shown = ", ".join(sorted(allowed))
-            message = f"its input {formal.name!r} is a {found}, which the operator does not take"
-            hint = "insert a Cast" if found.startswith("tensor(") else ""
-            problems.append(Problem("error", "type-mismatch", message, shown, found, hint))
+            message = f"its input {formal.name!r} is a {actual}, which the operator does not take"
+            hint = "insert a Cast" if actual.startswith("tensor(") else ""
+            problems.append(Problem("error", "type-mismatch", message, shown, actual, hint))
         elif formal.type_str in schema.type_constraints and not _free(schema, formal):
-            first, kind = bound.setdefault(formal.type_str, (formal.name, found))
-            if kind != found:
+            first, kind = bound.setdefault(formal.type_str, (formal.name, actual))
+            if kind != actual:
                 message = f"its inputs {first!r} and {formal.name!r} must have the same type"
-                problems.append(Problem("error", "type-mismatch", message, kind, found, "insert a Cast"))
+                problems.append(Problem("error", "type-mismatch", message, kind, actual, "insert a Cast"))
     return problems
 
 

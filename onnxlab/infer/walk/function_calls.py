@@ -90,9 +90,9 @@ class Calls:
                 return (UNKNOWN,) * len(operator.outputs)
             self.memo[key] = call
         if len(inputs) > len(scope.inputs):
-            wanted, found = str(len(scope.inputs)), str(len(inputs))
-            message = f"it passes {found} inputs to the function {scope.name!r}, which takes {wanted}"
-            problems.append(Problem("error", "arity", message, wanted, found, "remove inputs"))
+            expected, actual = str(len(scope.inputs)), str(len(inputs))
+            message = f"it passes {actual} inputs to the function {scope.name!r}, which takes {expected}"
+            problems.append(Problem("error", "arity", message, expected, actual, "remove inputs"))
         if len(operator.outputs) != len(call.outputs):
             problems.append(_output_mismatch(scope, len(operator.outputs)))
         if not call.private:
@@ -131,28 +131,28 @@ class Calls:
 
     def key(self, frame: Frame, node: int) -> CallKey | None:
         """The call that a node of a frame makes; None where it makes none."""
-        made = self.made.get(frame.call, {})
+        calls = self.made.get(frame.call, {})
         around = self.memo.get(frame.call) if frame.call is not None else None  # type: ignore[call-overload]
-        return made.get(node) or (around.inner.get(node) if around is not None else None)
+        return calls.get(node) or (around.inner.get(node) if around is not None else None)
 
     def alive(self, frame: Frame) -> dict[CallKey, Call]:
         """The calls that a frame makes now, directly or not."""
         pending = list(self.made.get(frame.call, {}).values())
-        found: dict[CallKey, Call] = {}
+        calls: dict[CallKey, Call] = {}
         while pending:
             key = pending.pop()
-            if key not in found and key in self.memo:
-                found[key] = self.memo[key]
-                pending.extend(found[key].inner.values())
-        return found
+            if key not in calls and key in self.memo:
+                calls[key] = self.memo[key]
+                pending.extend(calls[key].inner.values())
+        return calls
 
 
 def _output_mismatch(scope: Scope, count: int) -> Problem:
     """The problem of a call with another number of outputs than its function: fewer are left unused."""
-    wanted, found = str(len(scope.outputs)), str(count)
-    message = f"it has {found} outputs, the function {scope.name!r} makes {wanted}"
+    expected, actual = str(len(scope.outputs)), str(count)
+    message = f"it has {actual} outputs, the function {scope.name!r} makes {expected}"
     severity: Severity = "error" if count > len(scope.outputs) else "info"
-    return Problem(severity, "function-outputs", message, wanted, found, "name as many outputs as the function has")
+    return Problem(severity, "function-outputs", message, expected, actual, "name as many outputs as the function has")
 
 
 def _attributes(function: onnx.FunctionProto, node: onnx.NodeProto) -> dict[str, onnx.AttributeProto]:
@@ -164,20 +164,20 @@ def _attributes(function: onnx.FunctionProto, node: onnx.NodeProto) -> dict[str,
 
 def _is_own(atom: Atom, key: CallKey) -> bool:
     """Whether a symbol was made by the walk of a call."""
-    own = atom.key
-    return type(own) is tuple and own[0] == "unknown" and own[2] == key
+    identity = atom.key
+    return type(identity) is tuple and identity[0] == "unknown" and identity[2] == key
 
 
 def _holds_own(fact: Fact, key: CallKey) -> bool:
-    found = False
+    holds = False
 
     def look(dim: Dim) -> Dim:
-        nonlocal found
-        found = found or any(_is_own(atom, key) for atom in symbol_atoms(dim))
+        nonlocal holds
+        holds = holds or any(_is_own(atom, key) for atom in symbol_atoms(dim))
         return dim
 
     map_dims(fact, look)
-    return found
+    return holds
 
 
 def _own_part(key: CallKey, atom: Atom) -> Hashable | None:
@@ -189,7 +189,7 @@ def as_seen_outside(fact: Fact, slot: int, own_part: Callable[[Atom], Hashable |
     """The fact with the symbols that a walk made itself replaced by holes of the calling node."""
 
     def fill(atom: Atom) -> Dim | None:
-        own = own_part(atom)
-        return None if own is None else hole(slot, own, atom.minimum)
+        identity = own_part(atom)
+        return None if identity is None else hole(slot, identity, atom.minimum)
 
     return map_dims(fact, lambda dim: replace_symbols(dim, fill))

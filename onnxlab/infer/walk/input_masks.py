@@ -34,9 +34,9 @@ def bare(inputs: Inputs) -> Inputs:
     return tuple([None if fact is None else fact.bare for fact in inputs])
 
 
-def not_facts(found: Sequence[object]) -> str:
+def not_facts(results: Sequence[object]) -> str:
     """The first thing that a custom rule returned for a fact and is none; "" where all are facts."""
-    return next((repr(each) for each in found if not isinstance(each, Fact)), "")
+    return next((repr(result) for result in results if not isinstance(result, Fact)), "")
 
 
 def incomplete(inputs: Inputs) -> bool:

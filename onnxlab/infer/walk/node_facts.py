@@ -68,19 +68,19 @@ class Answers:
                 inputs = bare(inputs)  # elements of a type that the operator does not take mean nothing to it
             if operator.rule is None:
                 return theirs or self._by_schema(node, operator, inputs, problems), None
-            found = self._by_rule(frame, node, operator, inputs, problems)
+            facts = self._by_rule(frame, node, operator, inputs, problems)
         except FactError as error:
             if problem := self._problem(error, inputs):
                 problems.append(problem)
             return schema_checks.output_types(schema, inputs, len(operator.outputs)), None
-        return found, theirs if self._policy.as_onnx and not node.bodies else None
+        return facts, theirs if self._policy.as_onnx and not node.bodies else None
 
     def _told(self, operator: Operator) -> Mapping[str, Any]:
         """The attributes of a node but for those that Glow adds to any."""
         if not glow_dialect.is_dialect(self._graph.header):
             return operator.attributes
-        own = glow_dialect.is_own_attribute
-        return {name: value for name, value in operator.attributes.items() if not own(name)}
+        is_dialect_attribute = glow_dialect.is_own_attribute
+        return {name: value for name, value in operator.attributes.items() if not is_dialect_attribute(name)}
 
     def _problem(self, error: FactError, inputs: Inputs) -> Problem | None:
         """The problem of a rule's exception; none where onnx refuses what only lacks a type, unless it is asked."""
@@ -103,19 +103,19 @@ class Answers:
         node: NodeRecord,
         operator: Operator,
         inputs: Inputs,
-        found: Sequence[Fact],
+        facts: Sequence[Fact],
         theirs: Sequence[Fact],
         problems: list[Problem],
     ) -> Sequence[Fact]:
         """Our facts with the holes that they have filled in from onnx's."""
-        if not any(map(has_holes, found)):
-            return found
+        if not any(map(has_holes, facts)):
+            return facts
         try:
             theirs = theirs or self._by_schema(node, operator, inputs, problems)
         except FactError:
-            return found
-        both = [refined(ours, other) for ours, other in zip(found, theirs, strict=False)]
-        return [*both, *found[len(both) :]]
+            return facts
+        both = [refined(ours, other) for ours, other in zip(facts, theirs, strict=False)]
+        return [*both, *facts[len(both) :]]
 
     def _by_rule(
         self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs, problems: list[Problem]
@@ -123,7 +123,7 @@ class Answers:
         assert operator.rule is not None
         context = RuleContext(self._walker, frame, node, operator)
         try:
-            found = operator.rule(context, operator.attributes, *inputs)
+            result = operator.rule(context, operator.attributes, *inputs)
         except FactError:
             raise
         except Exception as error:  # a defect of a rule costs one node's shape, never an edit
@@ -136,7 +136,7 @@ class Answers:
                 raise FactError(message, code="rule-failed") from error
             return self._by_schema(node, operator, inputs, problems)
         problems.extend(context.problems)
-        facts = found if isinstance(found, (tuple, list)) else (found,)
+        facts = result if isinstance(result, (tuple, list)) else (result,)
         if (operator.schema is None or operator.schema.onnx is None) and (wrong := not_facts(facts)):
             raise FactError(f"its shape rule returned {wrong}", code="rule-failed", expected="facts", found=wrong)
         return facts
@@ -152,11 +152,11 @@ class Answers:
             if schema is None or schema.function is None:
                 return types
             opset = self._graph.opset_version("", scope) or 0
-            found = schema_bodies.infer(operator, inputs, opset, problems, self._walker)
-            return [ours if ours is not UNKNOWN else kind for ours, kind in zip(found, types, strict=False)]
-        found = self.by_onnx(node, operator, inputs)
+            facts = schema_bodies.infer(operator, inputs, opset, problems, self._walker)
+            return [ours if ours is not UNKNOWN else kind for ours, kind in zip(facts, types, strict=False)]
+        facts = self.by_onnx(node, operator, inputs)
         types = schema_checks.output_types(schema, inputs, len(operator.outputs))
-        return [theirs if theirs is not UNKNOWN else ours for theirs, ours in zip(found, types, strict=True)]
+        return [theirs if theirs is not UNKNOWN else ours for theirs, ours in zip(facts, types, strict=True)]
 
     def by_onnx(
         self, node: NodeRecord, operator: Operator, inputs: Inputs, computed: Container[int] = ()

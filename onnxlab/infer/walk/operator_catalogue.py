@@ -47,13 +47,13 @@ _SPARE = 1000
 def catalogue_of(graph: ModelGraph, policy: Policy) -> Catalogue:
     """The catalogue of a graph: kept there, so that a second inference does not read every message again."""
     key = (Catalogue, policy)
-    kept = graph.caches.kept.get(key)
-    if isinstance(kept, Catalogue) and kept.generation == schemas.registry.generation:
-        kept.forget_unknown()
-        return kept
-    made = Catalogue(graph, policy)
-    graph.caches.keep(key, made)
-    return made
+    cached = graph.caches.kept.get(key)
+    if isinstance(cached, Catalogue) and cached.generation == schemas.registry.generation:
+        cached.forget_unknown()
+        return cached
+    catalogue = Catalogue(graph, policy)
+    graph.caches.keep(key, catalogue)
+    return catalogue
 
 
 class Catalogue:
@@ -103,8 +103,10 @@ class Catalogue:
 
     def forget_outcomes(self) -> None:
         """Forget what was inferred, not what the nodes are: every rule is asked again."""
-        bound = (found for each in self._bound.values() for found in each.values())
-        for operator in {id(each): each for each in [*self.by_node.values(), *bound]}.values():
+        bound = (entry for operators_by_key in self._bound.values() for entry in operators_by_key.values())
+        for operator in {
+            id(operators_by_key): operators_by_key for operators_by_key in [*self.by_node.values(), *bound]
+        }.values():
             if isinstance(operator, Operator):
                 operator.memo.clear()
 
@@ -118,7 +120,7 @@ class Catalogue:
         if unknown:
             for key in unknown.values():
                 del self._shared[key]
-            for node in [node for node, found in self.by_node.items() if id(found) in unknown]:
+            for node in [node for node, entry in self.by_node.items() if id(entry) in unknown]:
                 self.forget_node(node)
 
     def find(self, frame: Frame, node: NodeRecord) -> Found:
@@ -131,13 +133,13 @@ class Catalogue:
         if self._functions or self._annotated or by_node or not isinstance(index, GlanceIndex):
             return
         met: dict[tuple[bytes, int], Operator] = {}
-        for (ident, given), arity in zip(self._signatures.items(), index.arities().tolist(), strict=True):
+        for (ident, encoded), arity in zip(self._signatures.items(), index.arities().tolist(), strict=True):
             if arity < 0:
                 continue
-            key = (given, arity)
+            key = (encoded, arity)
             operator = met.get(key)
             if operator is None:
-                operator = met[key] = self._operator(index.nodes[ident], None, given, 0)
+                operator = met[key] = self._operator(index.nodes[ident], None, encoded, 0)
                 if self._has_notes():  # then signatures have some too, which tell nothing
                     break
             by_node[ident] = operator
@@ -147,9 +149,9 @@ class Catalogue:
 
     def identify(self, frame: Frame, node: NodeRecord) -> Found:
         """The same for a node that is not in `by_node`."""
-        given = self._signatures.get(node.id)
-        if given is not None and not (self._functions or self._annotated) and frame.call is None:
-            operator = self.by_node[node.id] = self._operator(node, None, given, 0)  # which reads no message
+        encoded = self._signatures.get(node.id)
+        if encoded is not None and not (self._functions or self._annotated) and frame.call is None:
+            operator = self.by_node[node.id] = self._operator(node, None, encoded, 0)  # which reads no message
             return operator
         constant = self._constants.get(node.id)
         if constant is not None and not self._functions and (fact := fact_of_constant(constant)) is not None:
@@ -164,53 +166,53 @@ class Catalogue:
         if not function and not node.inputs and proto.op_type == "Constant" and is_own:
             return self._identify_constant(frame, node)  # which may be too large to be serialized for nothing
         if not function and not node.bodies:
-            if given is None and not is_own and operators.has_long_list(proto):  # none of ONNX's own has one
+            if encoded is None and not is_own and operators.has_long_list(proto):  # none of ONNX's own has one
                 return self._identify_large(frame, node)
-            if given is None or self._annotated:
-                given = signature(proto.SerializeToString(), self._annotated)
-            if given.startswith(_CONSTANT) and is_own:
+            if encoded is None or self._annotated:
+                encoded = signature(proto.SerializeToString(), self._annotated)
+            if encoded.startswith(_CONSTANT) and is_own:
                 return self._identify_constant(frame, node)
-            if len(given) <= MAX_SIGNATURE and (frame.call is None or _REFERENCE not in given):
-                operator = self.by_node[node.id] = self._operator(node, None, given, 0)
+            if len(encoded) <= MAX_SIGNATURE and (frame.call is None or _REFERENCE not in encoded):
+                operator = self.by_node[node.id] = self._operator(node, None, encoded, 0)
                 return operator
         if function:
             self.call_nodes.add(node.id)
         attributes, refers = self._attributes(frame, node)
-        found = self._operator(node, attributes, operators.described(proto, attributes, function), function)
+        identified = self._operator(node, attributes, operators.described(proto, attributes, function), function)
         if refers:
-            self._bound.setdefault(node.id, {})[frame.attribute_key] = found
+            self._bound.setdefault(node.id, {})[frame.attribute_key] = identified
         else:
-            self.by_node[node.id] = found
-        return found
+            self.by_node[node.id] = identified
+        return identified
 
     def _identify_large(self, frame: Frame, node: NodeRecord) -> Operator:
         """The operator of a node with a long list, which no other node shares: telling them apart takes longer."""
         attributes, refers = self._attributes(frame, node)
-        made = self._new(node, attributes, b"", 0)
-        made.source = node.proto
+        operator = self._new(node, attributes, b"", 0)
+        operator.source = node.proto
         if refers:
-            self._bound.setdefault(node.id, {})[frame.attribute_key] = made
+            self._bound.setdefault(node.id, {})[frame.attribute_key] = operator
         else:
-            self.by_node[node.id] = made
-        return made
+            self.by_node[node.id] = operator
+        return operator
 
     def _identify_constant(self, frame: Frame, node: NodeRecord) -> Fact:
         attributes, refers = self._attributes(frame, node)
         try:
-            found = constant_fact(attributes)
+            fact = constant_fact(attributes)
         except (ValueError, TypeError, OSError, RuntimeError) as error:
             frame.problems[node.id] = (Problem("error", "bad-tensor", f"its value cannot be read: {error}"),)
             return UNKNOWN
-        if found is UNKNOWN:
+        if fact is UNKNOWN:
             message = "it has no value"
             frame.problems[node.id] = (
                 Problem("error", "attribute-missing", message, "one of its attributes", "none", "set 'value'"),
             )
         elif refers:
-            self._bound.setdefault(node.id, {})[frame.attribute_key] = found
+            self._bound.setdefault(node.id, {})[frame.attribute_key] = fact
         else:
-            self.by_node[node.id] = found
-        return found
+            self.by_node[node.id] = fact
+        return fact
 
     def _attributes(self, frame: Frame, node: NodeRecord) -> tuple[operators.Attributes, bool]:
         """A node's attributes in a frame, and whether they are others in another call."""
@@ -219,57 +221,57 @@ class Catalogue:
         return operators.bound_attributes(node.proto, frame.attributes)
 
     def _operator(
-        self, node: NodeRecord, attributes: operators.Attributes | None, given: bytes, function: int
+        self, node: NodeRecord, attributes: operators.Attributes | None, encoded: bytes, function: int
     ) -> Operator:
-        """The operator of what a node is `given`; nodes that name as many inputs and outputs share it.
+        """The operator of a node, which is `encoded` as this; nodes that name as many inputs and outputs share it.
 
         `attributes` are None where they are those of the node as they stand.
         """
         inputs, outputs = node.inputs, node.outputs
         root = self._roots.get(node.scope) or self._root(node.scope)
         if 0 in inputs or 0 in outputs:
-            key: object = (root, given, function, tuple(map(bool, inputs)), tuple(map(bool, outputs)))
+            key: object = (root, encoded, function, tuple(map(bool, inputs)), tuple(map(bool, outputs)))
         else:
-            key = (root, given, function, len(inputs), len(outputs))
+            key = (root, encoded, function, len(inputs), len(outputs))
         shared = self._shared.get(key)
         if shared is not None and not node.bodies:
             return shared
-        return self._make(node, node.proto.attribute if attributes is None else attributes, given, function, key)
+        return self._make(node, node.proto.attribute if attributes is None else attributes, encoded, function, key)
 
     def _make(
-        self, node: NodeRecord, attributes: operators.Attributes, given: bytes, function: int, key: object
+        self, node: NodeRecord, attributes: operators.Attributes, encoded: bytes, function: int, key: object
     ) -> Operator:
         proto, named = node.proto, (node.inputs, node.outputs)
         if node.bodies:
-            made = self._new(node, attributes, given, function)
+            operator = self._new(node, attributes, encoded, function)
         else:
             common = None if function else self._table(self._root(node.scope))
-            place = (given, tuple(map(bool, named[0])), tuple(map(bool, named[1])))
+            place = (encoded, tuple(map(bool, named[0])), tuple(map(bool, named[1])))
             met = common.get(place) if common is not None else None
-            made = met if met and operator_cache.is_current(met) else self._new(node, attributes, given, function)
-            if common is not None and made is not met:
-                operator_cache.keep(common, place, made)
+            operator = met if met and operator_cache.is_current(met) else self._new(node, attributes, encoded, function)
+            if common is not None and operator is not met:
+                operator_cache.keep(common, place, operator)
             if len(self._shared) > len(self._graph.nodes) + _SPARE:  # what edits left behind
                 self._shared.clear()
-            self._shared[key] = made
+            self._shared[key] = operator
         self._annotated = self._annotated or bool(proto.doc_string or proto.metadata_props)
-        return made
+        return operator
 
-    def _new(self, node: NodeRecord, attributes: operators.Attributes, given: bytes, function: int) -> Operator:
+    def _new(self, node: NodeRecord, attributes: operators.Attributes, encoded: bytes, function: int) -> Operator:
         domain, named = node.domain, (node.inputs, node.outputs)
         version = self._graph.opset_version(domain, self._graph.scopes[node.scope]) or 0
         bodies = self._bodies(node) if node.bodies else {}
-        return operators.make(domain, node.proto.op_type, version, named, attributes, given, function, bodies)
+        return operators.make(domain, node.proto.op_type, version, named, attributes, encoded, function, bodies)
 
     def _table(self, root: int) -> operator_cache.Table:
         """Operators that other graphs may have met, under what decides their meaning in a graph or function."""
-        found = self._tables.get(root)
-        if found is None:
+        table = self._tables.get(root)
+        if table is None:
             proto = self._graph.header
             source = self._graph.scopes[root].proto if self._graph.scopes[root].is_function else proto
             imports = tuple([(entry.domain, entry.version) for entry in source.opset_import])
-            found = self._tables[root] = operator_cache.table((self._policy, proto.ir_version, imports))
-        return found
+            table = self._tables[root] = operator_cache.table((self._policy, proto.ir_version, imports))
+        return table
 
     def _root(self, scope: int) -> int:
         """Id of the graph or function around a scope: what decides the versions of its operators."""
@@ -280,11 +282,11 @@ class Catalogue:
 
     def _bodies(self, node: NodeRecord) -> dict[str, ScopeBody | tuple[ScopeBody, ...]]:
         single = {a.name for a in node.proto.attribute if a.type == onnx.AttributeProto.GRAPH}
-        found: dict[str, ScopeBody | tuple[ScopeBody, ...]] = {}
+        bodies: dict[str, ScopeBody | tuple[ScopeBody, ...]] = {}
         for name, ids in node.bodies.items():
-            made = tuple(self._body(self._graph.scopes[scope]) for scope in ids)
-            found[name] = made[0] if name in single and made else made
-        return found
+            scope_bodies = tuple(self._body(self._graph.scopes[scope]) for scope in ids)
+            bodies[name] = scope_bodies[0] if name in single and scope_bodies else scope_bodies
+        return bodies
 
     def _body(self, scope: Scope) -> ScopeBody:
         """A subgraph as rules see it."""

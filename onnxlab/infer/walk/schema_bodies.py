@@ -61,8 +61,8 @@ def infer(
     for problem in walker.all_diagnostics(frame):
         message = f"in its body, {problem.message}"
         problems.append(Problem(problem.severity, problem.code, message, problem.expected, problem.found, problem.hint))
-    found = [frame.facts.get(vid, UNKNOWN) if vid else UNKNOWN for vid in _outputs(graph)]
-    return [as_seen_outside(fact, slot, partial(_own_part, walker.token)) for slot, fact in enumerate(found)]
+    facts = [frame.facts.get(vid, UNKNOWN) if vid else UNKNOWN for vid in _outputs(graph)]
+    return [as_seen_outside(fact, slot, partial(_own_part, walker.token)) for slot, fact in enumerate(facts)]
 
 
 def _own_part(token: int, atom: Atom) -> Hashable | None:
@@ -93,9 +93,9 @@ def _model(operator: Operator, inputs: Inputs, default_opset: int) -> onnx.Model
     node = model.graph.node.add()
     node.CopyFrom(operator.proto)
     node.op_type, node.domain, node.overload = body.name, _DOMAIN, ""
-    given = {attribute.name for attribute in node.attribute}
+    set_names = {attribute.name for attribute in node.attribute}
     for name, spec in operator.schema.attributes.items():
-        if spec.default is not None and name not in given and (name in body.attribute or _is_formal(body, name)):
+        if spec.default is not None and name not in set_names and (name in body.attribute or _is_formal(body, name)):
             node.attribute.append(onnx.helper.make_attribute(name, spec.default))
     return model
 

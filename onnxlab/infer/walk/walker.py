@@ -76,10 +76,10 @@ class Walker:
                 ):
                     self._keep(frame, node, outcome)
                     continue
-                found = outcome.facts  # as for most nodes: nothing but facts to keep
+                results = outcome.facts  # as for most nodes: nothing but facts to keep
             else:
-                found = (operator,)
-            for vid, fact in zip(node.outputs, found):  # noqa: B905 - naming it takes longer than the loop
+                results = (operator,)
+            for vid, fact in zip(node.outputs, results):  # noqa: B905 - naming it takes longer than the loop
                 if vid:
                     keep(vid, fact)
         frame.evaluated += len(scope.node_ids)
@@ -161,11 +161,11 @@ class Walker:
             frame.problems[ident] = outcome.problems
         elif frame.problems:
             frame.problems.pop(ident, None)
-        found = outcome.facts
+        results = outcome.facts
         if outcome.holes or self._adjusts:
-            found = self._fitted(frame, node, outcome)
+            results = self._fitted(frame, node, outcome)
         changed: list[int] = []
-        for vid, fact in zip(node.outputs, found, strict=True):
+        for vid, fact in zip(node.outputs, results, strict=True):
             if vid and (old := facts.get(vid)) is not fact:
                 facts[vid] = fact
                 if old is None and fact is UNKNOWN:
@@ -177,11 +177,11 @@ class Walker:
 
     def _outcome(self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs) -> Outcome:
         """The outcome for inputs that are not in the memo like this; None stands for one without a fact, or absent."""
-        given = inputs
+        original = inputs
         if None in inputs:
             inputs = tuple([frame.facts.get(vid, UNKNOWN) if vid else None for vid in node.inputs])
         read = relevant(inputs, operator.reads)
-        outcome = None if read is given else operator.memo.get(read)  # where those given had been looked up
+        outcome = None if read is original else operator.memo.get(read)  # where those given had been looked up
         if outcome is None:
             if self.begins:
                 self.budget.renew(len(self.graph.nodes))
@@ -197,13 +197,13 @@ class Walker:
 
     def _fitted(self, frame: Frame, node: NodeRecord, outcome: Outcome) -> tuple[Fact, ...]:
         """The facts of an outcome for one node: holes filled with its own symbols, declared types by the policy."""
-        found: tuple[Fact, ...] = outcome.facts
+        facts: tuple[Fact, ...] = outcome.facts
         if outcome.holes:
             names = node.proto.output
-            found = tuple([settle(fact, self.token, frame.call, node.id, at, names) for at, fact in enumerate(found)])
+            facts = tuple([settle(fact, self.token, frame.call, node.id, at, names) for at, fact in enumerate(facts)])
         if self._adjusts:
-            found = tuple([self._adjusted(fact, vid) for vid, fact in zip(node.outputs, found, strict=True)])
-        return found
+            facts = tuple([self._adjusted(fact, vid) for vid, fact in zip(node.outputs, facts, strict=True)])
+        return facts
 
     def diagnostics(self, frame: Frame) -> list[Diagnostic]:
         """The problems of a frame, by node id, with the labels that the nodes have now."""
@@ -216,7 +216,7 @@ class Walker:
     def all_diagnostics(self, frame: Frame) -> list[Diagnostic]:
         """The problems of a frame and of the calls that it makes."""
         frames = (frame, *(call.frame for call in self.calls.alive(frame).values()))
-        return [problem for each in frames for problem in self.diagnostics(each)]
+        return [problem for frame_of_call in frames for problem in self.diagnostics(frame_of_call)]
 
     def of(self, graph: ModelGraph) -> Walker:
         """A walker of another graph, with the default policy."""
@@ -256,8 +256,8 @@ class Walker:
         operator = self.catalogue.find(frame, node) if node else None
         if node is None or not isinstance(operator, Operator) or operator.function or node.bodies:
             return True
-        inputs = tuple([frame.facts.get(each, UNKNOWN) if each else None for each in node.inputs])
-        computed = {slot for slot, each in enumerate(node.inputs) if each and not self._is_stored(each)}
+        inputs = tuple([frame.facts.get(vid_read, UNKNOWN) if vid_read else None for vid_read in node.inputs])
+        computed = {slot for slot, vid_read in enumerate(node.inputs) if vid_read and not self._is_stored(vid_read)}
         try:
             theirs = self.answers.by_onnx(node, operator, inputs, computed)
         except FactError:
@@ -275,20 +275,20 @@ class Walker:
         problems: list[Problem] = [] if operator.version else [schema_checks.missing_opset(operator)]
         if node.bodies:
             self._clear_bodies(frame, node)
-        found: Sequence[Fact]
+        results: Sequence[Fact]
         theirs: Sequence[Fact] | None = None
         if operator.function:
-            found = self.calls.infer(frame, node, operator, inputs, problems)
+            results = self.calls.infer(frame, node, operator, inputs, problems)
         else:
-            found, theirs = self.answers.facts(frame, node, operator, inputs, problems)
+            results, theirs = self.answers.facts(frame, node, operator, inputs, problems)
             problems += operator.oddities
         count = len(operator.outputs)
-        if len(found) != count:
-            found = [*found[:count], *[UNKNOWN] * (count - len(found))]
-        if all(map(is_plain, found)):
-            return Outcome(tuple(found), False, tuple(problems))
+        if len(results) != count:
+            results = [*results[:count], *[UNKNOWN] * (count - len(results))]
+        if all(map(is_plain, results)):
+            return Outcome(tuple(results), False, tuple(problems))
         if theirs is not None:
-            found = self.answers.completed(node, operator, inputs, found, theirs, problems)
-        facts = tuple([fact if fact in inputs else bounded(fact, slot, problems) for slot, fact in enumerate(found)])
+            results = self.answers.completed(node, operator, inputs, results, theirs, problems)
+        facts = tuple([fact if fact in inputs else bounded(fact, slot, problems) for slot, fact in enumerate(results)])
         holes = any(map(has_holes, facts))
         return Outcome(facts, holes, tuple(problems))
