@@ -42,11 +42,11 @@ def _archived(file: BinaryIO, most: int | None) -> dict[str, Array]:
         total = sum(entry.file_size for entry in entries)
         if most is not None and total > most:
             raise ValueError(f"it unpacks to {format_bytes(total)}, {format_bytes(most)} is the limit")
-        found = {}
+        arrays = {}
         for entry in entries:
             with archive.open(entry) as packed:  # which unpacks no more than the size that was counted
-                found[entry.filename.removesuffix(".npy")] = _array(packed, entry.file_size, most)
-        return found
+                arrays[entry.filename.removesuffix(".npy")] = _array(packed, entry.file_size, most)
+        return arrays
 
 
 def _array(file: IO[bytes], size: int, most: int | None) -> Array:
@@ -54,12 +54,12 @@ def _array(file: IO[bytes], size: int, most: int | None) -> Array:
     version = npy.read_magic(file)
     header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
     shape, _, dtype = header(file)
-    there, told = size - file.tell(), prod(shape) * max(dtype.itemsize, 1)
+    available, claimed = size - file.tell(), prod(shape) * max(dtype.itemsize, 1)
     if dtype.hasobject:
         raise ValueError("it holds Python objects, which are not loaded")
-    if not 0 <= told <= there:
-        raise ValueError(f"its header says {told:,} bytes, {there:,} are there")
-    if most is not None and told > most:
-        raise ValueError(f"it has {format_bytes(told)}, {format_bytes(most)} is the limit")
+    if not 0 <= claimed <= available:
+        raise ValueError(f"its header says {claimed:,} bytes, {available:,} are there")
+    if most is not None and claimed > most:
+        raise ValueError(f"it has {format_bytes(claimed)}, {format_bytes(most)} is the limit")
     file.seek(0)
     return npy.read_array(file, allow_pickle=False)

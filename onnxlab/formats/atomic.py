@@ -73,15 +73,15 @@ class Replacement:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        kept = False
+        complete = False
         try:
             if kind is None:
                 self._commit()
-                kept = True
+                complete = True
         finally:
             for temporary, _target in self._pending:
                 _remove(temporary)
-            if not kept:
+            if not complete:
                 for folder in reversed(self._folders):
                     with contextlib.suppress(OSError):
                         folder.rmdir()

@@ -44,13 +44,13 @@ def _without(file: BinaryIO, end: int, path: tuple[int, ...]) -> bytearray:
 
     Lengths are written anew, so they must have been in the fewest bytes.
     """
-    found = bytearray()
+    message = bytearray()
     while file.tell() < end:
         tag = _varint(file)
         number, kind = tag >> 3, tag & 7
-        found += varint(tag)
+        message += varint(tag)
         if kind == 0:
-            found += varint(_varint(file))
+            message += varint(_varint(file))
         elif kind == 2:
             length = _varint(file)
             stop = file.tell() + length
@@ -61,14 +61,14 @@ def _without(file: BinaryIO, end: int, path: tuple[int, ...]) -> bytearray:
             else:
                 content = _exactly(file, min(length, 1))
                 file.seek(stop)
-            found += varint(len(content)) + content
+            message += varint(len(content)) + content
         elif kind in _FIXED:
-            found += _exactly(file, _FIXED[kind])
+            message += _exactly(file, _FIXED[kind])
         else:
             raise _Unusual
     if file.tell() != end:
         raise _Unusual
-    return found
+    return message
 
 
 def _varint(file: BinaryIO) -> int:

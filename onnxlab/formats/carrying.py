@@ -93,15 +93,15 @@ def decide(
         return done  # not looked at: what is wrong with its data must not keep edits from being saved
     places = _places(model)
     if as_loaded or base_dir is None:
-        done.whole = {} if at_home else {location: _first(found) for location, found in places.items()}
+        done.whole = {} if at_home else {location: _first(placed) for location, placed in places.items()}
         return done
     if compact and not _all_used(places, folder, known):
         known = {}
     offset = 0
-    for location, found in places.items():
-        there = {place: known[place] for place in found if _is_there(known.get(place), folder)}
-        done.moved.update(there)
-        rest = {place: tensor for place, tensor in found.items() if place not in there}
+    for location, placed in places.items():
+        moved = {place: known[place] for place in placed if _is_there(known.get(place), folder)}
+        done.moved.update(moved)
+        rest = {place: tensor for place, tensor in placed.items() if place not in moved}
         if not rest or (at_home and not compact):
             continue
         if spans := _wasteful(base_dir, location, rest, at_home):
@@ -112,9 +112,9 @@ def decide(
     return done
 
 
-def _first(found: Mapping[ExternalData, onnx.TensorProto]) -> str:
+def _first(placed: Mapping[ExternalData, onnx.TensorProto]) -> str:
     """The name of a tensor, for messages on the file that it is in."""
-    return str(next(iter(found.values())).name)
+    return str(next(iter(placed.values())).name)
 
 
 def _is_there(place: ExternalData | None, folder: Path) -> bool:
@@ -139,8 +139,8 @@ def _finish(
             f"cannot save to {path}: the model has weights in a data file of that name; save under another name"
         )
     if done.pieces:
-        taken = {*mentioned(model), path.name}
-        done.name = storage.free_names(path.parent, f"{path.name}.data", 1, taken)[0]
+        names = {*mentioned(model), path.name}
+        done.name = storage.free_names(path.parent, f"{path.name}.data", 1, names)[0]
     for location in dict.fromkeys(piece.location for piece in done.pieces):
         pieces = [piece for piece in done.pieces if piece.location == location]
         for place in places[location]:
@@ -199,44 +199,44 @@ def _point(tensor: onnx.TensorProto, place: ExternalData, size: int) -> None:
 
 def _places(model: onnx.ModelProto) -> dict[str, dict[ExternalData, onnx.TensorProto]]:
     """By data file, the places in it and a tensor that is there."""
-    found: dict[str, dict[ExternalData, onnx.TensorProto]] = {}
+    places: dict[str, dict[ExternalData, onnx.TensorProto]] = {}
     for tensor in external_data.all_tensors(model):
         if external_data.is_external(tensor):
             place = ExternalData.of(tensor)
-            found.setdefault(place.location, {}).setdefault(place, tensor)
-    return found
+            places.setdefault(place.location, {}).setdefault(place, tensor)
+    return places
 
 
 def _all_used(places: Mapping[str, Mapping[ExternalData, onnx.TensorProto]], folder: Path, known: Moved) -> bool:
     """Whether the files that earlier saves wrote hold no more than what is still used."""
     written: dict[str, dict[ExternalData, onnx.TensorProto]] = {}
-    for found in places.values():
-        for place, tensor in found.items():
+    for placed in places.values():
+        for place, tensor in placed.items():
             if place in known:
                 written.setdefault(known[place].location, {})[known[place]] = tensor
-    return not any(_wasteful(folder, location, found, True) for location, found in written.items())
+    return not any(_wasteful(folder, location, placed, True) for location, placed in written.items())
 
 
 def _wasteful(
-    base_dir: Path, location: str, found: Mapping[ExternalData, onnx.TensorProto], at_home: bool
+    base_dir: Path, location: str, placed: Mapping[ExternalData, onnx.TensorProto], at_home: bool
 ) -> list[Span]:
     """The ranges of a data file in use, where it holds more than that; empty where all of it is used, or unclear."""
     try:
-        descriptor = external_data.open_confined(base_dir, location, _first(found))
+        descriptor = external_data.open_confined(base_dir, location, _first(placed))
     except LoadError:
         if at_home:  # as before: it is not this save that breaks it
             return []
         raise
     try:
-        return _used(descriptor, found)
+        return _used(descriptor, placed)
     finally:
         os.close(descriptor)
 
 
-def _used(descriptor: int, found: Mapping[ExternalData, onnx.TensorProto]) -> list[Span]:
+def _used(descriptor: int, placed: Mapping[ExternalData, onnx.TensorProto]) -> list[Span]:
     size = os.fstat(descriptor).st_size
     try:
-        used = sorted({Span(place.offset, place.offset + tensors.nbytes(each)) for place, each in found.items()})
+        used = sorted({Span(place.offset, place.offset + tensors.nbytes(tensor)) for place, tensor in placed.items()})
     except LoadError:
         return []  # a tensor that has no size
     if any(span.stop > size for span in used):
@@ -300,10 +300,10 @@ def _copy_whole(location: str, tensor: str, base_dir: Path | None, folder: Path,
         os.close(descriptor)
 
 
-def is_same(one: Path | None, other: Path) -> bool:
+def is_same(path: Path | None, other: Path) -> bool:
     """Whether two paths lead to one file or folder that exists."""
     with contextlib.suppress(OSError):
-        return one is not None and one.samefile(other)
+        return path is not None and path.samefile(other)
     return False
 
 
@@ -314,8 +314,8 @@ def _same_content(descriptor: int, target: Path) -> bool:
         return False
     if ours.st_mtime_ns == theirs.st_mtime_ns or os.path.samestat(ours, theirs):
         return True
-    with open(descriptor, "rb", closefd=False) as one, target.open("rb") as other:
-        while chunk := one.read(_CHUNK):
+    with open(descriptor, "rb", closefd=False) as source, target.open("rb") as other:
+        while chunk := source.read(_CHUNK):
             if chunk != other.read(_CHUNK):
                 return False
     return True

@@ -32,13 +32,13 @@ def replace(model: onnx.ModelProto, data: bytes | None = None) -> dict[str, byte
     """
     if _is_utf8(_without_weights(model) if data is None else data if len(data) < _LARGE else _slim(data)):
         return {}
-    found: set[str | bytes] = {text for _, _, texts in _strings(model) for text in texts}
+    texts_in_model: set[str | bytes] = {text for _, _, texts in _strings(model) for text in texts}
     stand_ins: dict[bytes, str] = {}
-    for text in sorted(text for text in found if isinstance(text, bytes)):
+    for text in sorted(text for text in texts_in_model if isinstance(text, bytes)):
         name, number = readable(text), 0
-        while (stand_in := f"{name}_{number}" if number else name) in found:
+        while (stand_in := f"{name}_{number}" if number else name) in texts_in_model:
             number += 1
-        found.add(stand_in)
+        texts_in_model.add(stand_in)
         stand_ins[text] = stand_in
     _map(model, stand_ins)
     return {stand_in: text for text, stand_in in stand_ins.items()}
@@ -117,8 +117,8 @@ def _bare(data: bytes, at: int, end: int) -> bytes:
 def _mapped(data: bytes, at: int, end: int, tag: int, change: Callable[[int, int], bytes]) -> bytes:
     """A message with other content in its fields with a tag: what `change` makes of where their content lies."""
     parts, copied = [], at
-    for found, start, content, stop in wire_format.fields(data, at, end):
-        if found == tag and stop - start >= storage.SMALLEST:
+    for field_tag, start, content, stop in wire_format.fields(data, at, end):
+        if field_tag == tag and stop - start >= storage.SMALLEST:
             changed = change(content, stop)
             parts += [data[copied:start], varint(tag), varint(len(changed)), changed]
             copied = stop

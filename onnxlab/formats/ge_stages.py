@@ -50,10 +50,10 @@ def stages(folder: Any) -> list[Stage]:
     if not path.is_dir():
         raise LoadError(f"cannot list the dumps in {path}: it is no folder")
     names = ((entry, _NAME.fullmatch(entry.name)) for entry in path.iterdir())
-    found = [Stage(entry, int(match[1]), int(match[2]), match[3]) for entry, match in names if match is not None]
-    if not found:
+    stage_files = [Stage(entry, int(match[1]), int(match[2]), match[3]) for entry, match in names if match is not None]
+    if not stage_files:
         raise LoadError(f"cannot list the dumps in {path}: it has no ge_onnx_<number>_graph_<id>_<stage>.pbtxt")
-    return sorted(found, key=lambda stage: (stage.graph, stage.number, stage.name))
+    return sorted(stage_files, key=lambda stage: (stage.graph, stage.number, stage.name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class StageChanges:
 
     def __str__(self) -> str:
         rows = [f"+ {name}" for name in self.added] + [f"- {name}" for name in self.removed]
-        rows += [f"~ {name}: {', '.join(what)}" for name, what in self.changed.items()]
+        rows += [f"~ {name}: {', '.join(fields)}" for name, fields in self.changed.items()]
         return printable_lines(rows or ["no node differs"])
 
 
@@ -85,12 +85,12 @@ def compare(first: Any, second: Any) -> StageChanges:
     Raises:
         LoadError: one cannot be read.
     """
-    before, after = ({node.name: node for node in _proto(each).graph.node} for each in (first, second))
+    before, after = ({node.name: node for node in _proto(source).graph.node} for source in (first, second))
     changed = {name: _differences(before[name], after[name]) for name in before if name in after}
     return StageChanges(
         tuple(name for name in after if name not in before),
         tuple(name for name in before if name not in after),
-        {name: what for name, what in changed.items() if what},
+        {name: fields for name, fields in changed.items() if fields},
     )
 
 
@@ -99,6 +99,6 @@ def _proto(source: Any) -> onnx.ModelProto:
 
 
 def _differences(before: onnx.NodeProto, after: onnx.NodeProto) -> tuple[str, ...]:
-    what = [field for field in ("op_type", "input", "output") if getattr(before, field) != getattr(after, field)]
-    ours, theirs = ({each.name: each for each in node.attribute} for node in (before, after))
-    return (*what, *(name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)))
+    fields = [field for field in ("op_type", "input", "output") if getattr(before, field) != getattr(after, field)]
+    ours, theirs = ({attribute.name: attribute for attribute in node.attribute} for node in (before, after))
+    return (*fields, *(name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)))

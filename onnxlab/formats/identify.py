@@ -70,9 +70,9 @@ def describe(data: bytes) -> str:
     """Say what `data`, which is no valid ModelProto with a graph, is: "it is …", "it is cut off: …"."""
     if not data:
         return "it is empty"
-    for offset, magic, what in _SIGNATURES:
+    for offset, magic, description in _SIGNATURES:
         if data[offset : offset + len(magic)] == magic:
-            return f"it is {what}"
+            return f"it is {description}"
     text = _as_text(data)
     if text is not None:
         return text

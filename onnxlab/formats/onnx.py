@@ -43,8 +43,8 @@ def read(source: Given, trust: bool = False, inputs: Sequence[Any] = ()) -> tupl
     """
     if isinstance(source, onnx.ModelProto):
         return source, Source(strings=foreign.replace(source))
-    if trust and (made := _converted(source, inputs)) is not None:
-        source = made
+    if trust and (converted := _converted(source, inputs)) is not None:
+        source = converted
     if isinstance(source, bytes | bytearray | memoryview):
         data = bytes(source)
         content = Content.of(data)
@@ -163,8 +163,8 @@ def _missing(path: Path) -> str:
 
 def _directory(path: Path) -> str:
     names = _models_in(path)
-    found = f"give one of the models in it: {', '.join(names[:5])}" if names else "give the path of a model file"
-    return f"cannot load {path}: it is a folder; {found}"
+    advice = f"give one of the models in it: {', '.join(names[:5])}" if names else "give the path of a model file"
+    return f"cannot load {path}: it is a folder; {advice}"
 
 
 def _models_in(folder: Path) -> list[str]:

@@ -26,18 +26,18 @@ def check(path: Any, kind: Kind, inputs: Iterable[Path | None] = ()) -> Path:
             place to write to.
     """
     with _in_words(path):
-        given = absolute(path)
-        suffix = given.suffix.lower()
+        chosen = absolute(path)
+        suffix = chosen.suffix.lower()
         if suffix and suffix not in kind.suffixes:
-            wanted = " or ".join(kind.suffixes)
-            raise SaveError(f"cannot write to {given}: this is {kind.name}, whose name ends in {wanted}")
-        target = real_target(given)
+            suffixes = " or ".join(kind.suffixes)
+            raise SaveError(f"cannot write to {chosen}: this is {kind.name}, whose name ends in {suffixes}")
+        target = real_target(chosen)
         for entry in inputs:
             if entry is not None and _is_same(entry, target):
-                raise SaveError(f"cannot write to {given}: {entry.name} is read from there; give another name")
+                raise SaveError(f"cannot write to {chosen}: {entry.name} is read from there; give another name")
         if not _may_go(target, kind):
-            there = f"a file is there that is not {kind.name}"
-            raise SaveError(f"cannot write to {given}: {there}; remove it, or give another name")
+            reason = f"a file is there that is not {kind.name}"
+            raise SaveError(f"cannot write to {chosen}: {reason}; remove it, or give another name")
         return target
 
 
@@ -86,7 +86,7 @@ def _may_go(target: Path, kind: Kind) -> bool:
     return True
 
 
-def _is_same(one: Path, other: Path) -> bool:
+def _is_same(path: Path, other: Path) -> bool:
     with contextlib.suppress(OSError, ValueError):
-        return one.samefile(other)
+        return path.samefile(other)
     return False

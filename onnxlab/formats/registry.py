@@ -13,8 +13,8 @@ from onnxlab.formats.base.format import Content, Format
 def formats() -> tuple[Format, ...]:
     """Every format, in the order in which they are asked whether a file is of theirs."""
     modules = [import_module(f"{known.__name__}.{entry.name}") for entry in pkgutil.iter_modules(known.__path__)]
-    found: list[Format] = [module.FORMAT for module in modules]
-    return tuple(sorted(found, key=lambda form: (form.rank, form.name)))
+    forms: list[Format] = [module.FORMAT for module in modules]
+    return tuple(sorted(forms, key=lambda form: (form.rank, form.name)))
 
 
 def by_content(content: Content) -> Format | None:
@@ -34,8 +34,8 @@ def by_name(name: str) -> Format:
     Raises:
         LookupError: there is none; the message lists them.
     """
-    wanted = name.lower()
+    key = name.lower()
     for form in formats():
-        if wanted == form.name or f".{wanted.removeprefix('.')}" in form.suffixes:
+        if key == form.name or f".{key.removeprefix('.')}" in form.suffixes:
             return form
     raise LookupError(f"{name!r:.80} is no format; there are {', '.join(form.name for form in formats())}")

@@ -49,9 +49,9 @@ def differences(old: Message, new: Message, path: str = "") -> Iterator[FieldCha
     Entries of repeated messages are paired by name (nodes by their outputs), so that one that was inserted is one
     difference and not many.
     """
-    found = list(_fields(old, new, path))
-    yield from found
-    if not found and not same(old, new):  # only in bits that Python does not see, such as those of a NaN
+    fields = list(_fields(old, new, path))
+    yield from fields
+    if not fields and not same(old, new):  # only in bits that Python does not see, such as those of a NaN
         yield FieldChange(path or "model", old, new)
 
 
@@ -122,8 +122,8 @@ def _pairs(
         for position in reversed(list(free)):
             waiting.setdefault(right(position), []).append(position)
         for position in ours:
-            if position not in pairs and (found := waiting.get(left(position))):
-                pairs[position] = found.pop()
+            if position not in pairs and (positions := waiting.get(left(position))):
+                pairs[position] = positions.pop()
                 del free[pairs[position]]
 
     match(lambda position: before[position], lambda position: after[position])

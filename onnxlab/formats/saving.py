@@ -180,8 +180,8 @@ def prepared(
     if Path(chosen).name != chosen:
         raise SaveError(f"cannot put the weights into {chosen!r}: give the name of a file in the model's own folder")
     fresh = not isinstance(options.external_data, str)
-    taken = {path.name, carried.name, *carrying.mentioned(model)}
-    plan = storage.plan(model, path.parent, chosen, keep, options.shard_bytes, fresh, taken)
+    occupied = {path.name, carried.name, *carrying.mentioned(model)}
+    plan = storage.plan(model, path.parent, chosen, keep, options.shard_bytes, fresh, occupied)
     return plan, _checked(_serialized(_placed(model, plan.layout, carried.moved)), path)
 
 
@@ -218,8 +218,8 @@ def _with_foreign_strings(data: bytes, path: Path, source: Source, form: Format)
         return foreign.restored(data, source.strings)
     if source.strings:
         shown = ", ".join(map(repr, source.strings))[:200]
-        told = f"{path.name}: a text holds UTF-8 only, so it has {shown} as shown here"
-        warnings.warn(told, SaveWarning, stacklevel=4)
+        warning = f"{path.name}: a text holds UTF-8 only, so it has {shown} as shown here"
+        warnings.warn(warning, SaveWarning, stacklevel=4)
     return data
 
 

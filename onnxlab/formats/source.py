@@ -103,7 +103,7 @@ class Source:
             return None
         with contextlib.suppress(OSError), self.origin.open("rb") as file:
             before = Stamp.of(os.fstat(file.fileno()))
-            made = read(file)
+            result = read(file)
             if before == self.stamp == Stamp.of(os.fstat(file.fileno())):
-                return made
+                return result
         return None

@@ -54,12 +54,12 @@ def unchanged(model: onnx.ModelProto, layout: Layout) -> Layout:
     """The part of a layout that still holds: whose tensors are in the model as they were."""
     if not layout:
         return {}
-    found = {}
+    valid = {}
     for tensor in model.graph.initializer:
         placed = layout.get(tensor.name)
         if placed is not None and placed.tensor is tensor:
-            found[tensor.name] = placed
-    return found
+            valid[tensor.name] = placed
+    return valid
 
 
 def fits(model: onnx.ModelProto, outside: Layout, limit: int) -> bool:
@@ -75,7 +75,7 @@ def fits(model: onnx.ModelProto, outside: Layout, limit: int) -> bool:
 
 def plan(
     model: onnx.ModelProto, folder: Path, name: str, keep: Layout, shard: int | None, fresh: bool,
-    taken: Collection[str] = (),
+    avoid: Collection[str] = (),
 ) -> Plan:  # fmt: skip
     """Decide which tensors go to which data file.
 
@@ -84,12 +84,12 @@ def plan(
         keep: tensors whose bytes a file has already.
         shard: the most bytes of one data file; a tensor that is larger has one to itself.
         fresh: whether another name is taken where that of a file is taken already.
-        taken: names of files that are about to be there.
+        avoid: names of files that are about to be there.
     """
     large = [tensor for tensor in model.graph.initializer if tensor.name not in keep and movable(tensor)]
     groups = list(_groups(large, shard))
     result = Plan(dict(keep))
-    for location, group in zip(free_names(folder, name, len(groups), taken, fresh), groups, strict=True):
+    for location, group in zip(free_names(folder, name, len(groups), avoid, fresh), groups, strict=True):
         placed, offset = [], 0
         for tensor in group:
             size = _size(tensor)
@@ -135,10 +135,10 @@ def _size(tensor: onnx.TensorProto) -> int:
         return 0
 
 
-def _groups(found: Iterable[onnx.TensorProto], shard: int | None) -> Iterator[list[onnx.TensorProto]]:
+def _groups(large: Iterable[onnx.TensorProto], shard: int | None) -> Iterator[list[onnx.TensorProto]]:
     group: list[onnx.TensorProto] = []
     filled = 0
-    for tensor in found:
+    for tensor in large:
         size = _size(tensor)
         if group and shard is not None and filled + size > shard:
             yield group
@@ -160,12 +160,12 @@ def free_names(folder: Path, name: str, groups: int, avoid: Collection[str], fre
         stem = f"{path.stem}.{attempt}" if attempt else path.stem
         middle = [f"-{number:05d}-of-{groups:05d}" for number in range(1, groups + 1)] if groups > 1 else [""]
         names = [f"{stem}{part}{path.suffix}" for part in middle][:groups]
-        taken = [item for item in names if item in avoid or (folder / item).exists()]
-        if not taken:
+        existing = [item for item in names if item in avoid or (folder / item).exists()]
+        if not existing:
             return names
         if not fresh:
             raise SaveError(
-                f"the weights were to go to {folder / taken[0]}, where a file is already; name another one, or let "
+                f"the weights were to go to {folder / existing[0]}, where a file is already; name another one, or let "
                 "onnxlab choose with external_data=True"
             )
     raise AssertionError("count() does not end")
@@ -238,8 +238,8 @@ def without(message: Any, *left_out: str) -> Any:
 
 def unknown_fields(message: Any) -> list[Any]:
     """The unknown fields of a message: (field_number, wire_type, data)."""
-    found: Any = UnknownFieldSet(message)  # its stub says nothing of iteration
-    return list(found)
+    fields: Any = UnknownFieldSet(message)  # its stub says nothing of iteration
+    return list(fields)
 
 
 _FIXED = {1: 8, 5: 4}

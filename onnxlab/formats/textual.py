@@ -14,9 +14,9 @@ def text_of(model: onnx.ModelProto, suffix: str = ".onnxtxt") -> str:
     Raises:
         TextError: no textual format has this suffix, or it cannot hold the model.
     """
-    wanted = f".{suffix.removeprefix('.')}"
+    ending = f".{suffix.removeprefix('.')}"
     textual = [form for form in registry.formats() if form.text is not None]
-    form = next((entry for entry in textual if wanted.lower() in entry.suffixes), None)
+    form = next((entry for entry in textual if ending.lower() in entry.suffixes), None)
     if form is None or form.text is None:
         known = ", ".join(suffix for entry in textual for suffix in entry.suffixes)
         raise TextError(f"{suffix!r:.80} is no textual format of models; there are {known}")

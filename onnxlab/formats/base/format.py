@@ -147,8 +147,9 @@ class About:
     rows: Sequence[tuple[str, ...]] = ()
 
     def __str__(self) -> str:
-        told = [self.title, *filter(None, [self.uninferred]), *(f"{name}: {text}" for name, text in self.pairs.items())]
-        return printable_lines([*told, *("  ".join(row) for row in [self.columns, *self.rows] if row)])
+        pairs = [f"{name}: {text}" for name, text in self.pairs.items()]
+        lines = [self.title, *filter(None, [self.uninferred]), *pairs]
+        return printable_lines([*lines, *("  ".join(row) for row in [self.columns, *self.rows] if row)])
 
 
 Losses = Callable[[onnx.ModelProto, Any], Sequence[Loss]]

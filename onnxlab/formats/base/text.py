@@ -75,8 +75,8 @@ def _written(model: onnx.ModelProto, title: str, encode: Encode, decode: Decode)
         return Written(text.encode())
     names = [f"{path} ({count})" if count > 1 else path for path, count in lost.items()]
     more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-    told = f"{title} does not carry all of this model; lost or changed: {', '.join(names[:8])}{more}"
-    return Written(text.encode(), told)
+    warning = f"{title} does not carry all of this model; lost or changed: {', '.join(names[:8])}{more}"
+    return Written(text.encode(), warning)
 
 
 def _losses(model: onnx.ModelProto, title: str, encode: Encode, decode: Decode) -> list[Loss]:

@@ -90,10 +90,10 @@ class _Versions:
 
 def _unmade(operators: Iterable[Any]) -> Iterable[str]:
     """Names that are read before anything writes them."""
-    made: set[str] = set()
+    produced: set[str] = set()
     for operator in operators:
-        yield from (name for name in operator.input if name not in made)
-        made.update(operator.output)
+        yield from (name for name in operator.input if name not in produced)
+        produced.update(operator.output)
 
 
 def _unread(operators: Iterable[Any]) -> Iterable[str]:

@@ -32,44 +32,44 @@ def losses(model: onnx.ModelProto) -> list[Loss]:
     """The parts of a dialect's model that ONNX has no place for, and the nodes that cannot be written."""
     if not glow_dialect.is_dialect(model):
         return [Loss("dialect", "of the model", "it is not Glow's, so it is ONNX already: save it as .onnx", True)]
-    found = [
-        Loss("properties", f"of {message.name!r}", "left out: " + ", ".join(said))
+    lost = [
+        Loss("properties", f"of {message.name!r}", "left out: " + ", ".join(properties))
         for message in _described(model.graph)
-        if (said := glow_dialect.parse_doc(message.doc_string))
+        if (properties := glow_dialect.parse_doc(message.doc_string))
     ]
     if parts := [entry.key for entry in model.metadata_props if _of_partitions(entry.key)]:
-        found.append(Loss("partitions", f"({len(parts)} entries of the metadata)", "left out"))
+        lost.append(Loss("partitions", f"({len(parts)} entries of the metadata)", "left out"))
     for node in model.graph.node:
         options = [attribute.name for attribute in node.attribute if glow_dialect.is_own_attribute(attribute.name)]
-        kept = [name for name in options if not name[1:2].isdigit()]
-        if kept:
-            found.append(Loss("options", f"of {node.name!r}", "left out: " + ", ".join(kept)))
+        backend_options = [name for name in options if not name[1:2].isdigit()]
+        if backend_options:
+            lost.append(Loss("options", f"of {node.name!r}", "left out: " + ", ".join(backend_options)))
         if node.op_type not in _BUILDERS and node.op_type not in _SAME and node.op_type != "Identity":
             why = "no operators of ONNX are known for it" if node.op_type.startswith(glow_dialect.PREFIX) else (
                 f"it is of another opset than {_OPSET}, in which the others are written"
             )  # fmt: skip
-            found.append(Loss("node", f"{node.op_type} {node.name!r}", why, refused=True))
-    return found
+            lost.append(Loss("node", f"{node.op_type} {node.name!r}", why, refused=True))
+    return lost
 
 
 def standard(model: onnx.ModelProto) -> onnx.ModelProto:
     """A model of the dialect in ai.onnx; raises ValueError where a node lacks what its type is told by."""
-    made = onnx.ModelProto()
-    made.CopyFrom(model)
-    made.ir_version, made.producer_name = max(7, model.ir_version), "onnxlab"
-    del made.opset_import[:], made.graph.node[:], made.metadata_props[:]
-    made.opset_import.add(version=_OPSET)
-    made.metadata_props.extend(entry for entry in model.metadata_props if not _of_partitions(entry.key))
-    for message in _described(made.graph):
+    result = onnx.ModelProto()
+    result.CopyFrom(model)
+    result.ir_version, result.producer_name = max(7, model.ir_version), "onnxlab"
+    del result.opset_import[:], result.graph.node[:], result.metadata_props[:]
+    result.opset_import.add(version=_OPSET)
+    result.metadata_props.extend(entry for entry in model.metadata_props if not _of_partitions(entry.key))
+    for message in _described(result.graph):
         if glow_dialect.parse_doc(message.doc_string):
             message.ClearField("doc_string")
     described = (*model.graph.input, *model.graph.initializer)
     implied = glow_dialect.input_quantization(list(enumerate(model.graph.node)), described)
-    writer = _Writer(made.graph)
+    writer = _Writer(result.graph)
     for place, node in enumerate(model.graph.node):
-        said = {a.name: decode(a) for a in node.attribute} | implied.get(place, {})
-        writer.write(node, said)
-    return made
+        attributes = {a.name: decode(a) for a in node.attribute} | implied.get(place, {})
+        writer.write(node, attributes)
+    return result
 
 
 def _described(graph: onnx.GraphProto) -> list[Any]:
@@ -90,18 +90,18 @@ class _Writer:
         self._taken |= {info.name for info in graph.value_info}
         self._label = ""
 
-    def write(self, node: onnx.NodeProto, said: Attributes) -> None:
+    def write(self, node: onnx.NodeProto, attributes: Attributes) -> None:
         """Write what a node of the dialect computes."""
         self._label = node.name or node.output[0]
         self._taken.update(node.output)
         if node.op_type == "Identity":
             self.graph.node.append(helper.make_node("Identity", node.input, node.output, name=node.name))
         elif node.op_type in _BUILDERS:
-            _BUILDERS[node.op_type](self, node, said)
+            _BUILDERS[node.op_type](self, node, attributes)
         else:
-            real = [self.real(name, said, f"i{slot}") for slot, name in enumerate(node.input)]
+            real = [self.real(name, attributes, f"i{slot}") for slot, name in enumerate(node.input)]
             kind = _SAME[node.op_type]
-            self.store(real[0] if kind in _NOTHING else self.made(kind, real), said, node.output[0])
+            self.store(real[0] if kind in _NOTHING else self.made(kind, real), attributes, node.output[0])
 
     def made(self, op_type: str, inputs: Sequence[str], output: str = "", **attributes: Any) -> str:
         """A node; returns its output."""
@@ -116,36 +116,36 @@ class _Writer:
         self.graph.initializer.append(tensors.from_array(np.asarray(array), name))
         return name
 
-    def fresh(self, wanted: str) -> str:
+    def fresh(self, base: str) -> str:
         """A name that nothing has."""
-        name, number = wanted, 0
+        name, number = base, 0
         while name in self._taken:
             number += 1
-            name = f"{wanted}_{number}"
+            name = f"{base}_{number}"
         self._taken.add(name)
         return name
 
-    def real(self, name: str, said: Attributes, place: str) -> str:
+    def real(self, name: str, attributes: Attributes, place: str) -> str:
         """The floats that a value stands for: itself where it is not quantized."""
-        scale, offset = said.get(f"{place}_qScale"), said.get(f"{place}_qOffset")
+        scale, offset = attributes.get(f"{place}_qScale"), attributes.get(f"{place}_qOffset")
         if scale is None or offset is None:
             return name
         floats = self.made("Cast", [name], to=onnx.TensorProto.FLOAT)
         shifted = self.made("Sub", [floats, self.constant(np.float32(offset))]) if offset else floats
         return self.made("Mul", [shifted, self.constant(np.float32(scale))])
 
-    def store(self, real: str, said: Attributes, output: str) -> None:
+    def store(self, real: str, attributes: Attributes, output: str) -> None:
         """Floats as the first output holds them: rounded to the nearest step, ties to even, within its limits."""
-        kind = ELEM_KINDS[said.get("o0_elemKind", "float")]
+        kind = ELEM_KINDS[attributes.get("o0_elemKind", "float")]
         dtype = dtypes.to_numpy(kind)
         if dtype.kind not in "iu":
             self.made("Identity" if kind == dtypes.FLOAT else "Cast", [real], output, **_cast(kind))
             return
-        if "o0_qScale" not in said or "o0_qOffset" not in said:
+        if "o0_qScale" not in attributes or "o0_qOffset" not in attributes:
             raise ValueError(f"{self._label!r} has no o0_qScale and o0_qOffset, without which {dtype} means nothing")
-        scaled = self.made("Div", [real, self.constant(np.float32(said["o0_qScale"]))])
-        if said["o0_qOffset"]:
-            scaled = self.made("Add", [scaled, self.constant(np.float32(said["o0_qOffset"]))])
+        scaled = self.made("Div", [real, self.constant(np.float32(attributes["o0_qScale"]))])
+        if attributes["o0_qOffset"]:
+            scaled = self.made("Add", [scaled, self.constant(np.float32(attributes["o0_qOffset"]))])
         limits = [self.constant(np.float32(end)) for end in (np.iinfo(dtype).min, np.iinfo(dtype).max)]
         rounded = self.made("Round", [scaled])
         self.made("Cast", [self.made("Clip", [rounded, *limits])], output, to=kind)
@@ -155,31 +155,32 @@ def _cast(kind: int) -> dict[str, int]:
     return {} if kind == dtypes.FLOAT else {"to": kind}
 
 
-def _top_k(writer: _Writer, node: onnx.NodeProto, said: Attributes) -> None:
-    count = writer.constant(np.array([said["K"]], np.int64))
-    narrow = said.get("o1_elemKind", "index64") == "index32"
+def _top_k(writer: _Writer, node: onnx.NodeProto, attributes: Attributes) -> None:
+    count = writer.constant(np.array([attributes["K"]], np.int64))
+    narrow = attributes.get("o1_elemKind", "index64") == "index32"
     places = writer.fresh(f"{node.name}_places") if narrow else node.output[1]
-    made = helper.make_node("TopK", [node.input[0], count], [node.output[0], places], name=node.name)
-    writer.graph.node.append(made)
+    top_k = helper.make_node("TopK", [node.input[0], count], [node.output[0], places], name=node.name)
+    writer.graph.node.append(top_k)
     if narrow:
         writer.made("Cast", [places], node.output[1], to=onnx.TensorProto.INT32)
 
 
-def _convolution(writer: _Writer, node: onnx.NodeProto, said: Attributes) -> None:
+def _convolution(writer: _Writer, node: onnx.NodeProto, attributes: Attributes) -> None:
     x, filters, bias, scales, offsets, bias_scales, bias_offsets = node.input
-    image = writer.made("Transpose", [writer.real(x, said, "i0")], perm=[0, 3, 1, 2])
+    image = writer.made("Transpose", [writer.real(x, attributes, "i0")], perm=[0, 3, 1, 2])
     per_filter = writer.constant(np.array([-1, 1, 1, 1], np.int64))
     weights = _scaled(writer, filters, writer.made("Reshape", [offsets, per_filter]),
                       writer.made("Reshape", [scales, per_filter]))  # fmt: skip
     moved = writer.made("Transpose", [weights], perm=[0, 3, 1, 2])
-    added = _scaled(writer, bias, bias_offsets, bias_scales) if "i2_qScale" in said else bias
-    found = writer.made(
-        "Conv", [image, moved, added], kernel_shape=list(said["Kernels"]), strides=list(said["Strides"]),
-        pads=list(said["Pads"]), group=said.get("Group", 1), dilations=list(said.get("Dilation", (1, 1))),
+    added = _scaled(writer, bias, bias_offsets, bias_scales) if "i2_qScale" in attributes else bias
+    convolved = writer.made(
+        "Conv", [image, moved, added], kernel_shape=list(attributes["Kernels"]), strides=list(attributes["Strides"]),
+        pads=list(attributes["Pads"]), group=attributes.get("Group", 1),
+        dilations=list(attributes.get("Dilation", (1, 1))),
     )  # fmt: skip
-    if said.get("FusedActivation", "NONE") == "RELU":
-        found = writer.made("Relu", [found])
-    writer.store(writer.made("Transpose", [found], perm=[0, 2, 3, 1]), said, node.output[0])
+    if attributes.get("FusedActivation", "NONE") == "RELU":
+        convolved = writer.made("Relu", [convolved])
+    writer.store(writer.made("Transpose", [convolved], perm=[0, 2, 3, 1]), attributes, node.output[0])
 
 
 def _scaled(writer: _Writer, stored: str, offsets: str, scales: str) -> str:

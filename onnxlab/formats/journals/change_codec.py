@@ -187,8 +187,8 @@ def pack(head: dict[str, Any], notes: list[Note]) -> bytes:
 
 def parts(head: dict[str, Any], notes: list[Note]) -> tuple[bytes, ...]:
     """The consecutive parts of a record, which may be large."""
-    blobs = [blob for _, _, found in notes for blob in found]
-    content = {**head, "changes": [[name, written, [*map(len, found)]] for name, written, found in notes]}
+    blobs = [blob for _, _, data in notes for blob in data]
+    content = {**head, "changes": [[name, written, [*map(len, data)]] for name, written, data in notes]}
     text = _JSON.encode(content).encode("ascii")
     return len(text).to_bytes(4, "little"), text, *blobs
 
@@ -217,10 +217,10 @@ def unpack(record: bytes) -> tuple[dict[str, Any], list[Note]]:
     return head, notes
 
 
-def _listed(given: Any, kind: type) -> list[Any]:
-    if not isinstance(given, list) or not all(isinstance(item, kind) for item in given):
-        raise ValueError(f"{given!r:.80} stands where a list belongs")
-    return given
+def _listed(value: Any, kind: type) -> list[Any]:
+    if not isinstance(value, list) or not all(isinstance(item, kind) for item in value):
+        raise ValueError(f"{value!r:.80} stands where a list belongs")
+    return value
 
 
 def _scope_place(graph: "ModelGraph", scope: Scope) -> Any:

@@ -163,8 +163,8 @@ class Journal:
     def begin(self, source: Source | None) -> None:
         """Forget what was written: the model now equals its file, because it was saved or loaded."""
         self._holder.end(keep=False)
-        wanted = os.environ.get("ONNXLAB_JOURNAL", "on").lower() not in ("off", "0")
-        self._source = source if wanted and source is not None and source.path is not None else None
+        enabled = os.environ.get("ONNXLAB_JOURNAL", "on").lower() not in ("off", "0")
+        self._source = source if enabled and source is not None and source.path is not None else None
         self._given_up = False
         # how many steps a replay of the records can undo and redo at this point
         self._undoable = self._redoable = 0
@@ -296,9 +296,9 @@ def state_folder() -> Path:
     Raises:
         OSError: the user has no such folder.
     """
-    given = os.environ.get("ONNXLAB_STATE_HOME")
-    if given:
-        return Path(given) / "journals"
+    configured = os.environ.get("ONNXLAB_STATE_HOME")
+    if configured:
+        return Path(configured) / "journals"
     if sys.platform == "darwin":
         base = _home() / "Library" / "Application Support"
     elif os.name == "nt":
@@ -344,7 +344,7 @@ def digest_of(path: Path) -> str:
 
 def records(data: bytes) -> list[bytes]:
     """The whole records of a journal from its beginning, header first; what follows damage is left out."""
-    found = []
+    payloads = []
     position = len(_MAGIC)
     if data[:position] != _MAGIC:
         return []
@@ -354,9 +354,9 @@ def records(data: bytes) -> list[bytes]:
         payload = data[position + 12 : position + 12 + size]
         if len(payload) != size or zlib.crc32(payload) != check:
             break
-        found.append(payload)
+        payloads.append(payload)
         position += 12 + size
-    return found
+    return payloads
 
 
 def lock(descriptor: int) -> bool:

@@ -58,19 +58,19 @@ class Contents:
 
 def read(data: bytes) -> Contents:
     """The header and the steps of a journal up to the first that is damaged or none."""
-    found, undone = Contents(), list[str]()
+    contents, undone = Contents(), list[str]()
     for number, record in enumerate(records(data)):
         try:
             if number == 0:
-                found.header = _header(record)
+                contents.header = _header(record)
                 continue
             step = _step(record)
-            _count(step, found.labels, undone)
+            _count(step, contents.labels, undone)
         except (ValueError, RecursionError) as error:
-            found.oddity = f"record {number} is none that onnxlab writes ({str(error)[:200]})"
+            contents.oddity = f"record {number} is none that onnxlab writes ({str(error)[:200]})"
             break
-        found.steps.append(step)
-    return found
+        contents.steps.append(step)
+    return contents
 
 
 def _header(record: bytes) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def find(source: Source | None) -> tuple[Recovery, ...]:
     """
     if source is None or source.path is None or source.disk is None:
         return ()
-    found: dict[Recovery, list[bytes]] = {}
+    digests: dict[Recovery, list[bytes]] = {}
     for path in _journals(source.path):
         try:
             contents = _contents(path)
@@ -73,12 +73,12 @@ def find(source: Source | None) -> tuple[Recovery, ...]:
         if contents is not None and contents.oddity:
             _complain(path, contents.oddity)
         if contents is not None and recovery is not None:
-            found[recovery] = [hashlib.sha256(step.timeless()).digest() for step in contents.steps]
-    newest_first = sorted(found, key=lambda recovery: (recovery.urgent, recovery.time), reverse=True)
+            digests[recovery] = [hashlib.sha256(step.timeless()).digest() for step in contents.steps]
+    newest_first = sorted(digests, key=lambda recovery: (recovery.urgent, recovery.time), reverse=True)
     left: list[Recovery] = []
     for recovery in newest_first:
-        edits = found[recovery][:-1]  # without the end, which what is not urgent has
-        if not recovery.urgent and any(found[other][: len(edits)] == edits for other in left):
+        edits = digests[recovery][:-1]  # without the end, which what is not urgent has
+        if not recovery.urgent and any(digests[other][: len(edits)] == edits for other in left):
             discard(recovery)
         else:
             left.append(recovery)
@@ -86,8 +86,8 @@ def find(source: Source | None) -> tuple[Recovery, ...]:
 
 
 def _complain(path: Path, why: str) -> None:
-    told = f"the journal {path} cannot be read to its end: {why}; move it away if nothing in it is missed"
-    warnings.warn(told, JournalWarning, stacklevel=5)
+    warning = f"the journal {path} cannot be read to its end: {why}; move it away if nothing in it is missed"
+    warnings.warn(warning, JournalWarning, stacklevel=5)
 
 
 def replay(graph: "ModelGraph", recovery: Recovery) -> int:
@@ -157,15 +157,15 @@ def _decoded(graph: "ModelGraph", notes: list[change_codec.Note]) -> "Iterator[C
 
 def _journals(path: Path) -> list[Path]:
     """Journals of a file by their names; those of other files without a look for a long time are removed."""
-    start, found = prefix(path), list[Path]()
+    start, paths = prefix(path), list[Path]()
     with contextlib.suppress(OSError), os.scandir(state_folder()) as entries:
         for entry in entries:
             if entry.name.startswith(start) and entry.name.endswith(SUFFIX):
-                found.append(Path(entry.path))
+                paths.append(Path(entry.path))
             elif entry.name.endswith((SUFFIX, UNBORN)):
                 with contextlib.suppress(OSError):
                     _sweep(entry)
-    return found
+    return paths
 
 
 def _sweep(entry: "os.DirEntry[str]") -> None:
@@ -236,7 +236,7 @@ def _digest(source: Source) -> str:
     """SHA-256 of the file, "" where it is not any more what was read."""
     assert source.path is not None
     with contextlib.suppress(OSError):
-        found = digest_of(source.path)
+        digest = digest_of(source.path)
         if source.disk is not None and source.disk.same_content(Stamp.of(source.path.stat())):
-            return found
+            return digest
     return ""

@@ -29,15 +29,15 @@ def _nesting(text: str) -> int:
 
 
 def _decode(text: str) -> onnx.ModelProto:
-    if (found := _nesting(text)) > _DEEPEST:
-        raise LoadError(f"it is no ONNX text: {found:,} brackets within each other, at most {_DEEPEST} are read")
+    if (depth := _nesting(text)) > _DEEPEST:
+        raise LoadError(f"it is no ONNX text: {depth:,} brackets within each other, at most {_DEEPEST} are read")
     try:
         return onnx.parser.parse_model(text)
     except DecodeError:
         raise LoadError("it is no ONNX text that can be read: it is nested deeper than protobuf's 100 levels") from None
     except onnx.parser.ParseError as error:
-        said = error.args[0].decode("utf-8", "replace") if isinstance(error.args[0], bytes) else str(error)
-        raise LoadError(f"it is no ONNX text: {' '.join(said.split())[:300]}") from error
+        message = error.args[0].decode("utf-8", "replace") if isinstance(error.args[0], bytes) else str(error)
+        raise LoadError(f"it is no ONNX text: {' '.join(message.split())[:300]}") from error
 
 
 def _encode(model: onnx.ModelProto) -> str:

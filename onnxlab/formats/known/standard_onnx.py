@@ -19,8 +19,8 @@ def _write(model: onnx.ModelProto, extra: Any) -> Written:
     if refused := [loss for loss in lost if loss.refused]:
         raise ValueError("; ".join(map(str, refused[:3])))
     kinds = dict.fromkeys(loss.what for loss in lost)
-    told = f"ONNX does not hold what Glow says besides: {', '.join(kinds)}" if kinds else ""
-    return Written(standard.standard(model).SerializeToString(), told)
+    warning = f"ONNX does not hold what Glow says besides: {', '.join(kinds)}" if kinds else ""
+    return Written(standard.standard(model).SerializeToString(), warning)
 
 
 def _losses(model: onnx.ModelProto, extra: Any) -> Sequence[Loss]:

@@ -26,19 +26,19 @@ def _read(content: Content) -> Opened:
 def _write(model: onnx.ModelProto, extra: Any) -> Written:
     from onnxlab.formats.ort import checkpoint
 
-    told = [f"{loss.what} {loss.where}" for loss in _losses(model, extra)]
+    lost = [f"{loss.what} {loss.where}" for loss in _losses(model, extra)]
     if isinstance(extra, checkpoint.Checkpoint):
-        made, gone = checkpoint.with_values(extra, list(model.graph.initializer))
-        told += [f"the state of {name!r}" for name in gone]
+        written, gone = checkpoint.with_values(extra, list(model.graph.initializer))
+        lost += [f"the state of {name!r}" for name in gone]
     else:
-        made = checkpoint.of_model(model.graph.initializer)
-    return Written(made.to_bytes(), f"a checkpoint does not hold {', '.join(told[:8])}" if told else "")
+        written = checkpoint.of_model(model.graph.initializer)
+    return Written(written.to_bytes(), f"a checkpoint does not hold {', '.join(lost[:8])}" if lost else "")
 
 
 def _losses(model: onnx.ModelProto, extra: Any) -> Sequence[Loss]:
     graph = model.graph
     counts = (("nodes", len(graph.node)), ("inputs", len(graph.input)), ("outputs", len(graph.output)))
-    return [Loss(what, f"({count})", "left out: a checkpoint has parameters alone") for what, count in counts if count]
+    return [Loss(part, f"({count})", "left out: a checkpoint has parameters alone") for part, count in counts if count]
 
 
 def _notes(extra: Any, message: Any) -> Mapping[str, str]:
@@ -58,9 +58,9 @@ _COLUMNS = ("Parameter", "Group", "Type", "Mean", "Std", "Least", "Most", "Zeros
 def _table(extra: Any) -> tuple[Mapping[str, str], tuple[str, ...], Sequence[tuple[str, ...]]]:
     if extra is None:
         return {}, (), ()
-    told = {f"Steps of {group.name}": f"{group.step}, from rate {group.learning_rate:.6g}" for group in extra.groups}
-    told |= {name: str(value) for name, value in extra.properties.items()}
-    return told, _COLUMNS, [_texts(row) for row in extra.table()]
+    details = {f"Steps of {group.name}": f"{group.step}, from rate {group.learning_rate:.6g}" for group in extra.groups}
+    details |= {name: str(value) for name, value in extra.properties.items()}
+    return details, _COLUMNS, [_texts(row) for row in extra.table()]
 
 
 def _texts(row: Any) -> tuple[str, ...]:

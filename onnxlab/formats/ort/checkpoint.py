@@ -107,8 +107,8 @@ class Checkpoint:
         """A row for each parameter."""
         return [
             self._row(tensor, group)
-            for group, found in (("trained", self.trained), ("frozen", self.frozen))
-            for tensor in found.values()
+            for group, parameters in (("trained", self.trained), ("frozen", self.frozen))
+            for tensor in parameters.values()
         ]
 
     def _row(self, tensor: onnx.TensorProto, group: str) -> Row:
@@ -143,9 +143,9 @@ class Checkpoint:
             theirs = other.parameters
         else:
             theirs = {tensor.name: tensor for tensor in other.graph.initializer if tensor.name in ours}
-        found = {name: _difference(tensor, theirs.get(name)) for name, tensor in ours.items()}
-        found |= {name: "only in the other" for name in theirs if name not in ours}
-        return {name: text for name, text in found.items() if text}
+        differences = {name: _difference(tensor, theirs.get(name)) for name, tensor in ours.items()}
+        differences |= {name: "only in the other" for name in theirs if name not in ours}
+        return {name: text for name, text in differences.items() if text}
 
     def to_bytes(self) -> bytes:
         """The file of a checkpoint. Raises SaveError where it would have 2 GiB or more, or a property does not fit."""
@@ -160,8 +160,8 @@ class Checkpoint:
                 "step": group.step,
                 "initial_learning_rate": group.learning_rate,
                 "optimizer_states": [
-                    {"param_name": name, "momentums": [tensor_table(tensor) for tensor in found.values()]}
-                    for name, found in group.momentums.items()
+                    {"param_name": name, "momentums": [tensor_table(tensor) for tensor in momentum.values()]}
+                    for name, momentum in group.momentums.items()
                 ],
             }
             for group in self.groups
@@ -176,12 +176,12 @@ def _difference(ours: onnx.TensorProto, theirs: onnx.TensorProto | None) -> str:
     if theirs is None:
         return "not in the other"
     if (ours.data_type, list(ours.dims)) != (theirs.data_type, list(theirs.dims)):
-        shapes = [f"{dtypes.name(each.data_type)}{list(each.dims)}" for each in (ours, theirs)]
+        shapes = [f"{dtypes.name(tensor.data_type)}{list(tensor.dims)}" for tensor in (ours, theirs)]
         return f"{shapes[0]} against {shapes[1]}"
-    one, other = tensors.to_array(ours), tensors.to_array(theirs)
-    if one.tobytes() == other.tobytes():
+    array, other = tensors.to_array(ours), tensors.to_array(theirs)
+    if array.tobytes() == other.tobytes():
         return ""
-    gap = np.abs(one.astype(np.float64) - other.astype(np.float64))
+    gap = np.abs(array.astype(np.float64) - other.astype(np.float64))
     return f"{int((gap != 0).sum())} of {gap.size} elements differ, by {float(np.nanmax(gap)):.6g} at most"
 
 
@@ -254,17 +254,17 @@ def _decoded(data: bytes, path: Path | None) -> Checkpoint:
     return Checkpoint(parameters[0], parameters[1], groups, _properties(root["property_bag"]), nominal, version)
 
 
-def _by_name(found: Iterable[onnx.TensorProto]) -> Parameters:
-    return {tensor.name: tensor for tensor in found}
+def _by_name(parameters: Iterable[onnx.TensorProto]) -> Parameters:
+    return {tensor.name: tensor for tensor in parameters}
 
 
 def _properties(bag: Table | None) -> dict[str, int | float | str]:
     if bag is None:
         return {}
-    found: dict[str, int | float | str] = {
+    numbers: dict[str, int | float | str] = {
         entry.text("name"): entry["value"] for entry in (*bag["ints"], *bag["floats"])
     }
-    return found | {entry.text("name"): entry.text("value") for entry in bag["strings"]}
+    return numbers | {entry.text("name"): entry.text("value") for entry in bag["strings"]}
 
 
 def _group(group: Table, external: Callable[[int, int], bytes] | None) -> OptimizerGroup:
@@ -276,16 +276,16 @@ def _group(group: Table, external: Callable[[int, int], bytes] | None) -> Optimi
 
 
 def _tensor(stored: Table, external: Callable[[int, int], bytes] | None, nominal: bool) -> onnx.TensorProto:
-    made = onnx.TensorProto()
+    tensor = onnx.TensorProto()
     offset = stored["external_data_offset"]
-    fill_tensor(stored, made, in_file=offset < 0)
+    fill_tensor(stored, tensor, in_file=offset < 0)
     if offset >= 0:
         if external is None:
-            raise LoadError(f"its tensor {made.name!r:.100} is in a data file, which the checkpoint says it has not")
-        made.raw_data = external(offset, tensors.nbytes(made))
+            raise LoadError(f"its tensor {tensor.name!r:.100} is in a data file, which the checkpoint says it has not")
+        tensor.raw_data = external(offset, tensors.nbytes(tensor))
     elif not nominal:
-        tensors.to_array(made)  # which raises where the bytes do not fit the shape
-    return made
+        tensors.to_array(tensor)  # which raises where the bytes do not fit the shape
+    return tensor
 
 
 def _external(path: Path | None) -> Callable[[int, int], bytes]:
@@ -309,10 +309,10 @@ def _external(path: Path | None) -> Callable[[int, int], bytes]:
 
 def with_values(checkpoint: Checkpoint, values: Sequence[onnx.TensorProto]) -> tuple[Checkpoint, list[str]]:
     """A checkpoint with the values that initializers have by now, and what of its state belongs to none of them."""
-    found = {tensor.name: tensor for tensor in values}
-    frozen = {name: found[name] for name in checkpoint.frozen if name in found}
-    trained = {name: tensor for name, tensor in found.items() if name not in frozen}
-    gone = [name for name in (*checkpoint.trained, *checkpoint.frozen) if name not in found]
+    current = {tensor.name: tensor for tensor in values}
+    frozen = {name: current[name] for name in checkpoint.frozen if name in current}
+    trained = {name: tensor for name, tensor in current.items() if name not in frozen}
+    gone = [name for name in (*checkpoint.trained, *checkpoint.frozen) if name not in current]
     groups = tuple(
         replace(group, momentums={name: state for name, state in group.momentums.items() if name in trained})
         for group in checkpoint.groups

@@ -126,9 +126,9 @@ class _Reader:
         by_index: dict[int, onnx.NodeProto] = {}
         for position, node in enumerate(_sorted(stored["nodes"])):
             self.sorted &= node[0] == position
-            made = graph.node.add()
-            self._node(node[1], made)
-            by_index[node[1]["index"]] = made
+            decoded = graph.node.add()
+            self._node(node[1], decoded)
+            by_index[node[1]["index"]] = decoded
         made_here = {name for node in graph.node for name in node.output} | known
         for info_name, info in infos.items():
             if info_name not in known and info_name in made_here and info["type"] is not None:

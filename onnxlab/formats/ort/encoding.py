@@ -140,27 +140,27 @@ class _Encoder:
         return self._attributes[key]
 
     def _made(self, attribute: onnx.AttributeProto, types: Mapping[str, Any]) -> dict[str, Any]:
-        made: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "name": attribute.name, "doc_string": attribute.doc_string or None, "type": attribute.type,
         }  # fmt: skip
         match attribute.type:
             case _A.FLOAT:
-                made["f"] = attribute.f
+                fields["f"] = attribute.f
             case _A.INT:
-                made["i"] = attribute.i
+                fields["i"] = attribute.i
             case _A.STRING:
-                made["s"] = attribute.s
+                fields["s"] = attribute.s
             case _A.TENSOR:
-                made["t"] = tensor_table(attribute.t)
+                fields["t"] = tensor_table(attribute.t)
             case _A.GRAPH:
-                made["g"] = self.graph(attribute.g, types)
+                fields["g"] = self.graph(attribute.g, types)
             case _A.TENSORS:
-                made["tensors"] = [tensor_table(tensor) for tensor in attribute.tensors]
+                fields["tensors"] = [tensor_table(tensor) for tensor in attribute.tensors]
             case kind if kind in _LISTS:
-                made[_LISTS[kind]] = list(getattr(attribute, _LISTS[kind]))
+                fields[_LISTS[kind]] = list(getattr(attribute, _LISTS[kind]))
             case kind:
                 raise SaveError(f"attribute {attribute.name!r} is a {_A.AttributeType.Name(kind)}, not in ORT format")
-        return made
+        return fields
 
 
 def _defined(graph: onnx.GraphProto) -> set[str]:
@@ -175,24 +175,24 @@ def captured(node: onnx.NodeProto) -> Iterator[str]:
     for attribute in node.attribute:
         bodies = [attribute.g] if attribute.type == _A.GRAPH else attribute.graphs
         for body in bodies:
-            own = _defined(body)
+            defined = _defined(body)
             for inner in body.node:
-                yield from (name for name in inner.input if name and name not in own)
-                yield from (name for name in captured(inner) if name not in own)
-            yield from (info.name for info in body.output if info.name not in own)
+                yield from (name for name in inner.input if name and name not in defined)
+                yield from (name for name in captured(inner) if name not in defined)
+            yield from (info.name for info in body.output if info.name not in defined)
 
 
 def edges(graph: onnx.GraphProto, implicit: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
     """From every node to the readers of its outputs, and back; inputs and initializers have none."""
-    made = {
+    producers = {
         name: (place, slot) for place, node in enumerate(graph.node) for slot, name in enumerate(node.output) if name
     }
     into: list[set[tuple[int, int, int]]] = [set() for _ in graph.node]
     out: list[set[tuple[int, int, int]]] = [set() for _ in graph.node]
     for place, node in enumerate(graph.node):
         for slot, name in enumerate((*node.input, *implicit[place])):
-            if name in made:
-                maker, output = made[name]
+            if name in producers:
+                maker, output = producers[name]
                 into[place].add((maker, output, slot))
                 out[maker].add((place, output, slot))
     return [
@@ -238,19 +238,19 @@ def _node_args(
 
 def tensor_table(tensor: onnx.TensorProto) -> dict[str, Any]:
     """The table of a tensor."""
-    made: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "name": tensor.name,
         "doc_string": tensor.doc_string or None,
         "dims": list(tensor.dims),
         "data_type": tensor.data_type,
     }
     if tensor.data_type == onnx.TensorProto.STRING:
-        made["string_data"] = list(tensor.string_data)
+        fields["string_data"] = list(tensor.string_data)
     elif tensor.HasField("raw_data"):
-        made["raw_data"] = tensor.raw_data
+        fields["raw_data"] = tensor.raw_data
     else:
-        made["raw_data"] = tensors.from_array(tensors.to_array(tensor)).raw_data
-    return made
+        fields["raw_data"] = tensors.from_array(tensors.to_array(tensor)).raw_data
+    return fields
 
 
 def _sparse_table(sparse: onnx.SparseTensorProto) -> dict[str, Any]:

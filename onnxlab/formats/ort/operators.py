@@ -27,19 +27,19 @@ def input_arg_counts(schema: Schema, inputs: int) -> list[int]:
     """The number of a node's inputs of each formal one; those that are left out in between count."""
     counts = []
     for formal in schema.inputs:
-        taken = inputs if formal.option == "variadic" else min(inputs, 1)
-        counts.append(taken)
-        inputs -= taken
+        matched = inputs if formal.option == "variadic" else min(inputs, 1)
+        counts.append(matched)
+        inputs -= matched
     return counts
 
 
 def kernel_types(schema: Schema) -> KernelTypes:
     """[(type constraint, or the formal whose type is none, [(0 of inputs or 1 of outputs, place)])] in order."""
-    found: dict[str, list[tuple[int, int]]] = {}
+    places: dict[str, list[tuple[int, int]]] = {}
     for kind, formals in enumerate((schema.inputs, schema.outputs)):
         for place, formal in enumerate(formals):
-            found.setdefault(_type_name(schema, formal), []).append((kind, place))
-    return sorted(found.items(), key=lambda item: item[0].encode())
+            places.setdefault(_type_name(schema, formal), []).append((kind, place))
+    return sorted(places.items(), key=lambda item: item[0].encode())
 
 
 def _type_name(schema: Schema, formal: FormalParameter) -> str:

@@ -85,10 +85,10 @@ def import_all(model: onnx.ModelProto) -> None:
 
 def _lift_constants(graph: onnx.GraphProto) -> None:
     """Make initializers of the Constant nodes of a graph, which ONNX Runtime has no kernel for."""
-    kept = []
+    remaining = []
     for node in graph.node:
         if node.op_type != "Constant" or node.domain not in ("", "ai.onnx") or len(node.attribute) != 1:
-            kept.append(node)
+            remaining.append(node)
             continue
         (attribute,) = node.attribute
         name = node.output[0]
@@ -97,9 +97,9 @@ def _lift_constants(graph: onnx.GraphProto) -> None:
             graph.sparse_initializer[-1].values.name = name
         else:
             graph.initializer.append(_constant(attribute, name))
-    if len(kept) < len(graph.node):
+    if len(remaining) < len(graph.node):
         copies = []
-        for node in kept:
+        for node in remaining:
             copies.append(onnx.NodeProto())
             copies[-1].CopyFrom(node)
         del graph.node[:]
@@ -116,10 +116,10 @@ _LITERALS = {
 
 def _constant(attribute: onnx.AttributeProto, name: str) -> onnx.TensorProto:
     if attribute.type == _A.TENSOR:
-        made = onnx.TensorProto()
-        made.CopyFrom(attribute.t)
-        made.name = name
-        return made
+        tensor = onnx.TensorProto()
+        tensor.CopyFrom(attribute.t)
+        tensor.name = name
+        return tensor
     if attribute.type not in _LITERALS:
         kind = _A.AttributeType.Name(attribute.type)
         raise SaveError(f"the constant {name!r} is a {kind}, which ORT format does not hold")

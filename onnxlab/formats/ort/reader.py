@@ -73,14 +73,14 @@ class Buffer:
     def string(self, at: int) -> bytes:
         """The string that the offset at a place leads to."""
         start = self.offset(at)
-        found = self._strings.get(start)
-        if found is None:
+        text = self._strings.get(start)
+        if text is None:
             begin, count = self.vector(at, 1)
-            found = self._strings[start] = bytes(self.data[begin : begin + count])
-        self._bytes -= len(found) + 1
+            text = self._strings[start] = bytes(self.data[begin : begin + count])
+        self._bytes -= len(text) + 1
         if self._bytes < 0:
             raise damaged("it refers to the same strings over and over")
-        return found
+        return text
 
     def visit(self, depth: int) -> None:
         """Count a table."""
@@ -152,8 +152,8 @@ class Table:
 
     def text(self, field: str) -> str:
         """A field that is a string, what is no UTF-8 shown as such."""
-        found: bytes = self[field]
-        return found.decode("utf-8", "backslashreplace")
+        encoded: bytes = self[field]
+        return encoded.decode("utf-8", "backslashreplace")
 
     def texts(self, field: str) -> list[str]:
         """A field that is a vector of strings."""

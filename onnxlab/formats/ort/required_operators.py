@@ -105,10 +105,10 @@ def _operators(text: str, number: int) -> Iterator[tuple[str, Any]]:
 def required(model: onnx.ModelProto) -> RequiredOperators:
     """The operators that a model needs, those of its bodies and functions included."""
     opsets = _opsets(model.opset_import)
-    found = dict.fromkeys(_of_nodes(model.graph.node, opsets, _functions(model)))
+    operators = dict.fromkeys(_of_nodes(model.graph.node, opsets, _functions(model)))
     for function in model.functions:
-        found.update(dict.fromkeys(_of_nodes(function.node, _opsets(function.opset_import), _functions(model))))
-    return RequiredOperators(found)
+        operators.update(dict.fromkeys(_of_nodes(function.node, _opsets(function.opset_import), _functions(model))))
+    return RequiredOperators(operators)
 
 
 def _opsets(imports: Any) -> dict[str, int]:

@@ -47,16 +47,16 @@ class RuntimeOptimization:
     def present(self, graph: onnx.GraphProto) -> list[int | None] | None:
         """The places of its nodes in a graph; None where an edit touched one of them."""
         by_output = {tuple(node.output): place for place, node in enumerate(graph.node)}
-        found: list[int | None] = []
+        places: list[int | None] = []
         for data, outputs in zip(self.nodes, self.outputs, strict=True):
             place = by_output.get(outputs)
             if data is None:
-                found.append(None)
+                places.append(None)
             elif place is None or graph.node[place].SerializeToString(deterministic=True) != data:
                 return None
             else:
-                found.append(place)
-        return found
+                places.append(place)
+        return places
 
 
 def read_optimizations(stored: Table, nodes: Mapping[int, onnx.NodeProto]) -> Iterator[RuntimeOptimization]:
@@ -69,12 +69,12 @@ def read_optimizations(stored: Table, nodes: Mapping[int, onnx.NodeProto]) -> It
             indexes = [int(index) for index in places["node_indices"]]
             if any(index != ABSENT and index not in nodes for index in indexes):
                 continue
-            found = [nodes.get(index) for index in indexes]
+            present = [nodes.get(index) for index in indexes]
             yield RuntimeOptimization(
                 optimizer.text("optimizer_name"),
                 record.text("action_id"),
-                tuple(None if node is None else node.SerializeToString(deterministic=True) for node in found),
-                tuple(tuple(node.output) if node is not None else () for node in found),
+                tuple(None if node is None else node.SerializeToString(deterministic=True) for node in present),
+                tuple(tuple(node.output) if node is not None else () for node in present),
                 tuple(record.texts("produced_op_ids")),
                 tuple((name, int(places[name])) for name in _COUNTS),
             )
@@ -82,20 +82,20 @@ def read_optimizations(stored: Table, nodes: Mapping[int, onnx.NodeProto]) -> It
 
 def notes(optimizations: Sequence[RuntimeOptimization], node: onnx.NodeProto) -> dict[str, str]:
     """Notes on the runtime's rewrites of a node when it loads the file, and on those that an edit prevents."""
-    outputs, found = tuple(node.output), []
+    outputs, lines = tuple(node.output), []
     for entry in optimizations:
         if outputs in entry.outputs:
-            kept = entry.nodes[entry.outputs.index(outputs)] == node.SerializeToString(deterministic=True)
-            found.append(f"{entry}, {sum(data is not None for data in entry.nodes)} nodes"
-                         f"{'' if kept else ' (not any more: the node was edited)'}")  # fmt: skip
-    return {"Runtime optimization": "; ".join(found)} if found else {}
+            unedited = entry.nodes[entry.outputs.index(outputs)] == node.SerializeToString(deterministic=True)
+            lines.append(f"{entry}, {sum(data is not None for data in entry.nodes)} nodes"
+                         f"{'' if unedited else ' (not any more: the node was edited)'}")  # fmt: skip
+    return {"Runtime optimization": "; ".join(lines)} if lines else {}
 
 
 def optimization_tables(
     optimizations: Sequence[RuntimeOptimization], graph: onnx.GraphProto
 ) -> tuple[dict[str, Any] | None, list[RuntimeOptimization]]:
     """What of the records a graph may still have, as a table; and those that an edit touched, or of other graphs."""
-    kept: dict[str, list[dict[str, Any]]] = {}
+    by_optimizer: dict[str, list[dict[str, Any]]] = {}
     dropped = []
     for entry in optimizations:
         places = entry.present(graph)
@@ -103,14 +103,15 @@ def optimization_tables(
             dropped.append(entry)
             continue
         indexes = [ABSENT if place is None else place for place in places]
-        kept.setdefault(entry.optimizer, []).append({
+        by_optimizer.setdefault(entry.optimizer, []).append({
             "action_id": entry.action,
             "nodes_to_optimize_indices": {"node_indices": indexes, **dict(entry.counts)},
             "produced_op_ids": list(entry.produced),
         })  # fmt: skip
-    if not kept:
+    if not by_optimizer:
         return None, dropped
     records = [
-        {"optimizer_name": name, "runtime_optimization_records": kept[name]} for name in sorted(kept, key=str.encode)
+        {"optimizer_name": name, "runtime_optimization_records": by_optimizer[name]}
+        for name in sorted(by_optimizer, key=str.encode)
     ]
     return {"records": records}, dropped

@@ -34,21 +34,21 @@ def written(model: onnx.ModelProto, extra: Any, version: int) -> Written:
 
 def losses(model: onnx.ModelProto, extra: Any) -> list[Loss]:
     """The parts of a model that ORT format does not hold."""
-    found = list(lost_by_kind(model))
+    lost = list(lost_by_kind(model))
     if isinstance(extra, OrtExtra):
         gone = [entry for entry in extra.optimizations if entry.present(model.graph) is None]
         why = "left out: an edit touched one of its nodes"
-        found += [Loss("runtime optimization", str(entry), why) for entry in gone]
+        lost += [Loss("runtime optimization", str(entry), why) for entry in gone]
     try:
         nodes = without_kernels(prepared(model))
     except SaveError as error:
-        return [*found, Loss("types", "of values", str(error), refused=True)]
+        return [*lost, Loss("types", "of values", str(error), refused=True)]
     if nodes and not _can_ask():
         why = "float16 has no kernel there, and onnxruntime, which inserts Casts, is not installed"
-        found += [Loss("type", label, why, refused=True) for label in nodes]
+        lost += [Loss("type", label, why, refused=True) for label in nodes]
     elif nodes:
-        found.append(Loss("nodes", ", ".join(nodes[:4]), "onnxruntime inserts Casts around them, for float32"))
-    return found
+        lost.append(Loss("nodes", ", ".join(nodes[:4]), "onnxruntime inserts Casts around them, for float32"))
+    return lost
 
 
 def _told(lost: list[Loss], dropped: list[str]) -> str:
@@ -57,7 +57,7 @@ def _told(lost: list[Loss], dropped: list[str]) -> str:
     for loss in lost:
         if loss.what not in ("constant", "name"):
             kinds[loss.what] = kinds.get(loss.what, 0) + 1
-    parts = [f"{what} ({count})" for what, count in kinds.items()] + [
+    parts = [f"{kind} ({count})" for kind, count in kinds.items()] + [
         f"runtime optimization {entry}" for entry in dropped
     ]
     return f"ORT format does not hold all of this model; lost or inlined: {', '.join(parts)}" if parts else ""

@@ -84,13 +84,13 @@ class _Layout:
     Offsets of tables are counted from the end of the file, as the builder does.
     """
 
-    def __init__(self, builder: Any, made: int, parts: Mapping[int, tuple[str, Any]]) -> None:
-        start = len(builder.Bytes) - made
-        self._vtable = made + int(_I32.unpack_from(builder.Bytes, start)[0])
+    def __init__(self, builder: Any, offset: int, parts: Mapping[int, tuple[str, Any]]) -> None:
+        start = len(builder.Bytes) - offset
+        self._vtable = offset + int(_I32.unpack_from(builder.Bytes, start)[0])
         fields = len(builder.Bytes) - self._vtable
         self._size = int(_U16.unpack_from(builder.Bytes, fields + 2)[0])
         self._alignment = 8 if any(kind in _WIDE for kind, _ in parts.values()) else 4
-        self._phase = made % self._alignment
+        self._phase = offset % self._alignment
         places = {ident: int(_U16.unpack_from(builder.Bytes, fields + 4 + 2 * ident)[0]) for ident in parts}
         self._order = sorted((place, ident) for ident, place in places.items())
         code, end = "<i", 4
@@ -103,17 +103,17 @@ class _Layout:
     def place(self, builder: Any, parts: Mapping[int, tuple[str, Any]]) -> int:
         """Write another such table; returns its offset."""
         offset = builder.Offset()
-        made: int = offset + self._size + (self._phase - offset - self._size) % self._alignment
-        builder.Prep(1, made - offset)
-        builder.Pad(made - offset - self._size)
+        position: int = offset + self._size + (self._phase - offset - self._size) % self._alignment
+        builder.Prep(1, position - offset)
+        builder.Pad(position - offset - self._size)
         numbers = []
         for place, ident in self._order:
             kind, value = parts[ident]
-            numbers.append(value if kind else made - place - value)
+            numbers.append(value if kind else position - place - value)
         start = builder.head - self._size
-        builder.Bytes[start : builder.head] = self._packer.pack(self._vtable - made, *numbers)
+        builder.Bytes[start : builder.head] = self._packer.pack(self._vtable - position, *numbers)
         builder.head = start
-        return made
+        return position
 
 
 class _Writer:
@@ -125,9 +125,9 @@ class _Writer:
 
     def table(self, table: str, values: Mapping[str, Any]) -> int:
         """Write a table, behind all that it refers to; returns its offset."""
-        found = self._tables.get(id(values))
-        if found is not None:
-            return found
+        written = self._tables.get(id(values))
+        if written is not None:
+            return written
         fields = _FIELDS[table]
         parts: dict[int, tuple[str, Any]] = {}
         for name, value in values.items():
@@ -146,12 +146,12 @@ class _Writer:
         key: tuple[str | int, ...] = (table, *parts)
         layout = self._layouts.get(key)
         if layout is None:
-            made = self._built(table, parts)
-            self._layouts[key] = _Layout(self.builder, made, parts)
+            offset = self._built(table, parts)
+            self._layouts[key] = _Layout(self.builder, offset, parts)
         else:
-            made = layout.place(self.builder, parts)
-        self._tables[id(values)] = made
-        return made
+            offset = layout.place(self.builder, parts)
+        self._tables[id(values)] = offset
+        return offset
 
     def _built(self, table: str, parts: Mapping[int, tuple[str, Any]]) -> int:
         """A table as the builder lays it out."""
@@ -164,19 +164,19 @@ class _Writer:
             else:
                 builder.PrependUOffsetTRelative(value)
             builder.Slot(ident)
-        made: int = builder.EndObject()
-        return made
+        offset: int = builder.EndObject()
+        return offset
 
     def _child(self, kind: str, value: Any) -> int:
         if kind == "string":
-            made: int = self.builder.CreateSharedString(value)
-            return made
+            offset: int = self.builder.CreateSharedString(value)
+            return offset
         return self._vector(kind[1:-1], value) if kind[0] == "[" else self.table(kind, value)
 
     def _vector(self, kind: str, items: Any) -> int:
         if kind == "u8":
-            made: int = self.builder.CreateByteVector(items)
-            return made
+            offset: int = self.builder.CreateByteVector(items)
+            return offset
         if kind not in _NUMBERS:
             return self._references([self._child(kind, item) for item in items])
         array = np.array(items, _NUMBERS[kind])
@@ -193,8 +193,8 @@ class _Writer:
             builder.StartVector(4, count, 4)
             for offset in reversed(offsets):
                 builder.PrependUOffsetTRelative(offset)
-            made: int = builder.EndVector()
-            return made
+            vector: int = builder.EndVector()
+            return vector
         builder.Prep(4, 4 * count)
         places = builder.Offset() + 4 * np.arange(count, 0, -1)  # as offsets are counted: from the end of the file
         return self._placed((places - np.array(offsets)).astype("<u4").tobytes(), 4, count, 4)
@@ -205,5 +205,5 @@ class _Writer:
         builder.StartVector(width, count, alignment)
         builder.head -= len(data)
         builder.Bytes[builder.head : builder.head + len(data)] = data
-        made: int = builder.EndVector()
-        return made
+        offset: int = builder.EndVector()
+        return offset

@@ -133,36 +133,36 @@ class _Weights:
         return tensor
 
 
-def _stored(weights: _Weights, said: Any) -> dict[str, onnx.TensorProto]:
+def _stored(weights: _Weights, configuration: Any) -> dict[str, onnx.TensorProto]:
     """The weights that a configuration lists, by their names in the module."""
-    config = said.get("config", said) if isinstance(said, dict) else {}
+    config = configuration.get("config", configuration) if isinstance(configuration, dict) else {}
     if not isinstance(config, dict):
         raise LoadError("its list of weights is no object")
-    found = {}
+    weights_by_name = {}
     for name, row in config.items():
         tensor = weights.tensor(name, row) if isinstance(row, dict) else None
         if tensor is not None:
-            found[name] = tensor
-    return found
+            weights_by_name[name] = tensor
+    return weights_by_name
 
 
 def _by_name(module: Mapping[str, Any], stored: Mapping[str, onnx.TensorProto]) -> dict[str, onnx.TensorProto]:
     """Weights by the names that the graph has for them; what the module calls them is their doc string."""
     signature = module.get("signature")
     specs = signature.get("input_specs", []) if isinstance(signature, dict) else []
-    found = {}
+    by_name = {}
     for spec in specs if isinstance(specs, list) else []:
-        for kind, said in spec.items() if isinstance(spec, dict) else ():
-            if not isinstance(said, dict) or not isinstance(said.get("arg"), dict):
+        for kind, argument in spec.items() if isinstance(spec, dict) else ():
+            if not isinstance(argument, dict) or not isinstance(argument.get("arg"), dict):
                 continue
-            theirs = next((said[key] for key in (f"{kind}_name", "tensor_constant_name") if key in said), None)
-            ours = said["arg"].get("name")
+            theirs = next((argument[key] for key in (f"{kind}_name", "tensor_constant_name") if key in argument), None)
+            ours = argument["arg"].get("name")
             if isinstance(ours, str) and isinstance(theirs, str) and theirs in stored:
                 tensor = onnx.TensorProto()
                 tensor.CopyFrom(stored[theirs])
                 tensor.name, tensor.doc_string = ours, theirs
-                found[ours] = tensor
-    return found
+                by_name[ours] = tensor
+    return by_name
 
 
 def _bytes(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, size: int) -> bytes:

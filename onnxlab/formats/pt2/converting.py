@@ -45,32 +45,32 @@ def converted(content: Content, kind: str, inputs: Sequence[Any]) -> bytes:
         if source is None:
             source = folder / f"source{'.pt2' if kind == 'pt2' else '.pt'}"
             source.write_bytes(content.data)
-        entries = [_entry(folder, place, given) for place, given in enumerate(inputs)]
+        entries = [_entry(folder, place, value) for place, value in enumerate(inputs)]
         request = {"kind": kind, "source": str(source), "inputs": entries}
         (folder / "request.json").write_text(json.dumps(request), "utf-8")
-        said = _run(folder)
-        _check(_answer(folder), said)
+        output = _run(folder)
+        _check(_answer(folder), output)
         try:
             return (folder / "model.onnx").read_bytes()
         except OSError:
-            raise LoadError(f"torch wrote no model of it{said}") from None
+            raise LoadError(f"torch wrote no model of it{output}") from None
 
 
-def _entry(folder: Path, place: int, given: Any) -> Mapping[str, Any]:
+def _entry(folder: Path, place: int, value: Any) -> Mapping[str, Any]:
     """An input as the child is told of it."""
-    if isinstance(given, str):
-        found = _TYPE.fullmatch(given)
-        if found is None:
-            raise LoadError(f"the input {given!r:.80} is no type such as 'float32[N,3,224,224]'")
+    if isinstance(value, str):
+        match = _TYPE.fullmatch(value)
+        if match is None:
+            raise LoadError(f"the input {value!r:.80} is no type such as 'float32[N,3,224,224]'")
         try:
-            dtype = dtypes.name(dtypes.parse(found[1]))
+            dtype = dtypes.name(dtypes.parse(match[1]))
         except (ValueError, TypeError, KeyError) as error:
-            raise LoadError(f"the input {given!r:.80} has no type that is known: {error}") from None
-        words = [word.strip() for word in found[2].split(",") if word.strip()]
+            raise LoadError(f"the input {value!r:.80} has no type that is known: {error}") from None
+        words = [word.strip() for word in match[2].split(",") if word.strip()]
         return {"dtype": dtype, "dims": [int(word) if word.isdigit() else word for word in words]}
-    array = np.asarray(given)
+    array = np.asarray(value)
     if array.dtype.kind not in "biufc":
-        raise LoadError(f"the input {place} is a {type(given).__name__}; give an array, or a type such as 'float32[3]'")
+        raise LoadError(f"the input {place} is a {type(value).__name__}; give an array, or a type such as 'float32[3]'")
     np.save(folder / f"{place}.npy", array, allow_pickle=False)
     return {"file": f"{place}.npy", "dims": list(array.shape)}
 
@@ -98,7 +98,7 @@ def _answer(folder: Path) -> Mapping[str, Any]:
     return answer if isinstance(answer, dict) else {}
 
 
-def _check(answer: Mapping[str, Any], said: str) -> None:
+def _check(answer: Mapping[str, Any], output: str) -> None:
     """Raise LoadError where the child refused, or ended without an answer."""
     if "missing" in answer:
         raise LoadError(
@@ -108,4 +108,4 @@ def _check(answer: Mapping[str, Any], said: str) -> None:
     if "error" in answer:
         raise LoadError(f"torch does not convert it: {printable(str(answer['error']))[:600]}")
     if "torch" not in answer:
-        raise LoadError(f"torch ended without an answer{said}")
+        raise LoadError(f"torch ended without an answer{output}")

@@ -44,11 +44,11 @@ _LISTS = {"as_tensors", "as_optional_tensors", "as_sym_ints", "as_sym_floats", "
 _INT64 = range(-(1 << 63), 1 << 63)
 
 
-def graph_of(said: Mapping[str, Any], weights: Mapping[str, onnx.TensorProto], depth: int = 0) -> onnx.GraphProto:
+def graph_of(spec: Mapping[str, Any], weights: Mapping[str, onnx.TensorProto], depth: int = 0) -> onnx.GraphProto:
     """A graph of an archive.
 
     Args:
-        said: the JSON of a graph: inputs, outputs, nodes, tensor_values.
+        spec: the JSON of a graph: inputs, outputs, nodes, tensor_values.
         weights: by name in the graph, the tensors that its inputs stand for.
         depth: how many graphs this one is inside of.
 
@@ -57,25 +57,25 @@ def graph_of(said: Mapping[str, Any], weights: Mapping[str, onnx.TensorProto], d
     """
     if depth > _DEEPEST:
         raise LoadError(f"it has more than {_DEEPEST} graphs inside of each other")
-    graph = onnx.GraphProto(name=str(said.get("name") or "exported_program"))
-    types = {name: _type(meta) for name, meta in _mapping(said, "tensor_values").items()}
-    made: set[str] = set()
-    for number, call in enumerate(_list(said, "nodes")):
+    graph = onnx.GraphProto(name=str(spec.get("name") or "exported_program"))
+    types = {name: _type(meta) for name, meta in _mapping(spec, "tensor_values").items()}
+    produced: set[str] = set()
+    for number, call in enumerate(_list(spec, "nodes")):
         if not isinstance(call, dict):
             raise LoadError(f"its node {number} is no object")
         node = graph.node.add()
         _fill(node, call, number, depth)
-        made.update(node.output)
-    inputs = [name for item in _list(said, "inputs") for name in _names(item)]
+        produced.update(node.output)
+    inputs = [name for item in _list(spec, "inputs") for name in _names(item)]
     for name in inputs:
         if name in weights:
             graph.initializer.append(weights[name])
         else:
             graph.input.append(_declared(name, types))
-    outputs = [name for item in _list(said, "outputs") for name in _names(item)]
+    outputs = [name for item in _list(spec, "outputs") for name in _names(item)]
     graph.output.extend(_declared(name, types) for name in dict.fromkeys(outputs))
     known = {*inputs, *outputs}
-    graph.value_info.extend(_declared(name, types) for name in types if name in made and name not in known)
+    graph.value_info.extend(_declared(name, types) for name in types if name in produced and name not in known)
     return graph
 
 
@@ -96,9 +96,9 @@ def _fill(node: onnx.NodeProto, call: Mapping[str, Any], number: int, depth: int
         else:
             _add_attribute(node, label, argument["arg"], depth)
     node.output.extend(name for item in _list(call, "outputs") for name in _names(item))
-    own = call.get("name") or (node.output[0] if node.output else f"{node.op_type}_{number}")
+    call_name = call.get("name") or (node.output[0] if node.output else f"{node.op_type}_{number}")
     path = _module_path(call)
-    node.name = f"{path}/{own}" if path else str(own)
+    node.name = f"{path}/{call_name}" if path else str(call_name)
     if names:
         node.metadata_props.add(key="pt2.inputs", value=",".join(names))
 
@@ -224,19 +224,19 @@ def is_row_major(shape: Sequence[int], strides: Sequence[int]) -> bool:
     """Whether elements lie one after the other in row-major order."""
     expected = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
     return 0 in shape or all(
-        size == 1 or stride == wanted for size, stride, wanted in zip(shape, strides, expected, strict=True)
+        size == 1 or stride == step for size, stride, step in zip(shape, strides, expected, strict=True)
     )
 
 
-def _list(said: Mapping[str, Any], key: str) -> list[Any]:
-    held = said.get(key, [])
+def _list(spec: Mapping[str, Any], key: str) -> list[Any]:
+    held = spec.get(key, [])
     if not isinstance(held, list):
         raise LoadError(f"{key!r} in it is no list")
     return held
 
 
-def _mapping(said: Mapping[str, Any], key: str) -> dict[str, Any]:
-    held = said.get(key, {})
+def _mapping(spec: Mapping[str, Any], key: str) -> dict[str, Any]:
+    held = spec.get(key, {})
     if not isinstance(held, dict):
         raise LoadError(f"{key!r} in it is no object")
     return held

@@ -46,8 +46,8 @@ def converted(folder: Path, request: dict[str, Any]) -> str:
 
     if request["kind"] == "pt2":
         program = torch.export.load(request["source"])
-        made = torch.onnx.export(program, dynamo=True, verbose=False)
-        (folder / "model.onnx").write_bytes(made.model_proto.SerializeToString())
+        exported = torch.onnx.export(program, dynamo=True, verbose=False)
+        (folder / "model.onnx").write_bytes(exported.model_proto.SerializeToString())
     else:
         script(torch, folder, request)
     return str(torch.__version__)
@@ -58,20 +58,20 @@ def script(torch: Any, folder: Path, request: dict[str, Any]) -> None:
     module = torch.jit.load(request["source"], map_location="cpu").eval()
     formal = list(module.forward.schema.arguments)[1:]  # the first is the module
     least = sum(not argument.has_default_value() for argument in formal)
-    given = request["inputs"]
-    if not least <= len(given) <= len(formal):
-        told = ", ".join(f"{argument.name}: {argument.type}" for argument in formal)
+    entries = request["inputs"]
+    if not least <= len(entries) <= len(formal):
+        signature = ", ".join(f"{argument.name}: {argument.type}" for argument in formal)
         raise Refused(
-            f"it takes {len(formal)} inputs ({told}), and a TorchScript file does not say their shapes: got "
-            f"{len(given)}, as in inputs=['float32[1,3,224,224]']"
+            f"it takes {len(formal)} inputs ({signature}), and a TorchScript file does not say their shapes: got "
+            f"{len(entries)}, as in inputs=['float32[1,3,224,224]']"
         )
-    named = [argument.name for argument in formal[: len(given)]]
+    named = [argument.name for argument in formal[: len(entries)]]
     arguments = tuple(
-        example(torch, folder, entry, str(argument.type)) for entry, argument in zip(given, formal, strict=False)
+        example(torch, folder, entry, str(argument.type)) for entry, argument in zip(entries, formal, strict=False)
     )
     axes = {
         name: {place: dim for place, dim in enumerate(entry.get("dims", ())) if isinstance(dim, str)}
-        for name, entry in zip(named, given, strict=True)
+        for name, entry in zip(named, entries, strict=True)
     }
     torch.onnx.export(
         module,
@@ -80,7 +80,7 @@ def script(torch: Any, folder: Path, request: dict[str, Any]) -> None:
         dynamo=False,
         opset_version=OPSET,
         input_names=named,
-        dynamic_axes={name: found for name, found in axes.items() if found},
+        dynamic_axes={name: dims for name, dims in axes.items() if dims},
     )
 
 
@@ -89,16 +89,16 @@ def example(torch: Any, folder: Path, entry: dict[str, Any], kind: str) -> Any:
     if "file" in entry:
         import numpy as np
 
-        made = torch.from_numpy(np.load(folder / entry["file"], allow_pickle=False))
+        argument = torch.from_numpy(np.load(folder / entry["file"], allow_pickle=False))
     else:
         dims = [2 + place if isinstance(dim, str) else dim for place, dim in enumerate(entry["dims"])]
         dtype = getattr(torch, entry["dtype"], None)
         if dtype is None:
             raise Refused(f"torch has no type {entry['dtype']}")
         torch.manual_seed(0)
-        made = torch.randn(dims).to(dtype) if dtype.is_floating_point else torch.ones(dims, dtype=dtype)
+        argument = torch.randn(dims).to(dtype) if dtype.is_floating_point else torch.ones(dims, dtype=dtype)
     plain = {"int": int, "float": float, "bool": bool}.get(kind)
-    return made if plain is None else plain(made)
+    return argument if plain is None else plain(argument)
 
 
 if __name__ == "__main__":

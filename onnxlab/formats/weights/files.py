@@ -96,11 +96,13 @@ class Weights(Mapping[str, LazyTensor]):
         return [
             {
                 "name": name,
-                "dtype": f"{dtypes.bits(each.data_type)} bits" if name in self.untyped else dtypes.name(each.data_type),
-                "shape": list(each.dims),
-                "bytes": tensors.nbytes(each),
+                "dtype": (
+                    f"{dtypes.bits(tensor.data_type)} bits" if name in self.untyped else dtypes.name(tensor.data_type)
+                ),
+                "shape": list(tensor.dims),
+                "bytes": tensors.nbytes(tensor),
             }
-            for name, each in self._stored.items()
+            for name, tensor in self._stored.items()
         ]
 
     def __repr__(self) -> str:
@@ -160,10 +162,10 @@ def _sharded(index: Path) -> Weights:
     if index.stat().st_size > _LARGEST_INDEX:
         raise LoadError(f"{index} is too large for an index of weights")
     try:
-        said = json.loads(index.read_text(encoding="utf-8"))
+        document = json.loads(index.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise LoadError(f"{index} is no index of weights: {error}") from None
-    places = said.get("weight_map") if isinstance(said, dict) else None
+    places = document.get("weight_map") if isinstance(document, dict) else None
     if not isinstance(places, dict) or not all(isinstance(shard, str) for shard in places.values()):
         raise LoadError(f"{index} is no index of weights: it has no weight_map of names and files")
     shards: dict[str, dict[str, onnx.TensorProto]] = {}

@@ -108,11 +108,11 @@ def _header(packed: IO[bytes], entry: zipfile.ZipInfo, name: str) -> _Header:
     """The header of an array, held against the bytes that are there."""
     version = npy.read_magic(packed)
     shape, fortran, dtype = (npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0)(packed)
-    length, told = packed.tell(), prod(shape) * dtype.itemsize
+    length, claimed = packed.tell(), prod(shape) * dtype.itemsize
     if dtype.hasobject:
         raise ValueError(f"{name!r:.200} in it holds Python objects, which are not loaded")
-    if len(shape) > 64 or min(shape, default=0) < 0 or told > entry.file_size - length:
-        raise ValueError(f"{name!r:.200} should have {told:,} bytes, {entry.file_size - length:,} are there")
+    if len(shape) > 64 or min(shape, default=0) < 0 or claimed > entry.file_size - length:
+        raise ValueError(f"{name!r:.200} should have {claimed:,} bytes, {entry.file_size - length:,} are there")
     return _Header(shape, fortran, dtype, length)
 
 

@@ -92,18 +92,21 @@ def read_header(file: IO[bytes], size: int, label: str) -> Header:
     first = file.read(8)
     length = int.from_bytes(first, "little")
     if len(first) < 8 or not 2 <= length <= min(LONGEST_HEADER, size - 8):
-        there = max(size - 8, 0)
-        raise LoadError(f"{label} is no safetensors file: its header should have {length:,} bytes, {there:,} are there")
+        actual = max(size - 8, 0)
+        raise LoadError(
+            f"{label} is no safetensors file: its header should have {length:,} bytes, {actual:,} are there"
+        )
     try:
-        said = json.loads(file.read(length).decode("utf-8"), object_pairs_hook=_without_doubles)
+        rows = json.loads(file.read(length).decode("utf-8"), object_pairs_hook=_without_doubles)
     except (ValueError, RecursionError) as error:
         raise LoadError(f"{label} is no safetensors file: its header is no JSON object: {error}") from None
-    if not isinstance(said, dict):
-        raise LoadError(f"{label} is no safetensors file: its header is a JSON {type(said).__name__}, not an object")
-    metadata = said.pop(_METADATA, {})
+    if not isinstance(rows, dict):
+        raise LoadError(f"{label} is no safetensors file: its header is a JSON {type(rows).__name__}, not an object")
+    metadata = rows.pop(_METADATA, {})
     if not isinstance(metadata, dict) or not all(isinstance(text, str) for text in metadata.values()):
         raise LoadError(f"{label}: {_METADATA} of its header holds something else than texts")
-    entries = sorted((_entry(name, row, label) for name, row in said.items()), key=lambda each: (each.begin, each.end))
+    entries = [_entry(name, row, label) for name, row in rows.items()]
+    entries.sort(key=lambda entry: (entry.begin, entry.end))
     _check_layout(entries, size - 8 - length, label)
     return Header(tuple(entries), metadata, 8 + length)
 
@@ -127,8 +130,10 @@ def _entry(name: str, row: Any, label: str) -> Entry:
         raise LoadError(f"{label}: shape or data_offsets of {name!r:.200} are no lists of whole numbers from 0 on")
     nbits = math.prod(shape) * dtypes.bits(elem_type)
     if offsets[1] - offsets[0] != nbits / 8:
-        told = f"{dtypes.name(elem_type)}{shape!r:.200}"
-        raise LoadError(f"{label}: {name!r:.200} lies in {offsets[1] - offsets[0]:,} bytes, {told} takes {nbits / 8:,}")
+        typed = f"{dtypes.name(elem_type)}{shape!r:.200}"
+        raise LoadError(
+            f"{label}: {name!r:.200} lies in {offsets[1] - offsets[0]:,} bytes, {typed} takes {nbits / 8:,}"
+        )
     return Entry(name, elem_type, tuple(shape), *offsets)
 
 
@@ -140,7 +145,7 @@ def _are_sizes(items: Any) -> bool:
     )
 
 
-def _check_layout(entries: Sequence[Entry], there: int, label: str) -> None:
+def _check_layout(entries: Sequence[Entry], actual: int, label: str) -> None:
     """Refuse gaps, overlaps, and bytes that the file does not have, as the format's own library does."""
     position = 0
     for entry in entries:
@@ -149,8 +154,8 @@ def _check_layout(entries: Sequence[Entry], there: int, label: str) -> None:
                 f"{label}: {entry.name!r:.200} begins at byte {entry.begin:,}, where {position:,} is the next"
             )
         position = entry.end
-    if position != there:
-        raise LoadError(f"{label}: its tensors take {position:,} bytes, {there:,} are there: it is cut off or damaged")
+    if position != actual:
+        raise LoadError(f"{label}: its tensors take {position:,} bytes, {actual:,} are there: it is cut off or damaged")
 
 
 def read(path: Path, label: str = "") -> tuple[dict[str, onnx.TensorProto], dict[str, str]]:
@@ -164,22 +169,22 @@ def read(path: Path, label: str = "") -> tuple[dict[str, onnx.TensorProto], dict
         size = file.seek(0, 2)
         file.seek(0)
         header = read_header(file, size, label or str(path))
-    found = {}
+    weights = {}
     for entry in header.entries:
         tensor = _described(entry)
         ExternalData(path.name, header.start + entry.begin, entry.end - entry.begin).note(tensor)
-        found[entry.name] = tensor
-    return found, header.metadata
+        weights[entry.name] = tensor
+    return weights, header.metadata
 
 
 def held(header: Header, data: bytes) -> dict[str, onnx.TensorProto]:
     """The tensors of a file that is in memory, with their bytes."""
-    found = {}
+    weights = {}
     for entry in header.entries:
         tensor = _described(entry)
         tensor.raw_data = data[header.start + entry.begin : header.start + entry.end]
-        found[entry.name] = tensor
-    return found
+        weights[entry.name] = tensor
+    return weights
 
 
 def _described(entry: Entry) -> onnx.TensorProto:
