@@ -48,9 +48,9 @@ class BackendRep(onnx.backend.base.BackendRep):
         Raises:
             FeedError, RunError, UnsupportedOperatorError: as `Runner.run`.
         """
-        found = self._runner.run(self._feeds(inputs), keep=False, seed=kwargs.get("seed"))
+        arrays = self._runner.run(self._feeds(inputs), keep=False, seed=kwargs.get("seed"))
         outputs = self._runner.graph.snapshot().main.outputs
-        return tuple(found[name] for name in outputs)
+        return tuple(arrays[name] for name in outputs)
 
     def _feeds(self, inputs: Any) -> Mapping[str, Any]:
         if isinstance(inputs, Mapping):

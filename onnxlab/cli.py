@@ -202,18 +202,18 @@ def facts(model: "Model") -> dict[str, Any]:
 
 def _check(options: argparse.Namespace) -> int:
     model = _load(options)
-    found = [*model.check(), *(_not_in_build(model, options.build) if options.build else ())]
-    errors = sum(item.severity == "error" for item in found)
+    diagnostics = [*model.check(), *(_not_in_build(model, options.build) if options.build else ())]
+    errors = sum(item.severity == "error" for item in diagnostics)
 
     def rows() -> dict[str, Any]:
         names = ("severity", "code", "message", "expected", "found", "hint")
         problems = [
-            {**{name: getattr(item, name) for name in names}, "node": _label(model, item.node)} for item in found
+            {**{name: getattr(item, name) for name in names}, "node": _label(model, item.node)} for item in diagnostics
         ]
         return {"errors": errors, "problems": problems}
 
     def words() -> str:
-        lines = [f"{_label(model, item.node) or model.name}: {item}" for item in found]
+        lines = [f"{_label(model, item.node) or model.name}: {item}" for item in diagnostics]
         return printable_lines([*lines, f"{errors} error{'' if errors == 1 else 's'}"])
 
     answer(options, rows, words)
@@ -248,9 +248,9 @@ def _label(model: "Model", node: int) -> str:
 def _convert(options: argparse.Namespace) -> int:
     from onnxlab.formats import registry
 
-    wanted = options.format or os.path.splitext(options.output or "")[1]
+    format_name = options.format or os.path.splitext(options.output or "")[1]
     try:
-        form = registry.by_name(wanted)
+        form = registry.by_name(format_name)
     except LookupError as error:
         raise SaveError(f"cannot convert {options.model}: {error.args[0]}; name one with --format") from None
     model = _load(options)
@@ -303,15 +303,15 @@ def _run(options: argparse.Namespace) -> int:
         output.check(options.save, kinds.ARRAYS, inputs)  # before anything is run
     names = options.outputs.split(",") if options.outputs else None
     feeds = model.sample_inputs(cli_values.feeds_of(options.feeds), seed=options.seed)
-    wanted = model.run(feeds, names, seed=options.seed)
+    arrays = model.run(feeds, names, seed=options.seed)
     if options.save:
-        saved = {name: np.asarray(array) for name, array in wanted.items()}
+        saved = {name: np.asarray(array) for name, array in arrays.items()}
         output.write(options.save, lambda file: np.savez(file, **saved), kinds.ARRAYS, inputs)  # type: ignore[arg-type]
-    found = {name: statistics(array) for name, array in wanted.items()}
+    summaries = {name: statistics(array) for name, array in arrays.items()}
     answer(
         options,
-        lambda: {"outputs": {name: cli_values.row(item) for name, item in found.items()}},
-        lambda: printable_lines(cli_values.line(name, item) for name, item in found.items()),
+        lambda: {"outputs": {name: cli_values.row(item) for name, item in summaries.items()}},
+        lambda: printable_lines(cli_values.line(name, item) for name, item in summaries.items()),
     )
     return 0
 

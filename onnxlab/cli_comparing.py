@@ -58,13 +58,13 @@ def _diff(options: argparse.Namespace, answer: Answer) -> int:
 
     ignored: Any = [word for word in options.ignore.split(",") if word]
     try:
-        found = onnxlab.diff(options.a, options.b, ignore=ignored, tolerance=options.tolerance)
+        difference = onnxlab.diff(options.a, options.b, ignore=ignored, tolerance=options.tolerance)
     except ValueError as error:
         if isinstance(error, onnxlab.OnnxlabError):
             raise
         raise onnxlab.errors.EditError(str(error)) from None
-    answer(options, found.as_dict, found.to_markdown if options.markdown else lambda: str(found))
-    return DIFFERENT if len(found) > options.at_most else 0
+    answer(options, difference.as_dict, difference.to_markdown if options.markdown else lambda: str(difference))
+    return DIFFERENT if len(difference) > options.at_most else 0
 
 
 def _compare(options: argparse.Namespace, answer: Answer) -> int:
@@ -73,25 +73,29 @@ def _compare(options: argparse.Namespace, answer: Answer) -> int:
 
     lists = [names.split(",") if names else None for names in (options.providers, options.b_providers)]
     feeds = cli_values.feeds_of(options.feeds)
-    found = onnxlab.compare(
+    comparison = onnxlab.compare(
         options.a, options.b, feeds, local=options.local, providers=lists[0], b_providers=lists[1]
     )  # fmt: skip
-    answer(options, found.as_dict, lambda: str(found))
-    return DIFFERENT if found else 0
+    answer(options, comparison.as_dict, lambda: str(comparison))
+    return DIFFERENT if comparison else 0
 
 
 def _hunt(options: argparse.Namespace, answer: Answer) -> int:
     import onnxlab
     from onnxlab import cli_values
 
-    found = onnxlab.load(options.model).hunt(cli_values.feeds_of(options.feeds))
+    report = onnxlab.load(options.model).hunt(cli_values.feeds_of(options.feeds))
     names = ("kind", "value", "node", "count", "total", "begins")
     rows = [
-        {**{name: getattr(each, name) for name in names}, "first": list(each.first), "channels": list(each.channels)}
-        for each in found
+        {
+            **{name: getattr(finding, name) for name in names},
+            "first": list(finding.first),
+            "channels": list(finding.channels),
+        }
+        for finding in report
     ]
-    answer(options, lambda: {"values": found.values, "findings": rows}, lambda: str(found))
-    return DIFFERENT if found else 0
+    answer(options, lambda: {"values": report.values, "findings": rows}, lambda: str(report))
+    return DIFFERENT if report else 0
 
 
 def _text(options: argparse.Namespace) -> int:

@@ -33,29 +33,31 @@ def add(verbs: Any, verb: Verb) -> None:
     rewrite.add_argument("rules", nargs="+", metavar="RULE", help=words)
     words = "that stored results may add to the model (1 MiB)"
     simplify.add_argument("--budget", type=int, metavar="BYTES", help=words)
-    for each in (simplify, optimize):
-        each.add_argument(
+    for command in (simplify, optimize):
+        command.add_argument(
             "--engine", choices=("onnxsim", "onnxruntime", "onnxscript"), help="another tool that does it"
         )
     optimize.add_argument("--level", choices=("basic", "extended", "layout"), default="extended", help="(extended)")
     optimize.add_argument("--microsoft", action="store_true", help="let operators of com.microsoft come")
-    for each in (simplify, optimize, rewrite):
-        each.add_argument("-o", "--output", metavar="FILE", help="file to write; without it nothing is changed")
-        each.add_argument("--dry-run", action="store_true", help="only say what would be done, whatever -o says")
-        each.add_argument("--no-verify", action="store_true", help="do not run the model before and after")
+    for command in (simplify, optimize, rewrite):
+        command.add_argument("-o", "--output", metavar="FILE", help="file to write; without it nothing is changed")
+        command.add_argument("--dry-run", action="store_true", help="only say what would be done, whatever -o says")
+        command.add_argument("--no-verify", action="store_true", help="do not run the model before and after")
         words = "name=array.npy, or an .npz: inputs to verify with, in place of made-up ones"
-        each.add_argument("--sample", nargs="+", metavar="FEED", help=words)
-        each.add_argument("--finite-only", action="store_true", help="accept what differs for NaN and infinities alone")
+        command.add_argument("--sample", nargs="+", metavar="FEED", help=words)
+        command.add_argument(
+            "--finite-only", action="store_true", help="accept what differs for NaN and infinities alone"
+        )
         words = "comma-separated nodes, values, graphs and prefixes that end in / that stay as they are"
-        each.add_argument("--protect", metavar="NAMES", help=words)
-        each.add_argument("--receipt", metavar="FILE.json", help="write what was done, for a build")
-        each.add_argument("--strict", action="store_true", help="exit with 1 where something was taken back")
-        each.add_argument("--json", action="store_true", help="answer in JSON")
+        command.add_argument("--protect", metavar="NAMES", help=words)
+        command.add_argument("--receipt", metavar="FILE.json", help="write what was done, for a build")
+        command.add_argument("--strict", action="store_true", help="exit with 1 where something was taken back")
+        command.add_argument("--json", action="store_true", help="answer in JSON")
 
 
 def _simplify(options: argparse.Namespace) -> int:
-    given = {} if options.budget is None else {"budget": options.budget}
-    return _done(options, "simplify", engine=options.engine, **given)
+    budget = {} if options.budget is None else {"budget": options.budget}
+    return _done(options, "simplify", engine=options.engine, **budget)
 
 
 def _optimize(options: argparse.Namespace) -> int:
@@ -66,7 +68,7 @@ def _rewrite(options: argparse.Namespace) -> int:
     return _done(options, "rewrite", options.rules)
 
 
-def _done(options: argparse.Namespace, method: str, *given: Any, **named: Any) -> int:
+def _done(options: argparse.Namespace, method: str, *positional: Any, **named: Any) -> int:
     """Load, rewrite, save, and say what was done."""
     from onnxlab.formats import kinds, output
     from onnxlab.model import load
@@ -77,7 +79,7 @@ def _done(options: argparse.Namespace, method: str, *given: Any, **named: Any) -
         output.check(options.receipt, kinds.RECEIPT, [model.path])  # before anything is rewritten
     writes = bool(options.output) and not options.dry_run
     receipt: Receipt = getattr(model, method)(
-        *given,
+        *positional,
         verify=not options.no_verify,
         samples=[feeds_of(options.sample)] if options.sample else None,
         protect=options.protect.split(",") if options.protect else (),

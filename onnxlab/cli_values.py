@@ -9,7 +9,7 @@ from onnxlab.errors import LoadError
 from onnxlab.printable import printable
 
 
-def feeds_of(given: Sequence[str]) -> dict[str, Any]:
+def feeds_of(words: Sequence[str]) -> dict[str, Any]:
     """Arrays from `name=file.npy` and `file.npz` words.
 
     Raises:
@@ -20,7 +20,7 @@ def feeds_of(given: Sequence[str]) -> dict[str, Any]:
     from onnxlab.formats.arrays import read_arrays
 
     feeds: dict[str, Any] = {}
-    for word in given:
+    for word in words:
         name, separator, path = word.rpartition("=")
         try:
             with open(path if separator else word, "rb") as file:

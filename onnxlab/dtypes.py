@@ -161,10 +161,10 @@ def from_numpy(dtype: np.dtype[Any] | type | str) -> int:
     dtype = np.dtype(dtype)
     if dtype.kind in "OUST":
         return STRING
-    found = _SPELLINGS.get(dtype.name)
-    if found is None:
+    elem_type = _SPELLINGS.get(dtype.name)
+    if elem_type is None:
         raise ValueError(f"NumPy dtype {dtype} is no ONNX element type; convert the array first")
-    return found
+    return elem_type
 
 
 def bits(elem_type: int) -> int:

@@ -108,7 +108,7 @@ class Limits(Spelled, metaclass=ShortHelp):
             raise LimitError(f"more than {self.iterations:,} iterations of loop bodies (Limits.iterations)")
         self.check()
 
-    def reserve(self, nbytes: int, what: str = "an array") -> None:
+    def reserve(self, nbytes: int, purpose: str = "an array") -> None:
         """Claims `nbytes` more before they are allocated; `release` or the executor gives them back.
 
         Raises LimitError when the run would then hold more than `bytes`.
@@ -116,7 +116,7 @@ class Limits(Spelled, metaclass=ShortHelp):
         if self.bytes is not None and self.held + nbytes > self.bytes:
             already = f" on top of the {format_bytes(self.held)} that the run holds" if self.held else ""
             limit = f"the limit is {format_bytes(self.bytes)} (Limits.bytes)"
-            raise LimitError(f"{what} needs {format_bytes(nbytes)}{already}, and {limit}")
+            raise LimitError(f"{purpose} needs {format_bytes(nbytes)}{already}, and {limit}")
         self.held += nbytes
 
     def release(self, nbytes: int) -> None:
@@ -143,7 +143,7 @@ class Loading:
         _under_way.reset(self._token)
 
 
-def claim(nbytes: int, what: str) -> None:
+def claim(nbytes: int, purpose: str) -> None:
     """Ask for memory for data that is about to be read and kept: of the run under way, else of the machine.
 
     Raises LimitError where the run has less left, LoadError where the machine has.
@@ -152,9 +152,9 @@ def claim(nbytes: int, what: str) -> None:
         return
     run = _under_way.get()
     if run is not None:
-        run.reserve(nbytes, what)
+        run.reserve(nbytes, purpose)
     elif nbytes > (most := int(SHARE_OF_MEMORY * available_memory())):
-        raise LoadError(f"{what} needs {format_bytes(nbytes)}, which does not fit into memory: {format_bytes(most)}")
+        raise LoadError(f"{purpose} needs {format_bytes(nbytes)}, which does not fit into memory: {format_bytes(most)}")
 
 
 def format_bytes(nbytes: int) -> str:
@@ -178,8 +178,8 @@ def available_memory() -> int:
     """
     global _memory_read
     with _memory_lock:
-        taken, nbytes = _memory_read
-        if time.monotonic() - taken > _MEMORY_IS_FRESH:
+        read_at, nbytes = _memory_read
+        if time.monotonic() - read_at > _MEMORY_IS_FRESH:
             machine = _machine_memory()
             nbytes = min([machine, *_cgroup_memory(_CGROUP)])
             _memory_read = (time.monotonic(), nbytes)

@@ -16,7 +16,7 @@ def printable(text: str) -> str:
     r"""A text on one line, with what is not visible written as in Python: \n, \x1b, \u202e."""
     if not text.isprintable():
         text = "".join(char if char.isprintable() else _escape(char) for char in text)
-    return text if text.isascii() else _INVISIBLE.sub(lambda found: _escape(found[0]), text)
+    return text if text.isascii() else _INVISIBLE.sub(lambda match: _escape(match[0]), text)
 
 
 def printable_lines(lines: Iterable[str]) -> str:

@@ -24,11 +24,11 @@ _OPTIONS = {"": "single", "?": "optional", "*": "variadic"}
 @cache
 def _lines() -> dict[tuple[str, str], dict[int, str]]:
     """{(domain, operator): {since_version: its line}}, lines not parsed."""
-    found: dict[tuple[str, str], dict[int, str]] = {}
+    lines: dict[tuple[str, str], dict[int, str]] = {}
     for line in TABLE.read_text(encoding="utf-8").splitlines()[1:]:
         domain, op_type, since, rest = line.split("\t", 3)
-        found.setdefault((domain, op_type), {})[int(since)] = rest
-    return found
+        lines.setdefault((domain, op_type), {})[int(since)] = rest
+    return lines
 
 
 @cache
@@ -101,8 +101,8 @@ def documented(schema: Schema) -> Schema:
         for name, spec in schema.attributes.items()
     }
     pairs = [
-        tuple(replace(ours, doc=theirs.description) for ours, theirs in zip(formals, found, strict=False))
-        for formals, found in ((schema.inputs, raw.inputs), (schema.outputs, raw.outputs))
+        tuple(replace(ours, doc=theirs.description) for ours, theirs in zip(formals, raw_formals, strict=False))
+        for formals, raw_formals in ((schema.inputs, raw.inputs), (schema.outputs, raw.outputs))
     ]
     return replace(schema, doc=raw.doc or "", attributes=attributes, inputs=pairs[0], outputs=pairs[1])
 

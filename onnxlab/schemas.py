@@ -203,21 +203,21 @@ def versions(domain: str, op_type: str) -> tuple[int, ...]:
     if not onnx.defs.has(op_type, domain):  # by far cheaper than the whole history
         return tuple(sorted(custom))
     since = onnx.defs.get_schema(op_type, domain).since_version
-    found = {since}
+    known = {since}
     with contextlib.suppress(onnx.defs.SchemaError):  # the one before the first
         while since > 1:
             since = onnx.defs.get_schema(op_type, since - 1, domain).since_version
-            found.add(since)
-    return tuple(sorted(found | custom))
+            known.add(since)
+    return tuple(sorted(known | custom))
 
 
 def domains() -> tuple[str, ...]:
     """Return every domain that has operators, the default one first."""
     import onnx
 
-    found = {raw.domain for raw in onnx.defs.get_all_schemas_with_history()} | {d for d, _ in _custom}
-    found |= {d for d, _, _ in runtime_schemas.known()}
-    return tuple(sorted(found))
+    names = {raw.domain for raw in onnx.defs.get_all_schemas_with_history()} | {d for d, _ in _custom}
+    names |= {d for d, _, _ in runtime_schemas.known()}
+    return tuple(sorted(names))
 
 
 def register(schema: Any) -> None:
@@ -327,7 +327,7 @@ def unregister(domain: str, op_type: str, since_version: int | None = None) -> N
     with _lock:
         versions = _custom.get(key, {})
         if not versions or (since_version is not None and since_version not in versions):
-            known = ", ".join(f"{d}::{name} {sorted(found)}" for (d, name), found in sorted(_custom.items()))
+            known = ", ".join(f"{d}::{name} {sorted(registered)}" for (d, name), registered in sorted(_custom.items()))
             raise LookupError(f"no custom operator {domain}::{op_type} is registered; there are: {known or 'none'}")
         if since_version is None:
             versions.clear()

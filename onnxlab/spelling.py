@@ -34,8 +34,8 @@ class Spelled:
                 raise misspelt(self, name) from None
 
 
-def misspelt(thing: object, name: str) -> AttributeError:
+def misspelt(owner: object, name: str) -> AttributeError:
     """The refusal of an attribute, with the near names that the object has."""
-    known = [each for each in dir(type(thing)) if not each.startswith("_")]
-    text = f"a {type(thing).__name__} has no attribute {name!r}.{suggestion(name, known)}"
+    known = [member for member in dir(type(owner)) if not member.startswith("_")]
+    text = f"a {type(owner).__name__} has no attribute {name!r}.{suggestion(name, known)}"
     return AttributeError(text, name=name, obj=None)  # of an `obj` Python would add the near name once more

@@ -22,5 +22,5 @@ def viewer(name: str) -> Callable[..., Any]:
         KeyError: none is registered by this name.
     """
     module, _, function = _VIEWERS[name].partition(":")
-    found: Callable[..., Any] = getattr(importlib.import_module(module), function)
-    return found
+    imported: Callable[..., Any] = getattr(importlib.import_module(module), function)
+    return imported

@@ -40,8 +40,8 @@ class Constants:
             return place not in drawn and not graph.nodes[int(wires.order[place])].bodies
 
         made_too = stored[wires.made_by(stored) >= 0].tolist()
-        found = wires.fed_by(lambda value: graph.values[value].initializer is not None, may, made_too)
-        return np.frombuffer(found, bool)
+        is_fed = wires.fed_by(lambda value: graph.values[value].initializer is not None, may, made_too)
+        return np.frombuffer(is_fed, bool)
 
     def __contains__(self, node: NodeRecord) -> bool:
         """Whether a node of a body is one; producers are asked for before their readers."""
@@ -51,10 +51,10 @@ class Constants:
         for value in node.inputs:
             if value and values[value].initializer is None and value not in self._made and not self._is_of_main(value):
                 return False
-        made = [value for value in node.outputs if value]
-        if node.bodies or any(values[value].is_output for value in made):
+        outputs = [value for value in node.outputs if value]
+        if node.bodies or any(values[value].is_output for value in outputs):
             return False
-        self._made.update(made)
+        self._made.update(outputs)
         return True
 
     def _is_of_main(self, value: int) -> bool:

@@ -75,10 +75,10 @@ def layout(picture: Picture) -> Layout:
 
 def _ask(dot: str, picture: Picture) -> str:
     command = [dot, "-Tjson0", "-Gsplines=spline", "-Gnslimit=2", "-Gnslimit1=2", "-Gmclimit=0.5"]
-    asked = subprocess.run(
+    process = subprocess.run(
         command, input=source(picture), capture_output=True, text=True, timeout=DOT_SECONDS, check=True
     )
-    return asked.stdout
+    return process.stdout
 
 
 def source(picture: Picture) -> str:
@@ -113,8 +113,8 @@ def source(picture: Picture) -> str:
 
 def _read(picture: Picture, answer: str) -> Layout:
     """Take dot's answer: its y runs upwards, in points."""
-    found = json.loads(answer)
-    _, _, width, height = (float(part) for part in found["bb"].split(","))
+    drawing = json.loads(answer)
+    _, _, width, height = (float(part) for part in drawing["bb"].split(","))
 
     def flip(text: str) -> Point:
         x, y = text.split(",")[-2:]
@@ -122,7 +122,7 @@ def _read(picture: Picture, answer: str) -> Layout:
 
     result = Layout(width, height, routes=[Route(())] * len(picture.edges))
     sizes = {box.key: size(box) for box in picture.boxes}
-    for item in found.get("objects", ()):
+    for item in drawing.get("objects", ()):
         if item["name"].startswith("cluster_"):
             left, bottom, right, top = (float(part) for part in item["bb"].split(","))
             middle = (left + right) / 2, height - (bottom + top) / 2
@@ -130,7 +130,7 @@ def _read(picture: Picture, answer: str) -> Layout:
         else:
             key = int(item["name"])
             result.boxes[key] = Rectangle(*flip(item["pos"]), *sizes[key])
-    for item in found.get("edges", ()):
+    for item in drawing.get("edges", ()):
         points = tuple(flip(point) for point in item["pos"].split() if not point.startswith(("e,", "s,")))
         result.routes[int(item["comment"])] = Route(points, flip(item["lp"]) if "lp" in item else None)
     return result
@@ -152,9 +152,9 @@ def rows(picture: Picture) -> Layout:
     top = 0.0
     for rank in sorted(rows_of):
         height = max(size(box)[1] for box in rows_of[rank])
-        wanted = [(_middle(sources.get(box.key, ()), result), box) for box in rows_of[rank]]
-        wanted.sort(key=lambda pair: pair[0])
-        _place(wanted, top + height / 2, result)
+        targets = [(_middle(sources.get(box.key, ()), result), box) for box in rows_of[rank]]
+        targets.sort(key=lambda pair: pair[0])
+        _place(targets, top + height / 2, result)
         top += height + GAP_DOWN
     _normalize(result, top - GAP_DOWN)
     result.routes = [
@@ -181,15 +181,15 @@ def _middle(sources: Sequence[int], placed: Layout) -> float:
     return sum(known) / len(known) if known else 0.0
 
 
-def _place(wanted: Sequence[tuple[float, Box]], y: float, result: Layout) -> None:
+def _place(targets: Sequence[tuple[float, Box]], y: float, result: Layout) -> None:
     """Put a row's boxes where they want to be, pushed apart to the right, the row's average kept."""
     left, placed = float("-inf"), []
-    for x, box in wanted:
+    for x, box in targets:
         width, height = size(box)
         x = max(x, left + width / 2)
         placed.append((box.key, Rectangle(x, y, width, height)))
         left = x + width / 2 + GAP_ACROSS
-    shift = sum(x for x, _ in wanted) / len(wanted) - sum(rectangle.x for _, rectangle in placed) / len(placed)
+    shift = sum(x for x, _ in targets) / len(targets) - sum(rectangle.x for _, rectangle in placed) / len(placed)
     for key, rectangle in placed:
         result.boxes[key] = Rectangle(rectangle.x + shift, y, rectangle.width, rectangle.height)
 

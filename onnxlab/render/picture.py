@@ -229,8 +229,8 @@ class _Painter:
         for slot, value in enumerate(node.outputs):
             if first is None or not value:
                 continue
-            made = [body.outputs[slot + first] for body in bodies if slot + first < len(body.outputs)]
-            makers = [maker for result in made for maker in self._makers(result)]
+            results = [body.outputs[slot + first] for body in bodies if slot + first < len(body.outputs)]
+            makers = [maker for result in results for maker in self._makers(result)]
             if makers:
                 self._makers_of[value] = tuple(dict.fromkeys(makers))
 
@@ -269,9 +269,9 @@ class _Painter:
             for ident in level:
                 added = direct[ident] + len(inner.get(ident, ())) - 1
                 alike.setdefault((_DIGITS.sub("#", hierarchy.groups[ident].name), added), []).append(ident)
-            for (_, each), same in sorted(alike.items(), key=lambda item: item[0][1] * len(item[1])):
-                if shown + each * len(same) <= max_boxes:
-                    shown += each * len(same)
+            for (_, growth), same in sorted(alike.items(), key=lambda item: item[0][1] * len(item[1])):
+                if shown + growth * len(same) <= max_boxes:
+                    shown += growth * len(same)
                     opened += same
                     following += [child for ident in same for child in inner.get(ident, ())]
             level = following
@@ -288,13 +288,13 @@ class _Painter:
 
     def _folded_groups(self) -> dict[int, int]:
         """The outermost folded group around what is directly in each group, where one is."""
-        found: dict[int, int] = {}
+        outermost: dict[int, int] = {}
         for group in reversed(self._hierarchy.groups.values()):  # outer groups first
-            if group.parent in found:
-                found[group.id] = found[group.parent]
+            if group.parent in outermost:
+                outermost[group.id] = outermost[group.parent]
             elif group.id not in self._open:
-                found[group.id] = group.id
-        return found
+                outermost[group.id] = group.id
+        return outermost
 
     # -- boxes --------------------------------------------------------------------------------------------
 
@@ -345,18 +345,18 @@ class _Painter:
 
     def _connect(self) -> None:
         """One edge for all values between two boxes; a body's reads count as its owner's."""
-        found: dict[tuple[int, int], dict[int, bool]] = {}
+        joined: dict[tuple[int, int], dict[int, bool]] = {}
         read = self._read_of_others()
         for place in sorted({*read, *self._wires.owners}):
-            self._join(self._record(place), int(self._key_at[place]), read.get(place, []), found)
+            self._join(self._record(place), int(self._key_at[place]), read.get(place, []), joined)
         for node, key in self._inside:
-            self._join(node, key, [value for value in node.inputs if value], found)
-        told: set[tuple[int, int]] = set()
-        for (source, target), values in found.items():
+            self._join(node, key, [value for value in node.inputs if value], joined)
+        labeled: set[tuple[int, int]] = set()
+        for (source, target), values in joined.items():
             first = next(iter(values))
             label = shorten(self._model.fact(first).label(), MAX_LABEL)
-            is_news = label != "?" and (source, first) not in told
-            told.add((source, first))
+            is_news = label != "?" and (source, first) not in labeled
+            labeled.add((source, first))
             self._picture.edges.append(Edge(source, target, label if is_news else "", all(values.values())))
 
     def _read_of_others(self) -> dict[int, list[int]]:
@@ -368,13 +368,13 @@ class _Painter:
             is_other |= np.isin(wires.reads, special)
         at = np.flatnonzero(is_other & (target > 0))
         self._boxes.update(zip(wires.reads[at].tolist(), source[at].tolist(), strict=True))
-        found: dict[int, list[int]] = {}
+        read_at: dict[int, list[int]] = {}
         for place, value in zip(wires.readers[at].tolist(), wires.reads[at].tolist(), strict=True):
-            found.setdefault(place, []).append(value)
-        return found
+            read_at.setdefault(place, []).append(value)
+        return read_at
 
     def _join(
-        self, node: NodeRecord, target: int, read: list[int], found: dict[tuple[int, int], dict[int, bool]]
+        self, node: NodeRecord, target: int, read: list[int], joined: dict[tuple[int, int], dict[int, bool]]
     ) -> None:
         """Note what a node reads of other boxes: whether as a capture, by value, by both boxes."""
         captured = self._graph.index.captures(node) if node.bodies and node.id not in self._opened else []
@@ -382,7 +382,7 @@ class _Painter:
         for value, is_capture in lines:
             for source in self._makers(value):
                 if source != target:
-                    values = found.setdefault((source, target), {})
+                    values = joined.setdefault((source, target), {})
                     values[value] = is_capture and values.get(value, True)
 
     def _is_dashed(self, value: int, node: NodeRecord) -> bool:

@@ -75,10 +75,10 @@ def _distinct(values: tuple[Value, ...]) -> list[Value]:
     return list(dict.fromkeys(values))
 
 
-def _listed(what: str, entries: list[str]) -> list[str]:
+def _listed(noun: str, entries: list[str]) -> list[str]:
     rest = len(entries) - MOST
-    lines = [f"  {what} {entry}" for entry in entries[:MOST]]
-    return [*lines, f"  … and {rest} more {what}s"] if rest > 0 else lines
+    lines = [f"  {noun} {entry}" for entry in entries[:MOST]]
+    return [*lines, f"  … and {rest} more {noun}s"] if rest > 0 else lines
 
 
 def _operators(model: "Model") -> list[str]:

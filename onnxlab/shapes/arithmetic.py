@@ -55,8 +55,8 @@ def product(dims: Iterable[Dim]) -> Dim:
             sums.append(dim)
     factors.sort(key=serial)
     total: Dim = make({tuple(factors): number})
-    for each in sums:
-        total = each if total == 1 else total * each
+    for factor in sums:
+        total = factor if total == 1 else total * factor
     return total
 
 
@@ -268,21 +268,21 @@ def _extreme(function: str, dims: tuple[Dim, ...]) -> Dim:
     for dim in dims:
         atom = sole_atom(dim)
         flat.update(atom.arguments if atom is not None and atom.function == function else (dim,))
-    kept = list(flat)
+    remaining = list(flat)
     for dim in flat:
-        others = [other for other in kept if other is not dim]
+        others = [other for other in remaining if other is not dim]
         if any(at_least(dim, other) if function == "min" else at_least(other, dim) for other in others):
-            kept = others
-    if len(kept) == 1:
-        return kept[0]
-    kept.sort(key=lambda dim: dim.serial if isinstance(dim, Expr) else 0)
-    bounds = [dim if isinstance(dim, int) else dim.minimum for dim in kept]
+            remaining = others
+    if len(remaining) == 1:
+        return remaining[0]
+    remaining.sort(key=lambda dim: dim.serial if isinstance(dim, Expr) else 0)
+    bounds = [dim if isinstance(dim, int) else dim.minimum for dim in remaining]
     known = [bound for bound in bounds if bound is not None]
     if function == "min":
         bound = min(known) if len(known) == len(bounds) else None
     else:
         bound = max(known, default=None)
-    return cast("Dim", make({(call(function, tuple(kept), bound),): 1}))
+    return cast("Dim", make({(call(function, tuple(remaining), bound),): 1}))
 
 
 def sole_atom(dim: Dim) -> Atom | None:

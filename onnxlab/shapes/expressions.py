@@ -197,26 +197,26 @@ def symbol(name: str, *, key: Hashable = None, minimum: int | None = 0) -> Expr:
 
 def _atom(key: Hashable, name: str, minimum: int | None) -> Atom:
     ref = _atoms.get(key)
-    found: Atom = (ref and ref()) or _atoms.keep(key, Atom(key, name, minimum))
-    return found
+    atom: Atom = (ref and ref()) or _atoms.keep(key, Atom(key, name, minimum))
+    return atom
 
 
 def call(function: str, arguments: tuple[Dim, ...], minimum: int | None) -> Atom:
     """The interned call; its arguments are canonical already."""
     key = (function, *arguments)
     ref = _atoms.get(key)
-    found: Atom = (ref and ref()) or _atoms.keep(key, _call(function, arguments, minimum))
-    return found
+    atom: Atom = (ref and ref()) or _atoms.keep(key, _call(function, arguments, minimum))
+    return atom
 
 
 def _call(function: str, arguments: tuple[Dim, ...], minimum: int | None) -> Atom:
-    made = Atom((function, *arguments), "", minimum)
-    made.function = function
-    made.arguments = arguments
-    made.open = any(isinstance(argument, Expr) and argument.open for argument in arguments)
-    made.size = 1 + sum(map(size, arguments))
-    made.weight = 1 + sum([argument.weight if isinstance(argument, Expr) else 1 for argument in arguments])
-    return made
+    atom = Atom((function, *arguments), "", minimum)
+    atom.function = function
+    atom.arguments = arguments
+    atom.open = any(isinstance(argument, Expr) and argument.open for argument in arguments)
+    atom.size = 1 + sum(map(size, arguments))
+    atom.weight = 1 + sum([argument.weight if isinstance(argument, Expr) else 1 for argument in arguments])
+    return atom
 
 
 def _defined(expr: Expr) -> Atom:
@@ -224,14 +224,14 @@ def _defined(expr: Expr) -> Atom:
     if expr.weight > MAX_WEIGHT:
         return _atom((PLACEHOLDER, 0, (expr, _GROWN), expr.minimum), _GROWN, expr.minimum)
     ref = _atoms.get(expr)
-    found: Atom | None = ref and ref()
-    if found is None:
-        made = Atom(expr, f"expr_{_digest(expr):08x}", expr.minimum)
-        made.definition = expr
-        made.open = expr.open
-        made.weight = expr.weight
-        found = _atoms.keep(expr, made)
-    return found
+    atom: Atom | None = ref and ref()
+    if atom is None:
+        fresh = Atom(expr, f"expr_{_digest(expr):08x}", expr.minimum)
+        fresh.definition = expr
+        fresh.open = expr.open
+        fresh.weight = expr.weight
+        atom = _atoms.keep(expr, fresh)
+    return atom
 
 
 def _digest(expr: Expr) -> int:
@@ -310,8 +310,8 @@ def make(terms: dict[Monomial, Coefficient]) -> Any:
         return clean[()]
     key = frozenset(clean.items())
     ref = _exprs.get(key)
-    found: Expr = (ref and ref()) or _exprs.keep(key, Expr(clean))
-    return make({(_defined(found),): 1}) if found.too_large else found
+    expr: Expr = (ref and ref()) or _exprs.keep(key, Expr(clean))
+    return make({(_defined(expr),): 1}) if expr.too_large else expr
 
 
 def _integral(c: Coefficient) -> Coefficient:

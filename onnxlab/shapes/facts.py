@@ -39,13 +39,13 @@ class Fact:
     @classmethod
     def _intern(cls, key: tuple[Any, ...], **fields: Any) -> Any:
         ref = _interned.get(key)
-        found = ref and ref()
-        if found is None:
-            made = object.__new__(cls)
+        fact = ref and ref()
+        if fact is None:
+            fresh = object.__new__(cls)
             for name, value in fields.items():
-                object.__setattr__(made, name, value)
-            found = _interned.keep(key, made)
-        return found
+                object.__setattr__(fresh, name, value)
+            fact = _interned.keep(key, fresh)
+        return fact
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"facts are immutable: cannot set {name!r}; make a new one")
@@ -110,8 +110,8 @@ class TensorFact(Fact):
         """Return the one object for these fields."""
         key = (elem_type, shape, known)
         ref = _interned.get(key)
-        found: TensorFact = (ref and ref()) or _interned.keep(key, _tensor(elem_type, shape, known))
-        return found
+        fact: TensorFact = (ref and ref()) or _interned.keep(key, _tensor(elem_type, shape, known))
+        return fact
 
     @property
     def bare(self) -> TensorFact:
@@ -164,12 +164,12 @@ _set_bare = TensorFact.__dict__["_bare"].__set__
 
 
 def _tensor(elem_type: int, shape: Shape | None, known: KnownValue | None) -> TensorFact:
-    made = object.__new__(TensorFact)
-    _set_elem_type(made, elem_type)
-    _set_shape(made, shape)
-    _set_known(made, known)
-    _set_bare(made, None)
-    return made
+    fact = object.__new__(TensorFact)
+    _set_elem_type(fact, elem_type)
+    _set_shape(fact, shape)
+    _set_known(fact, known)
+    _set_bare(fact, None)
+    return fact
 
 
 class SparseTensorFact(Fact):

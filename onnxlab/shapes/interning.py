@@ -29,17 +29,17 @@ class Interned(dict[Hashable, Any]):
         self._lock = fork_safe(threading.RLock())
         self._died = self._forget  # one method object for all references
 
-    def keep(self, key: Hashable, made: Any) -> Any:
-        """Enter `made` for a key that was not found and return the key's object: another thread may have been first."""
-        reference = _Kept(made, self._died)
+    def keep(self, key: Hashable, fresh: Any) -> Any:
+        """Enter `fresh` for a key without an object and return the key's object: another thread may have been first."""
+        reference = _Kept(fresh, self._died)
         reference.key = key
         if self.setdefault(key, reference) is reference:  # which takes no lock
-            return made
+            return fresh
         with self._lock:
             before = self.setdefault(key, reference)()
             if before is None:  # it died, and is about to be forgotten
                 self[key] = reference
-                return made
+                return fresh
             return before
 
     def _forget(self, dead: _Kept) -> None:

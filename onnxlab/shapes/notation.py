@@ -117,16 +117,16 @@ _TOKEN = re.compile(r"\s*(//|[-+*/(),]|\d+(?![\w.])|[A-Za-z_][\w.\[\]]*)")
 @lru_cache(4096)
 def _tokens(source: str) -> tuple[str, ...] | None:
     """Tokens of an arithmetic expression, or None where the text is a name ("batch-size", "dim 1", "-1")."""
-    found, position = [], 0
+    tokens, position = [], 0
     while position < len(source.rstrip()):
         match = _TOKEN.match(source, position)
         if match is None:
             return None
-        found.append(match[1])
+        tokens.append(match[1])
         position = match.end()
-    has_name = any(token[0].isalpha() or token[0] == "_" for token in found)
+    has_name = any(token[0].isalpha() or token[0] == "_" for token in tokens)
     hyphenated = re.search(r"[\w\])]-[\w(]", source) is not None
-    return tuple(found) if len(found) > 1 and has_name and not hyphenated else None
+    return tuple(tokens) if len(tokens) > 1 and has_name and not hyphenated else None
 
 
 def parse(source: str) -> Dim:
@@ -157,9 +157,9 @@ class _Reader:
     def peek(self) -> str:
         return self.tokens[self.position] if self.position < len(self.tokens) else ""
 
-    def take(self, *wanted: str) -> str:
+    def take(self, *expected: str) -> str:
         token = self.peek()
-        if not token or (wanted and token not in wanted):
+        if not token or (expected and token not in expected):
             raise _NotArithmeticError
         self.position += 1
         return token

@@ -47,8 +47,8 @@ class KnownValue:
         """Raises ValueError where the number of items does not fit the shape."""
         key = (kind, shape, items if kind != "f" else _bits(items))
         ref = _interned.get(key)
-        found: KnownValue = (ref and ref()) or _interned.keep(key, _value(kind, shape, items))
-        return found
+        known_value: KnownValue = (ref and ref()) or _interned.keep(key, _value(kind, shape, items))
+        return known_value
 
     def __reduce__(self) -> Any:
         return KnownValue, (self.kind, self.shape, self.items)
@@ -85,12 +85,12 @@ _NO_NUMBERS = frozenset((type(None), Expr))
 def _value(kind: str, shape: tuple[int, ...], items: tuple[Element, ...]) -> KnownValue:
     if len(items) != prod(shape):
         raise ValueError(f"{len(items)} items do not fill shape {shape}")
-    made = object.__new__(KnownValue)
-    made.kind = kind
-    made.shape = shape
-    made.items = items
-    made.complete = _NO_NUMBERS.isdisjoint(map(type, items))
-    return made
+    known_value = object.__new__(KnownValue)
+    known_value.kind = kind
+    known_value.shape = shape
+    known_value.items = items
+    known_value.complete = _NO_NUMBERS.isdisjoint(map(type, items))
+    return known_value
 
 
 def _bits(items: tuple[Element, ...]) -> object:
