@@ -160,9 +160,9 @@ class _Claims:
         self._made: set[str] = set()  # names that the region computes
         self.taken: dict[int, None] = {}
         self.weight = 0
-        found = [node for node in background.paced(view.nodes) if self._takes(node)]
-        needed: set[str] = {name for node in background.paced(found) for name in node.inputs}
-        chosen = {node.id for node in found}
+        claimed = [node for node in background.paced(view.nodes) if self._takes(node)]
+        needed: set[str] = {name for node in background.paced(claimed) for name in node.inputs}
+        chosen = {node.id for node in claimed}
         for node in background.paced(reversed(view.nodes)):  # what is known is taken only for those that read it
             if self._is_maker(node) and not needed.isdisjoint(node.outputs):
                 chosen.add(node.id)
@@ -334,27 +334,29 @@ class _Constants:
     def of(self, part: Part) -> dict[str, np.ndarray[Any, Any]]:
         """{name: array} of what a part reads and does not compute."""
         names = dict.fromkeys(name for node in background.paced(part.nodes) for name in node.inputs if name)
-        found = {name: self._view.constant(name) for name in background.paced(names)}
-        found.update({name: self._made(name) for name in part.inputs if found.get(name) is None})
-        return {name: array for name, array in found.items() if array is not None}
+        constants = {name: self._view.constant(name) for name in background.paced(names)}
+        constants.update({name: self._made(name) for name in part.inputs if constants.get(name) is None})
+        return {name: array for name, array in constants.items() if array is not None}
 
     def _made(self, name: str) -> Any:
         """The value of a name that follows from constants, None of any other, or of one that follows from itself."""
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         waiting, opened = [name], set[str]()
         while waiting:
-            each = waiting[-1]
-            node = self._makers.get(each)
-            if each in found:
+            current = waiting[-1]
+            node = self._makers.get(current)
+            if current in values:
                 waiting.pop()
             elif node is None:
-                found[each] = self._view.constant(each)
-            elif each in opened:
-                found[each] = self._of(node, [found.get(source) for source in node.inputs])
+                values[current] = self._view.constant(current)
+            elif current in opened:
+                values[current] = self._of(node, [values.get(source) for source in node.inputs])
             else:
-                opened.add(each)
-                waiting += [source for source in node.inputs if source and source not in found and source not in opened]
-        return found[name]
+                opened.add(current)
+                waiting += [
+                    source for source in node.inputs if source and source not in values and source not in opened
+                ]
+        return values[name]
 
     def _of(self, node: NodeView, inputs: list[Any]) -> Any:
         """The output of a node for these inputs, None where one is not known."""

@@ -61,10 +61,10 @@ class TieredNumpyProvider(NumpyProvider):
     def _step(self, step: Step, node: NodeView | None) -> Step:
         if node is None or not step.pure or step.op not in _GAINING or len(step.outputs) > 1 or not _can_compile():
             return step
-        found = self._hastened.get(node)
-        if found is None or found.step is not step:
-            found = self._hastened[node] = TieredKernel(step, node)
-        return replace(step, call=found, context=True)
+        kernel = self._hastened.get(node)
+        if kernel is None or kernel.step is not step:
+            kernel = self._hastened[node] = TieredKernel(step, node)
+        return replace(step, call=kernel, context=True)
 
 
 @cache
@@ -114,16 +114,16 @@ class TieredKernel:
             self._case = _Case(x.shape, tuple(constants))
             return self._by_numpy(context, arrays)
         call, began = case.call, perf_counter()
-        found = call(context, x) if call is not None else None
-        if found is not None:
+        result = call(context, x) if call is not None else None
+        if result is not None:
             self._compare(case, perf_counter() - began)
-            return found
-        found = self._by_numpy(context, arrays)
+            return result
+        result = self._by_numpy(context, arrays)
         case.seconds = min(case.seconds, perf_counter() - began)
         if not case.begun and case.seconds > _LONG and x.size:
             case.begun = True
             background.do(lambda: self._hasten(case))
-        return found
+        return result
 
     def _compare(self, case: _Case, seconds: float) -> None:
         """Go back to NumPy where it is quicker."""

@@ -123,13 +123,13 @@ def _build(
 
         # Two pairs at a time, as a tile of few rows is short for a loop. One of many rows is not; and where a sum takes
         # two pairs in a row, LLVM makes vpmaddwd and vpaddd of every second vpdpwssd.
-        each = 2 if count <= 2 else 1
-        rounds = builder.udiv(length, _I64(each))
+        pairs_per_round = 2 if count <= 2 else 1
+        rounds = builder.udiv(length, _I64(pairs_per_round))
         with loop(builder, rounds) as k:
-            for place in range(each):
-                step(builder.add(builder.mul(k, _I64(each)), _I64(place)))
-        if each > 1:
-            even = builder.mul(rounds, _I64(each))
+            for place in range(pairs_per_round):
+                step(builder.add(builder.mul(k, _I64(pairs_per_round)), _I64(place)))
+        if pairs_per_round > 1:
+            even = builder.mul(rounds, _I64(pairs_per_round))
             with loop(builder, builder.sub(length, even)) as k:
                 step(builder.add(even, k))
         further = builder.mul(length, _I64(_PANEL // (2 if narrow else 1)))
@@ -147,17 +147,17 @@ def by_rows(make: Callable[[int], Any], most: int) -> Any:
     """
     full, half, pair, single = map(make, (most, HALF_ROWS, 2, 1))
 
-    def sums(left, *given):
+    def sums(left, *arguments):
         if left > HALF_ROWS:
-            full(*given)
+            full(*arguments)
             return most
         if left > 2:
-            half(*given)
+            half(*arguments)
             return HALF_ROWS
         if left == 2:
-            pair(*given)
+            pair(*arguments)
             return 2
-        single(*given)
+        single(*arguments)
         return 1
 
     return helper(sums)

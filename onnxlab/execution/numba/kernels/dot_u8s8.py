@@ -158,8 +158,8 @@ def _least(builder: Any, x: Any, count: Any) -> Any:
     least: Any = _I16(0)
     for width, place in places.items():
         name = f"llvm.vector.reduce.smin.v{width}i16"
-        found = builder.call(external(builder, name, _I16, ir.VectorType(_I16, width)), [builder.load(place)])
-        least = builder.select(builder.icmp_signed("<", found, least), found, least)
+        lowest = builder.call(external(builder, name, _I16, ir.VectorType(_I16, width)), [builder.load(place)])
+        least = builder.select(builder.icmp_signed("<", lowest, least), lowest, least)
     return builder.sext(least, _I64)
 
 
@@ -170,9 +170,9 @@ def _put_bytes(builder: Any, x: Any, count: Any, least: Any, to: Any) -> None:
 
     def act(index: Any, width: int) -> None:
         value = builder.load(_shorts(builder, x, index, width), align=2)
-        made = builder.sub(value, splat_value(builder, short, value.type))
+        difference = builder.sub(value, splat_value(builder, short, value.type))
         kind = ir.VectorType(_I8, width)
-        builder.store(builder.trunc(made, kind), pointer(builder, builder.add(to, index), kind), align=1)
+        builder.store(builder.trunc(difference, kind), pointer(builder, builder.add(to, index), kind), align=1)
 
     _in_steps(builder, count, act)
 

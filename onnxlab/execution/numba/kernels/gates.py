@@ -50,33 +50,33 @@ def activate(function, x, clip):
 
 @helper
 def _unusual(code, alpha, beta, x):
-    zero, one = splat(_ZERO), splat(_ONE)
-    made = x
+    zero, ones = splat(_ZERO), splat(_ONE)
+    activated = x
     if code == _RELU:
-        made = vmax(x, zero)
+        activated = vmax(x, zero)
     elif code == _SOFTSIGN:
-        made = x / (one + vabs(x))
+        activated = x / (ones + vabs(x))
     elif code == _SOFTPLUS:
-        made = softplus(x)
+        activated = softplus(x)
     elif code == _AFFINE:
-        made = alpha * x + beta
+        activated = alpha * x + beta
     elif code == _LEAKY:
-        made = select(less(x, zero), alpha * x, x)
+        activated = select(less(x, zero), alpha * x, x)
     elif code == _THRESHOLDED:
-        made = select(greater(x, alpha), x, zero)
+        activated = select(greater(x, alpha), x, zero)
     elif code == _SCALED_TANH:
-        made = alpha * tanh(beta * x)
+        activated = alpha * tanh(beta * x)
     elif code == _HARD:
-        made = vmin(vmax(alpha * x + beta, zero), one)
+        activated = vmin(vmax(alpha * x + beta, zero), ones)
     elif code == _ELU:
-        made = select(greater(x, zero), x, alpha * expm1(vmin(x, zero)))
-    return made
+        activated = select(greater(x, zero), x, alpha * expm1(vmin(x, zero)))
+    return activated
 
 
 @helper
 def lstm_row(gates, plane, hidden, h, c, peepholes, functions, clip, coupled):
     """Gates i, o, f, c of one row, `plane` bytes apart, to its new states in place; `coupled`: f is 1 - i."""
-    one, no_clip = splat(_ONE), _HIGHEST
+    ones, no_clip = splat(_ONE), _HIGHEST
     for at in range(0, hidden * 4, BYTES):
         i, o = load(gates + at), load(gates + plane + at)
         forget, candidate = load(gates + 2 * plane + at), load(gates + 3 * plane + at)
@@ -86,7 +86,7 @@ def lstm_row(gates, plane, hidden, h, c, peepholes, functions, clip, coupled):
             forget = forget + load(peepholes + 2 * plane_of(hidden) + at) * cell
         i, forget = activate(functions, i, clip), activate(functions, forget, clip)
         if coupled:
-            forget = one - i
+            forget = ones - i
         cell = forget * cell + i * activate(functions + 24, candidate, clip)
         if peepholes:
             o = o + load(peepholes + plane_of(hidden) + at) * cell
@@ -113,14 +113,14 @@ def gru_row(gates, plane, hidden, h, recurrent, functions, clip):
 
     `recurrent` is the state times its weights, which the reset gate multiplies now; 0 where it did before.
     """
-    one = splat(_ONE)
+    ones = splat(_ONE)
     for at in range(0, hidden * 4, BYTES):
         z, candidate = activate(functions, load(gates + at), clip), load(gates + 2 * plane + at)
         if recurrent:
             reset = activate(functions, load(gates + plane + at), clip)
             candidate = fma(reset, load(recurrent + at), candidate)
         before = load(h + at)
-        store(h + at, (one - z) * activate(functions + 24, candidate, clip) + z * before)
+        store(h + at, (ones - z) * activate(functions + 24, candidate, clip) + z * before)
 
 
 @helper

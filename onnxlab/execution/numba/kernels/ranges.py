@@ -75,11 +75,11 @@ def byte_range(record: Any, unit: Any, scratch: Any) -> None:
         low = min(low, get_f32(word(record, 5) + chunk * 8))
         high = max(high, get_f32(word(record, 5) + chunk * 8 + 4))
     scale, zero = quantization(low, high)
-    found = word(record, 6)
-    put_f32(found, scale)
-    put_f32(found + 4, zero)
-    put_f32(found + 8, -zero)
-    put_f32(found + 12, _LAST - zero)
+    qparams = word(record, 6)
+    put_f32(qparams, scale)
+    put_f32(qparams + 4, zero)
+    put_f32(qparams + 8, -zero)
+    put_f32(qparams + 12, _LAST - zero)
 
 
 @helper
@@ -93,8 +93,8 @@ def levels_of(value, scale, low, high):
 @kernel
 def to_levels(record: Any, unit: Any, scratch: Any) -> None:
     """Quantize floats that are one run of memory."""
-    found, first = word(record, 6), unit * word(record, 4)
-    scale, low, high = splat(get_f32(found)), splat(get_f32(found + 8)), splat(get_f32(found + 12))
+    qparams, first = word(record, 6), unit * word(record, 4)
+    scale, low, high = splat(get_f32(qparams)), splat(get_f32(qparams + 8)), splat(get_f32(qparams + 12))
     x, y, count = (
         word(record, 2) + first * 4,
         word(record, 8) + first * 2,

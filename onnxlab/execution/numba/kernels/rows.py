@@ -153,14 +153,14 @@ def norm(record: Any, unit: Any, scratch: Any) -> None:
 @helper
 def _merge(total, value, mode):
     if mode == 0:
-        made = total + value
+        merged = total + value
     elif mode == 1:
-        made = vmax(total, value)
+        merged = vmax(total, value)
     elif mode == 2:
-        made = vmin(total, value)
+        merged = vmin(total, value)
     else:
-        made = fma(value, value, total)
-    return made
+        merged = fma(value, value, total)
+    return merged
 
 
 @helper
@@ -182,12 +182,12 @@ def reduce_rows(record: Any, unit: Any, scratch: Any) -> None:
             total = _merge(total, value, mode)
         if mode == 1 or mode == 2:
             spoilt = sum_of(select(not_equal(total, total), splat(_ONE), splat(_ZERO)))
-            made = largest(total) if mode == 1 else smallest(total)
+            reduced = largest(total) if mode == 1 else smallest(total)
             if spoilt > _ZERO:
-                made = np.float32(np.nan)
+                reduced = np.float32(np.nan)
         else:
-            made = sum_of(total)
-        put_f32(word(record, 3) + row * word(record, 7), made / share)
+            reduced = sum_of(total)
+        put_f32(word(record, 3) + row * word(record, 7), reduced / share)
 
 
 @kernel

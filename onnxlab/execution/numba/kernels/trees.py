@@ -126,13 +126,13 @@ def _choose(record, row, scores, seen, targets, number):
     if targets == 1:
         best = 1 if _get(scores, number) > float_of_bits(word(record, 15)) else 0
     else:
-        found = False
+        has_best = False
         for target in range(targets):
             if seen and get_u8(seen + target) == 0:
                 continue
             value, top = _get(scores + target * number, number), _get(scores + best * number, number)
-            if not found or value > top or (value != value and top == top):
-                best, found = target, True
+            if not has_best or value > top or (value != value and top == top):
+                best, has_best = target, True
     put_i64(word(record, 13) + row * 8, word(word(record, 14), best))
 
 

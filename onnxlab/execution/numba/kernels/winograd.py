@@ -72,10 +72,10 @@ def _is_wild(record, base, top, left, rest, sizes):
     channels = word(record, 5)
     most = f(0.0)
     for place in range(36):
-        found = splat(f(0.0))
+        magnitude = splat(f(0.0))
         for channel in range(0, channels, WIDTH):
-            found = vmax(found, vabs(_pixel(record, base, top, left, place, channel, channels - channel)))
-        size = largest(found)
+            magnitude = vmax(magnitude, vabs(_pixel(record, base, top, left, place, channel, channels - channel)))
+        size = largest(magnitude)
         put_f32(sizes + place * 4, size)
         most = max(most, size)
     down = min(4, word(record, 29) - rest // word(record, 9) * 4)

@@ -70,53 +70,53 @@ class Attention:
 
 def _row_bytes(columns: int) -> int:
     """Bytes of a row of whole panels, such that rows do not fall on the same lines of the cache."""
-    found = panels(columns) * host().columns * 4
-    return found + 64 if found % 2048 == 0 else found
+    nbytes = panels(columns) * host().columns * 4
+    return nbytes + 64 if nbytes % 2048 == 0 else nbytes
 
 
 def rows_of_unit(rows: int, keys: int, width: int) -> int:
     """The number of queries of a unit, whole tiles; 0 where not even one tile fits."""
     tile = host().rows
-    each = _row_bytes(keys) + _row_bytes(width) + 4
-    if tile * each > SCRATCH - _SPARE:
+    row_bytes = _row_bytes(keys) + _row_bytes(width) + 4
+    if tile * row_bytes > SCRATCH - _SPARE:
         return 0
-    return min(max(tile, _BLOCK // each // tile * tile), -(-rows // tile) * tile)
+    return min(max(tile, _BLOCK // row_bytes // tile * tile), -(-rows // tile) * tile)
 
 
-def emit_attention(builder: PlanBuilder, found: Attention) -> View:
+def emit_attention(builder: PlanBuilder, attention: Attention) -> View:
     """Append the records; returns where the result is.
 
     Raises:
         OverflowError: there are more keys than scratch memory has room for.
     """
-    rows, width = found.target.shape[-2:]
-    depth, total = found.k.shape[-2:]
-    wide = total if found.sinks is None else total + 1
+    rows, width = attention.target.shape[-2:]
+    depth, total = attention.k.shape[-2:]
+    wide = total if attention.sinks is None else total + 1
     block = rows_of_unit(rows, wide, width)
     if not block:
         raise OverflowError(f"attention over {total} keys")
-    keys, values = emit_pack(builder, found.k), emit_pack(builder, found.v)
-    mask = None if found.mask is None else _mask(builder, found.mask, (*found.lead, rows, total))
+    keys, values = emit_pack(builder, attention.k), emit_pack(builder, attention.v)
+    mask = None if attention.mask is None else _mask(builder, attention.mask, (*attention.lead, rows, total))
     row_blocks = -(-rows // block)
-    heads = max(1, prod(found.lead))
+    heads = max(1, prod(attention.lead))
     score_row, result_row = _row_bytes(wide), _row_bytes(width)
     steps = np.arange(block, dtype=np.int64)
-    inner_q, inner_y = (view.at(0, view.shape[-2:], view.strides[-2:]) for view in (found.q, found.target))
+    inner_q, inner_y = (view.at(0, view.shape[-2:], view.strides[-2:]) for view in (attention.q, attention.target))
     words: dict[str, Word] = {
-        "q": found.q.where, "q_offsets": builder.keep(table(inner_q.offsets(1)[None])), "keys": keys.where,
-        "values": values.where, "y": found.target.where, "places": builder.keep(table(inner_y.offsets(1)[None])),
+        "q": attention.q.where, "q_offsets": builder.keep(table(inner_q.offsets(1)[None])), "keys": keys.where,
+        "values": values.where, "y": attention.target.where, "places": builder.keep(table(inner_y.offsets(1)[None])),
         "mask": 0 if mask is None else mask.where, "mask_row": 0 if mask is None else mask.strides[-2], "rows": rows,
         "total": total, "depth": depth, "width": width, "row_block": block, "row_blocks": row_blocks,
-        "batches": builder.keep(_batches(found, keys, values, mask)), "scale": bits(found.scale),
-        "cap": bits(found.cap), "left": found.left, "right": found.right, "empty": found.empty,
+        "batches": builder.keep(_batches(attention, keys, values, mask)), "scale": bits(attention.scale),
+        "cap": bits(attention.cap), "left": attention.left, "right": attention.right, "empty": attention.empty,
         "score_row": score_row, "score_places": builder.keep(table(steps[None] * score_row)),
         "result_row": result_row, "result_places": builder.keep(table(steps[None] * result_row)),
-        "sinks": 0 if found.sinks is None else found.sinks.where,
+        "sinks": 0 if attention.sinks is None else attention.sinks.where,
     }  # fmt: skip
     work = heads * rows * total * ((depth + width) / _RATE + 0.5)
-    builder.emit("attention", heads * row_blocks, words, [found.q, keys, values, mask, found.sinks], [found.target],
-                 work=work)  # fmt: skip
-    return found.target
+    views = [attention.q, keys, values, mask, attention.sinks]
+    builder.emit("attention", heads * row_blocks, words, views, [attention.target], work=work)
+    return attention.target
 
 
 def _mask(builder: PlanBuilder, mask: View, shape: tuple[int, ...]) -> View:
@@ -127,21 +127,21 @@ def _mask(builder: PlanBuilder, mask: View, shape: tuple[int, ...]) -> View:
     return mask.broadcast(shape)
 
 
-def _batches(found: Attention, keys: View, values: View, mask: View | None) -> Array:
+def _batches(attention: Attention, keys: View, values: View, mask: View | None) -> Array:
     """[heads, 8] int64: bytes to add to q, keys, values, y and mask, keys used, place of the first query, sink."""
-    lead, axes = found.lead, len(found.lead)
-    made = np.zeros((max(1, prod(lead)), 8), np.int64)
-    made[:, 0] = found.q.broadcast((*lead, *found.q.shape[-2:])).offsets(axes)
-    for column, view, packed in ((1, found.k, keys), (2, found.v, values)):
-        own = view.shape[:-2]
-        steps = View(packed.buffer, 0, own, packed_strides(packed, own), packed.dtype)
-        made[:, column] = steps.broadcast(lead).offsets(axes)
-    made[:, 3] = found.target.offsets(axes)
+    lead, axes = attention.lead, len(attention.lead)
+    batches = np.zeros((max(1, prod(lead)), 8), np.int64)
+    batches[:, 0] = attention.q.broadcast((*lead, *attention.q.shape[-2:])).offsets(axes)
+    for column, view, packed in ((1, attention.k, keys), (2, attention.v, values)):
+        lead_shape = view.shape[:-2]
+        steps = View(packed.buffer, 0, lead_shape, packed_strides(packed, lead_shape), packed.dtype)
+        batches[:, column] = steps.broadcast(lead).offsets(axes)
+    batches[:, 3] = attention.target.offsets(axes)
     if mask is not None:
-        made[:, 4] = mask.offsets(axes)
-    used = found.keys if found.used is None else found.used
-    made[:, 5] = np.clip(np.broadcast_to(used, lead).reshape(-1), 0, found.keys)
-    made[:, 6] = np.broadcast_to(found.place, lead).reshape(-1)
-    if found.sinks is not None:
-        made[:, 7] = found.sinks.broadcast(lead).offsets(axes)
-    return made
+        batches[:, 4] = mask.offsets(axes)
+    used = attention.keys if attention.used is None else attention.used
+    batches[:, 5] = np.clip(np.broadcast_to(used, lead).reshape(-1), 0, attention.keys)
+    batches[:, 6] = np.broadcast_to(attention.place, lead).reshape(-1)
+    if attention.sinks is not None:
+        batches[:, 7] = attention.sinks.broadcast(lead).offsets(axes)
+    return batches

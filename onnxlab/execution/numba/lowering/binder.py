@@ -83,8 +83,8 @@ class Binder(RegionValues):
 
     def _may_be_known(self, name: str) -> bool:
         """Whether a value is an array, or an input that may be one; without a look at it."""
-        found = self._values.get(name)
-        return name in self._follows or isinstance(self._constants.get(name) if found is None else found, np.ndarray)
+        value = self._values.get(name)
+        return name in self._follows or isinstance(self._constants.get(name) if value is None else value, np.ndarray)
 
     def shape_of(self, node: NodeView) -> None:
         """Shape and Size, of which nothing but the shape is read."""
@@ -92,8 +92,8 @@ class Binder(RegionValues):
         if node.op_type == "Size":
             result = np.array(np.prod(shape, dtype=np.int64))
         else:
-            found = node.attributes
-            result = np.array(shape[found.get("start", 0) : found.get("end", len(shape))], np.int64)
+            attributes = node.attributes
+            result = np.array(shape[attributes.get("start", 0) : attributes.get("end", len(shape))], np.int64)
         self._values[node.outputs[0]] = result
 
     def evaluate(self, node: NodeView) -> bool:
@@ -107,8 +107,8 @@ class Binder(RegionValues):
         if step.constants is not None:
             results: Sequence[Any] = step.constants
         else:
-            made = step.call(self._context, *values) if step.context else step.call(*values)
-            results = made if isinstance(made, tuple) else (made,)
+            returned = step.call(self._context, *values) if step.context else step.call(*values)
+            results = returned if isinstance(returned, tuple) else (returned,)
         for name, result in zip(node.outputs, results, strict=False):
             if name:
                 array = np.asarray(result)
@@ -137,6 +137,6 @@ class Binder(RegionValues):
 
 def _frozen(array: Array, dtype: Any) -> Array:
     """The constant outputs of every run, which are read-only."""
-    made = array.astype(dtype) if array.dtype != dtype else array.view()
-    made.flags.writeable = False
-    return made
+    frozen = array.astype(dtype) if array.dtype != dtype else array.view()
+    frozen.flags.writeable = False
+    return frozen

@@ -19,11 +19,11 @@ def _sliced(builder: PlanBuilder, x: View, axis: int) -> tuple[View, int, int]:
     """x as [outer, axis, inner] with contiguous inner elements: (view, bytes between outers, bytes along the axis)."""
     item = x.dtype.itemsize
     outer, inner = prod(x.shape[:axis]), prod(x.shape[axis + 1 :])
-    made = x.reshaped([outer, x.shape[axis], inner])
-    if made is None or (inner > 1 and made.strides[2] != item):
+    sliced = x.reshaped([outer, x.shape[axis], inner])
+    if sliced is None or (inner > 1 and sliced.strides[2] != item):
         x = contiguous(builder, x)
-        made = x.at(0, (outer, x.shape[axis], inner), dense((outer, x.shape[axis], inner), item))
-    return x, made.strides[0], made.strides[1]
+        sliced = x.at(0, (outer, x.shape[axis], inner), dense((outer, x.shape[axis], inner), item))
+    return x, sliced.strides[0], sliced.strides[1]
 
 
 def emit_gather(builder: PlanBuilder, x: View, axis: int, indices: View, target: View) -> None:

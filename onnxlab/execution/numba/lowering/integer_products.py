@@ -83,14 +83,14 @@ def pack_quads(matrices: Array) -> tuple[Array, Array] | None:
     batches, depth, columns = matrices.shape
     if not matrices.size or matrices.min() < -_MOST or matrices.max() >= _MOST:
         return None
-    found = [(matrix, np.arange(depth)) if host().vnni else _parted(matrix) for matrix in matrices]
-    length = -(-max(len(rows) for rows, _ in found) // 4) * 4
+    parts = [(matrix, np.arange(depth)) if host().vnni else _parted(matrix) for matrix in matrices]
+    length = -(-max(len(rows) for rows, _ in parts) // 4) * 4
     begin, count, width = depth + depth % 2, panels(columns), host().columns
     if length - begin > depth // 4 + 4:
         return None
     padded = np.zeros((batches, length, count * width), np.int8)
-    places = np.zeros((batches, max(0, max(len(rows) for rows, _ in found) - begin)), np.int32)
-    for number, (rows, origins) in enumerate(found):
+    places = np.zeros((batches, max(0, max(len(rows) for rows, _ in parts) - begin)), np.int32)
+    for number, (rows, origins) in enumerate(parts):
         padded[number, : len(rows), :columns] = rows
         repeated = origins[begin:]
         places[number, : len(repeated)] = repeated
@@ -100,9 +100,9 @@ def pack_quads(matrices: Array) -> tuple[Array, Array] | None:
 
 def _at_a_line(array: Array) -> Array:
     """A contiguous copy that begins at a line of the cache: vectors as wide as a line are not to straddle two."""
-    made = aligned(array.nbytes).view(array.dtype).reshape(array.shape)
-    made[...] = array
-    return made
+    copy = aligned(array.nbytes).view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
 
 
 def _parted(matrix: Array) -> tuple[Array, Array]:
@@ -236,10 +236,10 @@ def _quads(product: IntegerProduct, packed: Packed) -> tuple[View, View] | None:
     key = (*product.key, taps)
     weights, sums = packed.get(("quads", *key)), packed.get(("sums", *key))
     if weights is None or sums is None:
-        made = pack_quads(product.constant)
-        if made is None:
+        quads = pack_quads(product.constant)
+        if quads is None:
             return None
-        weights = packed.put(("quads", *key), constant_view(made[0]))
+        weights = packed.put(("quads", *key), constant_view(quads[0]))
         sums = packed.put(("sums", *key), constant_view(pad_bias(product.constant.sum(axis=1, dtype=np.int32))))
     return weights, sums
 
@@ -248,15 +248,15 @@ def _packed(product: IntegerProduct, packed: Packed) -> View:
     """The constant weights, packed once for all shapes."""
     taps = len(product.offsets)
     key = ("pairs", *product.key, taps)
-    found = packed.get(key)
-    if found is None:
+    view = packed.get(key)
+    if view is None:
         make = pack_channels if product.depthwise else pack_pairs
-        found = packed.put(key, constant_view(make(product.constant, taps)))
-    return found
+        view = packed.put(key, constant_view(make(product.constant, taps)))
+    return view
 
 
 def pack_channels(weights: Array, taps: int) -> Array:
     """[taps, channels] to whole panels of int32 whose upper halves are zero."""
-    made = np.zeros((taps, panels(weights.shape[1]) * host().columns, 2), np.int16)
-    made[:, : weights.shape[1], 0] = weights
-    return made
+    packed = np.zeros((taps, panels(weights.shape[1]) * host().columns, 2), np.int16)
+    packed[:, : weights.shape[1], 0] = weights
+    return packed

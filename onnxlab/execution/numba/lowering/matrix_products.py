@@ -155,9 +155,9 @@ def _pack_turned(weights: Array, packed: Array) -> None:
 def pad_bias(bias: Array) -> Array:
     """[batches, columns] of float32 or int32 to whole panels each."""
     dtype = np.int32 if bias.dtype == np.int32 else np.float32
-    made = np.zeros((len(bias), panels(bias.shape[1]) * host().columns), dtype)
-    made[:, : bias.shape[1]] = bias
-    return made
+    padded = np.zeros((len(bias), panels(bias.shape[1]) * host().columns), dtype)
+    padded[:, : bias.shape[1]] = bias
+    return padded
 
 
 def emit_pack(builder: PlanBuilder, matrix: View) -> View:
@@ -299,10 +299,10 @@ def blocks(rows: int, length: int, depth: int, count: int, batches: int) -> tupl
     row_block = (rows + row_blocks * tile - 1) // (row_blocks * tile) * tile
     row_blocks = -(-rows // row_block)
     cost = rows * depth * count * width
-    wanted = 1 if small else max(1, min(count, round(cost / _UNIT / row_blocks)))
-    if row_blocks * batches * wanted < 4:
-        wanted = min(count, max(wanted, round(cost * batches / _UNIT)) or 1)
-    panel_block = -(-count // wanted)
+    column_blocks = 1 if small else max(1, min(count, round(cost / _UNIT / row_blocks)))
+    if row_blocks * batches * column_blocks < 4:
+        column_blocks = min(count, max(column_blocks, round(cost * batches / _UNIT)) or 1)
+    panel_block = -(-count // column_blocks)
     return row_block, row_blocks, panel_block, -(-count // panel_block)
 
 
@@ -310,11 +310,11 @@ def _packed(product: Product, packed: Packed) -> View:
     """The constant weights, scaled and packed, once for all shapes."""
     assert product.constant is not None
     key = (*product.key, None if product.scale is None else product.scale.tobytes())
-    found = packed.get(key)
-    if found is not None:
-        return found
-    made = late(product.constant).then(partial(_scaled, product.scale)).then(pack)
-    return packed.put(key, constant_view(np.asarray(made)), made)
+    view = packed.get(key)
+    if view is not None:
+        return view
+    recipe = late(product.constant).then(partial(_scaled, product.scale)).then(pack)
+    return packed.put(key, constant_view(np.asarray(recipe)), recipe)
 
 
 def _scaled(scale: Array | None, weights: Array) -> Array:
@@ -342,10 +342,10 @@ def table(offsets: Array) -> Array:
     if offsets.size and int(offsets.max()) >= 1 << 31:
         raise OverflowError("an array of more than 2 GiB")
     rows, tile = offsets.shape[1], host().rows
-    made = np.empty((len(offsets), -(-rows // tile) * tile + tile + 4), np.int32)
-    made[:, :rows] = offsets
-    made[:, rows:] = offsets[:, -1:]
-    return made
+    padded = np.empty((len(offsets), -(-rows // tile) * tile + tile + 4), np.int32)
+    padded[:, :rows] = offsets
+    padded[:, rows:] = offsets[:, -1:]
+    return padded
 
 
 def bits(value: float) -> int:

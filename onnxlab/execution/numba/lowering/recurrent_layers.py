@@ -125,17 +125,17 @@ class Layer:
 def spread(parameter: Array, gates: int) -> Array:
     """[..., gates * hidden] with each gate filled up to whole panels by zeros."""
     hidden = parameter.shape[-1] // gates
-    made = np.zeros((*parameter.shape[:-1], gates, panels(hidden) * host().columns), parameter.dtype)
-    made[..., :hidden] = parameter.reshape(*parameter.shape[:-1], gates, hidden)
-    return made.reshape(*parameter.shape[:-1], -1)
+    padded = np.zeros((*parameter.shape[:-1], gates, panels(hidden) * host().columns), parameter.dtype)
+    padded[..., :hidden] = parameter.reshape(*parameter.shape[:-1], gates, hidden)
+    return padded.reshape(*parameter.shape[:-1], -1)
 
 
 def recurrent_weights(packed: Packed, key: Key, matrices: Array, gates: int) -> View:
     """[directions, hidden, gates * hidden] float32, packed for the kernel and remembered."""
-    found = packed.get(key)
-    if found is None:
-        found = packed.put(key, constant_view(pack(_by_gates(matrices, gates))))
-    return found
+    view = packed.get(key)
+    if view is None:
+        view = packed.put(key, constant_view(pack(_by_gates(matrices, gates))))
+    return view
 
 
 def _by_gates(matrices: Array, gates: int) -> Array:
@@ -154,16 +154,16 @@ def recurrent_levels(packed: Packed, key: Key, matrices: Array) -> tuple[View, A
     if weights is None or side is None:
         spaced = spread(matrices, 4)
         quads = pack_quads(spaced)
-        made, places = quads or (pack_pairs(_by_gates(matrices, 4), 1), np.zeros((len(matrices), 0), np.int32))
+        levels, places = quads or (pack_pairs(_by_gates(matrices, 4), 1), np.zeros((len(matrices), 0), np.int32))
         sums = spaced.sum(axis=1, dtype=np.int32)
-        weights = packed.put((*key, "packed"), constant_view(made))
+        weights = packed.put((*key, "packed"), constant_view(levels))
         side = packed.put((*key, "side"), constant_view(np.concatenate([sums, places], axis=1)))
     assert side.buffer.array is not None
     return weights, side.buffer.array
 
 
 def functions(
-    names: Sequence[str], alphas: Sequence[float], betas: Sequence[float], directions: int, each: int
+    names: Sequence[str], alphas: Sequence[float], betas: Sequence[float], directions: int, per_direction: int
 ) -> Array:
     """The activations of all directions as [directions, 3, 3] of code and bits of alpha and beta.
 
@@ -172,17 +172,17 @@ def functions(
     Raises:
         ValueError: an activation that is unknown.
     """
-    wanted = [name.lower() for name in names]
-    if len(wanted) < directions * each:
-        wanted *= directions
+    activations = [name.lower() for name in names]
+    if len(activations) < directions * per_direction:
+        activations *= directions
     left = list(alphas), list(betas)
-    made = np.zeros((directions, 3, 3), np.int64)
-    for number, name in enumerate(wanted[: directions * each]):
+    codes = np.zeros((directions, 3, 3), np.int64)
+    for number, name in enumerate(activations[: directions * per_direction]):
         if name not in ACTIVATIONS:
             raise ValueError(f"activation {name!r} is unknown")
         parameters = list(DEFAULTS.get(name, (0.0, 0.0)))
         for place in range(_TAKES.get(name, 0)):
             if left[place]:
                 parameters[place] = left[place].pop(0)
-        made[number // each, number % each] = (ACTIVATIONS.index(name), *map(bits, parameters))
-    return made
+        codes[number // per_direction, number % per_direction] = (ACTIVATIONS.index(name), *map(bits, parameters))
+    return codes

@@ -105,27 +105,27 @@ class RegionValues:
 
     def value(self, name: str) -> Value:
         """The lowered value of that name, or the constant."""
-        found = self._values.get(name)
-        if found is None:
-            found = self._constants[name]
+        value = self._values.get(name)
+        if value is None:
+            value = self._constants[name]
             self.looked[name] = True
-            if found.dtype in SMALL_FLOATS:
-                found = self._values[name] = found.astype(np.float32)
-        return copy(found) if isinstance(found, Product) else found  # which rules let take in what follows
+            if value.dtype in SMALL_FLOATS:
+                value = self._values[name] = value.astype(np.float32)
+        return copy(value) if isinstance(value, Product) else value  # which rules let take in what follows
 
     def shape(self, name: str) -> tuple[int, ...]:
         """The shape of the value of that name."""
-        found = self._values.get(name)
-        return tuple((self._constants[name] if found is None else found).shape)
+        value = self._values.get(name)
+        return tuple((self._constants[name] if value is None else value).shape)
 
     def weights(self, name: str) -> tuple[Late | None, Key]:
         """A known value and its key, for callers that pack it and ask for nothing but its shape.
 
         So that other constants can take its place in the plan. None where it is not known.
         """
-        found = self._constants.get(name)
-        if found is not None and name not in self._values and found.dtype == np.float32:
-            return Late(lambda: found, found.shape, name=name), self.packed.key_of(found, persistent=True)
+        array = self._constants.get(name)
+        if array is not None and name not in self._values and array.dtype == np.float32:
+            return Late(lambda: array, array.shape, name=name), self.packed.key_of(array, persistent=True)
         value = self.value(name)
         return (late(value), self.key_of(name)) if isinstance(value, np.ndarray) else (None, ())
 
@@ -236,11 +236,11 @@ class RegionValues:
         """An elementwise operation that waits; operands that wait too join it while the whole stays small."""
         if shape is None:
             shape = np.broadcast_shapes(*(item.shape for item in operands if not isinstance(item, float)))
-        made = Chain(operation, tuple(operands), shape, truth)
+        chain = Chain(operation, tuple(operands), shape, truth)
         # an operand that is smaller than the result would be computed again for each place it is used in
         whole = all(item.shape == shape for item in operands if isinstance(item, Chain))
-        if whole and made.steps <= MAX_STEPS and len(made.leaves()) <= MAX_OPERANDS:
-            return made
+        if whole and chain.steps <= MAX_STEPS and len(chain.leaves()) <= MAX_OPERANDS:
+            return chain
         settled = [self._emit("", item) if isinstance(item, Chain) else item for item in operands]
         return Chain(operation, tuple(settled), shape, truth)
 
@@ -265,10 +265,10 @@ class RegionValues:
         """The same; a chain that was emitted is not emitted again."""
         if isinstance(value, View):
             return value
-        found = self._emitted.get(value)
-        if found is None:
-            found = self._emitted[value] = self.emit(value)
-        return found
+        view = self._emitted.get(value)
+        if view is None:
+            view = self._emitted[value] = self.emit(value)
+        return view
 
     def key_of(self, name: str) -> tuple[object, ...]:
         """The key of a known value, under which what is derived from it is remembered."""
@@ -323,9 +323,9 @@ def _layout(chain: Chain, itemsize: int) -> tuple[int, ...]:
     for view in chain.leaves():
         if view.shape == chain.shape and view.size > 1:
             order = sorted(range(len(view.shape)), key=lambda axis: -view.strides[axis])
-            made = dense([view.shape[axis] for axis in order], itemsize)
+            dense_strides = dense([view.shape[axis] for axis in order], itemsize)
             strides = [0] * len(order)
-            for axis, stride in zip(order, made, strict=True):
+            for axis, stride in zip(order, dense_strides, strict=True):
                 strides[axis] = stride
             return tuple(strides)
     return dense(chain.shape, itemsize)

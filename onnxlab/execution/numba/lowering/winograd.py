@@ -32,27 +32,27 @@ _TRIED_PIXELS, _TRIED_CHANNELS, _TRIED = 4, 8, 2e6
 """What is worth a measurement; the last is multiplications."""
 
 
-def suits(found: Window, channels: int, made: int, group: int) -> bool:
+def suits(window: Window, channels: int, out_channels: int, group: int) -> bool:
     """Whether a convolution may gain: 3×3, steps of one, an image and channels that are not too small."""
-    plain = found.kernel == (3, 3) and found.strides == (1, 1) and found.dilations == (1, 1) and group == 1
-    return plain and min(found.output) >= _TRIED_PIXELS and min(channels, made) >= _TRIED_CHANNELS
+    plain = window.kernel == (3, 3) and window.strides == (1, 1) and window.dilations == (1, 1) and group == 1
+    return plain and min(window.output) >= _TRIED_PIXELS and min(channels, out_channels) >= _TRIED_CHANNELS
 
 
-def gains(product: Product, found: Window, measuring: bool) -> bool:
+def gains(product: Product, window: Window, measuring: bool) -> bool:
     """Whether a convolution that `suits` is quicker this way than directly: measured, remembered, or by its size."""
     channels, columns = product.x.shape[1], product.columns
     cost = len(product.places) * 9 * channels * columns
-    key = "winograd", product.x.shape, found, columns, product.residual is not None, host().name
+    key = "winograd", product.x.shape, window, columns, product.residual is not None, host().name
     known = autotune.remembered(key)
     if known is None and measuring and cost >= _TRIED:
-        known = autotune.fastest(key, {"winograd": lambda builder: _tried(builder, product, found),
+        known = autotune.fastest(key, {"winograd": lambda builder: _tried(builder, product, window),
                                       "direct": lambda builder: _tried(builder, product, None)})  # fmt: skip
     if known is not None:
         return known == "winograd"
-    return min(found.output) >= _LEAST_PIXELS and min(channels, columns) >= _LEAST_CHANNELS
+    return min(window.output) >= _LEAST_PIXELS and min(channels, columns) >= _LEAST_CHANNELS
 
 
-def _tried(builder: PlanBuilder, product: Product, found: Window | None) -> None:
+def _tried(builder: PlanBuilder, product: Product, window: Window | None) -> None:
     """A convolution of zeros with zeros, one way or the other."""
     x, target, residual = (
         None if view is None else builder.allocate(view.shape, np.float32, view.strides)
@@ -66,18 +66,18 @@ def _tried(builder: PlanBuilder, product: Product, found: Window | None) -> None
     tried = replace(product, x=x, target=target, residual=residual, constant=zeros, scale=None, key=("tried",))
     shared = SharedConstants()
     packed = shared.region()
-    if found is None:
+    if window is None:
         emit_product(builder, replace(tried, window=None), packed)
     else:
-        emit_winograd(builder, tried, found, packed)
+        emit_winograd(builder, tried, window, packed)
 
 
 def transformed(weights: Array) -> Array:
     """[9 * channels, columns] of one group, taps first, to [36, channels, columns]."""
     columns = weights.shape[1]
     taps = weights.reshape(3, 3, -1).astype(np.float64)
-    made: Array = np.einsum("ai,bj,ijk->abk", _WEIGHTS, _WEIGHTS, taps, optimize=True)
-    return made.reshape(36, -1, columns).astype(np.float32)
+    planes: Array = np.einsum("ai,bj,ijk->abk", _WEIGHTS, _WEIGHTS, taps, optimize=True)
+    return planes.reshape(36, -1, columns).astype(np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class _Tiling:
         }  # fmt: skip
 
 
-def emit_winograd(builder: PlanBuilder, product: Product, found: Window, packed: Packed) -> View:
+def emit_winograd(builder: PlanBuilder, product: Product, window: Window, packed: Packed) -> View:
     """Append the records of a convolution that `suits`; returns where its result is."""
     x, target = product.x, product.target
     assert product.constant is not None
@@ -111,18 +111,18 @@ def emit_winograd(builder: PlanBuilder, product: Product, found: Window, packed:
     columns = product.columns
     tiles = _Tiling(batch, -(-target.shape[2] // 4), -(-target.shape[3] // 4))
     spread = builder.allocate((36, tiles.count, channels), np.float32)
-    made = builder.allocate((36, tiles.count, columns), np.float32)
+    products = builder.allocate((36, tiles.count, columns), np.float32)
     words = tiles.words(x, spread, channels)
     unit = words["unit_tiles"]
     assert isinstance(unit, int)
     units = -(-tiles.count // unit)
     wild = builder.allocate((tiles.count,), np.uint8)
-    words |= {"top": found.begin[0], "left": found.begin[1], "wild": wild.where, "made_height": target.shape[2],
+    words |= {"top": window.begin[0], "left": window.begin[1], "wild": wild.where, "made_height": target.shape[2],
               "made_width": target.shape[3]}  # fmt: skip
     builder.emit("winograd_input", units, words, [x], [spread, wild], work=spread.size * 0.2)
-    emit_product(builder, _planes(product, spread, made), packed)
+    emit_product(builder, _planes(product, spread, products), packed)
     taps = _taps(product, packed)
-    words = tiles.words(target, made, columns) | {"low": bits(product.low), "high": bits(product.high)}
+    words = tiles.words(target, products, columns) | {"low": bits(product.low), "high": bits(product.high)}
     words |= {"wild": wild.where, "patches": spread.where, "patch_bytes": spread.strides[0], "inner": channels,
               "taps": taps.where}  # fmt: skip
     if product.bias is not None:
@@ -131,21 +131,23 @@ def emit_winograd(builder: PlanBuilder, product: Product, found: Window, packed:
     if residual is not None:
         words |= {"residual": residual.where, "residual_bytes": residual.strides[0],
                   "residual_row": residual.strides[2], "residual_pixel": residual.strides[3]}  # fmt: skip
-    builder.emit("winograd_output", units, words, [made, residual, spread, wild, taps], [target], work=made.size * 0.2)
+    builder.emit(
+        "winograd_output", units, words, [products, residual, spread, wild, taps], [target], work=products.size * 0.2
+    )
     return target
 
 
-def _planes(product: Product, spread: View, made: View) -> Product:
+def _planes(product: Product, spread: View, products: View) -> Product:
     """The 36 products of transformed tiles with transformed weights."""
     batches = np.zeros((36, 5), np.int64)
     numbers = np.arange(36)
     batches[:, 0] = numbers * spread.strides[0]
-    batches[:, 3] = batches[:, 4] = numbers * made.strides[0]
+    batches[:, 3] = batches[:, 4] = numbers * products.strides[0]
     scale = None if product.scale is None else product.scale.tobytes()
     return replace(
         product, x=spread, offsets=spread.at(0, spread.shape[1:], spread.strides[1:]).offsets(1)[None],
-        length=spread.shape[2], target=made, axis=2, batches=batches, groups=36, scale=None, bias=None,
-        places=made.at(0, made.shape[1:], made.strides[1:]).offsets(1), residual=None, low=-inf, high=inf,
+        length=spread.shape[2], target=products, axis=2, batches=batches, groups=36, scale=None, bias=None,
+        places=products.at(0, products.shape[1:], products.strides[1:]).offsets(1), residual=None, low=-inf, high=inf,
         constant=late(product.constant).then(partial(_weights_of, product.scale)), window=None,
         key=(*product.key, "winograd", scale),
     )  # fmt: skip
@@ -155,13 +157,13 @@ def _taps(product: Product, packed: Packed) -> View:
     """The weights as they are, [9 * channels, columns], for tiles whose pixels must not be mixed."""
     scale = None if product.scale is None else product.scale.tobytes()
     key = (*product.key, "taps", scale)
-    made = late(product.constant).then(partial(_scaled, product.scale))
-    return packed.get(key) or packed.put(key, constant_view(np.asarray(made)), made)
+    recipe = late(product.constant).then(partial(_scaled, product.scale))
+    return packed.get(key) or packed.put(key, constant_view(np.asarray(recipe)), recipe)
 
 
 def _scaled(scale: Array | None, weights: Array) -> Array:
-    found = weights[0] if scale is None else weights[0] * scale
-    return np.ascontiguousarray(found, np.float32)
+    scaled = weights[0] if scale is None else weights[0] * scale
+    return np.ascontiguousarray(scaled, np.float32)
 
 
 def _weights_of(scale: Array | None, weights: Array) -> Array:

@@ -48,21 +48,21 @@ def _library(kernel: object_cache.Kernel) -> Any:
     flags.error_model = "numpy"
     result = types.int64 if kernel.returns else types.void
     context = cpu_target.target_context
-    made = compiler.compile_extra(
+    compiled = compiler.compile_extra(
         cpu_target.typing_context, context, kernel.function, (types.int64,) * kernel.arity, result, flags, {}
     )
     word = ir.IntType(64)
-    outer = made.library.create_ir_module(ENTRY)
-    native = ir.Function(outer, context.call_conv.get_function_type(result, made.fndesc.argtypes),
-                         made.fndesc.llvm_func_name)  # fmt: skip
+    outer = compiled.library.create_ir_module(ENTRY)
+    native = ir.Function(outer, context.call_conv.get_function_type(result, compiled.fndesc.argtypes),
+                         compiled.fndesc.llvm_func_name)  # fmt: skip
     kind = ir.FunctionType(word if kernel.returns else ir.VoidType(), [word] * kernel.arity)
     function = ir.Function(outer, kind, ENTRY)
     builder = ir.IRBuilder(function.append_basic_block())
-    _, value = context.call_conv.call_function(builder, native, result, made.fndesc.argtypes, function.args)
+    _, value = context.call_conv.call_function(builder, native, result, compiled.fndesc.argtypes, function.args)
     builder.ret(value) if kernel.returns else builder.ret_void()
-    made.library.add_ir_module(outer)
-    made.library.finalize()
-    return made.library
+    compiled.library.add_ir_module(outer)
+    compiled.library.finalize()
+    return compiled.library
 
 
 def _object_code(library: Any) -> bytes:

@@ -41,32 +41,32 @@ def folder() -> Path:
     chosen = os.environ.get(FOLDER_VARIABLE)
     try:
         base = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "onnxlab"
-        own = base / "kernels"
-        own.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not _is_private(own):
-            raise PermissionError(f"{own} is not ours alone")
+        path = base / "kernels"
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not _is_private(path):
+            raise PermissionError(f"{path} is not ours alone")
     except (OSError, RuntimeError):  # RuntimeError: there is no home
-        own = Path(tempfile.mkdtemp(prefix="onnxlab-kernels-"))
-        atexit.register(_remove, own, os.getpid())
-    return own
+        path = Path(tempfile.mkdtemp(prefix="onnxlab-kernels-"))
+        atexit.register(_remove, path, os.getpid())
+    return path
 
 
-def _remove(own: Path, process: int) -> None:
+def _remove(path: Path, process: int) -> None:
     """Remove a process's folder; not where a fork of it ends."""
     if os.getpid() == process:
-        shutil.rmtree(own, ignore_errors=True)
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _is_private(path: Path) -> bool:
     """Whether a folder is no link, belongs to this user, and no other user may write or read in it."""
-    found = path.lstat()
-    if not stat.S_ISDIR(found.st_mode):
+    status = path.lstat()
+    if not stat.S_ISDIR(status.st_mode):
         return False
     if not hasattr(os, "geteuid"):  # Windows: the profile folder has its own protection
         return True
-    if found.st_uid != os.geteuid():
+    if status.st_uid != os.geteuid():
         return False
-    if found.st_mode & 0o077:
+    if status.st_mode & 0o077:
         path.chmod(0o700)
     return True
 
@@ -90,29 +90,29 @@ def _about() -> tuple[object, ...]:
 
 def _sources(module: str) -> set[Path]:
     """The files that a kernel module is compiled from: its own and, in turn, those of the package that it imports."""
-    found: set[Path] = set()
+    files: set[Path] = set()
     waiting = [_NUMBA / "kernels" / f"{module}.py", _NUMBA / "machine" / "compilation.py"]
     while waiting:
         file = waiting.pop()
-        if file in found:
+        if file in files:
             continue
-        found.add(file)
+        files.add(file)
         if file.is_relative_to(_NUMBA / "kernels"):
             for dotted, listed in _IMPORT.findall(file.read_text(encoding="utf-8")):
                 base = _NUMBA.joinpath(*dotted.split(".")[1:])
                 places = [base, *(base / name for name in re.findall(r"\w+", listed))]
-                waiting += [place for each in places if (place := each.with_suffix(".py")).exists()]
-    return found
+                waiting += [place for module_path in places if (place := module_path.with_suffix(".py")).exists()]
+    return files
 
 
 def read(kernel: str) -> bytes | None:
     """The object code of a kernel, None where it is not there, whole and unchanged."""
     try:
-        kept = _file(kernel).read_bytes()
+        content = _file(kernel).read_bytes()
     except OSError:
         return None
-    code = kept[_DIGEST:]
-    return code if _digest(code) == kept[:_DIGEST] else None
+    code = content[_DIGEST:]
+    return code if _digest(code) == content[:_DIGEST] else None
 
 
 def write(kernel: str, code: bytes) -> None:

@@ -58,7 +58,7 @@ _LOW_BITS = (
 )  # fmt: skip
 _COPYING = (
     "kernel", "units", "source", "target", "item",
-    *(f"{what}{dim}" for dim in range(COPY_DIMS) for what in ("size", "from", "to")),
+    *(f"{prefix}{dim}" for dim in range(COPY_DIMS) for prefix in ("size", "from", "to")),
 )  # fmt: skip
 _ELEMENTWISE = (
     "kernel", "units", "target", "target_row", "program", "length", "operands", "operand_count", "rows", "columns",

@@ -91,30 +91,30 @@ class PlanBuilder:
         template[: len(kernels) * WORDS : WORDS] = [address_of(kernel) for kernel in paced(kernels)]
         linked = Linker(template, fault)
         linked.add(words)
-        kept = [array for piece in paced(self._pieces) for array in piece.kept]
+        arrays = [array for piece in paced(self._pieces) for array in piece.kept]
         work = np.array([cost for piece in paced(self._pieces) for cost in piece.work])
         place = fault.offset if faults else -1
         patches = linked.patches()
         trace = self._trace(alive, [len(item.numbers) for item in words]).knowing(
             {number: where for (kind, number), (where, _) in patches.items() if kind == "output"})  # fmt: skip
-        return Plan(template, patches, nbytes, inputs, tuple(outputs), (*kept, *linked.kept), work, place,
+        return Plan(template, patches, nbytes, inputs, tuple(outputs), (*arrays, *linked.kept), work, place,
                     linked.constants, trace)  # fmt: skip
 
     def _trace(self, alive: Sequence[Buffer], sizes: Sequence[int]) -> Trace:
         """The steps of the plan; `sizes` are of the pieces' rows, then of their tables, in the plan's table."""
-        own: list[tuple[object, int]] = []
+        steps: list[tuple[object, int]] = []
         numbers, first = [], 0
         for piece in paced(self._pieces):
-            numbers.append(len(own))  # a piece without records is the next one's
+            numbers.append(len(steps))  # a piece without records is the next one's
             if piece.kernels:
-                own.append((piece.token, first))
+                steps.append((piece.token, first))
             first += len(piece.kernels)
         placed = paced(zip(numbers, self._pieces, strict=True))
         tables = [number for number, piece in placed for _ in piece.flat()[1:]]
         spans = [(buffer.offset, buffer.nbytes, buffer.first, buffer.last) for buffer in paced(alive)]
         return Trace(
-            tuple(token for token, _ in paced(own)),
-            np.array([*(record for _, record in paced(own)), first]),
+            tuple(token for token, _ in paced(steps)),
+            np.array([*(record for _, record in paced(steps)), first]),
             np.cumsum([0, *sizes[:-1]]),
             np.array([*numbers, *tables]),
             tuple(alive),

@@ -83,21 +83,21 @@ class Trace:
 
     def changed(self, words: Iterable[int]) -> Trace:
         """With other tokens where words of the table are others."""
-        found = [*words]
-        if not found:
+        changed = [*words]
+        if not changed:
             return self
         tokens = [*self.tokens, None]  # nothing follows the last step
-        for step in set(self.steps_of(found).tolist()):
+        for step in set(self.steps_of(changed).tolist()):
             tokens[step] = object()
         return replace(self, tokens=tuple(tokens[:-1]))
 
     def alive(self, step: int) -> list[tuple[Buffer, slice]]:
         """Buffers that are written before a step and read from it on, and where they are in the arena."""
         record, (_, _, first, last) = self.firsts[step], self.spans
-        found = np.flatnonzero((first < record) & (record <= last)).tolist()
-        places, sizes = self.spans[:2, found].tolist()
+        numbers = np.flatnonzero((first < record) & (record <= last)).tolist()
+        places, sizes = self.spans[:2, numbers].tolist()
         return [(self.buffers[number], slice(place, place + size))
-                for number, place, size in zip(found, places, sizes, strict=True)]  # fmt: skip
+                for number, place, size in zip(numbers, places, sizes, strict=True)]  # fmt: skip
 
     def sizes(self, outputs: Mapping[int, int]) -> Array:
         """Bytes that are alive before each step, and behind the last; `outputs` are those of each output."""
@@ -105,10 +105,10 @@ class Trace:
         _, sizes, first, last = self.spans
         np.add.at(change, first + 1, sizes)
         np.subtract.at(change, last + 1, sizes)
-        found: Array = np.cumsum(change)[self.firsts]
+        alive_bytes: Array = np.cumsum(change)[self.firsts]
         for number, step in self.outputs.items():
-            found[step + 1 :] += outputs.get(number, 0)
-        return found
+            alive_bytes[step + 1 :] += outputs.get(number, 0)
+        return alive_bytes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -193,8 +193,8 @@ class ResumedRun:
         step = self._steps.get(record)
         if step is not None:
             held = {buffer: arena[place].copy() for buffer, place in self._alive[step]}
-            made = {number: outputs[number].copy() for number, first in self._trace.outputs.items() if first < step}
-            self._states[step] = State(held, made)
+            copies = {number: outputs[number].copy() for number, first in self._trace.outputs.items() if first < step}
+            self._states[step] = State(held, copies)
 
     def past(self) -> Checkpoint:
         """The record of the run for later ones, made when it is over."""

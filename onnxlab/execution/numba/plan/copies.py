@@ -85,18 +85,18 @@ def _split(inner: list[Dim], item: int) -> tuple[list[Dim], list[Dim]]:
     """
     elements = prod(dim[0] for dim in inner)
     turned = item == 4 and inner[0][1] == 4 and inner[1][2] == 4
-    square, found, best = host().lanes, inner, 0
-    made: list[Dim] = []
+    square, remaining, best = host().lanes, inner, 0
+    units: list[Dim] = []
     for place, least in ((0, 1), (1, 1 if turned else _RUN // item)):
         size, read, write = inner[place]
         for parts in range(min(32, size // least), 1, -1):
             left = size // parts
             whole = parts * (left // square) * (inner[1 - place][0] // square) if turned else 1
-            if size % parts == 0 and elements // parts >= 2048 and (not made or whole > best):
-                best, found = whole, list(inner)
-                found[place] = (left, read, write)
-                made = [(parts, read * left, write * left)]
-    return made, found
+            if size % parts == 0 and elements // parts >= 2048 and (not units or whole > best):
+                best, remaining = whole, list(inner)
+                remaining[place] = (left, read, write)
+                units = [(parts, read * left, write * left)]
+    return units, remaining
 
 
 def emit_clear(builder: PlanBuilder, target: View, nbytes: int) -> None:
@@ -109,6 +109,6 @@ def contiguous(builder: PlanBuilder, view: View, strides: Sequence[int] | None =
     """The view itself if it is laid out so (default: contiguous), else a copy that is."""
     if view.is_laid_out(strides) if strides is not None else view.contiguous:
         return view
-    made = builder.allocate(view.shape, view.dtype, strides)
-    emit_copy(builder, view, made)
-    return made
+    copy = builder.allocate(view.shape, view.dtype, strides)
+    emit_copy(builder, view, copy)
+    return copy

@@ -67,13 +67,13 @@ class Chain:
 
     def leaves(self) -> list[View]:
         """The views that it reads."""
-        found: dict[int, View] = {}
+        views: dict[int, View] = {}
         for operand in self.operands:
             if isinstance(operand, Chain):
-                found.update((id(view), view) for view in operand.leaves())
+                views.update((id(view), view) for view in operand.leaves())
             elif isinstance(operand, View):
-                found[id(operand)] = operand
-        return list(found.values())
+                views[id(operand)] = operand
+        return list(views.values())
 
 
 def supports(dtype: np.dtype[np.generic]) -> bool:

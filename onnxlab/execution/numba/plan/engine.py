@@ -38,16 +38,16 @@ def is_ready() -> bool:
     return _interpret is not None
 
 
-def load(told: Callable[[str], None] | None = None) -> None:
+def load(report: Callable[[str], None] | None = None) -> None:
     """Make all kernels ready, in this thread: some milliseconds from the cache, many seconds without it.
 
     Args:
-        told: called with the name of each kernel, before it is made.
+        report: called with the name of each kernel, before it is made.
     """
     start()
     for name in MODULES:
-        if told is not None:
-            told(name)
+        if report is not None:
+            report(name)
         address_of(name)
 
 
@@ -68,13 +68,13 @@ def address_of(name: str) -> int:
     Raises:
         RuntimeError: it cannot be compiled.
     """
-    found = _addresses.get(name)
-    if found is None:
+    address = _addresses.get(name)
+    if address is None:
         with _making:
-            found = _addresses.get(name)
-            if found is None:
-                found = _addresses[name] = _loaded(name)
-    return found
+            address = _addresses.get(name)
+            if address is None:
+                address = _addresses[name] = _loaded(name)
+    return address
 
 
 def ready_address(name: str) -> int:
@@ -83,10 +83,10 @@ def ready_address(name: str) -> int:
     Raises:
         NotReadyError: it is not, or not even the interpreter.
     """
-    found = _addresses.get(name)
-    if found is None or _interpret is None:
+    address = _addresses.get(name)
+    if address is None or _interpret is None:
         raise NotReadyError(name)
-    return found
+    return address
 
 
 def _loaded(name: str) -> int:

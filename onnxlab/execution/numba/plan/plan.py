@@ -40,7 +40,7 @@ class Plan:
 
     def __init__(
         self, template: Array, patches: Patches, arena: int, inputs: int,
-        outputs: tuple[Result, ...], kept: tuple[Array, ...], work: Array, fault: int = -1,
+        outputs: tuple[Result, ...], arrays: tuple[Array, ...], work: Array, fault: int = -1,
         constants: Mapping[int, list[int]] | None = None, trace: Trace | None = None,
     ) -> None:  # fmt: skip
         self.template = template
@@ -53,14 +53,14 @@ class Plan:
         self.work = work
         self.outputs = outputs
         self.fault = fault
-        self._kept = {id(array): array for array in kept}
+        self._kept = {id(array): array for array in arrays}
         self._constants = constants or {}  # by the address of each: words that are addresses in it
         self._ports = _ports(patches, inputs, len(outputs))
         where, offsets, numbers = self._ports
         # a call of NumPy takes as long as a dozen turns of a loop
         self.few = [*zip(where.tolist(), offsets.tolist(), numbers.tolist(), strict=True)] if len(where) <= 8 else None
-        made = [result for result in outputs if isinstance(result, tuple)]
-        self.nbytes = arena + sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in made)
+        allocated = [result for result in outputs if isinstance(result, tuple)]
+        self.nbytes = arena + sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in allocated)
         self._idle: list[Frame] = []
         self.stages = _stages(work)
         self.short = len(self.stages) == 1
@@ -142,26 +142,26 @@ class Plan:
 
         Nothing that a run writes to is shared; without pairs it is this plan without the memory of its runs.
         """
-        made = copy(self)
-        made._idle = []
+        plan = copy(self)
+        plan._idle = []
         exchanged = [*pairs]
         moved = {address(old): new for old, new in exchanged}
         if not moved:
-            return made
-        made.template = self.template.copy()
+            return plan
+        plan.template = self.template.copy()
         for old, new in moved.items():
-            made.template[self._constants.get(old, [])] += address(new) - old
+            plan.template[self._constants.get(old, [])] += address(new) - old
         if self.trace is not None:
-            made.trace = self.trace.changed(word for old in moved for word in self._constants.get(old, []))
-        made._constants, made._kept = {**self._constants}, {**self._kept}
+            plan.trace = self.trace.changed(word for old in moved for word in self._constants.get(old, []))
+        plan._constants, plan._kept = {**self._constants}, {**self._kept}
         for old in moved:  # all go before the first comes
-            made._constants.pop(old, None)
+            plan._constants.pop(old, None)
         for old, new in moved.items():
-            made._constants[address(new)] = self._constants.get(old, [])
+            plan._constants[address(new)] = self._constants.get(old, [])
         for array, _ in exchanged:
-            made._kept.pop(id(array), None)
-        made._kept.update((id(new), new) for new in moved.values())
-        return made
+            plan._kept.pop(id(array), None)
+        plan._kept.update((id(new), new) for new in moved.values())
+        return plan
 
     def _connect(self, frame: Frame, addresses: list[int]) -> None:
         """Fill the addresses of the caller's arrays in."""
@@ -177,10 +177,10 @@ class Plan:
 def _ports(patches: Patches, inputs: int, outputs: int) -> tuple[Array, Array, Array]:
     """Of every word that is an address in the caller's arrays: its place, the offset, and which array."""
     names = [*(("input", number) for number in range(inputs)), *(("output", number) for number in range(outputs))]
-    found = [(*patches[name], number) for number, name in enumerate(names) if name in patches]
-    if not found:
+    ports = [(*patches[name], number) for number, name in enumerate(names) if name in patches]
+    if not ports:
         return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
-    places, offsets, numbers = zip(*found, strict=True)
+    places, offsets, numbers = zip(*ports, strict=True)
     return np.concatenate(places), np.concatenate(offsets), np.repeat(numbers, [len(place) for place in places])
 
 

@@ -35,8 +35,8 @@ class QuantizedView:
 
 def limits(dtype: np.dtype[np.generic], zero: int) -> tuple[float, float]:
     """The least and the greatest level of a dtype of integers."""
-    found = np.iinfo(dtype)  # type: ignore[type-var]
-    return float(found.min - zero), float(found.max - zero)
+    info = np.iinfo(dtype)  # type: ignore[type-var]
+    return float(info.min - zero), float(info.max - zero)
 
 
 def chain(operation: str, *operands: Operand, dtype: object = None) -> Chain:

@@ -113,28 +113,28 @@ class View:
 
 def _joined(shape: Sequence[int], strides: Sequence[int]) -> list[tuple[int, int]]:
     """(size, stride) of as few axes as have the same elements in the same order, the last one first."""
-    made: list[tuple[int, int]] = []
+    axes: list[tuple[int, int]] = []
     for size, stride in zip(reversed(shape), reversed(strides), strict=True):
-        if made and stride == made[-1][0] * made[-1][1]:
-            made[-1] = made[-1][0] * size, made[-1][1]
+        if axes and stride == axes[-1][0] * axes[-1][1]:
+            axes[-1] = axes[-1][0] * size, axes[-1][1]
         elif size != 1:
-            made.append((size, stride))
-    return made
+            axes.append((size, stride))
+    return axes
 
 
 def _regrouped(axes: Sequence[tuple[int, int]], shape: Sequence[int]) -> list[int] | None:
     """The strides of axes that were joined, in another shape of as many elements; None where a size spans two."""
     rest = iter(axes)
     size, stride = 1, 0
-    made = []
-    for wanted in reversed(shape):
-        if wanted != 1 and size == 1:
+    regrouped = []
+    for target_size in reversed(shape):
+        if target_size != 1 and size == 1:
             size, stride = next(rest, (1, 0))
-        if not wanted or size % wanted:
+        if not target_size or size % target_size:
             return None
-        made.append(stride)
-        size, stride = size // wanted, stride * wanted
-    return made[::-1]
+        regrouped.append(stride)
+        size, stride = size // target_size, stride * target_size
+    return regrouped[::-1]
 
 
 _SMALL = 4096
@@ -145,9 +145,9 @@ def _offsets(shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
     for axis, (size, stride) in enumerate(zip(shape, strides, strict=True)):
         steps = np.arange(size, dtype=np.int64) * stride
         total = total + steps.reshape((-1,) + (1,) * (len(shape) - 1 - axis))
-    made = np.broadcast_to(total, shape).reshape(-1)
-    made.flags.writeable = False
-    return made
+    offsets = np.broadcast_to(total, shape).reshape(-1)
+    offsets.flags.writeable = False
+    return offsets
 
 
 _kept_offsets = lru_cache(maxsize=256)(_offsets)
@@ -167,9 +167,9 @@ def dense(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
 def channels_last(shape: Sequence[int], itemsize: int = 4) -> tuple[int, ...]:
     """Strides of [N, C, D1, …] with the channels innermost."""
     order = (0, *range(2, len(shape)), 1)
-    made = dense([shape[axis] for axis in order], itemsize)
+    dense_strides = dense([shape[axis] for axis in order], itemsize)
     strides = [0] * len(shape)
-    for axis, stride in zip(order, made, strict=True):
+    for axis, stride in zip(order, dense_strides, strict=True):
         strides[axis] = stride
     return tuple(strides)
 
@@ -183,8 +183,8 @@ def constant_view(array: Array) -> View:
 
 def plain(arrays: Sequence[Array]) -> list[Array]:
     """Arrays as compiled code reads them: contiguous and aligned."""
-    made = []
+    plain_arrays = []
     for array in arrays:
         flags = array.flags
-        made.append(array if flags.c_contiguous and flags.aligned else np.array(array, order="C"))
-    return made
+        plain_arrays.append(array if flags.c_contiguous and flags.aligned else np.array(array, order="C"))
+    return plain_arrays

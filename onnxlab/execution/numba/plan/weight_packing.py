@@ -40,9 +40,9 @@ class Packed:
     @property
     def shared(self) -> SharedConstants:
         """The constants that the provider's regions share; each region has the provider."""
-        found = self._shared()
-        assert found is not None
-        return found
+        constants = self._shared()
+        assert constants is not None
+        return constants
 
     def note(self, views: dict[Key, View], sources: dict[int, Array]) -> None:
         """Take over what a step asked for before, and enter there what it asks for from now on."""
@@ -59,18 +59,18 @@ class Packed:
 
     def get(self, key: Key) -> View | None:
         """The packed weights of a key, None where they were not packed yet."""
-        found = self._own.get(key)
-        if found is None:
-            found = self.shared.views.get(key)
-        if found is not None:
-            self._own[key] = self._noted[0][key] = found
-        return found
+        view = self._own.get(key)
+        if view is None:
+            view = self.shared.views.get(key)
+        if view is not None:
+            self._own[key] = self._noted[0][key] = view
+        return view
 
-    def put(self, key: Key, view: View, made: Late | None = None) -> View:
-        """Remember a view; and how it was `made`, if it can be made again of other constants."""
+    def put(self, key: Key, view: View, recipe: Late | None = None) -> View:
+        """Remember a view; and the `recipe` by which it can be made again of other constants, if there is one."""
         self._own[key] = self._noted[0][key] = self.shared.views[key] = view
-        if made is not None and made.names:
-            self.shared.ways[view] = made.bare()
+        if recipe is not None and recipe.names:
+            self.shared.ways[view] = recipe.bare()
         return view
 
     def renewed(self, before: Packed, arrays: Mapping[str, Array], old: Mapping[str, Array]) -> list[tuple[View, View]]:
@@ -96,8 +96,8 @@ class Packed:
                 continue
             del self._own[key]
             turned = tuple(again.get(part, part) if key[at - 1] == "array" else part for at, part in enumerate(key))
-            found = self.get(turned) or self.put(turned, constant_view(way.of(sources)), way.turned(again))
-            pairs.append((view, found))
+            renewed = self.get(turned) or self.put(turned, constant_view(way.of(sources)), way.turned(again))
+            pairs.append((view, renewed))
         return pairs
 
 
@@ -171,9 +171,11 @@ class RecentPlans:
 
     def taken(self, about: object, names: Iterable[object]) -> Mapping[object, Any]:
         """The records that most of these steps have, made with the same `about`; they are handed out once."""
-        wanted = set(names)
+        steps = set(names)
         with self._lock:
-            shared = [(len(wanted & kept.keys()), place) for place, (of, kept) in enumerate(self._kept) if of == about]
+            shared = [
+                (len(steps & records.keys()), place) for place, (of, records) in enumerate(self._kept) if of == about
+            ]
             most, place = max(shared, default=(0, -1))
             return self._kept.pop(place)[1] if most else {}
 
@@ -199,9 +201,9 @@ class SharedConstants:
 
     def region(self) -> Packed:
         """For a new region."""
-        made = Packed(self)
-        self._recent.append(made)
-        return made
+        packed = Packed(self)
+        self._recent.append(packed)
+        return packed
 
     def forget(self, packed: Packed) -> None:
         """Keep no longer what a region has packed: another has all of it that is of use."""

@@ -80,12 +80,12 @@ def with_fallback(node: NodeView, part: Part, view: PartitionView, make: Compile
         inner = replace(view, nodes=part.nodes, visible=frozenset(part.outputs), refusals={})
         steps: list[Step] = []
         for piece in partition(inner, (_AllBut(make, node), NumpyProvider())).parts:
-            made = (NumpyProvider().compile if piece.provider == "numpy" else make)(piece, inner)
-            if isinstance(made, list):
-                steps += made
+            compiled = (NumpyProvider().compile if piece.provider == "numpy" else make)(piece, inner)
+            if isinstance(compiled, list):
+                steps += compiled
             else:
                 label = f"numba part from {piece.nodes[0].label} to {piece.nodes[-1].label}"
-                steps.append(Step(label, "numba", 0, made, piece.inputs, piece.outputs, context=True))
+                steps.append(Step(label, "numba", 0, compiled, piece.inputs, piece.outputs, context=True))
         return assemble(steps, part.inputs, part.outputs, view.constant, "a region")
 
     return ProgramBody(part.inputs, part.outputs, (), (), program, Folder())

@@ -140,9 +140,9 @@ class Region:
             context.reserve(course.nbytes)
         except LimitError:  # no room for what only later runs need
             return run()
-        found = run(course)
+        results = run(course)
         pasts.put(about, plan, course.past())
-        return found
+        return results
 
     def quick(self, *arrays: Any) -> Any:
         """Call without a context; None where that does not do: there is no plan yet, or it takes long or much."""
@@ -239,10 +239,10 @@ class Region:
         self, arrays: Sequence[Array], address_of: Callable[[str], int]
     ) -> tuple[Plan | NodeFallback, set[int]]:
         shapes = tuple(array.shape for array in arrays)
-        made = self._made[shapes] = self._made.pop(shapes, 0) + 1
+        count = self._made[shapes] = self._made.pop(shapes, 0) + 1
         while len(self._made) > _PLANS:
             self._made.popitem(last=False)
-        if made > _MISSES and self._valued:
+        if count > _MISSES and self._valued:
             return NodeFallback(self._fallback, None, "its plans depend on values that change with every run"), set()
         key = (self._fixed, *((array.shape, array.dtype) for array in arrays))
         renewed = weight_renewal.renewed(self._packed, key, self._constants)

@@ -79,7 +79,9 @@ def short_plan(plan: Plan, threads: int) -> ShortPlan | None:
     work = float(plan.work.sum())
     if plan.few is None or work > (_SHORT if threads == 1 else _ALONE):
         return None
-    sizes = [np.dtype(each[1]).itemsize * int(np.prod(each[0])) for each in plan.outputs if isinstance(each, tuple)]
+    sizes = [
+        np.dtype(output[1]).itemsize * int(np.prod(output[0])) for output in plan.outputs if isinstance(output, tuple)
+    ]
     if len(sizes) < len(plan.outputs) or sum(sizes) > _LITTLE:
         return None
     return ShortPlan(plan, plan.few)

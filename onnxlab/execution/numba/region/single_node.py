@@ -68,8 +68,8 @@ def _run(plan: Plan, context: NodeContext, x: Array) -> Array | None:
         except LimitError:  # the layouts of kernels take more than NumPy does
             return None
         plan.work_in(_room(plan.arena))
-        found = plan.run(plain([x]), 1, engine.interpret, context.check, context.listening)
-        return found[0]
+        results = plan.run(plain([x]), 1, engine.interpret, context.check, context.listening)
+        return results[0]
     finally:
         _working.release()
 
@@ -77,8 +77,8 @@ def _run(plan: Plan, context: NodeContext, x: Array) -> Array | None:
 def _room(nbytes: int) -> Array:
     """The memory, at least so large."""
     global _memory
-    found = None if _memory is None else _memory()
-    if found is None or found.nbytes < nbytes:  # doubled at least, since frames may have the one before
-        found = aligned(1 << nbytes.bit_length())
-        _memory = ref(found)
-    return found
+    memory = None if _memory is None else _memory()
+    if memory is None or memory.nbytes < nbytes:  # doubled at least, since frames may have the one before
+        memory = aligned(1 << nbytes.bit_length())
+        _memory = ref(memory)
+    return memory

@@ -76,8 +76,8 @@ def parse(text: str) -> tuple[Term, ...]:
     Raises:
         ValueError: it is no pattern.
     """
-    made = _terms(ast.parse(text.strip(), mode="eval").body)
-    return tuple(term for term in made if isinstance(term, Term))
+    patterns = _terms(ast.parse(text.strip(), mode="eval").body)
+    return tuple(term for term in patterns if isinstance(term, Term))
 
 
 def _terms(tree: ast.expr) -> list[Pattern]:
@@ -139,11 +139,11 @@ class Matcher:
         """The first way in which a term describes a node and those before it."""
         if len(root.outputs) != 1 or not self._fits(term, root):
             return None
-        for found in self._matches(term, root.outputs[0], Match(())):
-            nodes = tuple(sorted(dict.fromkeys(found.nodes), key=lambda node: self._place[node.id]))
-            outer = [name for variable, name in found.values.items() if variable not in term.names]
+        for match in self._matches(term, root.outputs[0], Match(())):
+            nodes = tuple(sorted(dict.fromkeys(match.nodes), key=lambda node: self._place[node.id]))
+            outer = [name for variable, name in match.values.items() if variable not in term.names]
             if nodes[-1] is root and self._is_closed(nodes, outer):
-                return replace(found, nodes=nodes)
+                return replace(match, nodes=nodes)
         return None
 
     def only_reader(self, node: NodeView) -> NodeView | None:
@@ -167,27 +167,27 @@ class Matcher:
             return False
         return not any(name in self._outputs or not inside.issuperset(self._readers[name]) for name in names)
 
-    def _matches(self, term: Pattern, name: str, found: Match) -> Iterator[Match]:
+    def _matches(self, term: Pattern, name: str, match: Match) -> Iterator[Match]:
         """All ways in which a pattern describes a value, added to what was found before."""
         if isinstance(term, Number):
-            yield replace(found, numbers=(*found.numbers, (name, term.value)))
+            yield replace(match, numbers=(*match.numbers, (name, term.value)))
         elif isinstance(term, Variable):
-            yield from self._named(term.name, name, found)
+            yield from self._named(term.name, name, match)
         else:
             node, passed = self._maker(name, term.op_type)
             if node is None or not self._fits(term, node):
                 return
             if term.name:
-                found = replace(found, values={**found.values, term.name: name})
-            found = replace(found, nodes=(*found.nodes, *passed, node))
-            yield from self._operands(term, node, found)
+                match = replace(match, values={**match.values, term.name: name})
+            match = replace(match, nodes=(*match.nodes, *passed, node))
+            yield from self._operands(term, node, match)
 
-    def _named(self, variable: str, name: str, found: Match) -> Iterator[Match]:
-        known = found.values.get(variable)
+    def _named(self, variable: str, name: str, match: Match) -> Iterator[Match]:
+        known = match.values.get(variable)
         if known is None:
-            yield replace(found, values={**found.values, variable: name})
+            yield replace(match, values={**match.values, variable: name})
         elif self.origin(known) == self.origin(name):
-            yield found
+            yield match
 
     def _maker(self, name: str, op_type: str) -> tuple[NodeView | None, list[NodeView]]:
         """The node that makes a value, and those in between that do nothing."""
@@ -205,23 +205,23 @@ class Matcher:
 
     def _sources(self, node: NodeView) -> frozenset[str]:
         """The operators that a node's inputs come from, those in between included."""
-        found = self._before.get(node.id)
-        if found is None:
+        operators = self._before.get(node.id)
+        if operators is None:
             kinds: set[str] = set()
             for name in node.inputs:
                 maker = self._makers.get(name)
                 while maker is not None:
                     kinds.add(maker.op_type)
                     maker = self._makers.get(maker.inputs[0]) if _passes(maker) else None
-            found = self._before[node.id] = frozenset(kinds)
-        return found
+            operators = self._before[node.id] = frozenset(kinds)
+        return operators
 
-    def _operands(self, term: Term, node: NodeView, found: Match) -> Iterator[Match]:
+    def _operands(self, term: Term, node: NodeView, match: Match) -> Iterator[Match]:
         orders = [term.operands]
         if term.op_type in _COMMUTATIVE:
             orders.append(term.operands[::-1])
         for order in orders:
-            ways: Iterator[Match] = iter((found,))
+            ways: Iterator[Match] = iter((match,))
             for operand, name in zip(order, node.inputs, strict=False):
                 ways = self._extended(operand, name, ways)
             yield from ways

@@ -138,5 +138,5 @@ def rule(
 
 def find(node: NodeView) -> Rule | None:
     """The rule of a node's operator in its version; other domains' operators have no schema, and so the version 0."""
-    found = RULES.get((node.domain, node.op_type))
-    return found if found is not None and (node.domain or node.since_version >= found.since) else None
+    entry = RULES.get((node.domain, node.op_type))
+    return entry if entry is not None and (node.domain or node.since_version >= entry.since) else None

@@ -96,34 +96,34 @@ class Fused:
     fusion: Fusion
     match: Match
 
-    def lower(self, binder: Binder, one: Callable[[Binder, NodeView], None]) -> None:
-        """Emit the fusion's records, or those of `one` node after the other where that cannot be."""
+    def lower(self, binder: Binder, lower_node: Callable[[Binder, NodeView], None]) -> None:
+        """Emit the fusion's records, or those of one node after the other where that cannot be."""
         try:
             if not all(_is_number(binder, name, value) for name, value in self.match.numbers):
                 raise UnbindableError("a constant of the pattern is another one")
             self.fusion.lower(binder, self.match)
         except UnbindableError:
             for node in self.match.nodes:
-                one(binder, node)
+                lower_node(binder, node)
 
 
-def _is_number(binder: Binder, name: str, wanted: float) -> bool:
-    found = binder.known(name)
-    if found is None or found.size != 1:
+def _is_number(binder: Binder, name: str, expected: float) -> bool:
+    array = binder.known(name)
+    if array is None or array.size != 1:
         return False
-    return abs(float(found.reshape(())) - wanted) <= 1e-3 * abs(wanted)
+    return abs(float(array.reshape(())) - expected) <= 1e-3 * abs(expected)
 
 
 @cache
 def _table() -> dict[str, list[tuple[Fusion, Term]]]:
     """The rows by the operator of the last node, the patterns of each with most nodes first."""
-    found: dict[str, list[tuple[Fusion, Term]]] = {}
+    table: dict[str, list[tuple[Fusion, Term]]] = {}
     for fusion in FUSIONS:
         rest()
         terms = [term for text in fusion.patterns for term in parse(text)]
         for term in sorted(terms, key=lambda term: -_nodes(term)):
-            found.setdefault(term.op_type, []).append((fusion, term))
-    return found
+            table.setdefault(term.op_type, []).append((fusion, term))
+    return table
 
 
 def _nodes(term: Term) -> int:
@@ -143,14 +143,14 @@ def fused(part: Part, constants: Mapping[str, Array]) -> list[NodeView | Fused]:
     shapes = tuple((name, array.shape, array.dtype) for name, array in constants.items())
     wires = tuple((node.op_type, node.domain, node.inputs, node.outputs) for node in paced(part.nodes))
     key = wires, part.outputs, shapes
-    found = _known.pop(key, None)
-    if found is None:
+    cached = _known.pop(key, None)
+    if cached is None:
         steps = _fused(part, constants)
-    elif found[0].nodes == part.nodes:
-        steps = found[1]
+    elif cached[0].nodes == part.nodes:
+        steps = cached[1]
     else:
-        others = {old: new for old, new in zip(found[0].nodes, part.nodes, strict=True) if old is not new}
-        steps = [_of_others(step, others) for step in found[1]]
+        others = {old: new for old, new in zip(cached[0].nodes, part.nodes, strict=True) if old is not new}
+        steps = [_of_others(step, others) for step in cached[1]]
     _known[key] = part, steps
     while len(_known) > _KEPT:
         _known.popitem(last=False)
@@ -192,14 +192,14 @@ def _joined(part: Part, matcher: Matcher, constants: Mapping[str, Array], gone: 
     for node in paced(part.nodes):
         if node.op_type == "MatMul" and not node.domain and node.inputs[1] in constants and node.id not in gone:
             alike.setdefault(matcher.origin(node.inputs[0]), []).append(node)
-    made = []
+    matches = []
     for nodes in paced(alike.values()):
         if len(nodes) < 2:
             continue
         group = [match for node in nodes if (match := _largest(matcher, node, constants, gone)) is not None]
         if len(group) > 1:
-            made.append(Match(tuple(node for one in group for node in one.nodes), members=tuple(group)))
-    return made
+            matches.append(Match(tuple(node for member in group for node in member.nodes), members=tuple(group)))
+    return matches
 
 
 def _largest(matcher: Matcher, node: NodeView, constants: Mapping[str, Array], gone: set[int]) -> Match | None:

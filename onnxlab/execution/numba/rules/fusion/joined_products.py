@@ -33,14 +33,14 @@ def products(binder: Binder, match: Match) -> None:
     """One product for all members, of which each result is a part."""
     members = match.members
     x = binder.shape(members[0].values["x"])
-    found = [binder.weights(member.values["w"]) for member in members]
-    weights = [array for array, _ in found if array is not None]
+    factors = [binder.weights(member.values["w"]) for member in members]
+    weights = [array for array, _ in factors if array is not None]
     sizes = [array.shape[1] for array in weights]
     if len(x) < 2 or any(array.shape[0] != x[-1] for array in weights) or prod(x) * sum(sizes) > _SMALL:
         raise UnbindableError("factors that do not fit, or enough work for each by itself")
     scales = [float(_array(binder, member, "scale").reshape(())) if "scale" in member.values else 1.0
               for member in members]  # fmt: skip
-    key = ("joined", *(part for _, key in found for part in key), *scales)
+    key = ("joined", *(part for _, key in factors for part in key), *scales)
     target = binder.builder.allocate((*x[:-1], sum(sizes)), np.float32)
     whole = Late(partial(_side_by_side, scales), (x[-1], sum(sizes)), weights)
     product = by_constant(binder, binder.floats(members[0].values["x"]), whole, target, key)
@@ -59,6 +59,6 @@ def _side_by_side(scales: Sequence[float], *weights: Array) -> Array:
 
 
 def _array(binder: Binder, match: Match, name: str) -> Array:
-    found = binder.known(match.values[name])
-    assert found is not None
-    return found
+    array = binder.known(match.values[name])
+    assert array is not None
+    return array

@@ -78,7 +78,7 @@ def _ms_accept(node: NodeView, view: StaticFacts) -> str:
 @rule("Attention", domain=DOMAIN, accept=_ms_accept, weight=6)
 def attention_ms(binder: Binder, node: NodeView) -> None:
     """Lower com.microsoft's Attention with packed projections."""
-    found, x = node.attributes, binder.floats(node.inputs[0])
+    attributes, x = node.attributes, binder.floats(node.inputs[0])
     weights = fixed(binder, node.inputs[1])
     bias = fixed(binder, node.inputs[2]) if given(node, 2) else None
     if weights is None or len(x.shape) != 3:
@@ -88,10 +88,10 @@ def attention_ms(binder: Binder, node: NodeView) -> None:
     if bias is not None:
         product.add_columns(bias.reshape(1, -1).astype(np.float32))
     whole = binder.emit(product)
-    sizes = found.get("qkv_hidden_sizes") or [weights.shape[1] // 3] * 3
+    sizes = attributes.get("qkv_hidden_sizes") or [weights.shape[1] // 3] * 3
     starts = np.cumsum([0, *sizes])
     q, k, v = (
-        by_heads(binder, whole.at(int(at) * 4, (*x.shape[:2], size), whole.strides), found.get("num_heads", 1))
+        by_heads(binder, whole.at(int(at) * 4, (*x.shape[:2], size), whole.strides), attributes.get("num_heads", 1))
         for at, size in zip(starts, sizes, strict=False)
     )
     past = binder.shape(given(node, 4))[3] if given(node, 4) else 0
@@ -109,28 +109,28 @@ def _joint_present(binder: Binder, past: str, k: View, v: View, output: str) -> 
     length = before.shape[3] if before is not None else 0
     shape = (2, *k.shape[:2], length + k.shape[2], k.shape[3])
     target = binder.allocate(output, shape, np.float32)
-    made = []
+    halves = []
     for part, new in enumerate((k, v)):
         half = target.at(part * target.strides[0], shape[1:], target.strides[1:])
         if before is not None and before.size:
             old = before.at(part * before.strides[0], before.shape[1:], before.strides[1:])
             emit_copy(binder.builder, old, half.at(0, old.shape, half.strides))
         emit_copy(binder.builder, new, half.at(length * half.strides[2], new.shape, half.strides))
-        made.append(half)
+        halves.append(half)
     binder.put(output, target)
-    return made[0], made[1]
+    return halves[0], halves[1]
 
 
 def _attend_ms(binder: Binder, node: NodeView, q: View, k: View, v: View, past: int, mask: str, bias: str) -> None:
     """Attention with the masks of com.microsoft's operators."""
-    found = node.attributes
+    attributes = node.attributes
     batch, rows, keys = q.shape[0], q.shape[2], k.shape[2]
-    filtered = found.get("mask_filter_value", _MASKED)
+    filtered = attributes.get("mask_filter_value", _MASKED)
     total = _summed(binder, (
         _unseen(binder, mask, batch, rows, keys, filtered), binder.floats(bias) if bias else None,
-        _unseen_future(binder, found.get("unidirectional", 0), rows, keys, past, filtered),
+        _unseen_future(binder, attributes.get("unidirectional", 0), rows, keys, past, filtered),
     ))  # fmt: skip
-    attend(binder, q, k, v, found.get("scale") or 1 / sqrt(q.shape[3]), total, node.outputs[0], True)
+    attend(binder, q, k, v, attributes.get("scale") or 1 / sqrt(q.shape[3]), total, node.outputs[0], True)
 
 
 def _mha_accept(node: NodeView, view: StaticFacts) -> str:
@@ -168,26 +168,26 @@ def _three(binder: Binder, node: NodeView, count: int) -> tuple[View, View, View
 
 def _part(view: View, part: int) -> View:
     """[B, H, S, D] out of [B, S, H, parts, D]."""
-    kept = view.at(
+    selected = view.at(
         part * view.strides[3], (*view.shape[:3], view.shape[4]), (*view.strides[:3], view.strides[4])
     )  # fmt: skip
-    return kept.transposed([0, 2, 1, 3])
+    return selected.transposed([0, 2, 1, 3])
 
 
 def _with_bias(binder: Binder, node: NodeView, views: Sequence[View]) -> list[View]:
     """The three with their parts of a bias [H·(D + D + E)]; keys and values by heads have had theirs."""
     bias = contiguous(binder.builder, binder.floats(node.inputs[3]))
-    made, at = [], 0
+    biased, at = [], 0
     for slot, view in enumerate(views):
         heads, size = view.shape[1], view.shape[3]
         foreign = slot > 0 and given(node, slot) and len(binder.shape(node.inputs[slot])) == 4
         if foreign:
-            made.append(view)
+            biased.append(view)
         else:
             part = bias.at(at, (heads, 1, size), (size * 4, 0, 4))
-            made.append(binder.emit(binder.chain("add", [view, part])))
+            biased.append(binder.emit(binder.chain("add", [view, part])))
         at += heads * size * 4
-    return made
+    return biased
 
 
 # -- GroupQueryAttention ---------------------------------------------------------------------------------------------
@@ -203,17 +203,17 @@ def _gqa_accept(node: NodeView, view: StaticFacts) -> str:
 @rule("GroupQueryAttention", domain=DOMAIN, accept=_gqa_accept, weight=6, reads=(9,))
 def group_query_attention(binder: Binder, node: NodeView) -> None:
     """Lower GroupQueryAttention, rotary embedding included."""
-    found = node.attributes
-    count, shared = found.get("num_heads", 1), found.get("kv_num_heads", 1)
+    attributes = node.attributes
+    count, shared = attributes.get("num_heads", 1), attributes.get("kv_num_heads", 1)
     q, k, v = _packed_heads(binder, node, count, shared)
     steps = q.shape[2]
     lengths = np.array(binder.integers(node.inputs[5])) + 1
     total = binder.integers(node.inputs[6])[0]
     places = np.zeros_like(lengths) if steps == total else lengths - steps
-    if found.get("do_rotary", 0) and given(node, 7) and given(node, 8):
+    if attributes.get("do_rotary", 0) and given(node, 7) and given(node, 8):
         cos, sin = caches_by_place(binder, node.inputs[7:9], given(node, 9), places, steps)
-        turned = [rotated(binder, part.transposed([0, 2, 1, 3]), cos, sin, bool(found.get("rotary_interleaved", 0)),
-                          2 * cos.shape[-1]) for part in (q, k)]  # fmt: skip
+        interleaved, width = bool(attributes.get("rotary_interleaved", 0)), 2 * cos.shape[-1]
+        turned = [rotated(binder, part.transposed([0, 2, 1, 3]), cos, sin, interleaved, width) for part in (q, k)]
         q, k = (part.transposed([0, 2, 1, 3]) for part in turned)
     k = _cache(binder, given(node, 3), k, places.tolist(), total, output_name(node, 1))
     v = _cache(binder, given(node, 4), v, places.tolist(), total, output_name(node, 2))
@@ -221,12 +221,12 @@ def group_query_attention(binder: Binder, node: NodeView) -> None:
     mask = binder.floats(node.inputs[10]) if given(node, 10) else None
     if mask is not None:
         mask = mask.at(0, (*mask.shape[:-1], min(total, mask.shape[-1])), mask.strides)
-    window = found.get("local_window_size", -1)
+    window = attributes.get("local_window_size", -1)
     if not window:
         raise UnbindableError("a window of no keys")
     attend(
-        binder, q, k, v, found.get("scale") or 1 / sqrt(q.shape[3]), mask, node.outputs[0], True,
-        found.get("softcap", 0.0), window - 1 if window >= 0 else -1, 0, places,
+        binder, q, k, v, attributes.get("scale") or 1 / sqrt(q.shape[3]), mask, node.outputs[0], True,
+        attributes.get("softcap", 0.0), window - 1 if window >= 0 else -1, 0, places,
         sinks=_sinks(binder, node, count),
     )  # fmt: skip
 
@@ -248,12 +248,12 @@ def _packed_heads(binder: Binder, node: NodeView, count: int, shared: int) -> tu
                 heads_of(binder, node.inputs[2], shared))  # fmt: skip
     whole = with_inner_runs(binder, binder.floats(node.inputs[0]))
     size = whole.shape[2] // (count + 2 * shared)
-    made, at = [], 0
+    views, at = [], 0
     for heads in (count, shared, shared):
         part = whole.at(at * 4, (*whole.shape[:2], heads * size), whole.strides)
-        made.append(by_heads(binder, part, heads))
+        views.append(by_heads(binder, part, heads))
         at += heads * size
-    return made[0], made[1], made[2]
+    return views[0], views[1], views[2]
 
 
 def _cache(binder: Binder, past: str, new: View, places: Sequence[int], total: int, output: str) -> View:

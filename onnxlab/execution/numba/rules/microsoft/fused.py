@@ -34,13 +34,13 @@ def in_stages(binder: Binder, node: NodeView, first: str, stages: Sequence[Stage
     """Lower a node as one stage after the other, from its input `first` on."""
     for number, stage in enumerate(stages):
         last = number == len(stages) - 1
-        made = node.outputs[0] if last else cast("str", (node.outputs[0], number))  # no value of a model is called so
+        output = node.outputs[0] if last else cast("str", (node.outputs[0], number))  # no value of a model is called so
         alone = replace(
             node, op_type=stage.op_type, domain="", since_version=stage.version, inputs=(first, *stage.inputs),
-            outputs=(made,), attributes=cast("Attributes", stage.attributes),
+            outputs=(output,), attributes=cast("Attributes", stage.attributes),
         )  # fmt: skip
         RULES["", stage.op_type].lower(binder, alone)
-        first = made
+        first = output
 
 
 _ACTIVATIONS: dict[str, Callable[[Sequence[float]], tuple[Stage, ...]]] = {
@@ -48,15 +48,15 @@ _ACTIVATIONS: dict[str, Callable[[Sequence[float]], tuple[Stage, ...]]] = {
     "Relu": lambda _: (Stage("Relu"),),
     "Tanh": lambda _: (Stage("Tanh"),),
     "Sigmoid": lambda _: (Stage("Sigmoid"),),
-    "LeakyRelu": lambda given: (Stage("LeakyRelu", (), _named(given, "alpha")),),
+    "LeakyRelu": lambda parameters: (Stage("LeakyRelu", (), _named(parameters, "alpha")),),
     "HardSwish": lambda _: (Stage("HardSwish"),),
-    "HardSigmoid": lambda given: (Stage("HardSigmoid", (), _named(given, "alpha", "beta")),),
-    "Clip": lambda given: (Stage("Clip", (), _named(given, "min", "max"), version=6),),
+    "HardSigmoid": lambda parameters: (Stage("HardSigmoid", (), _named(parameters, "alpha", "beta")),),
+    "Clip": lambda parameters: (Stage("Clip", (), _named(parameters, "min", "max"), version=6),),
 }
 
 
-def _named(given: Sequence[float], *names: str) -> dict[str, float]:
-    return dict(zip(names, given, strict=False))
+def _named(parameters: Sequence[float], *names: str) -> dict[str, float]:
+    return dict(zip(names, parameters, strict=False))
 
 
 def _without(node: NodeView, *gone: str) -> dict[str, Any]:
@@ -64,9 +64,9 @@ def _without(node: NodeView, *gone: str) -> dict[str, Any]:
     return {name: node.attributes[name] for name in node.attributes if name not in gone}
 
 
-def _activated(node: NodeView, given: Sequence[float]) -> tuple[Stage, ...]:
+def _activated(node: NodeView, parameters: Sequence[float]) -> tuple[Stage, ...]:
     """The activation at the end of a fused operator; its parameters are by position."""
-    return _ACTIVATIONS[node.attributes.get("activation", "")](given)
+    return _ACTIVATIONS[node.attributes.get("activation", "")](parameters)
 
 
 def _activation_reason(node: NodeView) -> str:
@@ -98,9 +98,9 @@ def _gemm_accept(node: NodeView, view: StaticFacts) -> str:
 @rule("FusedGemm", domain=DOMAIN, accept=_gemm_accept, weight=4)
 def fused_gemm(binder: Binder, node: NodeView) -> None:
     """activation(Gemm(A, B, C))."""
-    given = [node.attributes.get(name, default) for name, default in _PARAMETERS.items()]
+    parameters = [node.attributes.get(name, default) for name, default in _PARAMETERS.items()]
     first = Stage("Gemm", node.inputs[1:], _without(node, "activation", *_PARAMETERS))
-    in_stages(binder, node, node.inputs[0], [first, *_activated(node, given)])
+    in_stages(binder, node, node.inputs[0], [first, *_activated(node, parameters)])
 
 
 @rule("BiasGelu", domain=DOMAIN)

@@ -29,8 +29,8 @@ def _accept(node: NodeView, view: StaticFacts) -> str:
 @rule("MatMulNBits", domain=DOMAIN, accept=_accept, weight=6)
 def matmul_bits(binder: Binder, node: NodeView) -> None:
     """Lower MatMulNBits to a product with packed low-bit weights."""
-    found = node.attributes
-    depth, columns, block = found["K"], found["N"], found.get("block_size", 32)
+    attributes = node.attributes
+    depth, columns, block = attributes["K"], attributes["N"], attributes.get("block_size", 32)
     blocks = -(-depth // block)
     x = with_inner_runs(binder, binder.floats(node.inputs[0]))
     if x.shape[-1] != depth or len(x.shape) < 2 or block % 2:
@@ -48,7 +48,7 @@ def matmul_bits(binder: Binder, node: NodeView) -> None:
         "x": x.where, "offsets": builder.keep(table(x.offsets(lead)[None])), "y": y.where,
         "places": builder.keep(table(y.offsets(lead)[None])), "rows": rows, "columns": columns, "depth": depth,
         "weights": views[0].where, "scales": views[1].where, "zeros": views[2].where, "block": block,
-        "blocks": blocks, "nibbles": int(found.get("bits", 4) < 8), "unit_panels": share,
+        "blocks": blocks, "nibbles": int(attributes.get("bits", 4) < 8), "unit_panels": share,
         "bias": 0 if bias is None else builder.keep(pad_bias(bias.astype(np.float32)[None])),
     }  # fmt: skip
     work = columns * depth * (rows / 40 + 0.1)
@@ -60,12 +60,12 @@ def _tables(binder: Binder, node: NodeView, depth: int, columns: int, block: int
     """Weights, scales and zero points in the kernel's layout, remembered."""
     bits, blocks = node.attributes.get("bits", 4), -(-depth // block)
     keys = [binder.key_of(name) for name in node.inputs[1:4] if name]
-    made = []
+    views = []
     for number, make in enumerate((_levels, _scales, _zeros)):
         key = ("bits", number, bits, block, depth, columns, *keys)
-        found = binder.packed.get(key)
-        made.append(found or binder.packed.put(key, constant_view(make(binder, node, blocks, columns, depth))))
-    return made
+        cached = binder.packed.get(key)
+        views.append(cached or binder.packed.put(key, constant_view(make(binder, node, blocks, columns, depth))))
+    return views
 
 
 def _by_panel(array: Array, columns: int) -> Array:
@@ -98,9 +98,9 @@ def _zeros(binder: Binder, node: NodeView, blocks: int, columns: int, depth: int
     bits = node.attributes.get("bits", 4)
     zeros = fixed(binder, node.inputs[3]) if given(node, 3) else None
     if zeros is None:
-        made = np.full((columns, blocks), 1 << (bits - 1), np.float32)
+        zero_points = np.full((columns, blocks), 1 << (bits - 1), np.float32)
     elif zeros.dtype.kind == "u":
-        made = unpacked(zeros.reshape(columns, -1), bits)[:, :blocks].astype(np.float32)
+        zero_points = unpacked(zeros.reshape(columns, -1), bits)[:, :blocks].astype(np.float32)
     else:
-        made = zeros.astype(np.float32).reshape(columns, -1)[:, :blocks]
-    return _by_panel(made, columns)
+        zero_points = zeros.astype(np.float32).reshape(columns, -1)[:, :blocks]
+    return _by_panel(zero_points, columns)

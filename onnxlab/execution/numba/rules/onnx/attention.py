@@ -47,8 +47,8 @@ def decomposed(binder: Binder, match: Match) -> None:
     views = [_padded(binder.floats(match.values[name]), len(lead) + 2) for name in "qkv"]
     empty = ZEROS_FOR_NAN if any(node.op_type == "IsNaN" for node in match.nodes) else NAN
     y = _result(binder, (*lead, q[-2], v[-1]))
-    found = Attention(with_inner_runs(binder, views[0]), views[1], views[2], y, scale, bias, empty=empty)
-    binder.put(match.output, emit_attention(binder.builder, found))
+    spec = Attention(with_inner_runs(binder, views[0]), views[1], views[2], y, scale, bias, empty=empty)
+    binder.put(match.output, emit_attention(binder.builder, spec))
 
 
 def _scale(binder: Binder, match: Match) -> float:
@@ -100,8 +100,8 @@ def by_heads(binder: Binder, view: View, count: int | None) -> View:
 def _grouped(view: View, heads: int, shared: int) -> View:
     """[B, H, S, D] as [B, shared, H / shared, S, D]."""
     batch, step, *inner = view.strides
-    each = heads // shared
-    return view.at(0, (view.shape[0], shared, each, *view.shape[2:]), (batch, step * each, step, *inner))
+    group_size = heads // shared
+    return view.at(0, (view.shape[0], shared, group_size, *view.shape[2:]), (batch, step * group_size, step, *inner))
 
 
 def _each(view: View) -> View:
@@ -131,11 +131,11 @@ def attend(
     if sinks is not None:
         (step,), group = sinks.strides, heads // shared
         sinks = sinks.at(0, (shared, group), (step * group, step))
-    found = Attention(
+    spec = Attention(
         with_inner_runs(binder, _grouped(q, heads, shared)), _each(k.transposed([0, 1, 3, 2])), _each(v), target, scale,
         mask, cap, left, right, _per_batch(place), _per_batch(used), empty, sinks,
     )  # fmt: skip
-    emit_attention(binder.builder, found)
+    emit_attention(binder.builder, spec)
     if flat:
         merged = y.transposed([0, 2, 1, 3]).reshaped([batch, rows, heads * width])
         assert merged is not None
@@ -181,9 +181,9 @@ def _attention_accept(node: NodeView, view: StaticFacts) -> str:
 @rule("Attention", since=23, accept=_attention_accept, weight=6)
 def attention(binder: Binder, node: NodeView) -> None:
     """Lower Attention with its masks, past and outputs."""
-    found = node.attributes
-    q = heads_of(binder, node.inputs[0], found.get("q_num_heads"))
-    k, v = (heads_of(binder, name, found.get("kv_num_heads")) for name in node.inputs[1:3])
+    attributes = node.attributes
+    q = heads_of(binder, node.inputs[0], attributes.get("q_num_heads"))
+    k, v = (heads_of(binder, name, attributes.get("kv_num_heads")) for name in node.inputs[1:3])
     past = binder.shape(given(node, 4))[2] if given(node, 4) else 0
     k = present(binder, given(node, 4), k, output_name(node, 1))
     v = present(binder, given(node, 5), v, output_name(node, 2))
@@ -192,14 +192,14 @@ def attention(binder: Binder, node: NodeView) -> None:
     mask = _added(binder, given(node, 3)) if given(node, 3) else None
     if mask is not None and mask.shape[-1] != k.shape[2]:
         raise UnbindableError(f"a mask {mask.shape} for {k.shape[2]} keys")
-    right = found.get("right_window_size", -1)
-    if found.get("is_causal", 0):
+    right = attributes.get("right_window_size", -1)
+    if attributes.get("is_causal", 0):
         right = 0
-    scale = found.get("scale")
+    scale = attributes.get("scale")
     attend(
         binder, q, k, v, 1 / sqrt(q.shape[3]) if scale is None else scale, mask, node.outputs[0],
-        len(binder.shape(node.inputs[0])) == 3, found.get("softcap", 0.0), found.get("left_window_size", -1), right,
-        place, used,
+        len(binder.shape(node.inputs[0])) == 3, attributes.get("softcap", 0.0), attributes.get("left_window_size", -1),
+        right, place, used,
     )  # fmt: skip
 
 

@@ -44,9 +44,9 @@ class KnownShape:
 
 def check_kernel(node: NodeView, kernel: tuple[int, ...]) -> None:
     """Raises UnbindableError where the attribute says otherwise than the weights, which NumPy's kernel explains."""
-    given = node.attributes.get("kernel_shape")
-    if given and tuple(given) != kernel:
-        raise UnbindableError(f"kernel_shape is {given}, the weights have {kernel}")
+    kernel_shape = node.attributes.get("kernel_shape")
+    if kernel_shape and tuple(kernel_shape) != kernel:
+        raise UnbindableError(f"kernel_shape is {kernel_shape}, the weights have {kernel}")
 
 
 def window_of(node: NodeView, shape: tuple[int, ...], kernel: tuple[int, ...]) -> Window:
@@ -55,12 +55,12 @@ def window_of(node: NodeView, shape: tuple[int, ...], kernel: tuple[int, ...]) -
     Raises:
         UnbindableError: it does not fit, which NumPy's kernel explains better.
     """
-    found = node.attributes
+    attributes = node.attributes
     check_kernel(node, kernel)
     try:
         return window(
-            KnownShape(shape), kernel, found.get("strides"), found.get("pads"),  # type: ignore[arg-type]
-            found.get("dilations"), found.get("auto_pad", "NOTSET"), found.get("ceil_mode", 0),
+            KnownShape(shape), kernel, attributes.get("strides"), attributes.get("pads"),  # type: ignore[arg-type]
+            attributes.get("dilations"), attributes.get("auto_pad", "NOTSET"), attributes.get("ceil_mode", 0),
         )  # fmt: skip
     except ValueError as error:
         raise UnbindableError(str(error)) from error
@@ -88,9 +88,9 @@ def _offsets(images: int, strides: tuple[int, ...], shape: Window) -> Array:
         for axis, tap in enumerate(position):
             total = total + axes[axis][tap].reshape(-1, *[1] * (len(axes) - 1 - axis))
         rows.append(np.where(total < 0, -1, total).reshape(-1))
-    made = np.array(rows)
-    made.flags.writeable = False
-    return made
+    offsets = np.array(rows)
+    offsets.flags.writeable = False
+    return offsets
 
 
 _kept_offsets = lru_cache(maxsize=64)(_offsets)
@@ -115,27 +115,34 @@ def conv(binder: Binder, node: NodeView) -> None:
     shape, group = binder.shape(node.inputs[0]), node.attributes.get("group", 1)
     if len(shape) != len(weights.shape) or weights.shape[1] * group != shape[1] or weights.shape[0] % group:
         raise UnbindableError("X and W do not fit")
-    found = window_of(node, shape, weights.shape[2:])
-    made = weights.shape[0]
-    if bias is not None and bias.shape != (made,):
+    geometry = window_of(node, shape, weights.shape[2:])
+    out_channels = weights.shape[0]
+    if bias is not None and bias.shape != (out_channels,):
         raise UnbindableError(f"B has shape {bias.shape}, W {weights.shape}")
-    target = image(binder, (shape[0], made, *found.output))
-    if weights.shape[1] == 1 and made == shape[1] and group > 1:
+    target = image(binder, (shape[0], out_channels, *geometry.output))
+    if weights.shape[1] == 1 and out_channels == shape[1] and group > 1:
         array = binder.known(node.inputs[1])
         assert array is not None
-        alone = Depthwise(binder.rows_of_channels(node.inputs[0]), found, array, bias, target)
+        alone = Depthwise(binder.rows_of_channels(node.inputs[0]), geometry, array, bias, target)
         binder.put(node.outputs[0], alone.emit(binder))
         return
-    binder.put(node.outputs[0], _product(binder, node, found, weights, key, bias, group, target))
+    binder.put(node.outputs[0], _product(binder, node, geometry, weights, key, bias, group, target))
 
 
 def _product(
-    binder: Binder, node: NodeView, found: Window, weights: Late, key: Key, bias: Array | None, group: int, target: View
+    binder: Binder,
+    node: NodeView,
+    geometry: Window,
+    weights: Late,
+    key: Key,
+    bias: Array | None,
+    group: int,
+    target: View,
 ) -> Product:
     """A convolution as a product; of few channels, over runs of several pixels."""
-    made, channels = weights.shape[:2]
-    x, offsets, length = rows_of(binder, binder.floats(node.inputs[0]), found, channels, group)
-    columns = made // group
+    out_channels, channels = weights.shape[:2]
+    x, offsets, length = rows_of(binder, binder.floats(node.inputs[0]), geometry, channels, group)
+    columns = out_channels // group
     batches = np.zeros((group, 5), np.int64)
     numbers = np.arange(group, dtype=np.int64)
     matrix = weights.then(partial(_by_taps, group), (group, prod(weights.shape[1:]), columns))
@@ -145,54 +152,56 @@ def _product(
         x, offsets, length, columns, target, 1, pixels(target).offsets(len(target.shape) - 1), batches,
         constant=matrix, key=("conv", *key, group), groups=group,
         bias=None if bias is None else bias.reshape(group, columns).astype(np.float32),
-        window=found if suits(found, channels, made, group) else None,
+        window=geometry if suits(geometry, channels, out_channels, group) else None,
     )  # fmt: skip
 
 
 def _by_taps(group: int, weights: Array) -> Array:
-    """[made, channels, kernel …] as [group, taps * channels, made / group]."""
-    made, channels = weights.shape[:2]
-    taps = weights.reshape(group, made // group, channels, -1).transpose(0, 3, 2, 1)
-    return taps.reshape(group, -1, made // group)
+    """[out_channels, channels, kernel …] as [group, taps * channels, out_channels / group]."""
+    out_channels, channels = weights.shape[:2]
+    taps = weights.reshape(group, out_channels // group, channels, -1).transpose(0, 3, 2, 1)
+    return taps.reshape(group, -1, out_channels // group)
 
 
-def rows_of(binder: Binder, x: View, found: Window, channels: int, group: int) -> tuple[View, Array, int]:
+def rows_of(binder: Binder, x: View, geometry: Window, channels: int, group: int) -> tuple[View, Array, int]:
     """(image, offsets as of `offsets_of`, elements of a row under one tap); of few channels, runs of several pixels."""
     item = x.dtype.itemsize
-    if group == 1 and channels < _FEW and found.kernel[-1] > 1 and found.dilations[-1] == 1:
-        x, found = _padded(binder, x, found)
-        return x, offsets_of(x, found)[:: found.kernel[-1]], channels * found.kernel[-1]
+    if group == 1 and channels < _FEW and geometry.kernel[-1] > 1 and geometry.dilations[-1] == 1:
+        x, geometry = _padded(binder, x, geometry)
+        return x, offsets_of(x, geometry)[:: geometry.kernel[-1]], channels * geometry.kernel[-1]
     if x.strides[1] != item and x.shape[1] != 1:
         x = contiguous(binder.builder, x, channels_last(x.shape, item))
-    return x, offsets_of(x, found), channels
+    return x, offsets_of(x, geometry), channels
 
 
-def _padded(binder: Binder, x: View, found: Window) -> tuple[View, Window]:
+def _padded(binder: Binder, x: View, geometry: Window) -> tuple[View, Window]:
     """A copy of the image with its padding around it, and the window over that copy."""
-    geometry = zip(found.output, found.strides, found.kernel, found.dilations, strict=True)
-    spans = [(out - 1) * stride + (k - 1) * dilation + 1 for out, stride, k, dilation in geometry]
-    sizes = [max(span, begin + size) for span, begin, size in zip(spans, found.begin, found.size, strict=True)]
+    axes = zip(geometry.output, geometry.strides, geometry.kernel, geometry.dilations, strict=True)
+    spans = [(out - 1) * stride + (k - 1) * dilation + 1 for out, stride, k, dilation in axes]
+    sizes = [max(span, begin + size) for span, begin, size in zip(spans, geometry.begin, geometry.size, strict=True)]
     copy = image(binder, (*x.shape[:2], *sizes), x.dtype)
     if sizes != list(x.shape[2:]):
         emit_clear(binder.builder, copy, copy.nbytes)
-    offset = sum(begin * step for begin, step in zip(found.begin, copy.strides[2:], strict=True))
+    offset = sum(begin * step for begin, step in zip(geometry.begin, copy.strides[2:], strict=True))
     emit_copy(binder.builder, x, copy.at(offset, x.shape, copy.strides))
     zero = (0,) * len(sizes)
-    return copy, Window(tuple(sizes), found.kernel, found.strides, found.dilations, zero, zero, found.output)
+    return copy, Window(
+        tuple(sizes), geometry.kernel, geometry.strides, geometry.dilations, zero, zero, geometry.output
+    )
 
 
 class Depthwise:
     """A convolution of each channel by itself."""
 
-    def __init__(self, x: View, found: Window, weights: Array, bias: Array | None, target: View) -> None:
-        self.x, self.found, self.target = x, found, target
+    def __init__(self, x: View, geometry: Window, weights: Array, bias: Array | None, target: View) -> None:
+        self.x, self.geometry, self.target = x, geometry, target
         self.weights = np.ascontiguousarray(weights.reshape(len(weights), -1).T, np.float32)
         self.bias = bias
 
     def emit(self, binder: Binder) -> View:
         """Append the record."""
         builder, target = binder.builder, self.target
-        offsets = table(offsets_of(self.x, self.found))
+        offsets = table(offsets_of(self.x, self.geometry))
         count = prod((target.shape[0], *target.shape[2:]))
         unit = max(4, -(-count // 16) // 4 * 4)
         places = table(pixels(target).offsets(len(target.shape) - 1)[None])

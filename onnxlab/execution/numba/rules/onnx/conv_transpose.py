@@ -25,19 +25,24 @@ def conv_transpose(binder: Binder, node: NodeView) -> None:
     weights = binder.known(node.inputs[1])
     assert weights is not None
     bias = binder.known(node.inputs[2]) if len(node.inputs) > 2 and node.inputs[2] else None
-    shape, found, group = binder.shape(node.inputs[0]), node.attributes, node.attributes.get("group", 1)
+    shape, attributes, group = binder.shape(node.inputs[0]), node.attributes, node.attributes.get("group", 1)
     rank = len(shape) - 2
     if len(shape) != weights.ndim or weights.shape[0] != shape[1] or shape[1] % group:
         raise UnbindableError("X and W do not fit")
     check_kernel(node, weights.shape[2:])
     if bias is not None and bias.shape != (weights.shape[1] * group,):
         raise UnbindableError(f"B has shape {bias.shape}, W {weights.shape}")
-    strides, dilations = (tuple(found.get(name) or (1,) * rank) for name in ("strides", "dilations"))
-    extra = found.get("output_padding") or (0,) * rank
+    strides, dilations = (tuple(attributes.get(name) or (1,) * rank) for name in ("strides", "dilations"))
+    extra = attributes.get("output_padding") or (0,) * rank
     geometry = zip(shape[2:], strides, weights.shape[2:], dilations, extra, strict=True)
     full = [(size - 1) * step + (k - 1) * dilation + 1 + more for size, step, k, dilation, more in geometry]
     begin, output = transposed_output(
-        shape[2:], full, strides, found.get("pads"), found.get("auto_pad", "NOTSET"), found.get("output_shape")
+        shape[2:],
+        full,
+        strides,
+        attributes.get("pads"),
+        attributes.get("auto_pad", "NOTSET"),
+        attributes.get("output_shape"),
     )
     if min(output) < 1:
         raise UnbindableError(f"an output of {output}")
@@ -46,11 +51,11 @@ def conv_transpose(binder: Binder, node: NodeView) -> None:
     key = ("transposed", *binder.key_of(node.inputs[1]), group, strides, dilations, begin)
     for phase in positions(*map(range, (min(step, size) for step, size in zip(strides, output, strict=True)))):
         axes = [
-            _Axis(*each)
-            for each in zip(shape[2:], output, weights.shape[2:], strides, dilations, begin, phase, strict=True)
+            _Axis(*values)
+            for values in zip(shape[2:], output, weights.shape[2:], strides, dilations, begin, phase, strict=True)
         ]
-        made = _phase(x, target, weights, bias, group, axes, (*key, phase))
-        binder.emit(made)
+        phase_product = _phase(x, target, weights, bias, group, axes, (*key, phase))
+        binder.emit(phase_product)
     binder.put(node.outputs[0], target)
 
 

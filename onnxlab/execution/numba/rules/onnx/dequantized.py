@@ -34,11 +34,11 @@ def integers_first(lower: Lower, attempt: Callable[[Binder, NodeView], IntegerPr
     """The rule of an operator on floats that tries integers before."""
 
     def either(binder: Binder, node: NodeView) -> None:
-        made = attempt(binder, node)
-        if made is None:
+        result = attempt(binder, node)
+        if result is None:
             lower(binder, node)
         else:
-            binder.put(node.outputs[0], made)
+            binder.put(node.outputs[0], result)
 
     return either
 
@@ -77,13 +77,13 @@ def _quantized_conv(binder: Binder, node: NodeView) -> IntegerProduct | None:
     note, weights = _activation(binder, node.inputs[0]), _dequantized(binder, node.inputs[1], 0)
     if note is None or weights is None:
         return None
-    made = convolved(binder, node, levels_view(binder, note), weights.levels, weights.key, _FLOAT)
-    made.scale = np.float32(note.scale) * columns_of(made, weights.scales)
-    _float_bias(binder, made, given(node, 2))
-    return made
+    result = convolved(binder, node, levels_view(binder, note), weights.levels, weights.key, _FLOAT)
+    result.scale = np.float32(note.scale) * columns_of(result, weights.scales)
+    _float_bias(binder, result, given(node, 2))
+    return result
 
 
-def _float_bias(binder: Binder, made: IntegerProduct, name: str) -> None:
+def _float_bias(binder: Binder, integer_product: IntegerProduct, name: str) -> None:
     """A bias as integers where it comes from int32 in units of the product, else as floats."""
     if not name:
         return
@@ -92,12 +92,22 @@ def _float_bias(binder: Binder, made: IntegerProduct, name: str) -> None:
         whole, scale = fixed(binder, maker.inputs[0]), fixed(binder, maker.inputs[1])
         zero = fixed(binder, maker.inputs[2]) if given(maker, 2) else None
         plain = zero is None or not zero.any()
-        if whole is not None and whole.dtype == np.int32 and scale is not None and plain and made.scale is not None:
-            total = made.groups * made.columns
-            if scale.size in (1, total) and np.allclose(made.scale.reshape(-1), scale.reshape(-1), rtol=1e-5, atol=0):
-                made.whole_bias = np.broadcast_to(whole.reshape(-1), (total,)).reshape(made.groups, made.columns)
+        if (
+            whole is not None
+            and whole.dtype == np.int32
+            and scale is not None
+            and plain
+            and integer_product.scale is not None
+        ):
+            total = integer_product.groups * integer_product.columns
+            if scale.size in (1, total) and np.allclose(
+                integer_product.scale.reshape(-1), scale.reshape(-1), rtol=1e-5, atol=0
+            ):
+                integer_product.whole_bias = np.broadcast_to(whole.reshape(-1), (total,)).reshape(
+                    integer_product.groups, integer_product.columns
+                )
                 return
-    made.add_columns(columns_of(made, fixed(binder, name)))
+    integer_product.add_columns(columns_of(integer_product, fixed(binder, name)))
 
 
 def _quantized_matmul(binder: Binder, node: NodeView) -> IntegerProduct | None:
@@ -107,22 +117,22 @@ def _quantized_matmul(binder: Binder, node: NodeView) -> IntegerProduct | None:
     constant = _dequantized(binder, node.inputs[1], -1)
     other = _activation(binder, node.inputs[1])
     if constant is not None and constant.levels.ndim == 2:
-        made = product(binder, levels_view(binder, note), constant.levels, constant.key, _FLOAT)
-        made.scale = np.float32(note.scale) * columns_of(made, constant.scales)
+        result = product(binder, levels_view(binder, note), constant.levels, constant.key, _FLOAT)
+        result.scale = np.float32(note.scale) * columns_of(result, constant.scales)
     elif other is not None and min(len(binder.shape(name)) for name in node.inputs) > 1:
-        made = product(binder, levels_view(binder, note), levels_view(binder, other), (), _FLOAT)
-        made.scale = np.full((1, made.columns), np.float32(note.scale) * np.float32(other.scale), np.float32)
+        result = product(binder, levels_view(binder, note), levels_view(binder, other), (), _FLOAT)
+        result.scale = np.full((1, result.columns), np.float32(note.scale) * np.float32(other.scale), np.float32)
     else:
         return None
-    return made
+    return result
 
 
 def _quantized_gemm(binder: Binder, node: NodeView) -> IntegerProduct | None:
-    found = node.attributes
-    turned = bool(found.get("transB", 0))
+    attributes = node.attributes
+    turned = bool(attributes.get("transB", 0))
     note, weights = _activation(binder, node.inputs[0]), _dequantized(binder, node.inputs[1], 0 if turned else 1)
     bias = given(node, 2)
-    plain = found.get("alpha", 1.0) == 1.0 and (not bias or found.get("beta", 1.0) == 1.0)
+    plain = attributes.get("alpha", 1.0) == 1.0 and (not bias or attributes.get("beta", 1.0) == 1.0)
     if note is None or weights is None or not plain:
         return None
     known = fixed(binder, bias) if bias else None
@@ -130,32 +140,42 @@ def _quantized_gemm(binder: Binder, node: NodeView) -> IntegerProduct | None:
     if bias and (known is None or known.size not in (1, columns) or (known.ndim == 2 and known.shape[0] != 1)):
         return None
     a = levels_view(binder, note)
-    a = a.transposed([1, 0]) if found.get("transA", 0) else a
-    made = product(binder, a, weights.levels.T if turned else weights.levels, (*weights.key, turned), _FLOAT)
-    made.scale = np.float32(note.scale) * columns_of(made, weights.scales)
-    _float_bias(binder, made, bias)
-    return made
+    a = a.transposed([1, 0]) if attributes.get("transA", 0) else a
+    result = product(binder, a, weights.levels.T if turned else weights.levels, (*weights.key, turned), _FLOAT)
+    result.scale = np.float32(note.scale) * columns_of(result, weights.scales)
+    _float_bias(binder, result, bias)
+    return result
 
 
 def _scaled(binder: Binder, node: NodeView) -> IntegerProduct | None:
     """A product times one number that is known at run time only, as after DynamicQuantizeLinear."""
-    for mine, other in (node.inputs, node.inputs[::-1]):
-        made, factor = binder.value(mine), binder.value(other)
-        if isinstance(made, IntegerProduct) and made.factor is None and made.bias is None and made.residual is None:
+    for name, other in (node.inputs, node.inputs[::-1]):
+        integer_product, factor = binder.value(name), binder.value(other)
+        if (
+            isinstance(integer_product, IntegerProduct)
+            and integer_product.factor is None
+            and integer_product.bias is None
+            and integer_product.residual is None
+        ):
             single = not isinstance(factor, np.ndarray) and prod(factor.shape) == 1
-            if single and made.open and not made.sums and len(factor.shape) <= len(made.shape):
-                made.factor = binder.floats(other)
-                return made
+            if (
+                single
+                and integer_product.open
+                and not integer_product.sums
+                and len(factor.shape) <= len(integer_product.shape)
+            ):
+                integer_product.factor = binder.floats(other)
+                return integer_product
     return None
 
 
 def _cast_sums(binder: Binder, node: NodeView) -> IntegerProduct | None:
     """The sums of a product as floats, which it makes itself."""
-    made = binder.value(node.inputs[0])
-    if not isinstance(made, IntegerProduct) or node.attributes.get("to") != dtypes.FLOAT:
+    value = binder.value(node.inputs[0])
+    if not isinstance(value, IntegerProduct) or node.attributes.get("to") != dtypes.FLOAT:
         return None
-    made.to_floats()
-    return made
+    value.to_floats()
+    return value
 
 
 def _cast_accept(node: NodeView, view: StaticFacts) -> str:

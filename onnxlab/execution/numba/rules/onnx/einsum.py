@@ -19,10 +19,10 @@ from onnxlab.ops.onnx.math.einsum_equation import read
 
 def terms(equation: str) -> tuple[str, str, str] | None:
     """Letters of both operands and of the result; None for what is no sum of products of two plain operands."""
-    found = read(equation)
-    if len(found.operands) != 2 or any(term.dots for term in found.operands) or found.output.dots:
+    parsed = read(equation)
+    if len(parsed.operands) != 2 or any(term.dots for term in parsed.operands) or parsed.output.dots:
         return None
-    left, right, result = (term.letters for term in (*found.operands, found.output))
+    left, right, result = (term.letters for term in (*parsed.operands, parsed.output))
     if not left.isalpha() or not right.isalpha() or not (result.isalpha() or not result):
         return None
     plain = all(len(set(part)) == len(part) for part in (left, right, result))
@@ -39,9 +39,9 @@ def _accept(node: NodeView, view: StaticFacts) -> str:
 @rule("Einsum", since=12, accept=_accept, weight=4)
 def einsum(binder: Binder, node: NodeView) -> None:
     """Lower an Einsum of two operands to one batched product."""
-    found = terms(node.attributes["equation"])
-    assert found is not None
-    left, right, result = found
+    parsed = terms(node.attributes["equation"])
+    assert parsed is not None
+    left, right, result = parsed
     a, b = binder.floats(node.inputs[0]), binder.floats(node.inputs[1])
     if len(a.shape) != len(left) or len(b.shape) != len(right):
         raise UnbindableError(f"{a.shape} and {b.shape} are not of the ranks of {left} and {right}")
@@ -56,9 +56,9 @@ def einsum(binder: Binder, node: NodeView) -> None:
     product = batched(binder, _matrix(binder, a, left, batch, rows, summed),
                       _matrix(binder, b, right, batch, summed, columns), target)  # fmt: skip
     whole = (*shape[0], *shape[1], *shape[3])
-    made = binder.emit(product).at(0, whole, dense(whole, 4))
+    view = binder.emit(product).at(0, whole, dense(whole, 4))
     order = [*batch, *rows, *columns]
-    binder.put(node.outputs[0], made.transposed([order.index(letter) for letter in result]))
+    binder.put(node.outputs[0], view.transposed([order.index(letter) for letter in result]))
 
 
 def _matrix(
@@ -69,7 +69,7 @@ def _matrix(
     lead = turned.shape[: len(batch)]
     split = len(batch) + len(down)
     shape = (*lead, prod(turned.shape[len(batch) : split]), prod(turned.shape[split:]))
-    found = turned.reshaped(shape)
-    if found is None:
-        found = contiguous(binder.builder, turned).at(0, shape, dense(shape, 4))
-    return found
+    matrix = turned.reshaped(shape)
+    if matrix is None:
+        matrix = contiguous(binder.builder, turned).at(0, shape, dense(shape, 4))
+    return matrix

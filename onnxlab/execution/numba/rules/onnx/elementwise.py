@@ -42,9 +42,9 @@ def prelu(binder: Binder, node: NodeView) -> None:
 
 def _joined(binder: Binder, op_type: str, a: str, b: str, output: str) -> bool:
     """Let a product that waits take a bias, a factor or a residual."""
-    for mine, other in ((a, b), (b, a)):
-        product = binder.value(mine)
-        if not isinstance(product, Product) or not product.open or (op_type in ("Sub", "Div") and mine is b):
+    for name, other in ((a, b), (b, a)):
+        product = binder.value(name)
+        if not isinstance(product, Product) or not product.open or (op_type in ("Sub", "Div") and name is b):
             continue
         value = binder.value(other)
         columns = product.column_values(value) if isinstance(value, np.ndarray) else None
@@ -305,5 +305,5 @@ def power(binder: Binder, node: NodeView) -> None:
     if exponent is None or exponent.size != 1 or float(exponent.reshape(())) not in _POWERS:
         raise UnbindableError("a power that is no constant of the table")
     x = binder.view(node.inputs[0])
-    made = _POWERS[float(exponent.reshape(()))](binder, x)
-    binder.put(node.outputs[0], made if not isinstance(made, float) else x)
+    value = _POWERS[float(exponent.reshape(()))](binder, x)
+    binder.put(node.outputs[0], value if not isinstance(value, float) else x)

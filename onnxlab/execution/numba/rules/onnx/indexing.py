@@ -36,8 +36,8 @@ def gather(binder: Binder, node: NodeView) -> None:
     axis = axis_of(node, len(x.shape))
     indices = fixed(binder, node.inputs[1])
     if indices is None or indices.size != 1:
-        made = gathered(binder, x, axis, binder.view(node.inputs[1]), node.outputs[0])
-        binder.put(node.outputs[0], made)
+        slices = gathered(binder, x, axis, binder.view(node.inputs[1]), node.outputs[0])
+        binder.put(node.outputs[0], slices)
         return
     index = int(indices.reshape(()))
     index += x.shape[axis] if index < 0 else 0
@@ -119,10 +119,10 @@ def _fill_around(binder: Binder, name: str, x: View, width: Sequence[tuple[int, 
 def _taken(binder: Binder, x: View, indices: dict[int, Array]) -> View:
     """x with other elements along some axes, in the order of its memory."""
     order = sorted(range(len(x.shape)), key=lambda axis: -x.strides[axis])
-    made = x.transposed(order)
+    view = x.transposed(order)
     for axis, chosen in indices.items():
-        made = gathered(binder, made, order.index(axis), binder.constant(chosen.astype(np.int64)))
-    return made.transposed([order.index(axis) for axis in range(len(order))])
+        view = gathered(binder, view, order.index(axis), binder.constant(chosen.astype(np.int64)))
+    return view.transposed([order.index(axis) for axis in range(len(order))])
 
 
 # -- Resize ----------------------------------------------------------------------------------------------------------
@@ -139,22 +139,24 @@ def _resize_accept(node: NodeView, view: StaticFacts) -> str:
 @rule("Resize", since=11, accept=_resize_accept, weight=2)
 def resize_(binder: Binder, node: NodeView) -> None:
     """Lower Resize to gathered and weighed neighbors."""
-    found, x = node.attributes, binder.view(node.inputs[0])
+    attributes, x = node.attributes, binder.view(node.inputs[0])
     roi, scales, sizes = (binder.known(name) if name else None for name in (*node.inputs[1:], "", "", "")[:3])
     scales, sizes = (None if array is None or not array.size else array for array in (scales, sizes))
     rank = len(x.shape)
-    places = [axis + rank if axis < 0 else axis for axis in found.get("axes", range(rank))]
-    if len(set(places)) < len(places) or any(len(each) != len(places) for each in (scales, sizes) if each is not None):
+    places = [axis + rank if axis < 0 else axis for axis in attributes.get("axes", range(rank))]
+    if len(set(places)) < len(places) or any(
+        len(array) != len(places) for array in (scales, sizes) if array is not None
+    ):
         raise UnbindableError(f"axes {places} for the scales or sizes of others")
-    policy = found.get("keep_aspect_ratio_policy", "stretch")
+    policy = attributes.get("keep_aspect_ratio_policy", "stretch")
     axes = resize.geometry(x.shape, places, scales, sizes, roi, policy)
-    coordinates = found.get("coordinate_transformation_mode", "half_pixel")
+    coordinates = attributes.get("coordinate_transformation_mode", "half_pixel")
     if coordinates == "tf_crop_and_resize" and any(resize.outside(axis).any() for axis in axes):
         raise UnbindableError("a crop beyond the image")
-    nearest = resize.NEAREST[found.get("nearest_mode", "round_prefer_floor")]
-    cubic = found.get("cubic_coeff_a", -0.75)
-    exclude, antialias = bool(found.get("exclude_outside", 0)), bool(found.get("antialias", 0))
-    mode = found.get("mode", "nearest")
+    nearest = resize.NEAREST[attributes.get("nearest_mode", "round_prefer_floor")]
+    cubic = attributes.get("cubic_coeff_a", -0.75)
+    exclude, antialias = bool(attributes.get("exclude_outside", 0)), bool(attributes.get("antialias", 0))
+    mode = attributes.get("mode", "nearest")
     chosen = {
         axis.place: resize.selection(axis, mode, coordinates, nearest, cubic, exclude, antialias)
         for axis in axes
@@ -191,14 +193,14 @@ def _resampled(binder: Binder, x: View, chosen: dict[int, tuple[Array, Array | N
     if any(not len(index) for index, _ in chosen.values()):
         raise UnbindableError("an axis without elements")
     order = sorted(range(len(x.shape)), key=lambda axis: -x.strides[axis])
-    made = x.transposed(order)
+    view = x.transposed(order)
     for axis, (index, weight) in chosen.items():
         place = order.index(axis)
         if weight is None:
-            made = gathered(binder, made, place, binder.constant(index[:, 0].astype(np.int64)))
+            view = gathered(binder, view, place, binder.constant(index[:, 0].astype(np.int64)))
         else:
-            made = emit_resample(binder.builder, made, place, *_shortened(index, weight))
-    return made.transposed([order.index(axis) for axis in range(len(order))])
+            view = emit_resample(binder.builder, view, place, *_shortened(index, weight))
+    return view.transposed([order.index(axis) for axis in range(len(order))])
 
 
 def _shortened(index: Array, weight: Array) -> tuple[Array, Array]:
@@ -219,8 +221,8 @@ def _blocks_accept(node: NodeView, view: StaticFacts) -> str:
 @rule("GatherBlockQuantized", domain=DOMAIN, accept=_blocks_accept, weight=2, reads=(1,))
 def gather_block_quantized(binder: Binder, node: NodeView) -> None:
     """Slices of levels, scales and zero points by index, and then what they stand for, block by block."""
-    found = node.attributes
-    bits, block = found.get("bits", 4), found.get("block_size", 128)
+    attributes = node.attributes
+    bits, block = attributes.get("bits", 4), attributes.get("block_size", 128)
     levels, scales = _levels(binder, node, 0, bits), _table(binder, node, 2, lambda array: array.astype(np.float32))
     rank = len(levels.shape)
     axis, last = axis_of(node, rank, name="gather_axis"), axis_of(node, rank, 1, name="quantize_axis")
@@ -236,8 +238,8 @@ def gather_block_quantized(binder: Binder, node: NodeView) -> None:
         zero = _column(gathered(binder, points, axis, indices))
     split = values.reshaped([*values.shape[:-1], scales.shape[-1], block])
     assert split is not None
-    made = binder.chain("mul", [binder.chain("sub", [split, zero]), _column(factors)])
-    flat = binder.emit(made).reshaped(values.shape)
+    dequantized = binder.chain("mul", [binder.chain("sub", [split, zero]), _column(factors)])
+    flat = binder.emit(dequantized).reshaped(values.shape)
     assert flat is not None
     binder.put(node.outputs[0], flat)
 

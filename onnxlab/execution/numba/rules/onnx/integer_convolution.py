@@ -39,15 +39,15 @@ def convolved(
     group = node.attributes.get("group", 1)
     if len(x.shape) != weights.ndim or weights.shape[1] * group != x.shape[1] or weights.shape[0] % group:
         raise UnbindableError("X and W do not fit")
-    found = window_of(node, x.shape, weights.shape[2:])
-    target, axis = image(binder, (x.shape[0], len(weights), *found.output), dtype), 1
+    window = window_of(node, x.shape, weights.shape[2:])
+    target, axis = image(binder, (x.shape[0], len(weights), *window.output), dtype), 1
     places = pixels(target).offsets(len(target.shape) - 1)
     if last:
         target, axis = pixels(target), len(target.shape) - 1
     channels, columns = weights.shape[1], len(weights) // group
     if group > 1 and channels == 1 and columns == 1:
-        return _depthwise(binder, x, found, weights, key, target, axis, places)
-    x, offsets, length = rows_of(binder, x, found, channels, group)
+        return _depthwise(binder, x, window, weights, key, target, axis, places)
+    x, offsets, length = rows_of(binder, x, window, channels, group)
     batches = np.zeros((group, 5), np.int64)
     numbers = np.arange(group, dtype=np.int64)
     matrix = weights.reshape(group, columns, channels, -1).transpose(0, 3, 2, 1).reshape(group, -1, columns)
@@ -61,11 +61,11 @@ def convolved(
 
 def kernels(binder: Binder, name: str, zero: str) -> tuple[Array, tuple[object, ...]]:
     """Constant weights of a convolution without their zero points, with a key."""
-    found = constant_levels(binder, name, zero, axis=0)
-    if found is None:
+    levels = constant_levels(binder, name, zero, axis=0)
+    if levels is None:
         raise UnbindableError(f"{name!r} is no constant of int8 or uint8")
     known = fixed(binder, zero) if zero else None
-    return found, (*binder.key_of(name), "" if known is None else known.tobytes())
+    return levels, (*binder.key_of(name), "" if known is None else known.tobytes())
 
 
 def _conv_integer_accept(node: NodeView, view: StaticFacts) -> str:
@@ -92,24 +92,24 @@ def qlinear_conv(binder: Binder, node: NodeView) -> None:
     last = bool(node.domain and node.attributes.get("channels_last", 0))
     if last:
         x = x.transposed([0, len(x.shape) - 1, *range(1, len(x.shape) - 1)])
-    made = convolved(binder, node, x, weights, key, _FLOAT, last)
-    made.scale = np.float32(number(binder, node.inputs[1])) * columns_of(made, fixed(binder, node.inputs[4]))
+    result = convolved(binder, node, x, weights, key, _FLOAT, last)
+    result.scale = np.float32(number(binder, node.inputs[1])) * columns_of(result, fixed(binder, node.inputs[4]))
     if given(node, 8):
         bias = fixed(binder, node.inputs[8])
         assert bias is not None
-        made.whole_bias = bias.astype(np.int32).reshape(made.groups, made.columns)
-    write_levels(binder, node, made, node.inputs[6], node.inputs[7])
+        result.whole_bias = bias.astype(np.int32).reshape(result.groups, result.columns)
+    write_levels(binder, node, result, node.inputs[6], node.inputs[7])
 
 
 rule("QLinearConv", domain=DOMAIN, accept=_qlinear_conv_accept, weight=4)(qlinear_conv)
 
 
 def _depthwise(
-    binder: Binder, x: View, found: Window, weights: Array, key: tuple[object, ...], target: View, axis: int,
+    binder: Binder, x: View, window: Window, weights: Array, key: tuple[object, ...], target: View, axis: int,
     places: Array,
 ) -> IntegerProduct:  # fmt: skip
     """Each channel by itself; what lies behind the last channel is read, but not written."""
-    x, offsets, _ = rows_of(binder, x, found, len(weights), len(weights))
+    x, offsets, _ = rows_of(binder, x, window, len(weights), len(weights))
     return IntegerProduct(
         x, offsets, 1, len(weights), target, axis, places, np.zeros((1, 5), np.int64),
         constant=weights.reshape(len(weights), -1).T, key=("channels", *key), depthwise=True,

@@ -58,10 +58,10 @@ def product(binder: Binder, a: View, b: Array | View, key: tuple[object, ...], d
 
 def factor_b(binder: Binder, name: str, zero: str) -> tuple[Array | View, tuple[object, ...]]:
     """The second factor: constant levels with a key, or a view of levels."""
-    found = constant_levels(binder, name, zero)
-    if found is not None:
+    levels = constant_levels(binder, name, zero)
+    if levels is not None:
         known = fixed(binder, zero) if zero else None
-        return found, (*binder.key_of(name), "" if known is None else known.tobytes())
+        return levels, (*binder.key_of(name), "" if known is None else known.tobytes())
     if zero:
         array = fixed(binder, zero)
         if array is None or array.size != 1:
@@ -91,10 +91,10 @@ def matmul_integer_to_float(binder: Binder, node: NodeView) -> None:
     """Lower MatMulIntegerToFloat."""
     b, key = factor_b(binder, node.inputs[1], given(node, 5))
     a = levels_of(binder, node.inputs[0], given(node, 4))
-    made = product(binder, a, b, key, _FLOAT)
-    _scale(binder, made, node.inputs[2], node.inputs[3])
-    _bias(binder, made, given(node, 6))
-    binder.put(node.outputs[0], made)
+    result = product(binder, a, b, key, _FLOAT)
+    _scale(binder, result, node.inputs[2], node.inputs[3])
+    _bias(binder, result, given(node, 6))
+    binder.put(node.outputs[0], result)
 
 
 def _dynamic_accept(node: NodeView, view: StaticFacts) -> str:
@@ -107,41 +107,41 @@ def dynamic_quantize_matmul(binder: Binder, node: NodeView) -> None:
     """Lower DynamicQuantizeMatMul."""
     b, key = factor_b(binder, node.inputs[1], given(node, 3))
     a, scale, _ = dynamic_levels(binder, binder.floats(node.inputs[0]))
-    made = product(binder, a, b, key, _FLOAT)
-    made.factor = scale
-    made.scale = columns_of(made, fixed(binder, node.inputs[2]))
-    _bias(binder, made, given(node, 4))
-    binder.put(node.outputs[0], made)
+    result = product(binder, a, b, key, _FLOAT)
+    result.factor = scale
+    result.scale = columns_of(result, fixed(binder, node.inputs[2]))
+    _bias(binder, result, given(node, 4))
+    binder.put(node.outputs[0], result)
 
 
-def columns_of(made: Product, values: Array | None) -> Array:
+def columns_of(matrix_product: Product, values: Array | None) -> Array:
     """One number, or one for each column, as [groups, columns].
 
     Raises:
         UnbindableError: neither of these.
     """
-    if values is None or values.size not in (1, made.groups * made.columns):
+    if values is None or values.size not in (1, matrix_product.groups * matrix_product.columns):
         raise UnbindableError("a scale that is neither one number nor one for each column")
-    flat = np.broadcast_to(values.astype(np.float32).reshape(-1), (made.groups * made.columns,))
-    return flat.reshape(made.groups, made.columns)
+    flat = np.broadcast_to(values.astype(np.float32).reshape(-1), (matrix_product.groups * matrix_product.columns,))
+    return flat.reshape(matrix_product.groups, matrix_product.columns)
 
 
-def _scale(binder: Binder, made: IntegerProduct, a_scale: str, b_scale: str) -> None:
+def _scale(binder: Binder, integer_product: IntegerProduct, a_scale: str, b_scale: str) -> None:
     """Multiply with both scales; that of A may be known at run time only."""
     known = fixed(binder, a_scale)
-    right = columns_of(made, fixed(binder, b_scale))
+    right = columns_of(integer_product, fixed(binder, b_scale))
     if known is not None and known.size == 1:
-        made.scale = known.astype(np.float32).reshape(()) * right
+        integer_product.scale = known.astype(np.float32).reshape(()) * right
         return
     view = binder.floats(a_scale)
     if view.size != 1:
         raise UnbindableError(f"{a_scale!r} is for rows")
-    made.scale, made.factor = right, view
+    integer_product.scale, integer_product.factor = right, view
 
 
-def _bias(binder: Binder, made: IntegerProduct, name: str) -> None:
+def _bias(binder: Binder, integer_product: IntegerProduct, name: str) -> None:
     if name:
-        made.add_columns(columns_of(made, fixed(binder, name)))
+        integer_product.add_columns(columns_of(integer_product, fixed(binder, name)))
 
 
 def _qlinear_matmul_accept(node: NodeView, view: StaticFacts) -> str:
@@ -153,9 +153,9 @@ def qlinear_matmul(binder: Binder, node: NodeView) -> None:
     """Lower QLinearMatMul."""
     b, key = factor_b(binder, node.inputs[3], node.inputs[5])
     a = levels_of(binder, node.inputs[0], node.inputs[2])
-    made = product(binder, a, b, key, _FLOAT)
-    made.scale = np.float32(number(binder, node.inputs[1])) * columns_of(made, fixed(binder, node.inputs[4]))
-    write_levels(binder, node, made, node.inputs[6], node.inputs[7])
+    result = product(binder, a, b, key, _FLOAT)
+    result.scale = np.float32(number(binder, node.inputs[1])) * columns_of(result, fixed(binder, node.inputs[4]))
+    write_levels(binder, node, result, node.inputs[6], node.inputs[7])
 
 
 def _gemm_accept(node: NodeView, view: StaticFacts) -> str:
@@ -165,30 +165,30 @@ def _gemm_accept(node: NodeView, view: StaticFacts) -> str:
 @rule("QGemm", domain=DOMAIN, accept=_gemm_accept, weight=4)
 def q_gemm(binder: Binder, node: NodeView) -> None:
     """Lower QGemm."""
-    found = node.attributes
+    attributes = node.attributes
     b, key = factor_b(binder, node.inputs[3], node.inputs[5])
     a = levels_of(binder, node.inputs[0], node.inputs[2])
-    turned = bool(found.get("transB", 0))
-    a = a.transposed([1, 0]) if found.get("transA", 0) else a
-    made = product(binder, a, b.T if turned else b, (*key, turned), _FLOAT)  # type: ignore[union-attr]
+    turned = bool(attributes.get("transB", 0))
+    a = a.transposed([1, 0]) if attributes.get("transA", 0) else a
+    result = product(binder, a, b.T if turned else b, (*key, turned), _FLOAT)  # type: ignore[union-attr]
     bias = fixed(binder, node.inputs[6]) if given(node, 6) else None
     if bias is not None:
-        if bias.shape[-1:] not in ((), (1,), (made.columns,)) or bias.size not in (1, made.columns):
+        if bias.shape[-1:] not in ((), (1,), (result.columns,)) or bias.size not in (1, result.columns):
             raise UnbindableError("a C that differs between rows")
-        made.whole_bias = np.broadcast_to(bias.reshape(1, -1), (1, made.columns)).astype(np.int32)
-    scale = np.float32(found.get("alpha", 1.0)) * np.float32(number(binder, node.inputs[1]))
-    made.scale = scale * columns_of(made, fixed(binder, node.inputs[4]))
+        result.whole_bias = np.broadcast_to(bias.reshape(1, -1), (1, result.columns)).astype(np.int32)
+    scale = np.float32(attributes.get("alpha", 1.0)) * np.float32(number(binder, node.inputs[1]))
+    result.scale = scale * columns_of(result, fixed(binder, node.inputs[4]))
     if given(node, 7):
-        write_levels(binder, node, made, node.inputs[7], given(node, 8))
+        write_levels(binder, node, result, node.inputs[7], given(node, 8))
     else:
-        binder.put(node.outputs[0], made)
+        binder.put(node.outputs[0], result)
 
 
-def write_levels(binder: Binder, node: NodeView, made: IntegerProduct, scale: str, zero: str) -> None:
+def write_levels(binder: Binder, node: NodeView, integer_product: IntegerProduct, scale: str, zero: str) -> None:
     """Name a product that is quantized at once."""
     known = fixed(binder, zero) if zero else None
     dtype = np.dtype(np.uint8) if known is None else known.dtype
     step, offset = number(binder, scale), number(binder, zero)
-    made.quantize(binder.builder, step, *limits(dtype, int(offset)))
-    view = binder.emit(made)
+    integer_product.quantize(binder.builder, step, *limits(dtype, int(offset)))
+    view = binder.emit(integer_product)
     put_levels(binder, node.outputs[0], view, offset, QuantizedView(view, int(offset), step), dtype)

@@ -36,14 +36,14 @@ def matmul(binder: Binder, node: NodeView) -> None:
         right = right.at(0, (right.shape[0], 1), (right.strides[0], 4))
     lead = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
     shape = (*lead, left.shape[-2], right.shape[-1])
-    made = batched(binder, left, right, binder.builder.allocate(shape, np.float32))
+    result = batched(binder, left, right, binder.builder.allocate(shape, np.float32))
     if len(a.shape) == 1 or len(b.shape) == 1:
-        view = binder.emit(made)
-        kept = [size for size, axis in zip(shape, range(-len(shape), 0), strict=True)
+        view = binder.emit(result)
+        sizes = [size for size, axis in zip(shape, range(-len(shape), 0), strict=True)
                 if not (axis == -2 and len(a.shape) == 1) and not (axis == -1 and len(b.shape) == 1)]  # fmt: skip
-        binder.put(output, view.at(0, kept, dense(kept, 4)))
+        binder.put(output, view.at(0, sizes, dense(sizes, 4)))
     else:
-        binder.put(output, made)
+        binder.put(output, result)
 
 
 def check_depths(left: Sequence[int], right: Sequence[int]) -> None:

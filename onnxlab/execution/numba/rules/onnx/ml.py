@@ -35,10 +35,12 @@ _NODES = (
 
 
 def _accept(node: NodeView, view: StaticFacts) -> str:
-    found = node.attributes
-    if found.get("classlabels_strings"):
+    attributes = node.attributes
+    if attributes.get("classlabels_strings"):
         return "labels that are strings"
-    if found.get("post_transform", "NONE") not in _TRANSFORMS or any(name.endswith("_as_tensor") for name in found):
+    if attributes.get("post_transform", "NONE") not in _TRANSFORMS or any(
+        name.endswith("_as_tensor") for name in attributes
+    ):
         return "only the transforms " + ", ".join(_TRANSFORMS) + ", of float32"
     return dtype_reason(node.inputs[0], view, lambda dtype: dtype == _FLOAT)
 
@@ -59,12 +61,12 @@ def _in_rows(binder: Binder, view: View) -> View:
 # -- trees -----------------------------------------------------------------------------------------------------------
 
 
-def _grown(found: Mapping[str, Any], votes: str, ids: Any, targets: int) -> Forest:
+def _grown(attributes: Mapping[str, Any], votes: str, ids: Any, targets: int) -> Forest:
     """The forest of one of the two older operators, whose votes are for "target" or "class"."""
-    lists = [found.get(name, None if name.endswith("true") else ()) for name in _NODES]
-    ballots = [found.get(f"{votes}_{name}", ()) for name in ("treeids", "nodeids")]
-    made: Forest = remembered(grow, *lists, *ballots, ids, found.get(f"{votes}_weights", ()), targets)
-    return made
+    lists = [attributes.get(name, None if name.endswith("true") else ()) for name in _NODES]
+    ballots = [attributes.get(f"{votes}_{name}", ()) for name in ("treeids", "nodeids")]
+    forest: Forest = remembered(grow, *lists, *ballots, ids, attributes.get(f"{votes}_weights", ()), targets)
+    return forest
 
 
 def _words(binder: Binder, forest: Forest, key: Key) -> tuple[dict[str, Word], list[View]]:
@@ -75,8 +77,8 @@ def _words(binder: Binder, forest: Forest, key: Key) -> tuple[dict[str, Word], l
     roots, voted = forest.roots.astype(np.int32), forest.voted.astype(np.uint8)
     arrays: tuple[Array, ...] = (_nodes(forest), roots, forest.votes, voted)
     for name, array in zip(("nodes", "roots", "votes", "voted"), arrays, strict=True):
-        found = binder.packed.get((*key, name))
-        views.append(found or binder.packed.put((*key, name), constant_view(array)))
+        cached = binder.packed.get((*key, name))
+        views.append(cached or binder.packed.put((*key, name), constant_view(array)))
     words: dict[str, Word] = dict(zip(("nodes", "roots", "votes", "voted"), (v.where for v in views), strict=True))
     return words | {"trees": len(forest.roots), "targets": forest.votes.shape[1], "divisor": bits(1.0)}, views
 
@@ -132,14 +134,14 @@ def _base(binder: Binder, values: Any, targets: int) -> Word:
 @rule("TreeEnsembleRegressor", domain=DOMAIN, accept=_accept, weight=8)
 def tree_regressor(binder: Binder, node: NodeView) -> None:
     """Lower TreeEnsembleRegressor."""
-    found, x = node.attributes, _features(binder, node)
-    targets, aggregate = found.get("n_targets", 1), found.get("aggregate_function", "SUM")
-    forest = _grown(found, "target", found.get("target_ids", ()), targets)
-    transform = _transform(found.get("post_transform", "NONE"), targets)
+    attributes, x = node.attributes, _features(binder, node)
+    targets, aggregate = attributes.get("n_targets", 1), attributes.get("aggregate_function", "SUM")
+    forest = _grown(attributes, "target", attributes.get("target_ids", ()), targets)
+    transform = _transform(attributes.get("post_transform", "NONE"), targets)
     plain = transform == "NONE"
     y = binder.allocate(node.outputs[0] if plain else "", (x.shape[0], targets), np.float32)
     extra: dict[str, Word] = {
-        "aggregate": _AGGREGATES[aggregate], "base": _base(binder, found.get("base_values"), targets),
+        "aggregate": _AGGREGATES[aggregate], "base": _base(binder, attributes.get("base_values"), targets),
         "divisor": bits(float(len(forest.roots)) if aggregate == "AVERAGE" else 1.0),
     }  # fmt: skip
     _run(binder, x, forest, extra, [], y)
@@ -176,16 +178,16 @@ def _classifier_accept(node: NodeView, view: StaticFacts) -> str:
 @rule("TreeEnsembleClassifier", domain=DOMAIN, accept=_classifier_accept, weight=8)
 def tree_classifier(binder: Binder, node: NodeView) -> None:
     """Lower TreeEnsembleClassifier."""
-    found, x = node.attributes, _features(binder, node)
-    names = np.asarray(found.get("classlabels_int64s", ()), np.int64)
-    ids, base = found.get("class_ids", ()), found.get("base_values") or ()
+    attributes, x = node.attributes, _features(binder, node)
+    names = np.asarray(attributes.get("classlabels_int64s", ()), np.int64)
+    ids, base = attributes.get("class_ids", ()), attributes.get("base_values") or ()
     single = len(names) == 2 and remembered(are_one, ids)
-    forest = _grown(found, "class", None if single else ids, 1 if single else len(names))
+    forest = _grown(attributes, "class", None if single else ids, 1 if single else len(names))
     if single and not forest.voted[forest.modes == LEAF].all():
         raise UnbindableError("a leaf that votes for neither class")
-    transform, pair, threshold = _transform(found.get("post_transform", "NONE"), len(names)), 0, 0.0
+    transform, pair, threshold = _transform(attributes.get("post_transform", "NONE"), len(names)), 0, 0.0
     if single:
-        threshold = remembered(threshold_of, ids, found.get("class_weights", ())) or 0.0
+        threshold = remembered(threshold_of, ids, attributes.get("class_weights", ())) or 0.0
         if ids[0] == 1:  # what is to be added to the first score is not seen
             pair, base = 1, ()
         else:
@@ -218,13 +220,13 @@ def _ensemble_accept(node: NodeView, view: StaticFacts) -> str:
 @rule("TreeEnsemble", domain=DOMAIN, accept=_ensemble_accept, weight=8)
 def tree_ensemble(binder: Binder, node: NodeView) -> None:
     """Lower TreeEnsemble."""
-    found, x = node.attributes, _in_rows(binder, binder.view(node.inputs[0]))
-    targets = found.get("n_targets", 1)
-    lists = [found[name] for name in _PLANTED]
-    missing = found.get("nodes_missing_value_tracks_true")
-    forest = remembered(planted, *lists, found.get("membership_values"), targets, missing)
-    transform = _transform(_TRANSFORMS[found.get("post_transform", 0)], targets)
-    aggregate = _TARGETS[found.get("aggregate_function", 1)]
+    attributes, x = node.attributes, _in_rows(binder, binder.view(node.inputs[0]))
+    targets = attributes.get("n_targets", 1)
+    lists = [attributes[name] for name in _PLANTED]
+    missing = attributes.get("nodes_missing_value_tracks_true")
+    forest = remembered(planted, *lists, attributes.get("membership_values"), targets, missing)
+    transform = _transform(_TRANSFORMS[attributes.get("post_transform", 0)], targets)
+    aggregate = _TARGETS[attributes.get("aggregate_function", 1)]
     plain = transform == "NONE"
     y = binder.allocate(node.outputs[0] if plain else "", (x.shape[0], targets), x.dtype)
     extra: dict[str, Word] = {
@@ -249,33 +251,33 @@ def _scores(binder: Binder, x: View, coefficients: Array, intercepts: Any, name:
     """Rows times coefficients [count, features] plus intercepts."""
     target = binder.allocate(name, (x.shape[0], len(coefficients)), np.float32)
     key = ("coefficients", *binder.packed.key_of(coefficients, persistent=False))
-    made = by_constant(binder, x, np.ascontiguousarray(coefficients.T), target, key)
+    scores = by_constant(binder, x, np.ascontiguousarray(coefficients.T), target, key)
     if intercepts:
-        made.add_columns(np.broadcast_to(np.asarray(intercepts, np.float32), (1, len(coefficients))))
-    return binder.emit(made)
+        scores.add_columns(np.broadcast_to(np.asarray(intercepts, np.float32), (1, len(coefficients))))
+    return binder.emit(scores)
 
 
 @rule("LinearRegressor", domain=DOMAIN, accept=_accept, weight=5)
 def linear_regressor(binder: Binder, node: NodeView) -> None:
     """Lower LinearRegressor."""
-    found, x = node.attributes, _features(binder, node)
-    coefficients = np.asarray(found["coefficients"], np.float32).reshape(found.get("targets", 1), -1)
-    transform = _transform(found.get("post_transform", "NONE"), len(coefficients))
+    attributes, x = node.attributes, _features(binder, node)
+    coefficients = np.asarray(attributes["coefficients"], np.float32).reshape(attributes.get("targets", 1), -1)
+    transform = _transform(attributes.get("post_transform", "NONE"), len(coefficients))
     name = node.outputs[0] if transform == "NONE" else ""
-    scores = _scores(binder, x, coefficients, found.get("intercepts"), name)
+    scores = _scores(binder, x, coefficients, attributes.get("intercepts"), name)
     _transformed(binder, node.outputs[0], scores, transform)
 
 
 @rule("LinearClassifier", domain=DOMAIN, accept=_accept, weight=5)
 def linear_classifier(binder: Binder, node: NodeView) -> None:
     """Lower LinearClassifier."""
-    found, x = node.attributes, _features(binder, node)
-    names = np.asarray(found.get("classlabels_ints", ()), np.int64)
+    attributes, x = node.attributes, _features(binder, node)
+    names = np.asarray(attributes.get("classlabels_ints", ()), np.int64)
     features = x.shape[1]
-    count = len(found.get("intercepts") or ()) or len(found["coefficients"]) // features
-    weights = np.asarray(found["coefficients"], np.float32)[: count * features].reshape(count, features)
-    scores = _scores(binder, x, weights, found.get("intercepts"))
-    transform = found.get("post_transform", "NONE")
+    count = len(attributes.get("intercepts") or ()) or len(attributes["coefficients"]) // features
+    weights = np.asarray(attributes["coefficients"], np.float32)[: count * features].reshape(count, features)
+    scores = _scores(binder, x, weights, attributes.get("intercepts"))
+    transform = attributes.get("post_transform", "NONE")
     paired = count == 1 and len(names) == 2
     if count > 1 and len(names) < count:
         raise UnbindableError("fewer labels than scores")
@@ -323,5 +325,5 @@ def normalizer(binder: Binder, node: NodeView) -> None:
     sizes = binder.builder.allocate((*x.shape[:-1], 1), np.float32)
     emit_rows(binder, "reduce_rows", source, sizes, x.size // length, length, length * 4, 4, mode=mode, cost=0.1)
     size: Chain | View = chain("sqrt", sizes) if norm == "L2" else sizes
-    kept = binder.emit(chain("where", chain("equal", size, 0.0), 1.0, size))
-    binder.put(node.outputs[0], chain("div", x, kept))
+    divisor = binder.emit(chain("where", chain("equal", size, 0.0), 1.0, size))
+    binder.put(node.outputs[0], chain("div", x, divisor))

@@ -25,8 +25,8 @@ def _one_output(node: NodeView, view: StaticFacts) -> str:
 def max_pooling(binder: Binder, node: NodeView) -> None:
     """Lower MaxPool without indices."""
     x = binder.rows_of_channels(node.inputs[0])
-    found = window_of(node, x.shape, tuple(node.attributes["kernel_shape"]))
-    binder.put(node.outputs[0], _pooled(binder, x, found, "max_pool", None))
+    window = window_of(node, x.shape, tuple(node.attributes["kernel_shape"]))
+    binder.put(node.outputs[0], _pooled(binder, x, window, "max_pool", None))
 
 
 @rule("AveragePool")
@@ -37,22 +37,22 @@ def average_pooling(binder: Binder, node: NodeView) -> None:
 
 def averaged(binder: Binder, node: NodeView, x: View) -> View:
     """AveragePool of [N, C, D1, …] with contiguous channels, as a node's attributes have it."""
-    found = window_of(node, x.shape, tuple(node.attributes["kernel_shape"]))
+    window = window_of(node, x.shape, tuple(node.attributes["kernel_shape"]))
     include = node.attributes.get("count_include_pad", 0)
     counts = np.ones(1)
-    for axis in range(len(found.kernel)):
-        counts = np.multiply.outer(counts, _counts(found, axis, include))
+    for axis in range(len(window.kernel)):
+        counts = np.multiply.outer(counts, _counts(window, axis, include))
     if not counts.all():
         raise UnbindableError("a window of padding alone")
-    return _pooled(binder, x, found, "average_pool", np.tile(counts.reshape(-1), x.shape[0]))
+    return _pooled(binder, x, window, "average_pool", np.tile(counts.reshape(-1), x.shape[0]))
 
 
-def _counts(found: Window, axis: int, include_padding: int) -> Array:
+def _counts(window: Window, axis: int, include_padding: int) -> Array:
     """The number of elements that each window covers along an axis, without those that rounding up adds at the end."""
-    begins = np.arange(found.output[axis]) * found.strides[axis] - found.begin[axis]
-    places = begins[:, None] + np.arange(found.kernel[axis]) * found.dilations[axis]
-    size = found.size[axis]
-    covered: Array = places < size + found.end[axis] if include_padding else (places >= 0) & (places < size)
+    begins = np.arange(window.output[axis]) * window.strides[axis] - window.begin[axis]
+    places = begins[:, None] + np.arange(window.kernel[axis]) * window.dilations[axis]
+    size = window.size[axis]
+    covered: Array = places < size + window.end[axis] if include_padding else (places >= 0) & (places < size)
     return np.asarray(covered.sum(axis=1))
 
 
@@ -72,15 +72,15 @@ def over_all(binder: Binder, x: View, kernel: str) -> View:
     """One number for each channel of [N, C, D1, …] with contiguous channels."""
     shape = x.shape
     ones, zeros = (1,) * (len(shape) - 2), (0,) * (len(shape) - 2)
-    found = Window(shape[2:], shape[2:], ones, ones, zeros, zeros, ones)
-    return _pooled(binder, x, found, kernel, np.full(shape[0], prod(shape[2:])))
+    window = Window(shape[2:], shape[2:], ones, ones, zeros, zeros, ones)
+    return _pooled(binder, x, window, kernel, np.full(shape[0], prod(shape[2:])))
 
 
-def _pooled(binder: Binder, x: View, found: Window, kernel: str, counts: Array | None) -> View:
+def _pooled(binder: Binder, x: View, window: Window, kernel: str, counts: Array | None) -> View:
     builder = binder.builder
-    target = image(binder, (*x.shape[:2], *found.output))
-    offsets = table(offsets_of(x, found))
-    count = prod((x.shape[0], *found.output))
+    target = image(binder, (*x.shape[:2], *window.output))
+    offsets = table(offsets_of(x, window))
+    count = prod((x.shape[0], *window.output))
     unit = max(1, -(-count // 16))
     values: dict[str, Word] = {
         "x": x.where, "offsets": builder.keep(offsets), "tap_bytes": offsets.shape[1] * 4, "taps": len(offsets),

@@ -166,8 +166,8 @@ def quantized(binder: Binder, output: str, name: str, scale: str, zero: str, dty
         value.quantize(binder.builder, step, *limits(dtype, int(offset)))  # type: ignore[arg-type]
         view = binder.emit(value)
     elif single and isinstance(value, View) and value.dtype == np.float32 and _whole(value):
-        found = np.array([step, offset, *limits(dtype, int(offset))], np.float32)  # type: ignore[arg-type]
-        view = emit_levels(binder, value, binder.constant(found))
+        qparams = np.array([step, offset, *limits(dtype, int(offset))], np.float32)  # type: ignore[arg-type]
+        view = emit_levels(binder, value, binder.constant(qparams))
     else:
         low, high = _bounds(binder, offset, dtype)
         view = binder.emit(rounded(binder.operand(name), step, low, high))
@@ -236,23 +236,23 @@ def dynamic_levels(binder: Binder, x: View) -> tuple[View, View, View]:
     builder = binder.builder
     x = x if _whole(x) else contiguous(builder, x)
     chunks = -(-x.size // _CHUNK)
-    extents, found = builder.allocate((chunks, 2), np.float32), builder.allocate((4,), np.float32)
+    extents, qparams = builder.allocate((chunks, 2), np.float32), builder.allocate((4,), np.float32)
     values: dict[str, Word] = {
-        "x": x.where, "count": x.size, "chunk": _CHUNK, "extents": extents.where, "found": found.where,
+        "x": x.where, "count": x.size, "chunk": _CHUNK, "extents": extents.where, "found": qparams.where,
     }  # fmt: skip
     builder.emit("extent", chunks, values, [x], [extents], work=x.size * 0.05)
-    builder.emit("byte_range", 1, {**values, "chunks": chunks}, [extents], [found], work=20)
-    return emit_levels(binder, x, found), found.at(0, (), ()), found.at(4, (), ())
+    builder.emit("byte_range", 1, {**values, "chunks": chunks}, [extents], [qparams], work=20)
+    return emit_levels(binder, x, qparams), qparams.at(0, (), ()), qparams.at(4, (), ())
 
 
-def emit_levels(binder: Binder, x: View, found: View) -> View:
+def emit_levels(binder: Binder, x: View, qparams: View) -> View:
     """Quantize floats that are one run of memory by [scale, zero point, least and greatest level], in their layout."""
     builder = binder.builder
     y = builder.allocate(x.shape, np.int16, [stride // 2 for stride in x.strides])
     values: dict[str, Word] = {
-        "x": x.where, "count": x.size, "chunk": _CHUNK, "found": found.where, "y": y.where,
+        "x": x.where, "count": x.size, "chunk": _CHUNK, "found": qparams.where, "y": y.where,
     }  # fmt: skip
-    builder.emit("to_levels", -(-x.size // _CHUNK), values, [x, found], [y], work=x.size * 0.2)
+    builder.emit("to_levels", -(-x.size // _CHUNK), values, [x, qparams], [y], work=x.size * 0.2)
     return y
 
 
@@ -286,10 +286,10 @@ def _single_accept(node: NodeView, view: StaticFacts) -> str:
 def unary(binder: Binder, node: NodeView) -> None:
     """Lower QLinearSigmoid and QLinearLeakyRelu."""
     x = floats_of(binder, *node.inputs[:3])
-    made = chain("sigmoid", x)
+    activated = chain("sigmoid", x)
     if node.op_type == "QLinearLeakyRelu":
-        made = chain("prelu", x, float(node.attributes.get("alpha", 0.01)))
-    requantized(binder, node, made, given(node, 3), given(node, 4))
+        activated = chain("prelu", x, float(node.attributes.get("alpha", 0.01)))
+    requantized(binder, node, activated, given(node, 3), given(node, 4))
 
 
 def floats_of(binder: Binder, name: str, scale: str, zero: str) -> Chain:

@@ -65,10 +65,10 @@ def recurrent(binder: Binder, node: NodeView) -> None:
     matrix = spread(w.astype(np.float32).transpose(0, 2, 1), gates)  # [directions, input, gates * padded]
     flat = matrix.transpose(1, 0, 2).reshape(x.shape[2], -1)
     target = binder.builder.allocate((*x.shape[:2], flat.shape[1]), np.float32)
-    made = by_constant(binder, x, flat, target, ("projection", gates, *keys[0]))
+    projection = by_constant(binder, x, flat, target, ("projection", gates, *keys[0]))
     key: Key = ("recurrent", gates, *keys[1])
     weights = recurrent_weights(binder.packed, key, r.astype(np.float32).transpose(0, 2, 1), gates)
-    _emit(binder, node, kind, flag, made, spread(inner + recurring, gates), weights, hidden, bias=bias)
+    _emit(binder, node, kind, flag, projection, spread(inner + recurring, gates), weights, hidden, bias=bias)
 
 
 def _check_weights(node: NodeView, gates: int, depth: int, w: Shape, r: Shape) -> None:
@@ -80,18 +80,18 @@ def _check_weights(node: NodeView, gates: int, depth: int, w: Shape, r: Shape) -
         raise UnbindableError(f"hidden_size is {node.attributes['hidden_size']}, R has {r[2]}")
 
 
-def _expect(what: str, found: Shape, wanted: Shape) -> None:
-    if found != wanted:
-        raise UnbindableError(f"{what} has shape {found}, expected {wanted}")
+def _expect(name: str, actual: Shape, expected: Shape) -> None:
+    if actual != expected:
+        raise UnbindableError(f"{name} has shape {actual}, expected {expected}")
 
 
 def _biases(binder: Binder, node: NodeView, directions: int, width: int) -> tuple[Array, Array]:
     """Input and recurrent biases, [directions, gates * hidden] each."""
-    found = fixed(binder, given(node, 3)) if given(node, 3) else None
-    if found is None:
+    biases = fixed(binder, given(node, 3)) if given(node, 3) else None
+    if biases is None:
         return np.zeros((directions, width), np.float32), np.zeros((directions, width), np.float32)
-    _expect("B", found.shape, (directions, 2 * width))
-    return found[:, :width].astype(np.float32), found[:, width:].astype(np.float32)
+    _expect("B", biases.shape, (directions, 2 * width))
+    return biases[:, :width].astype(np.float32), biases[:, width:].astype(np.float32)
 
 
 def _time_first(binder: Binder, node: NodeView) -> View:
@@ -103,15 +103,15 @@ def _time_first(binder: Binder, node: NodeView) -> View:
 
 
 def _emit(
-    binder: Binder, node: NodeView, kind: int, flag: int, made: Product, offset: Array, weights: View, hidden: int,
-    scales: Array | None = None, bias: Array | None = None, side: Array | None = None,
+    binder: Binder, node: NodeView, kind: int, flag: int, projection: Product, offset: Array, weights: View,
+    hidden: int, scales: Array | None = None, bias: Array | None = None, side: Array | None = None,
 ) -> None:  # fmt: skip
     """The layer behind the product of its inputs, and its results by name."""
-    found, (directions, _) = node.attributes, offset.shape
-    made.add_columns(offset.reshape(1, -1))
-    projected = binder.emit(made)
+    attributes, (directions, _) = node.attributes, offset.shape
+    projection.add_columns(offset.reshape(1, -1))
+    projected = binder.emit(projection)
     steps, batch, _ = projected.shape
-    swapped = bool(found.get("layout", 0))
+    swapped = bool(attributes.get("layout", 0))
     builder = binder.builder
     order = [1, 0, 2, 3] if swapped else [0, 2, 1, 3]  # of [steps, batch, directions, hidden] in what is returned
     shape = (batch, steps, directions, hidden) if swapped else (steps, directions, batch, hidden)
@@ -122,10 +122,10 @@ def _emit(
         builder.allocate((directions, batch, hidden), np.float32) if swapped
         else binder.allocate(name, (directions, batch, hidden), np.float32) for name in names
     ]  # fmt: skip
-    each = len(_DEFAULTS[kind])
+    per_direction = len(_DEFAULTS[kind])
     table = functions(
-        found.get("activations", _DEFAULTS[kind]), found.get("activation_alpha", ()),
-        found.get("activation_beta", ()), directions, each,
+        attributes.get("activations", _DEFAULTS[kind]), attributes.get("activation_alpha", ()),
+        attributes.get("activation_beta", ()), directions, per_direction,
     )  # fmt: skip
     lengths = contiguous(builder, binder.view(given(node, 4))) if given(node, 4) else None
     if lengths is not None:
@@ -133,7 +133,7 @@ def _emit(
     states = [_state(binder, given(node, slot), swapped, (directions, batch, hidden)) for slot in (5, 6)[:count]]
     layer = Layer(
         kind, flag, projected, weights, y.transposed(order), states, lasts, lengths,
-        _DIRECTIONS.index(found.get("direction", "forward")), table, found.get("clip") or inf, scales,
+        _DIRECTIONS.index(attributes.get("direction", "forward")), table, attributes.get("clip") or inf, scales,
         side, peepholes=_peepholes(binder, node, directions, hidden) if kind == LSTM else None, bias=bias,
     )  # fmt: skip
     layer.emit(builder)
@@ -152,13 +152,13 @@ def _state(binder: Binder, name: str, swapped: bool, shape: Shape) -> View | Non
 
 
 def _peepholes(binder: Binder, node: NodeView, directions: int, hidden: int) -> Array | None:
-    found = fixed(binder, given(node, 7)) if given(node, 7) else None
-    if found is None:
+    weights = fixed(binder, given(node, 7)) if given(node, 7) else None
+    if weights is None:
         return None
     lanes = host().lanes
-    made = np.zeros((directions, 3, -(-hidden // lanes) * lanes), np.float32)
-    made[:, :, :hidden] = found.reshape(directions, 3, hidden)
-    return made
+    padded = np.zeros((directions, 3, -(-hidden // lanes) * lanes), np.float32)
+    padded[:, :, :hidden] = weights.reshape(directions, 3, hidden)
+    return padded
 
 
 @rule("DynamicQuantizeLSTM", domain=DOMAIN, accept=_accept, weight=8)
@@ -171,12 +171,23 @@ def dynamic_quantize_lstm(binder: Binder, node: NodeView) -> None:
     a, scale, _ = dynamic_levels(binder, binder.floats(node.inputs[0]))
     keys = binder.key_of(node.inputs[1]), binder.key_of(node.inputs[2])
     matrix = spread(w, 4).transpose(1, 0, 2).reshape(w.shape[1], -1)
-    made = product(binder, a, matrix, ("projection", *keys[0]), np.dtype(np.float32))
-    made.scale, made.factor = spread(w_scale, 4).reshape(1, -1), scale
+    projection = product(binder, a, matrix, ("projection", *keys[0]), np.dtype(np.float32))
+    projection.scale, projection.factor = spread(w_scale, 4).reshape(1, -1), scale
     inner, recurring = _biases(binder, node, directions, width)
     weights, side = recurrent_levels(binder.packed, ("recurrent levels", *keys[1]), r)
     flag = node.attributes.get("input_forget", 0)
-    _emit(binder, node, LSTM, flag, made, spread(inner + recurring, 4), weights, hidden, spread(r_scale, 4), side=side)
+    _emit(
+        binder,
+        node,
+        LSTM,
+        flag,
+        projection,
+        spread(inner + recurring, 4),
+        weights,
+        hidden,
+        spread(r_scale, 4),
+        side=side,
+    )
 
 
 def _swapped(shape: Shape) -> Shape:

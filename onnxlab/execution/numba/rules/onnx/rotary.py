@@ -49,15 +49,15 @@ def rotated(binder: Binder, x: View, cos: View, sin: View, interleaved: bool, wi
     pair = [_features(x, number * apart, half, step) for number in range(2)]
     angles = [view.at(0, (*view.shape[:2], 1, half), (*view.strides[:2], 0, view.strides[2])) for view in (cos, sin)]
     for number in range(2):
-        here, there = pair[number], pair[1 - number]
-        turn = binder.chain("mul", [there, angles[1]])
-        kept = binder.chain("mul", [here, angles[0]])
-        made = binder.chain("add" if number else "sub", [kept, turn])
+        this_half, other_half = pair[number], pair[1 - number]
+        turn = binder.chain("mul", [other_half, angles[1]])
+        cosine_part = binder.chain("mul", [this_half, angles[0]])
+        combined = binder.chain("add" if number else "sub", [cosine_part, turn])
         place = _features(target, number * apart, half, step)
         if interleaved:
-            emit_copy(binder.builder, binder.emit(made), place)
+            emit_copy(binder.builder, binder.emit(combined), place)
         else:
-            emit_chain(binder.builder, made, place)
+            emit_chain(binder.builder, combined, place)
     if width < x.shape[3]:
         rest = x.shape[3] - width
         emit_copy(binder.builder, _features(x, width, rest, 1), _features(target, width, rest, 1))
@@ -90,30 +90,30 @@ def _rows(binder: Binder, name: str, count: int, width: int) -> View:
 
 def _put(binder: Binder, node: NodeView, turned: View) -> None:
     shape = binder.shape(node.inputs[0])
-    made = turned.reshaped(shape) if len(shape) == 3 else turned.transposed([0, 2, 1, 3])
-    assert made is not None
-    binder.put(node.outputs[0], made)
+    view = turned.reshaped(shape) if len(shape) == 3 else turned.transposed([0, 2, 1, 3])
+    assert view is not None
+    binder.put(node.outputs[0], view)
 
 
 @rule("RotaryEmbedding", since=23, accept=_accept, reads=(3,))
 def rotary_embedding(binder: Binder, node: NodeView) -> None:
     """Lower ONNX's RotaryEmbedding."""
-    found = node.attributes
+    attributes = node.attributes
     cos, sin = (binder.floats(name) for name in node.inputs[1:3])
     if given(node, 3):
         cos, sin = (gathered(binder, view, 0, binder.view(node.inputs[3])) for view in (cos, sin))
-    width, heads = found.get("rotary_embedding_dim", 0), found.get("num_heads", 0)
+    width, heads = attributes.get("rotary_embedding_dim", 0), attributes.get("num_heads", 0)
     if width % 2 or not (heads or len(binder.shape(node.inputs[0])) == 4):
         raise UnbindableError(f"{width} features turned, {heads} heads")
     x = _rows(binder, node.inputs[0], heads, 2 * cos.shape[-1])
-    _put(binder, node, rotated(binder, x, cos, sin, bool(found.get("interleaved", 0)), width or x.shape[3]))
+    _put(binder, node, rotated(binder, x, cos, sin, bool(attributes.get("interleaved", 0)), width or x.shape[3]))
 
 
 @rule("RotaryEmbedding", domain=DOMAIN, accept=_accept, reads=(1,))
 def rotary_embedding_ms(binder: Binder, node: NodeView) -> None:
     """Lower com.microsoft's RotaryEmbedding."""
-    found, width = node.attributes, 2 * binder.shape(node.inputs[2])[1]
-    x = _rows(binder, node.inputs[0], found.get("num_heads", 0), width)
+    attributes, width = node.attributes, 2 * binder.shape(node.inputs[2])[1]
+    x = _rows(binder, node.inputs[0], attributes.get("num_heads", 0), width)
     ids = node.inputs[1]
     if binder.value(ids).shape in ((), (1,), (1, 1)) and x.shape[1] > 1:
         start = binder.integers(ids)[0]
@@ -122,5 +122,7 @@ def rotary_embedding_ms(binder: Binder, node: NodeView) -> None:
         cos, sin = caches_by_place(binder, node.inputs[2:4], ids, np.zeros(0), 0)
         if len(cos.shape) != 3:
             cos, sin = (view.at(0, (1, x.shape[1], width // 2), (0, *view.strides[-2:])) for view in (cos, sin))
-    turned = rotated(binder, x, cos, sin, bool(found.get("interleaved", 0)), found.get("rotary_embedding_dim") or width)
+    turned = rotated(
+        binder, x, cos, sin, bool(attributes.get("interleaved", 0)), attributes.get("rotary_embedding_dim") or width
+    )
     _put(binder, node, turned)

@@ -122,8 +122,8 @@ def skip_layer_normalization(binder: Binder, node: NodeView) -> None:
     scale = _parameter(binder, node, 2, length, x.shape[-1:])
     bias = None if simple else _parameter(binder, node, 3, length, x.shape[-1:])
     epsilon = node.attributes.get("epsilon", 1e-12)
-    made = _standardized(binder, node.outputs[0], x, length, epsilon, simple, scale, bias, residual)
-    binder.put(node.outputs[0], made)
+    normalized = _standardized(binder, node.outputs[0], x, length, epsilon, simple, scale, bias, residual)
+    binder.put(node.outputs[0], normalized)
 
 
 def _decomposed(binder: Binder, match: Match, mode: int) -> None:
@@ -172,11 +172,13 @@ def group_normalization(binder: Binder, node: NodeView) -> None:
     groups = node.attributes.get("num_groups", channels)
     if groups < 1 or channels % groups:
         raise UnbindableError(f"{channels} channels do not split into {groups} groups")
-    each, space = channels // groups, x.shape[2:]
-    made = _standardized(binder, "", x, each * prod(space), node.attributes.get("epsilon", 1e-5), 0, None, None)
+    group_size, space = channels // groups, x.shape[2:]
+    standardized = _standardized(
+        binder, "", x, group_size * prod(space), node.attributes.get("epsilon", 1e-5), 0, None, None
+    )
     apart = node.op_type == "GroupNormalization" and old
-    shape = (groups, each, *space) if apart else (channels, *space)
-    split = made.reshaped((x.shape[0], *shape))
+    shape = (groups, group_size, *space) if apart else (channels, *space)
+    split = standardized.reshaped((x.shape[0], *shape))
     assert split is not None
     ones = [1] * (len(shape) - 1)
     scale, bias = (_column(binder, name, (shape[0], *ones)) for name in node.inputs[1:3])
@@ -196,9 +198,9 @@ def _column(binder: Binder, name: str, shape: tuple[int, ...]) -> View:
     view = binder.contiguous(name)
     if view.size != prod(shape):
         raise UnbindableError(f"{name!r} does not have {prod(shape)} elements")
-    made = view.reshaped(shape)
-    assert made is not None
-    return made
+    column = view.reshaped(shape)
+    assert column is not None
+    return column
 
 
 # -- reductions ------------------------------------------------------------------------------------------------------
@@ -217,48 +219,48 @@ def reduction(binder: Binder, node: NodeView) -> None:
             raise UnbindableError("a reduction along no axis")
         axes = list(range(rank))
     reduced = sorted(axis + rank if axis < 0 else axis for axis in axes)
-    kept = [axis for axis in range(rank) if axis not in reduced]
+    kept_axes = [axis for axis in range(rank) if axis not in reduced]
     shape = [1 if axis in reduced else size for axis, size in enumerate(x.shape)]
-    flat = _reduced(binder, x, kept, reduced, node.op_type)
+    flat = _reduced(binder, x, kept_axes, reduced, node.op_type)
     if node.attributes.get("keepdims", 1) != 1:
-        shape = [x.shape[axis] for axis in kept]
-    made = flat.at(0, shape, dense(shape, 4))
+        shape = [x.shape[axis] for axis in kept_axes]
+    result = flat.at(0, shape, dense(shape, 4))
     if node.op_type == "ReduceL2":
-        binder.combine(node.outputs[0], "sqrt", [made])
+        binder.combine(node.outputs[0], "sqrt", [result])
     else:
-        binder.put(node.outputs[0], made)
+        binder.put(node.outputs[0], result)
 
 
-def _reduced(binder: Binder, x: View, kept: list[int], reduced: list[int], op_type: str) -> View:
+def _reduced(binder: Binder, x: View, kept_axes: list[int], reduced: list[int], op_type: str) -> View:
     """The contiguous result: along rows where the last kept axis is not the contiguous one, else down columns."""
     count = prod(x.shape[axis] for axis in reduced)
     mode = _MODES[op_type]
     divisor = bits(float(count) if op_type == "ReduceMean" else 1.0)
-    target = binder.builder.allocate([x.shape[axis] for axis in kept], np.float32)
-    inner = x.transposed([*reduced, *kept])
+    target = binder.builder.allocate([x.shape[axis] for axis in kept_axes], np.float32)
+    inner = x.transposed([*reduced, *kept_axes])
     lines = inner.reshaped([count, target.size])
-    if kept and lines is not None and lines.strides[1] == 4 and target.size > 1:
+    if kept_axes and lines is not None and lines.strides[1] == 4 and target.size > 1:
         emit_rows(binder, "reduce_columns", x, target, 1, count, 0, 0, mode=mode, divisor=divisor, columns=target.size,
               step=lines.strides[0], cost=0.1)  # fmt: skip
         return target
-    blocks = _blocks(x, kept, reduced)
+    blocks = _blocks(x, kept_axes, reduced)
     if blocks is not None:
         rows, row_step, columns, step = blocks
         emit_rows(binder, "reduce_columns", x, target, rows, count, row_step, columns * 4, mode=mode, divisor=divisor,
               columns=columns, step=step, cost=0.1)  # fmt: skip
         return target
-    rows_last = contiguous(binder.builder, x.transposed([*kept, *reduced]))
+    rows_last = contiguous(binder.builder, x.transposed([*kept_axes, *reduced]))
     rows = max(1, target.size)
     emit_rows(binder, "reduce_rows", rows_last, target, rows, count, count * 4, 4, mode=mode, divisor=divisor, cost=0.1)
     return target
 
 
-def _blocks(x: View, kept: list[int], reduced: list[int]) -> tuple[int, int, int, int] | None:
+def _blocks(x: View, kept_axes: list[int], reduced: list[int]) -> tuple[int, int, int, int] | None:
     """(rows, bytes between them, contiguous columns, bytes between lines) of axes that are rows | reduced | columns."""
-    for cut in range(1, len(kept)):
-        view = x.transposed([*kept[:cut], *reduced, *kept[cut:]])
-        rows, columns = (prod(x.shape[axis] for axis in axes) for axes in (kept[:cut], kept[cut:]))
-        found = view.reshaped([rows, x.size // (rows * columns), columns])
-        if found is not None and columns >= 4 and (found.strides[2] == 4):
-            return rows, found.strides[0], columns, found.strides[1]
+    for cut in range(1, len(kept_axes)):
+        view = x.transposed([*kept_axes[:cut], *reduced, *kept_axes[cut:]])
+        rows, columns = (prod(x.shape[axis] for axis in axes) for axes in (kept_axes[:cut], kept_axes[cut:]))
+        grouped = view.reshaped([rows, x.size // (rows * columns), columns])
+        if grouped is not None and columns >= 4 and (grouped.strides[2] == 4):
+            return rows, grouped.strides[0], columns, grouped.strides[1]
     return None

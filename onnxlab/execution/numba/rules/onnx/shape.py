@@ -50,28 +50,28 @@ def transpose(binder: Binder, node: NodeView) -> None:
 
 def reshape_to(binder: Binder, name: str, x: View, shape: list[int]) -> None:
     """Name `x` in another shape, copied if that must be."""
-    made = x.reshaped(shape)
-    if made is None:
-        made = contiguous(binder.builder, x).reshaped(shape)
-        assert made is not None
-    binder.put(name, made)
+    view = x.reshaped(shape)
+    if view is None:
+        view = contiguous(binder.builder, x).reshaped(shape)
+        assert view is not None
+    binder.put(name, view)
 
 
 @rule("Reshape", since=5, weight=0, accept=numbers)
 def reshape(binder: Binder, node: NodeView) -> None:
     """Lower Reshape to a view where the layout permits."""
     x = binder.view(node.inputs[0])
-    wanted = binder.integers(node.inputs[1])
+    target_shape = binder.integers(node.inputs[1])
     if not node.attributes.get("allowzero", 0):
-        wanted = [x.shape[axis] if size == 0 else size for axis, size in enumerate(wanted)]
-    if -1 in wanted:
-        rest = prod(size for size in wanted if size != -1)
+        target_shape = [x.shape[axis] if size == 0 else size for axis, size in enumerate(target_shape)]
+    if -1 in target_shape:
+        rest = prod(size for size in target_shape if size != -1)
         if not rest or x.size % rest:
-            raise UnbindableError(f"{x.shape} does not reshape to {wanted}")
-        wanted[wanted.index(-1)] = x.size // rest
-    if prod(wanted) != x.size:
-        raise UnbindableError(f"{x.shape} does not reshape to {wanted}")
-    reshape_to(binder, node.outputs[0], x, wanted)
+            raise UnbindableError(f"{x.shape} does not reshape to {target_shape}")
+        target_shape[target_shape.index(-1)] = x.size // rest
+    if prod(target_shape) != x.size:
+        raise UnbindableError(f"{x.shape} does not reshape to {target_shape}")
+    reshape_to(binder, node.outputs[0], x, target_shape)
 
 
 @rule("Flatten", weight=0, accept=numbers)
@@ -84,10 +84,10 @@ def flatten(binder: Binder, node: NodeView) -> None:
 
 def _axes(binder: Binder, node: NodeView, rank: int) -> list[int] | None:
     """Axes by attribute or second input, from the front; None where none are given."""
-    given = node.attributes.get("axes")
-    if given is None and len(node.inputs) > 1 and node.inputs[1]:
-        given = binder.integers(node.inputs[1])
-    return None if given is None else [axis + rank if axis < 0 else axis for axis in given]
+    axes = node.attributes.get("axes")
+    if axes is None and len(node.inputs) > 1 and node.inputs[1]:
+        axes = binder.integers(node.inputs[1])
+    return None if axes is None else [axis + rank if axis < 0 else axis for axis in axes]
 
 
 @rule("Squeeze", weight=0, accept=numbers)
@@ -98,8 +98,8 @@ def squeeze(binder: Binder, node: NodeView) -> None:
     gone = {axis for axis, size in enumerate(x.shape) if size == 1} if axes is None else set(axes)
     if any(x.shape[axis] != 1 for axis in gone):
         raise UnbindableError("an axis of more than one element is squeezed")
-    kept = [axis for axis in range(len(x.shape)) if axis not in gone]
-    binder.put(node.outputs[0], x.transposed(kept))
+    remaining = [axis for axis in range(len(x.shape)) if axis not in gone]
+    binder.put(node.outputs[0], x.transposed(remaining))
 
 
 @rule("Unsqueeze", weight=0, accept=numbers)

@@ -49,9 +49,9 @@ def stft(binder: Binder, node: NodeView) -> None:
     frames = signal.at(0, shape, (signal.strides[0], 4 * step, 4))
     key = ("stft", length, bins, *(binder.key_of(names[2]) if window is not None else ()))
     target = binder.builder.allocate((*shape[:2], 2 * bins), np.float32)
-    made = binder.emit(by_constant(binder, frames, transform(length, bins, window), target, key))
-    found = (*shape[:2], bins, 2)
-    binder.put(node.outputs[0], made.at(0, found, dense(found, 4)))
+    spectrum = binder.emit(by_constant(binder, frames, transform(length, bins, window), target, key))
+    complex_shape = (*shape[:2], bins, 2)
+    binder.put(node.outputs[0], spectrum.at(0, complex_shape, dense(complex_shape, 4)))
 
 
 def transform(length: int, bins: int, window: Array | None) -> Array:
