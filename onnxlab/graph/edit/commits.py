@@ -59,7 +59,7 @@ class OpenEdit(Protocol):
     thread: int
     touch: ChangeTracker
 
-    def apply(self, change: Change, said: str | None = "") -> Any:
+    def apply(self, change: Change, statement: str | None = "") -> Any:
         """Make one more change as a part of the edit and return its inverse."""
         ...
 

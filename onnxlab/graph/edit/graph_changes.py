@@ -127,11 +127,11 @@ class SetTypes:
 
     def _values(self, scope: Scope, infos: list[Any]) -> list[int]:
         if self.kind == "value_info":
-            found = [scope.names.get(info.name, 0) for info in infos]
+            ids = [scope.names.get(info.name, 0) for info in infos]
         else:
             formals = scope.inputs if self.kind == "input" else scope.outputs
-            found = [formals[at] for at in self.places]
-        return [vid for vid in found if vid]
+            ids = [formals[at] for at in self.places]
+        return [vid for vid in ids if vid]
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,14 +196,14 @@ class ReplaceEntry:
         if name != new and self.field != "quantization_annotation":
             raise ValueError(f"an entry of {self.field} keeps the name {name!r}; use RenameValue to make it {new!r}")
         places = scope.places(self.field)
-        made = insert_message(messages, self.position, self.proto)  # first, since it refuses messages of another type
+        entry = insert_message(messages, self.position, self.proto)  # first, since it refuses messages of another type
         del messages[self.position + 1]
         if self.field == "quantization_annotation":  # it may mention other names now
             places.remove(self.position, old)
-            places.insert(self.position, made)
+            places.insert(self.position, entry)
         value = graph.values.get(scope.names.get(name, 0))
         if self.field == "initializer" and value is not None and value.initializer is old:
-            value.initializer = made
+            value.initializer = entry
             graph.touch.data(scope, value)
         else:
             _follow_entry(graph, scope, self.field, name)

@@ -123,14 +123,14 @@ class History(Spelled, metaclass=ShortHelp):
     @budget.setter
     def budget(self, nbytes: int) -> None:
         try:
-            given = operator.index(nbytes)
+            limit = operator.index(nbytes)
         except TypeError:
-            given = -1
-        if given < 0:
+            limit = -1
+        if limit < 0:
             raise EditError(f"the budget of the history is a number of bytes from 0 on, got {nbytes!r}")
         with self._lock:
             with UNINTERRUPTED:
-                self._budget = self._free = given
+                self._budget = self._free = limit
                 self._keep_within_budget()
             self.tell()
 

@@ -19,7 +19,7 @@ def adopt_opsets(
     imports: Iterable[onnx.OperatorSetIdProto],
     nodes: Iterable[onnx.NodeProto],
     scope: Scope,
-    what: str,
+    source: str,
 ) -> None:
     """Import what `nodes` need where `scope` is; part of the open edit.
 
@@ -31,33 +31,36 @@ def adopt_opsets(
     root = graph.root(scope)
     target: Target = ("scope", root.id) if root.is_function else ("model", 0)
     ours = field_value(graph.target(target), "opset_import")
-    here = {canonical(entry.domain): entry.version for entry in ours}
-    there = {canonical(entry.domain): entry.version for entry in imports}
+    our_versions = {canonical(entry.domain): entry.version for entry in ours}
+    their_versions = {canonical(entry.domain): entry.version for entry in imports}
     used = {(canonical(node.domain), node.op_type) for node in nodes}
     missing = []
     for domain in sorted({domain for domain, _ in used}):
-        version = there.get(domain)
+        version = their_versions.get(domain)
         if version is None:
             continue  # a call of a function needs no import that the source did not have
-        if domain not in here:
+        if domain not in our_versions:
             missing.append(onnx.OperatorSetIdProto(domain=domain, version=version))
-        elif here[domain] != version:
-            _refuse_different(domain, here[domain], version, [op for where, op in used if where == domain], what)
+        elif our_versions[domain] != version:
+            _refuse_different(
+                domain, our_versions[domain], version, [op for where, op in used if where == domain], source
+            )
     for entry in missing:
         ours = (*ours, entry)
         graph.apply(SetField(target, "opset_import", ours))
 
 
-def _refuse_different(domain: str, here: int, there: int, operators: list[str], what: str) -> None:
+def _refuse_different(domain: str, our_version: int, their_version: int, operators: list[str], source: str) -> None:
     differ = []
     for op_type in sorted(operators):
-        ours, theirs = schemas.find(domain, op_type, here), schemas.find(domain, op_type, there)
+        ours, theirs = schemas.find(domain, op_type, our_version), schemas.find(domain, op_type, their_version)
         if ours is not theirs and (ours is None or theirs is None or ours.since_version != theirs.since_version):
             differ.append(op_type)
     if differ:
         raise EditError(
-            f"{what} uses {domain or 'ai.onnx'} {there}, the model {here}, and {', '.join(differ[:8])} differ between "
-            f"the two; convert one of them first, as in model.convert_opset({max(here, there)})"
+            f"{source} uses {domain or 'ai.onnx'} {their_version}, the model {our_version}, and "
+            f"{', '.join(differ[:8])} differ between the two; convert one of them first, as in "
+            f"model.convert_opset({max(our_version, their_version)})"
         )
 
 
@@ -100,7 +103,7 @@ def adopt_configurations(graph: ModelGraph, configurations: Iterable[onnx.Device
     An equal one that is there already is used in its place.
     """
     ours = list(field_value(graph.header, "configuration"))
-    names = {each.name: each for each in ours}
+    names = {configuration_of_ours.name: configuration_of_ours for configuration_of_ours in ours}
     renamed: dict[str, str] = {}
     added = []
     for configuration in configurations:

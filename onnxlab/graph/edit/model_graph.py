@@ -107,9 +107,9 @@ class ModelGraph(EditableGraph):
             while self.history.position < position and self.redo(origin):
                 pass
 
-    def _refuse_inside_edit(self, what: str) -> None:
+    def _refuse_inside_edit(self, action: str) -> None:
         if self.transaction is not None:
-            raise EditError(f"cannot {what} inside the edit {self.transaction.label!r}; end it first")
+            raise EditError(f"cannot {action} inside the edit {self.transaction.label!r}; end it first")
 
     def replay(self, label: str, changes: Iterable[Change], origin: Any = None) -> GraphCommit:
         """Make an edit that was judged before; each change is asked for when those before it were applied."""

@@ -23,12 +23,12 @@ BINDINGS = {"initialization_binding": "initialization", "update_binding": "algor
 
 def reading_scopes(graph: GraphState, value: ValueRecord) -> list[Scope]:
     """The scope that defines a value and those inside it through which a capture of it goes."""
-    found = {value.scope: graph.scopes[value.scope]}
+    scopes = {value.scope: graph.scopes[value.scope]}
     for scope_id in [*{graph.nodes[node].scope for node, _ in value.uses}, *(at for at, _ in value.formal_outputs)]:
-        while scope_id and scope_id not in found:
-            found[scope_id] = graph.scopes[scope_id]
+        while scope_id and scope_id not in scopes:
+            scopes[scope_id] = graph.scopes[scope_id]
             scope_id = graph.scopes[scope_id].parent
-    return list(found.values())
+    return list(scopes.values())
 
 
 def mentions_by_name(graph: GraphState, value: ValueRecord) -> tuple[Mention, ...]:
@@ -37,13 +37,13 @@ def mentions_by_name(graph: GraphState, value: ValueRecord) -> tuple[Mention, ..
     Some exporters leave entries that mention a name which no value has; so what a rename changed must be remembered
     to be undone exactly.
     """
-    found: list[Mention] = []
+    mentions: list[Mention] = []
     for scope in reading_scopes(graph, value):
-        found += _in_scope(scope, value.name)
+        mentions += _in_scope(scope, value.name)
     for node in dict.fromkeys(node for node, _ in (*value.producers, *value.uses)):
-        found += _in_devices(graph.nodes[node], value.name)
-    found += _in_training(graph, value)
-    return tuple(found)
+        mentions += _in_devices(graph.nodes[node], value.name)
+    mentions += _in_training(graph, value)
+    return tuple(mentions)
 
 
 def _in_scope(scope: Scope, name: str) -> Iterator[Mention]:

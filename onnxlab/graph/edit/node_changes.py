@@ -183,11 +183,11 @@ class SetAttribute:
         proto = self.proto.message() if isinstance(self.proto, Items) else self.proto
         node = graph.nodes[self.node]
         node.proto.attribute.insert(position, onnx.AttributeProto())  # and a copy: inserting serializes and parses
-        made = node.proto.attribute[position]
-        made.CopyFrom(proto)
+        attribute = node.proto.attribute[position]
+        attribute.CopyFrom(proto)
         if proto.type in GRAPH_KINDS:
             start, _ = _bodies(node.proto, position)
-            graph.index.add_bodies(node, made, list(self.images or ()), start)
+            graph.index.add_bodies(node, attribute, list(self.images or ()), start)
             graph.touch.bodies(node, self.name)
 
 

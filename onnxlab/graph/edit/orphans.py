@@ -55,9 +55,9 @@ def _drop_bindings(graph: GraphState, transaction: OpenEdit, scope: Scope, name:
             entries = tuple(getattr(training, field))
             inner = graph.index.training[position].get(attribute, 0)
             keys = scope.id in (graph.main.id, graph.index.training[position].get("algorithm", 0))
-            kept = tuple(
+            remaining = tuple(
                 entry for entry in entries
                 if not (keys and entry.key == name) and not (scope.id == inner and entry.value == name)
             )  # fmt: skip
-            if len(kept) < len(entries):
-                transaction.apply(SetField(("training", position), field, kept))
+            if len(remaining) < len(entries):
+                transaction.apply(SetField(("training", position), field, remaining))

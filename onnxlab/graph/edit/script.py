@@ -121,8 +121,8 @@ if __name__ == "__main__":
 """
 
 
-def script_step(graph: GraphState, change: Change, said: str = "") -> ScriptStep:
-    """Take down a change that is about to be applied; `said` is the statement that makes it, where that is known."""
+def script_step(graph: GraphState, change: Change, statement: str = "") -> ScriptStep:
+    """Take down a change that is about to be applied; `statement` is what makes it in Python, where that is known."""
     if ident := getattr(change, "node", 0):
         subject = node_handle(graph.names, graph.nodes[ident])
         fits = type(change) is not changes.SetAttribute or _fits(graph, change)
@@ -130,9 +130,9 @@ def script_step(graph: GraphState, change: Change, said: str = "") -> ScriptStep
         subject, fits = _scope(graph, graph.scopes[scope]), True
     else:
         subject, fits = _subject(graph, change), True
-    if not said and (say := SAYINGS.get(type(change))):
-        said = say(graph, change)
-    return ScriptStep(change, subject, fits, said)
+    if not statement and (say := SAYINGS.get(type(change))):
+        statement = say(graph, change)
+    return ScriptStep(change, subject, fits, statement)
 
 
 def without_copy(graph: GraphState, done: ScriptStep) -> ScriptStep:
@@ -150,9 +150,9 @@ def without_copy(graph: GraphState, done: ScriptStep) -> ScriptStep:
     if isinstance(change, changes.SetAttribute) and not isinstance(change.proto, Items | None):
         if change.proto.type not in _BULKY:
             return done
-        given = graph.nodes[change.node].proto.attribute
-        places = range(len(given)) if change.position < 0 else (change.position,)
-        stored = next(given[place] for place in places if given[place].name == change.name)
+        attributes = graph.nodes[change.node].proto.attribute
+        places = range(len(attributes)) if change.position < 0 else (change.position,)
+        stored = next(attributes[place] for place in places if attributes[place].name == change.name)
         return done._replace(change=replace(change, proto=items_of(stored) or stored))
     return done
 
@@ -173,8 +173,8 @@ def _fits(graph: GraphState, change: Any) -> bool:
     choices = schema.attributes[proto.name].choices
     if choices is None:
         return True
-    given = {proto.s} if proto.type == onnx.AttributeProto.STRING else set(proto.strings)
-    return all(item.decode(errors="replace") in choices for item in given)
+    texts = {proto.s} if proto.type == onnx.AttributeProto.STRING else set(proto.strings)
+    return all(item.decode(errors="replace") in choices for item in texts)
 
 
 def _subject(graph: GraphState, change: Change) -> str:
@@ -224,8 +224,8 @@ def to_python(steps: Iterable[Step]) -> str:
         if not step.deeds:
             raise EditError(f"what {step.label!r} did was not taken down, so it cannot be written as Python")
         lines.append(f"    with model.edit({step.label!r}) as edit:")
-        told = [each for each in step.deeds if each.said is not None]
-        lines += [f"        {line}" for each in told for line in _line(each, len(told) == 1).splitlines()]
+        deeds = [deed for deed in step.deeds if deed.said is not None]
+        lines += [f"        {line}" for deed in deeds for line in _line(deed, len(deeds) == 1).splitlines()]
     return _HEAD + "\n".join(lines or ["    return"]) + "\n" + _TAIL
 
 
@@ -237,16 +237,16 @@ MOST_CHARACTERS = 2000
 
 def shown(step: Step) -> str:
     """An edit in Python as it is shown to people: a statement, or a block of several; what is too long is cut off."""
-    told = [each for each in step.deeds if each.said is not None and each.shown is not None]
+    deeds = [deed for deed in step.deeds if deed.said is not None and deed.shown is not None]
     lines = [
-        str(each.shown or "") or (f"# {step.label}" if _is_large(each) else _line(each, len(told) == 1))
-        for each in told[:MOST_SHOWN]
+        str(deed.shown or "") or (f"# {step.label}" if _is_large(deed) else _line(deed, len(deeds) == 1))
+        for deed in deeds[:MOST_SHOWN]
     ]
     lines = [line if len(line) <= MOST_CHARACTERS else f"{line[:MOST_CHARACTERS]}…" for line in lines]
     if len(lines) <= 1:
         return "".join(lines).replace("edit.apply(", "model.graph.apply(")
-    rest = [f"# … and {len(told) - MOST_SHOWN} more"] if len(told) > MOST_SHOWN else []
-    inner = [f"    {line}" for each in [*lines, *rest] for line in each.splitlines()]
+    rest = [f"# … and {len(deeds) - MOST_SHOWN} more"] if len(deeds) > MOST_SHOWN else []
+    inner = [f"    {line}" for deed in [*lines, *rest] for line in deed.splitlines()]
     return "\n".join([f"with model.edit({step.label!r}) as edit:", *inner])
 
 
@@ -254,19 +254,19 @@ def _is_large(done: ScriptStep) -> bool:
     """Whether a change holds more than a line can show, and has no statement."""
     if done.said or done.change is None:
         return False
-    held = [getattr(done.change, each.name) for each in fields(done.change)]  # type: ignore[arg-type]
+    held = [getattr(done.change, item.name) for item in fields(done.change)]  # type: ignore[arg-type]
     return any(
-        (isinstance(each, Items) and each.nbytes > TEXT_LIMIT)
-        or (isinstance(each, Message) and each.ByteSize() > TEXT_LIMIT)
-        for each in held
+        (isinstance(item, Items) and item.nbytes > TEXT_LIMIT)
+        or (isinstance(item, Message) and item.ByteSize() > TEXT_LIMIT)
+        for item in held
     )
 
 
 def _line(done: ScriptStep, alone: bool) -> str:
     """One statement; `alone` says that the change is a whole edit, which may be judged at once."""
-    change, subject, fits, said, _ = done
-    if said or change is None:
-        return str(said or "")
+    change, subject, fits, statement, _ = done
+    if statement or change is None:
+        return str(statement or "")
     writer = _WRITERS.get(type(change)) if fits else None
     return (writer(change, subject, alone) if writer else "") or f"edit.apply({_primitive(change, subject)})"
 
@@ -292,10 +292,10 @@ def _primitive(change: Change, subject: str) -> str:
 
 def named(tensor: onnx.TensorProto, name: str) -> onnx.TensorProto:
     """A copy by another name."""
-    made = onnx.TensorProto()
-    made.CopyFrom(tensor)
-    made.name = name
-    return made
+    copy = onnx.TensorProto()
+    copy.CopyFrom(tensor)
+    copy.name = name
+    return copy
 
 
 def literal(value: Any) -> str:
@@ -329,20 +329,20 @@ def _parses_to(kind: type[Message], text: str, data: bytes) -> bool:
 
 def _make_node(node: onnx.NodeProto) -> str:
     """A call of onnx.helper.make_node, "" where that would not give the same bytes."""
-    given: dict[str, Any] = {"name": node.name} if node.name else {}
+    arguments: dict[str, Any] = {"name": node.name} if node.name else {}
     if node.domain:
-        given["domain"] = node.domain
+        arguments["domain"] = node.domain
     for attribute in node.attribute:
         if kind_of(attribute) not in _SPELLED or attribute.ref_attr_name:
             return ""
-        given[attribute.name] = decode(attribute)
+        arguments[attribute.name] = decode(attribute)
     try:
-        made = helper.make_node(node.op_type, list(node.input), list(node.output), **given)
+        rebuilt = helper.make_node(node.op_type, list(node.input), list(node.output), **arguments)
     except (TypeError, ValueError):
         return ""
-    if made.SerializePartialToString() != node.SerializePartialToString():
+    if rebuilt.SerializePartialToString() != node.SerializePartialToString():
         return ""
-    keywords = "".join(f", {key}={value!r}" for key, value in given.items())
+    keywords = "".join(f", {key}={value!r}" for key, value in arguments.items())
     return f"onnx.helper.make_node({node.op_type!r}, {list(node.input)!r}, {list(node.output)!r}{keywords})"
 
 

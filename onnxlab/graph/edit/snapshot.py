@@ -38,8 +38,8 @@ class Attributes(Mapping[str, Any]):
             self._values[name] = refs[0] if self._protos[name].type == onnx.AttributeProto.GRAPH else refs
         if node.domain:  # where items are overwritten: what holds those of now
             for name, attribute in self._protos.items():
-                if attribute.type in LISTS and (found := long_list(attribute)) is not None:
-                    self._values[name] = found
+                if attribute.type in LISTS and (items := long_list(attribute)) is not None:
+                    self._values[name] = items
         self.bodies = tuple(BodyRef(body) for bodies in node.bodies.values() for body in bodies)
 
     def __getitem__(self, name: str) -> Any:
@@ -210,15 +210,15 @@ class Snapshots:
             ids = [vid for scope in scopes.values() for vid in scope.initializers.values()]
             initializers = {vid: graph.values[vid].initializer for vid in ids}
         arrays = {vid: array for vid, array in graph.caches.arrays.items() if vid in initializers}
-        taken = Snapshot(
+        snapshot = Snapshot(
             graph.version, scopes[graph.main.id], scopes, functions, initializers,
             _Shared(arrays, self._whole, initializers), graph.base_dir,
             _since=like and like._token, _replaced=tuple(self._replaced) if like is not None else (),
         )  # fmt: skip
-        self._last = None if inside_edit else taken
-        self._like = taken
+        self._last = None if inside_edit else snapshot
+        self._like = snapshot
         self._replaced.clear()
-        return taken
+        return snapshot
 
     def _view(self, scope: Scope) -> ScopeView:
         graph = self._graph
@@ -269,12 +269,12 @@ class Snapshots:
         if not scope.parent:
             return ()
         graph = self._graph
-        found: dict[int, None] = {}
+        reads: dict[int, None] = {}
         for node_id in scope.node_ids:
             node = graph.nodes[node_id]
-            found.update((vid, None) for vid in [*node.inputs, *graph.index.captures(node)] if vid)
-        found.update((vid, None) for vid in scope.outputs)
-        outside = [vid for vid in found if not graph.index.is_inside(graph.values[vid].scope, scope.id)]
+            reads.update((vid, None) for vid in [*node.inputs, *graph.index.captures(node)] if vid)
+        reads.update((vid, None) for vid in scope.outputs)
+        outside = [vid for vid in reads if not graph.index.is_inside(graph.values[vid].scope, scope.id)]
         return tuple((graph.values[vid].name, vid) for vid in outside)
 
     def _node(self, scope: Scope, node_id: int, implied: Mapping[int, Any] | None = None) -> NodeView:

@@ -50,9 +50,9 @@ def _declaration(graph: GraphState, change: SetFormal) -> str:
     if value.scope != scope.id or place != (change.kind, change.position):
         return ""
     old = getattr(scope.proto, change.kind)[change.position]
-    for said, info in _sayings(old, change.info):
+    for call, info in _sayings(old, change.info):
         if info.SerializePartialToString() == change.info.SerializePartialToString():
-            return f"{value_handle(graph.names, value)}.{said}"
+            return f"{value_handle(graph.names, value)}.{call}"
     return ""
 
 
@@ -66,20 +66,20 @@ def _sayings(old: onnx.ValueInfoProto, new: onnx.ValueInfoProto) -> Iterator[tup
         return
     now, then = new.type.tensor_type, old.type.tensor_type
     if now.elem_type != then.elem_type and now.elem_type in dtypes.ELEM_TYPES:
-        made = _copy(old)
-        made.type.tensor_type.elem_type = elem_type_of(dtypes.name(now.elem_type))
-        yield f"set_dtype({dtypes.name(now.elem_type)!r})", made
+        declared = _copy(old)
+        declared.type.tensor_type.elem_type = elem_type_of(dtypes.name(now.elem_type))
+        yield f"set_dtype({dtypes.name(now.elem_type)!r})", declared
     dims = [getattr(dim, dim.WhichOneof("value") or "", None) for dim in now.shape.dim]
     try:
         for axis, (dim, before) in enumerate(zip(now.shape.dim, then.shape.dim, strict=False)):
             if dim == before:
                 continue
-            made = _copy(old)
-            fill_dim(made.type.tensor_type.shape.dim[axis], dims[axis], axis, old.name)
-            yield f"set_dim({axis}, {dims[axis]!r})", made
-        made = _copy(old)
-        fill_shape(made, dims)
-        yield f"set_shape({dims!r})", made
+            declared = _copy(old)
+            fill_dim(declared.type.tensor_type.shape.dim[axis], dims[axis], axis, old.name)
+            yield f"set_dim({axis}, {dims[axis]!r})", declared
+        declared = _copy(old)
+        fill_shape(declared, dims)
+        yield f"set_shape({dims!r})", declared
     except EditError:
         return  # a dim that cannot be written: negative
 
@@ -87,24 +87,24 @@ def _sayings(old: onnx.ValueInfoProto, new: onnx.ValueInfoProto) -> Iterator[tup
 def _formal(graph: GraphState, change: InsertFormal) -> str:
     """A new input of a graph or function, or a value that becomes an output of one."""
     scope, name = graph.scopes[change.scope], formal_name(change.info)
-    told = {} if scope.is_function else declared_arguments(change.info)
-    given = None if told is None else "".join(f", {key}={value!r}" for key, value in told.items())
+    arguments = {} if scope.is_function else declared_arguments(change.info)
+    keywords = None if arguments is None else "".join(f", {key}={value!r}" for key, value in arguments.items())
     end = len(scope.inputs if change.kind == "input" else scope.outputs)
-    if given is None or not name or not isinstance(name, str) or (scope.is_function and change.position != end):
+    if keywords is None or not name or not isinstance(name, str) or (scope.is_function and change.position != end):
         return ""
     vid = graph.index.lookup(scope, name)
     position = f", position={change.position}" if change.position != end else ""
     if change.kind == "input":
         if vid and vid not in graph.index.undefined:
             return ""
-        return f"model.add_input({name!r}{given}{position}{_where(graph, scope)})"
+        return f"model.add_input({name!r}{keywords}{position}{_where(graph, scope)})"
     value = graph.values.get(vid)
     if value is None or _first_output(value, scope.id) >= 0:
         return ""
     if not scope.is_function and not change.info.type.HasField("tensor_type"):
         return ""  # what a value is declared as without a type depends on what is known of it
-    said = repr(name) if scope is graph.main else value_handle(graph.names, value)
-    return f"model.add_output({said}{given}{position}{_where(graph, scope)})"
+    subject = repr(name) if scope is graph.main else value_handle(graph.names, value)
+    return f"model.add_output({subject}{keywords}{position}{_where(graph, scope)})"
 
 
 def _where(graph: GraphState, scope: Scope) -> str:
@@ -119,10 +119,10 @@ def declared_arguments(info: onnx.ValueInfoProto) -> dict[str, Any] | None:
         dtype = dtypes.name(kind.elem_type) if info.HasField("type") else None
         dims = [getattr(dim, dim.WhichOneof("value") or "", None) for dim in kind.shape.dim]
         shape = dims if kind.HasField("shape") else None
-        made = declare(info.name, dtype, shape)
+        declared = declare(info.name, dtype, shape)
     except (EditError, ValueError, KeyError):
         return None
-    if made.SerializePartialToString() != info.SerializePartialToString():
+    if declared.SerializePartialToString() != info.SerializePartialToString():
         return None
     return {key: value for key, value in (("dtype", dtype), ("shape", shape)) if value is not None}
 
@@ -152,8 +152,8 @@ def _imports(graph: GraphState, change: SetField) -> str:
     *rest, last = change.value or (None,)
     if last is None or tuple(rest) != before or last.version < 1:
         return ""
-    made = onnx.OperatorSetIdProto(domain=last.domain, version=last.version)
-    if last.SerializePartialToString() != made.SerializePartialToString():
+    entry = onnx.OperatorSetIdProto(domain=last.domain, version=last.version)
+    if last.SerializePartialToString() != entry.SerializePartialToString():
         return ""
     known = {canonical(entry.domain) for entry in before}
     if canonical(last.domain) in known or any(graph.index.of_domain(last.domain, root)):
@@ -167,9 +167,9 @@ def imports_handle(graph: GraphState, root: Scope) -> str:
 
 
 def _copy(info: onnx.ValueInfoProto) -> onnx.ValueInfoProto:
-    made = onnx.ValueInfoProto()
-    made.CopyFrom(info)
-    return made
+    copy = onnx.ValueInfoProto()
+    copy.CopyFrom(info)
+    return copy
 
 
 def _array(graph: GraphState, change: SetInitializer) -> str:
@@ -184,12 +184,12 @@ def _array(graph: GraphState, change: SetInitializer) -> str:
     if not (written := _written(tensor)):
         return ""
     text, array = written
-    made = tensors.from_array(array, change.name)
+    tensor_of_text = tensors.from_array(array, change.name)
     if old is not None:
         if old.HasField("doc_string"):
-            made.doc_string = old.doc_string
-        made.metadata_props.extend(old.metadata_props)
-    if made.SerializePartialToString() != tensor.SerializePartialToString():
+            tensor_of_text.doc_string = old.doc_string
+        tensor_of_text.metadata_props.extend(old.metadata_props)
+    if tensor_of_text.SerializePartialToString() != tensor.SerializePartialToString():
         return ""
     if value is not None:
         return f"{value_handle(graph.names, value)}.array = {text}"

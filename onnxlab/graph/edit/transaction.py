@@ -156,19 +156,19 @@ class Transaction:
         self.touch = graph.touch = ChangeTracker(graph.index, graph.caches)
         graph.transaction = self
 
-    def apply(self, change: Change, said: str | None = "") -> Any:
+    def apply(self, change: Change, statement: str | None = "") -> Any:
         """Make one change now and return its inverse; the edit is judged when the transaction ends.
 
-        `said` is the statement that a script makes the change with, where that does not follow from the change; None
-        where the rest of the edit entails it.
+        `statement` is what a script makes the change with, where that does not follow from the change; None where the
+        rest of the edit entails it.
         """
         active = self._outer or self
         graph = self._graph
         UNINTERRUPTED.hold()
         try:
             note = graph.journal.note(change) if graph.journal else None
-            told = said is None or (graph.recorded is not None and graph.recorded.exact)
-            done = None if told else script_step(graph, change, said or "")
+            is_recorded = statement is None or (graph.recorded is not None and graph.recorded.exact)
+            done = None if is_recorded else script_step(graph, change, statement or "")
             graph.about_to_apply(change)
             inverse = change.apply(graph)
             active.inverses.append(inverse)
@@ -181,17 +181,17 @@ class Transaction:
             UNINTERRUPTED.release()
         return inverse
 
-    def sum_up(self, told: Recorded) -> None:
+    def sum_up(self, recorded: Recorded) -> None:
         """Give the history one statement for all that was done since this transaction was entered."""
         active = self._outer or self
         deeds, first = active._deeds, self._deeds_before
-        if not told.text or len(active.inverses) == self._savepoint:
+        if not recorded.text or len(active.inverses) == self._savepoint:
             return
-        if told.exact:
-            deeds[first:] = [ScriptStep(None, "", True, told.text, told.shown)]
+        if recorded.exact:
+            deeds[first:] = [ScriptStep(None, "", True, recorded.text, recorded.shown)]
         else:
             for number in range(first, len(deeds)):
-                deeds[number] = deeds[number]._replace(shown=told.text if number == first else None)
+                deeds[number] = deeds[number]._replace(shown=recorded.text if number == first else None)
 
     def _single(self) -> Recorded | None:
         """The one statement that was made in this transaction, None where there were others, or changes."""
@@ -200,7 +200,7 @@ class Transaction:
         first, *rest = self._deeds
         if first.change is None:
             return None if rest else Recorded("", first.said or "", True, first.shown or "")
-        whole = first.shown and all(each.shown is None for each in rest)
+        whole = first.shown and all(deed.shown is None for deed in rest)
         return Recorded("", first.shown or "") if whole else None
 
     def __exit__(
@@ -225,7 +225,7 @@ class Transaction:
     def _commit(self) -> None:
         try:
             if self.inverses:
-                told = self._graph.recorded or self._single()
+                recorded = self._graph.recorded or self._single()
                 index = self._graph.index
                 if index.unsorted:
                     restore_order(self._graph, self, self.problems.backward)
@@ -235,10 +235,10 @@ class Transaction:
                     raise_for_initializers(self._graph, self)
                 touched = self.touch.freeze()
                 suspects = self.touch.suspects
-                if found := self.problems.introduced(suspects, lambda: self._faults_before(touched, suspects)):
-                    raise EditError(f"{self.label or 'edit'}: refused. " + " ".join(found))
-                if told is not None:
-                    self.sum_up(told)  # what follows from the edit is a part of it
+                if problems := self.problems.introduced(suspects, lambda: self._faults_before(touched, suspects)):
+                    raise EditError(f"{self.label or 'edit'}: refused. " + " ".join(problems))
+                if recorded is not None:
+                    self.sum_up(recorded)  # what follows from the edit is a part of it
                 if self._graph.completer is not None:
                     touched = self._completed(self._graph.completer, touched)
                 if self._graph.journal is not None:
@@ -272,7 +272,7 @@ class Transaction:
         )  # fmt: skip
         held = [{ident: table[ident] for ident in idents} for table, idents in tables]
         again = [change.apply(graph) for change in reversed(self.inverses)]
-        found = validation.faults(graph, suspects)
+        faults = validation.faults(graph, suspects)
         self.inverses[:] = [change.apply(graph) for change in reversed(again)]
         for (table, _), records in zip(tables, held, strict=True):
             for ident, record in records.items():  # the caller of the edit may hold it
@@ -280,7 +280,7 @@ class Transaction:
                     for field in fields(record):
                         setattr(record, field.name, getattr(fresh, field.name))
                     table[ident] = record
-        return found
+        return faults
 
     def _abandon(self) -> None:
         try:

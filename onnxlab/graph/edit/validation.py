@@ -39,9 +39,9 @@ class Problems:
         new, sentences = graph.index.undefined - self._undefined, []
         if new:
             sentences = [undefined_problem(graph, graph.values[vid]) for vid in sorted(new)]
-        if found := faults(graph, suspects):
+        if faults_now := faults(graph, suspects):
             known = before()
-            for subject, kinds in found.items():
+            for subject, kinds in faults_now.items():
                 sizes = {kind: size for kind, (size, _) in known.get(subject, {}).items()}
                 sentences += [sentence for kind, (size, sentence) in kinds.items() if size > sizes.get(kind, 0)]
         return sentences
@@ -49,15 +49,15 @@ class Problems:
 
 def faults(graph: GraphState, suspects: Collection[int]) -> Found:
     """The faults of those values, then nodes, of these ids that the graph has now."""
-    found: Found = {}
+    kinds_of: Found = {}
     ordered = sorted(suspects)
     for vid in ordered:
         if (value := graph.values.get(vid)) is not None and (kinds := value_faults(graph, value)):
-            found["value", vid] = kinds
+            kinds_of["value", vid] = kinds
     for ident in ordered:
         if (node := graph.nodes.get(ident)) is not None and (kinds := node_faults(graph, node)):
-            found["node", ident] = kinds
-    return found
+            kinds_of["node", ident] = kinds
+    return kinds_of
 
 
 def undefined_problem(graph: GraphState, value: ValueRecord) -> str:
@@ -71,29 +71,29 @@ def undefined_problem(graph: GraphState, value: ValueRecord) -> str:
 
 def value_faults(graph: GraphState, value: ValueRecord) -> Faults:
     """Faults of single assignment and scope of one value."""
-    found: Faults = {}
+    problems: Faults = {}
     name, scope, producers = value.name, graph.scopes[value.scope], value.producers
     stored = value.initializer is not None
     if len(producers) > 1:
         makers = " and ".join(graph.label(graph.nodes[node]) for node, _ in producers[:3])
         sentence = f"{name!r} is made by {makers}; every value has one producer, so give one of them a new name."
-        found["producers"] = len(producers), sentence
+        problems["producers"] = len(producers), sentence
     if producers and (value.is_input or stored):
         role = "a graph input" if value.is_input else "an initializer"
         maker = graph.label(graph.nodes[producers[0][0]])
-        found["made"] = 1, f"{name!r} is {role} and made by {maker}; give the node's output another name."
+        problems["made"] = 1, f"{name!r} is {role} and made by {maker}; give the node's output another name."
     if value.is_input and (count := scope.inputs.count(value.id)) > 1:
-        found["inputs"] = count, f"{name!r} is an input twice; remove one of them or rename it."
+        problems["inputs"] = count, f"{name!r} is an input twice; remove one of them or rename it."
     if stored:
         fields: tuple[EntryField, ...] = ("initializer", "sparse_initializer")
         if (count := sum(len(scope.places(field).positions(name)) for field in fields)) > 1:
-            found["initializers"] = count, f"{name!r} has two initializers; remove one of them."
+            problems["initializers"] = count, f"{name!r} has two initializers; remove one of them."
     if scope.kind == "subgraph" and (producers or value.is_input or stored):
         parent = graph.scopes.get(scope.parent)
         if parent is not None and graph.index.lookup(parent, name):
             where = graph.scope_path(scope)
-            found["hides"] = 1, f"{name!r} in {where} hides a value of the same name outside; rename one of them."
-    return found
+            problems["hides"] = 1, f"{name!r} in {where} hides a value of the same name outside; rename one of them."
+    return problems
 
 
 def node_problems(graph: GraphState, node: NodeRecord) -> list[str]:
@@ -110,27 +110,27 @@ def node_faults(graph: GraphState, node: NodeRecord) -> Faults:
     schema = graph.schema(node)
     if schema is None:
         return {}
-    found = []
+    sentences = []
     if not schema.min_input <= len(node.inputs) <= schema.max_input:
-        found.append(_arity("inputs", len(node.inputs), schema.min_input, schema.max_input))
+        sentences.append(_arity("inputs", len(node.inputs), schema.min_input, schema.max_input))
     if not schema.min_output <= len(node.outputs) <= schema.max_output:
-        found.append(_arity("outputs", len(node.outputs), schema.min_output, schema.max_output))
+        sentences.append(_arity("outputs", len(node.outputs), schema.min_output, schema.max_output))
     if schema.attributes or len(proto.attribute):
         present = set()
         for attribute in proto.attribute:
             present.add(attribute.name)
             if problem := attribute_problem(schema, attribute):
-                found.append(f": {problem}")
+                sentences.append(f": {problem}")
         for name, spec in schema.attributes.items():
             if spec.required and name not in present:
-                found.append(f" lacks the required attribute {name!r}.")
+                sentences.append(f" lacks the required attribute {name!r}.")
     # without the label, which is another when the node was renamed or moved
-    return {f"{op_type}{fault}": (1, f"{graph.label(node)} ({op_type}){fault}") for fault in found}
+    return {f"{op_type}{fault}": (1, f"{graph.label(node)} ({op_type}){fault}") for fault in sentences}
 
 
-def _arity(what: str, count: int, low: int, high: int) -> str:
-    wanted = str(low) if low == high else f"at least {low}" if count < low else f"at most {high}"
-    return f" has {count} {what}, its operator takes {wanted}."
+def _arity(side: str, count: int, low: int, high: int) -> str:
+    expected = str(low) if low == high else f"at least {low}" if count < low else f"at most {high}"
+    return f" has {count} {side}, its operator takes {expected}."
 
 
 def attribute_problem(schema: schemas.Schema, attribute: object) -> str:

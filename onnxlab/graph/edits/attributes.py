@@ -50,23 +50,23 @@ def default_attributes(graph: ModelGraph, node: NodeRecord, explicit: bool = Fal
     schema = graph.schema(node)
     if schema is None:
         raise EditError(f"{graph.label(node)} is a {node.op_type}, whose schema is not known, so it has no defaults")
-    given = {attribute.name: attribute for attribute in node.proto.attribute}
+    present = {attribute.name: attribute for attribute in node.proto.attribute}
     with graph.edit() as edit:
         for spec in schema.attributes.values():
             if spec.default is None:
                 continue
             default = encode(spec.name, spec.default, spec.type, node.op_type)
-            if explicit and spec.name not in given:
+            if explicit and spec.name not in present:
                 edit.apply(SetAttribute(node.id, spec.name, default))
-            elif not explicit and _says_the_same(given.get(spec.name), default):
+            elif not explicit and _says_the_same(present.get(spec.name), default):
                 edit.apply(SetAttribute(node.id, spec.name, None))
 
 
-def _says_the_same(given: onnx.AttributeProto | None, default: onnx.AttributeProto) -> bool:
-    if given is None:
+def _says_the_same(attribute: onnx.AttributeProto | None, default: onnx.AttributeProto) -> bool:
+    if attribute is None:
         return False
     bare = onnx.AttributeProto()
-    bare.CopyFrom(given)
+    bare.CopyFrom(attribute)
     bare.ClearField("doc_string")
     return bare == default
 

@@ -14,8 +14,8 @@ from onnxlab.graph.protos import glow_dialect
 
 def bypass_node(graph: ModelGraph, node: NodeRecord) -> None:
     """Remove a node and join its first input to the readers of its first output."""
-    made = [graph.values[vid] for vid in node.outputs if vid]
-    read = [value for value in made if value.uses or value.formal_outputs]
+    outputs = [graph.values[vid] for vid in node.outputs if vid]
+    read = [value for value in outputs if value.uses or value.formal_outputs]
     if not read:
         graph.apply(RemoveNode(node.id))
         return
@@ -50,7 +50,7 @@ def _data_input(graph: ModelGraph, node: NodeRecord) -> ValueRecord | None:
     Where, not its condition), else the first; but what an If, Loop or Scan takes to steer its bodies is never it.
     """
     inputs = [(slot, graph.values[vid]) for slot, vid in enumerate(node.inputs) if vid]
-    inputs = [each for each in inputs if each[1].initializer is None] or inputs
+    inputs = [pair for pair in inputs if pair[1].initializer is None] or inputs
     if len(inputs) == 1 and not node.bodies:
         return inputs[0][1]
     schema = graph.schema(node)

@@ -19,9 +19,9 @@ def sort_nodes(graph: ModelGraph, scope: Scope | None = None) -> int:
     """
     moved = 0
     with graph.edit() as edit:
-        for each in [scope] if scope else list(graph.scopes.values()):
-            if each.backward:
-                moved += _sort(graph, edit, each)
+        for unsorted in [scope] if scope else list(graph.scopes.values()):
+            if unsorted.backward:
+                moved += _sort(graph, edit, unsorted)
     return moved
 
 
@@ -51,12 +51,12 @@ def longest_increasing(numbers: list[int]) -> set[int]:
         before.append(ends[at - 1] if at else -1)
         tails[at : at + 1] = [number]
         ends[at : at + 1] = [position]
-    found = set()
+    positions = set()
     position = ends[-1] if ends else -1
     while position >= 0:
-        found.add(position)
+        positions.add(position)
         position = before[position]
-    return found
+    return positions
 
 
 @recorded
@@ -88,8 +88,8 @@ def _is_used(value: ValueRecord) -> bool:
 
 
 def _makers(graph: ModelGraph, values: Iterable[int]) -> list[NodeRecord]:
-    made = [graph.values[vid].producer for vid in values if vid in graph.values]
-    return [graph.nodes[producer[0]] for producer in made if producer and producer[0] in graph.nodes]
+    producers = [graph.values[vid].producer for vid in values if vid in graph.values]
+    return [graph.nodes[producer[0]] for producer in producers if producer and producer[0] in graph.nodes]
 
 
 @recorded
@@ -108,13 +108,13 @@ def unused_initializers(graph: ModelGraph) -> list[ValueRecord]:
     bound = {entry.value for info in graph.proto.training_info for entry in info.update_binding}
     bound |= {entry.key for info in graph.proto.training_info for entry in info.update_binding}
     bound |= {entry.key for info in graph.proto.training_info for entry in info.initialization_binding}
-    found = []
+    unused = []
     for value in graph.values.values():
         if value.initializer is None or _is_used(value) or value.is_input or value.name in bound:
             continue
         if not graph.scopes[value.scope].places("quantization_annotation").positions(value.name):
-            found.append(value)
-    return found
+            unused.append(value)
+    return unused
 
 
 def remove_stored(graph: ModelGraph, values: Iterable[ValueRecord]) -> None:

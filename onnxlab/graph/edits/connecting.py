@@ -63,8 +63,8 @@ class Targets:
         high = index.rank(maker)
         if index.rank(nodes[top]) > high:
             return False
-        found = reachable([top], lambda at: index.consumers(nodes[at]), lambda at: index.rank(nodes[at]) <= high)
-        return maker.id in found
+        behind = reachable([top], lambda at: index.consumers(nodes[at]), lambda at: index.rank(nodes[at]) <= high)
+        return maker.id in behind
 
     def _ancestors(self, maker: NodeRecord) -> set[int]:
         nodes, index = self._graph.nodes, self._graph.index

@@ -60,7 +60,7 @@ def set_declarations(
 
 
 def _refresh(graph: ModelGraph, edit: Transaction, scope: Scope, type_of: TypeOf, done: list[Redeclared]) -> None:
-    found: dict[tuple[int, DeclarationKind], tuple[list[int | str], list[bytes]]] = {}
+    types_at: dict[tuple[int, DeclarationKind], tuple[list[int | str], list[bytes]]] = {}
     for vid in scope.names.values():
         value = graph.values[vid]
         if value.info is None and not value.formal_outputs:
@@ -69,11 +69,11 @@ def _refresh(graph: ModelGraph, edit: Transaction, scope: Scope, type_of: TypeOf
             new = type_of(vid, place.info.type)
             if new == place.info.type or new.WhichOneof("value") is None:
                 continue
-            at, types = found.setdefault((place.scope, place.kind), ([], []))
+            at, types = types_at.setdefault((place.scope, place.kind), ([], []))
             at.append(place.at)
             types.append(new.SerializePartialToString())
             done.append(Redeclared(_path(graph, value), _copied(place.info), new))
-    for (ident, kind), (at, types) in found.items():
+    for (ident, kind), (at, types) in types_at.items():
         edit.apply(SetTypes(ident, kind, tuple(at), tuple(types)))
 
 

@@ -39,31 +39,31 @@ def add_output(
     if known is not None:
         kind.CopyFrom(known.type)
     with graph.edit():
-        found = _carried_out(graph, value, kind)
-        if not found:
+        outers = _carried_out(graph, value, kind)
+        if not outers:
             raise EditError(f"no node calls the function that makes {value.name!r}, so there is nothing to return")
-        for number, (outer, outer_kind) in enumerate(found):
+        for number, (outer, outer_kind) in enumerate(outers):
             info = onnx.ValueInfoProto(name=outer.name, type=outer_kind)
             if not any(scope == graph.main.id for scope, _ in outer.formal_outputs):
                 declare_output(graph, outer, info, None if position is None else position + number)
-    return [outer for outer, _ in found]
+    return [outer for outer, _ in outers]
 
 
 def _carried_out(
     graph: ModelGraph, value: ValueRecord, kind: onnx.TypeProto
 ) -> list[tuple[ValueRecord, onnx.TypeProto]]:
     """Values of the main graph that hold what a value was, with their types."""
-    waiting, found = [(value, kind)], []
+    waiting, carried = [(value, kind)], []
     while waiting:
         inner, inner_kind = waiting.pop()
         scope = graph.scopes[inner.scope]
         if scope.id == graph.main.id:
-            found.append((inner, inner_kind))
+            carried.append((inner, inner_kind))
         elif scope.is_function:
             waiting += [(outer, inner_kind) for outer in _returned(graph, inner, scope)]
         else:
             waiting.append(_collected(graph, inner, inner_kind, scope))
-    return found[::-1]
+    return carried[::-1]
 
 
 def _returned(graph: ModelGraph, value: ValueRecord, scope: Scope) -> list[ValueRecord]:
@@ -95,8 +95,8 @@ def _collected(
     graph.apply(InsertFormal(scope.id, "output", slot, onnx.ValueInfoProto(name=inner.name, type=kind)))
     if owner.op_type == "Scan":
         _add_scan_output(graph, owner)
-    made = _output(graph, owner, slot - (owner.op_type == "Loop"), value.name)
-    return made, _stacked(kind, owner.op_type == "SequenceMap")
+    output = _output(graph, owner, slot - (owner.op_type == "Loop"), value.name)
+    return output, _stacked(kind, owner.op_type == "SequenceMap")
 
 
 def _own(graph: ModelGraph, value: ValueRecord, scope: Scope) -> ValueRecord:

@@ -43,8 +43,8 @@ def extract(
     part = _Part(graph, scope, {value.id for value in inputs})
     part.collect([value.id for value in outputs])
     declare = declaration or (lambda vid: graph.values[vid].info)
-    given = [value.id for value in inputs] + part.found_inputs
-    return part.model(dict.fromkeys(given), [value.id for value in outputs], declare)
+    ids = [value.id for value in inputs] + part.found_inputs
+    return part.model(dict.fromkeys(ids), [value.id for value in outputs], declare)
 
 
 def _common_scope(graph: ModelGraph, values: Iterable[ValueRecord]) -> Scope:
@@ -66,10 +66,10 @@ class _Part:
         self._stored: dict[int, None] = {}
         self.found_inputs: list[int] = []
 
-    def collect(self, wanted: Iterable[int]) -> None:
+    def collect(self, values: Iterable[int]) -> None:
         """Walk up from values to the stops, graph inputs and initializers."""
         graph = self._graph
-        stack, seen = list(wanted), set(self._stops)
+        stack, seen = list(values), set(self._stops)
         while stack:
             vid = stack.pop()
             if not vid or vid in seen:
@@ -188,14 +188,14 @@ class _Part:
     def _add_entries(self, graph: onnx.GraphProto, formal: set[int]) -> None:
         """Declarations and annotations of all values that came along."""
         records = self._graph.nodes
-        made = [vid for node in self._order for vid in records[node].outputs if vid and vid not in self._stops]
-        for vid in dict.fromkeys([*made, *self._stored]):
+        computed = [vid for node in self._order for vid in records[node].outputs if vid and vid not in self._stops]
+        for vid in dict.fromkeys([*computed, *self._stored]):
             value = self._graph.values[vid]
             if value.info is not None and vid not in formal and not value.is_input:
                 graph.value_info.append(value.info)
         if self._scope.is_function:
             return
-        present = {self._graph.values[vid].name for vid in [*made, *self._stored, *formal]}
+        present = {self._graph.values[vid].name for vid in [*computed, *self._stored, *formal]}
         for annotation in self._scope.proto.quantization_annotation:
             if annotation.tensor_name in present:
                 graph.quantization_annotation.append(annotation)
@@ -210,4 +210,6 @@ class _Part:
             if called is not None and called not in needed:
                 needed.add(called)
                 waiting.extend(nodes_inside(scopes[called].proto.node))
-        model.functions.extend(scopes[each].proto for each in self._graph.index.function_ids if each in needed)
+        model.functions.extend(
+            scopes[function_id].proto for function_id in self._graph.index.function_ids if function_id in needed
+        )

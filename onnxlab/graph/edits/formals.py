@@ -102,15 +102,15 @@ def replace_dim(
 
 def _replace_in(info: onnx.ValueInfoProto, old: int | str, new: int | str | None, axis: int | None) -> bool:
     """Replace the dims of a declaration that are `old`; whether there were any."""
-    found = False
+    replaced = False
     for at, dim in enumerate(info.type.tensor_type.shape.dim):
         if axis not in (None, at):
             continue
         kind = dim.WhichOneof("value")
         if (dim.dim_value if kind == "dim_value" else dim.dim_param if kind == "dim_param" else None) == old:
             fill_dim(dim, new, at, info.name)
-            found = True
-    return found
+            replaced = True
+    return replaced
 
 
 def _declaration(graph: ModelGraph, value: ValueRecord) -> tuple[Scope, Kind, int, onnx.ValueInfoProto]:
@@ -150,8 +150,8 @@ def add_input(
     at = _place(scope.inputs, position, "inputs")
     if scope.is_function and at < len(scope.inputs):
         raise EditError("the calls of a function pass inputs by position; add the new one at the end")
-    given = name if scope.is_function else onnx.ValueInfoProto(name=name) if isinstance(info, str) else info
-    graph.apply(InsertFormal(scope.id, "input", at, given))
+    formal = name if scope.is_function else onnx.ValueInfoProto(name=name) if isinstance(info, str) else info
+    graph.apply(InsertFormal(scope.id, "input", at, formal))
     return graph.values[scope.inputs[at]]
 
 
@@ -198,8 +198,8 @@ def declare_output(
     declared = onnx.ValueInfoProto()
     declared.CopyFrom(info or value.info or onnx.ValueInfoProto())
     declared.name = value.name
-    given = value.name if scope.is_function else declared
-    graph.apply(InsertFormal(scope.id, "output", at, given), label=f"make {value.name} an output")
+    formal = value.name if scope.is_function else declared
+    graph.apply(InsertFormal(scope.id, "output", at, formal), label=f"make {value.name} an output")
 
 
 @recorded
@@ -219,9 +219,9 @@ def remove_output(graph: ModelGraph, value: ValueRecord, scope: Scope | None = N
     graph.apply(RemoveFormal(scope.id, "output", position))
 
 
-def _place(formals: Sequence[int], position: int | None, what: str) -> int:
+def _place(formals: Sequence[int], position: int | None, plural: str) -> int:
     if position is None:
         return len(formals)
     if not 0 <= position <= len(formals):
-        raise EditError(f"position {position} is not between 0 and {len(formals)}, the number of {what}")
+        raise EditError(f"position {position} is not between 0 and {len(formals)}, the number of {plural}")
     return position

@@ -64,25 +64,25 @@ def _stored(array: Any, name: str, data_type: int) -> "tuple[onnx.TensorProto, n
         raise EditError(f"an initializer takes a NumPy array or TensorProto, got {type(array).__name__}")
     try:
         if isinstance(array, np.ndarray | np.generic) or not data_type:
-            given = np.asarray(array)
+            typed = np.asarray(array)
         elif data_type == dtypes.STRING:
-            given = np.asarray(array, object)
+            typed = np.asarray(array, object)
         else:
-            given = _exactly(np.asarray(array), dtypes.to_numpy(data_type), name)
-        return tensors.with_array(given, name)
+            typed = _exactly(np.asarray(array), dtypes.to_numpy(data_type), name)
+        return tensors.with_array(typed, name)
     except (ValueError, TypeError, OverflowError) as error:
         if isinstance(error, EditError):
             raise
         raise EditError(f"{name!r} cannot hold {str(array)[:60]}: {error}. The old value stays.") from None
 
 
-def _exactly(given: "np.ndarray[Any, Any]", dtype: "np.dtype[Any]", name: str) -> "np.ndarray[Any, Any]":
+def _exactly(numbers: "np.ndarray[Any, Any]", dtype: "np.dtype[Any]", name: str) -> "np.ndarray[Any, Any]":
     """Numbers without a type of their own as the dtype of the initializer, where that says the same."""
-    if given.dtype.kind not in "biuf":
-        raise EditError(f"{name!r} holds {dtype}, got {str(given.tolist())[:60]}; give numbers or an array")
-    cast = given.astype(dtype)
-    if dtype.kind in "iub" and not np.array_equal(cast, given):
-        shown = str(given.tolist())[:60]
+    if numbers.dtype.kind not in "biuf":
+        raise EditError(f"{name!r} holds {dtype}, got {str(numbers.tolist())[:60]}; give numbers or an array")
+    cast = numbers.astype(dtype)
+    if dtype.kind in "iub" and not np.array_equal(cast, numbers):
+        shown = str(numbers.tolist())[:60]
         raise EditError(f"{name!r} holds {dtype}, which cannot say {shown}; give an array of another dtype")
     return cast
 

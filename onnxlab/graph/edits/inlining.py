@@ -34,11 +34,11 @@ def inline_call(graph: ModelGraph, node: NodeRecord, nested: bool = False) -> li
     with graph.edit():
         waiting = [node]
         while waiting:
-            for each in _inline(graph, waiting.pop()):
-                if nested and function_key(each.proto) in graph.index.functions:
-                    waiting.append(each)
+            for inner in _inline(graph, waiting.pop()):
+                if nested and function_key(inner.proto) in graph.index.functions:
+                    waiting.append(inner)
                 else:
-                    added.append(each)
+                    added.append(inner)
     return added
 
 
@@ -94,7 +94,7 @@ def _inline(graph: ModelGraph, node: NodeRecord) -> list[NodeRecord]:
     names, extra = _names(call, function, fresh, label)
     renaming = Renaming(names, lambda name: fresh.value(f"{label}/{name}"), attributes=_attributes(call, function))
     adopt_opsets(graph, function.opset_import, all_nodes(function.node), scope, f"the function {function.name}")
-    protos = [renaming.node(each) for each in function.node] + extra
+    protos = [renaming.node(inner) for inner in function.node] + extra
     infos = [renaming.info(info) for info in function.value_info if names.get(info.name)]
     graph.apply(RemoveNode(node.id))
     added = []
@@ -141,6 +141,6 @@ def _names(
 
 def _attributes(call: onnx.NodeProto, function: onnx.FunctionProto) -> dict[str, onnx.AttributeProto]:
     """The values of references to a function's attributes: the call's, else the defaults."""
-    given = {attribute.name: attribute for attribute in function.attribute_proto}
-    given.update((attribute.name, attribute) for attribute in call.attribute)
-    return given
+    attributes = {attribute.name: attribute for attribute in function.attribute_proto}
+    attributes.update((attribute.name, attribute) for attribute in call.attribute)
+    return attributes

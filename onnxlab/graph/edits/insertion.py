@@ -59,16 +59,16 @@ def insert_model(
             operators that mean something else at this model's opset version.
     """
     source = _source(graph, other)
-    wires, given = dict(connect or {}), {info.name: info for info in source.output}
-    wanted = list(given) if isinstance(add_outputs, bool) else list(add_outputs)
+    wires, outputs = dict(connect or {}), {info.name: info for info in source.output}
+    chosen = list(outputs) if isinstance(add_outputs, bool) else list(add_outputs)
     _known(wires, [info.name for info in source.input], "input")
-    _known([*wanted, *(name for _, name in feed)], given, "output")
+    _known([*chosen, *(name for _, name in feed)], outputs, "output")
     _refuse_wires(graph, source, wires, feed, declaration or (lambda vid: graph.values[vid].info))
     if other.proto.training_info:
         warnings.warn("the training information of the inserted model is left behind", stacklevel=4)
     if isinstance(add_outputs, bool):
         used = {name for _, name in feed}
-        wanted = [name for name in wanted if name not in used] if add_outputs else []
+        chosen = [name for name in chosen if name not in used] if add_outputs else []
     readers = [(value, name, list(dict.fromkeys(node for node, _ in value.uses))) for value, name in feed]
     fresh = FreshNames(graph)
     names = {name: wires[name].name if name in wires else fresh.value(prefix + name) for name in names_defined(source)}
@@ -80,17 +80,17 @@ def insert_model(
         _insert_sources(graph, other, source, names, set(wires), renaming)
         nodes = tuple(_insert_nodes(graph, other, renaming, fresh, prefix))
         _insert_entries(graph, source, renaming, set(wires))
-        _insert_outputs(graph, [given[name] for name in wanted], renaming)
+        _insert_outputs(graph, [outputs[name] for name in chosen], renaming)
         for value, name, nodes_before in readers:
             _feed(graph, value, graph.values[graph.main.names[names[name]]], nodes_before)
         _take_freed_names(graph, names, [info.name for info in source.input if info.name not in wires], prefix)
     return Inserted(nodes, names)
 
 
-def _known(names: Iterable[str], there: Collection[str], what: str) -> None:
+def _known(names: Iterable[str], known: Collection[str], side: str) -> None:
     for name in names:
-        if name not in there:
-            raise EditError(f"the other model has no {what} {name!r}.{suggestion(name, there)}")
+        if name not in known:
+            raise EditError(f"the other model has no {side} {name!r}.{suggestion(name, known)}")
 
 
 def _refuse_wires(
@@ -196,8 +196,8 @@ def _insert_nodes(
         for tensor in external_data.tensors_inside([copy]):
             if external_data.is_external(tensor):
                 tensor.CopyFrom(_tensor(graph, other, tensor, tensor.name))
-        for each in all_nodes([copy]):
-            for placed in each.device_configurations:
+        for inner in all_nodes([copy]):
+            for placed in inner.device_configurations:
                 placed.configuration_id = configurations.get(placed.configuration_id, placed.configuration_id)
         position = len(main.node_ids)
         graph.apply(InsertNode(main.id, position, copy))

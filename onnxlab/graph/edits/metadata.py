@@ -154,9 +154,9 @@ def set_model_field(graph: ModelGraph, field: str, value: Any) -> None:
     """
     if field not in (*_TEXTS, *_NUMBERS):
         raise EditError(f"a model has no plain field {field!r}; there are {', '.join((*_TEXTS, *_NUMBERS))}")
-    wanted = str if field in _TEXTS else int
-    if not isinstance(value, wanted) or isinstance(value, bool):
-        raise EditError(f"{field} takes {'a string' if wanted is str else 'an integer'}, got {value!r}")
+    kind = str if field in _TEXTS else int
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise EditError(f"{field} takes {'a string' if kind is str else 'an integer'}, got {value!r}")
     if isinstance(value, int) and not (1 if field == "ir_version" else -(2**63)) <= value < 2**63:
         raise EditError(f"{field} cannot be {value}")
     graph.apply(SetField(("model", 0), field, value))
@@ -198,32 +198,32 @@ def import_opset(graph: ModelGraph, edit: Transaction, domain: str, version: int
 def _imports(
     imports: tuple[onnx.OperatorSetIdProto, ...], domain: str, version: int | None
 ) -> tuple[onnx.OperatorSetIdProto, ...]:
-    kept = []
-    found = False
+    entries = []
+    replaced = False
     for entry in imports:
         if canonical(entry.domain) != canonical(domain):
-            kept.append(entry)
-        elif version is not None and not found:
-            kept.append(onnx.OperatorSetIdProto(domain=entry.domain, version=version))
-            found = True
-    if version is not None and not found:
-        kept.append(onnx.OperatorSetIdProto(domain=domain, version=version))
-    return tuple(kept)
+            entries.append(entry)
+        elif version is not None and not replaced:
+            entries.append(onnx.OperatorSetIdProto(domain=entry.domain, version=version))
+            replaced = True
+    if version is not None and not replaced:
+        entries.append(onnx.OperatorSetIdProto(domain=domain, version=version))
+    return tuple(entries)
 
 
 def _refuse_misfits(graph: ModelGraph, nodes: list[NodeRecord], before: Mapping[int, set[str]], version: str) -> None:
-    found = []
+    problems = []
     for node in nodes:
         schema = graph.schema(node)
         called = function_key(node.proto) in graph.index.functions
         gone = schema is None or schema.deprecated or (schema.runtime and node.domain in schemas.OFFICIAL)
         if not called and gone and schemas.versions(node.domain, node.op_type):
-            found.append(f"{graph.label(node)}: there is no {node.op_type} in it.")
-        found += [problem for problem in node_problems(graph, node) if problem not in before[node.id]]
-    if found:
-        more = f" … and {len(found) - 5} more." if len(found) > 5 else ""
+            problems.append(f"{graph.label(node)}: there is no {node.op_type} in it.")
+        problems += [problem for problem in node_problems(graph, node) if problem not in before[node.id]]
+    if problems:
+        more = f" … and {len(problems) - 5} more." if len(problems) > 5 else ""
         raise EditError(
-            f"{len(found)} nodes do not fit {version}: {' '.join(found[:5])}{more} Or convert: convert_opset."
+            f"{len(problems)} nodes do not fit {version}: {' '.join(problems[:5])}{more} Or convert: convert_opset."
         )
 
 
@@ -257,16 +257,16 @@ def set_binding(
         raise EditError(f"the model has {count} entries of training_info, and none at place {training}")
     field = "initialization_binding" if initialization else "update_binding"
     bindings = field_value(graph.target(("training", training)), field)
-    kept = tuple(entry for entry in bindings if entry.key != variable)
+    remaining = tuple(entry for entry in bindings if entry.key != variable)
     if output is None:
-        if len(kept) == len(bindings):
+        if len(remaining) == len(bindings):
             raise EditError(f"{variable!r} is bound to nothing")
-        graph.apply(SetField(("training", training), field, kept))
+        graph.apply(SetField(("training", training), field, remaining))
         return
-    made = onnx.StringStringEntryProto(key=variable, value=output)
-    found = graph.values.get(bound_value(graph, training, field, made, "key"))
-    if found is None or found.initializer is None:
+    entry = onnx.StringStringEntryProto(key=variable, value=output)
+    bound = graph.values.get(bound_value(graph, training, field, entry, "key"))
+    if bound is None or bound.initializer is None:
         raise EditError(f"{variable!r} is no initializer of the model or of the algorithm")
-    if not (value := graph.values.get(bound_value(graph, training, field, made, "value"))) or not value.is_output:
+    if not (value := graph.values.get(bound_value(graph, training, field, entry, "value"))) or not value.is_output:
         raise EditError(f"{output!r} is no output of the {BINDINGS[field]}")
-    graph.apply(SetField(("training", training), field, (*kept, made)))
+    graph.apply(SetField(("training", training), field, (*remaining, entry)))

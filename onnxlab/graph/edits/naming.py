@@ -42,9 +42,9 @@ def _rename_save(graph: ModelGraph, node: NodeRecord, name: str) -> None:
     for ident in node.outputs:
         value = graph.values.get(ident)
         if value is not None and value.info is not None and glow_dialect.is_save_node(node.proto, value.info):
-            said = glow_dialect.parse_doc(value.info.doc_string) or {}
+            notes = glow_dialect.parse_doc(value.info.doc_string) or {}
             try:
-                doc = glow_dialect.print_doc({**said, "saveName": name})
+                doc = glow_dialect.print_doc({**notes, "saveName": name})
             except ValueError as error:
                 raise EditError(str(error)) from None
             set_doc_string(graph, value, doc)
@@ -64,10 +64,10 @@ def rename_value(graph: ModelGraph, value: ValueRecord, name: str) -> None:
     if not value.name:
         raise EditError("this value has no name, so nothing can read it: take it out, and add one that has a name")
     scope = graph.scopes[value.scope]
-    taken = graph.index.lookup(scope, name) or any(
+    in_use = graph.index.lookup(scope, name) or any(
         name in inner.names for inner in graph.scopes.values() if graph.index.is_inside(inner.id, scope.id)
     )
-    if taken:
+    if in_use:
         raise EditError(f"another value is called {name!r} already; choose a name that is not in use")
     graph.apply(RenameValue(value.id, name))
 
@@ -85,24 +85,24 @@ class FreshNames:
         self._given: dict[bool, set[str]] = {True: set(), False: set()}
         self._next: dict[tuple[bool, str], int] = {}
 
-    def value(self, wanted: str) -> str:
+    def value(self, stem: str) -> str:
         """A name for a value."""
-        return self._free(wanted or "value", True)
+        return self._free(stem or "value", True)
 
-    def node(self, wanted: str) -> str:
+    def node(self, stem: str) -> str:
         """A name for a node of the scope; "" stays nameless."""
-        return self._free(wanted, False) if wanted else ""
+        return self._free(stem, False) if stem else ""
 
     def take(self, name: str) -> None:
         """Count a value's name as taken."""
         self._given[True].add(name)
 
-    def _free(self, wanted: str, value: bool) -> str:
-        name, number = wanted, self._next.get((value, wanted), 0)
+    def _free(self, stem: str, value: bool) -> str:
+        name, number = stem, self._next.get((value, stem), 0)
         while name in self._given[value] or self._is_used(name, value):
             number += 1
-            name = f"{wanted}_{number}"
-        self._next[value, wanted] = number
+            name = f"{stem}_{number}"
+        self._next[value, stem] = number
         self._given[value].add(name)
         return name
 

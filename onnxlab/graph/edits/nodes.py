@@ -39,10 +39,10 @@ def insert_node(graph: ModelGraph, proto: onnx.NodeProto, scope: Scope, position
     """
     if not 0 <= position <= len(scope.node_ids):
         raise EditError(f"position {position} is not between 0 and {len(scope.node_ids)}, the number of nodes")
-    own = onnx.NodeProto()
-    own.CopyFrom(proto)
+    copy = onnx.NodeProto()
+    copy.CopyFrom(proto)
     with graph.edit(f"add {proto.name or proto.op_type}") as edit:
-        removal = edit.apply(InsertNode(scope.id, position, own))
+        removal = edit.apply(InsertNode(scope.id, position, copy))
     return graph.nodes[removal.node]
 
 
@@ -90,8 +90,8 @@ def duplicate_nodes(graph: ModelGraph, nodes: Sequence[NodeRecord]) -> list[Node
     scope = scope_of(graph, nodes)
     ordered = in_file_order(nodes)
     names = FreshNames(graph, scope)
-    made = {name: names.value(f"{name}_copy") for node in ordered for name in node.proto.output if name}
-    renaming = Renaming(made)
+    new_names = {name: names.value(f"{name}_copy") for node in ordered for name in node.proto.output if name}
+    renaming = Renaming(new_names)
     position = scope.position(ordered[-1]) + 1
     copies = []
     with graph.edit() as edit:

@@ -48,14 +48,14 @@ def convert_opset(
     newest = schemas.latest_opset("")
     if not isinstance(version, int) or isinstance(version, bool) or not 1 <= version <= newest:
         raise EditError(f"there are versions 1 to {newest} of ai.onnx, so a model cannot be converted to {version!r}")
-    roots: list[Scope] = [graph.main, *(graph.scopes[each] for each in graph.index.function_ids)]
+    roots: list[Scope] = [graph.main, *(graph.scopes[function_id] for function_id in graph.index.function_ids)]
     declaration = declaration or (lambda vid: graph.values[vid].info)
     before, changed, reached = set(graph.nodes), set[int](), 0
     with graph.edit() as edit:
         for stop in [*_stops(graph, roots, declaration, version), version]:
-            old = {root.id: found for root in roots if (found := graph.opset_version("", root)) is not None}
+            old = {root.id: imported for root in roots if (imported := graph.opset_version("", root)) is not None}
             if stop != version:
-                old = {root: found for root, found in old.items() if found > stop}
+                old = {root: imported for root, imported in old.items() if imported > stop}
             work = _Conversion(graph, declaration, known or (lambda _: None), stop)
             plan, refused = work.plan(old)
             if refused:
@@ -80,20 +80,20 @@ def _refusal(refused: list[str], version: int, reached: int) -> str:
 def _stops(graph: ModelGraph, roots: Iterable[Scope], declaration: Declaration, version: int) -> list[int]:
     """Versions to stop at on the way down: where a node is written out with bodies, whose nodes then have a turn."""
     old = {root.id: graph.opset_version("", root) for root in roots}
-    found: set[int] = set()
+    stops: set[int] = set()
     for node in graph.nodes.values():
-        here = old.get(graph.root(graph.scopes[node.scope]).id)
-        if here is None or here <= version or node.domain:
+        current = old.get(graph.root(graph.scopes[node.scope]).id)
+        if current is None or current <= version or node.domain:
             continue
-        first = here
+        first = current
         while schemas.find("", node.op_type, first) is not None:
             first = since(node.proto, first) - 1
-        if version > first or first >= here:
+        if version > first or first >= current:
             continue
         known = {graph.values[vid].name: info.type for vid in node.inputs if vid and (info := declaration(vid))}
         if is_written_with_bodies(node.proto, first + 1, known):
-            found |= {stop for stop in (first + 1, first) if version < stop < here}
-    return sorted(found, reverse=True)
+            stops |= {stop for stop in (first + 1, first) if version < stop < current}
+    return sorted(stops, reverse=True)
 
 
 def _ir_version(version: int) -> int:
@@ -114,7 +114,7 @@ class _Question:
         """The part that is equal for nodes that do the same to the same."""
         messages = [self.node, *self.types.values(), *self.constants]
         data = [message.SerializeToString(deterministic=True) for message in messages]
-        return self.old, b"".join(len(each).to_bytes(8) + each for each in [*data, *map(str.encode, self.types)])
+        return self.old, b"".join(len(part).to_bytes(8) + part for part in [*data, *map(str.encode, self.types)])
 
     def numbered(self, number: int) -> "_Question":
         """The same under names that no other question has."""
@@ -125,7 +125,8 @@ class _Question:
             constants[-1].CopyFrom(tensor)
             constants[-1].name = f"{number}.{tensor.name}"
         node = Renaming(names).node(self.node)
-        return _Question(node, {f"{number}.{name}": each for name, each in self.types.items()}, constants, self.old)
+        types = {f"{number}.{name}": proto_type for name, proto_type in self.types.items()}
+        return _Question(node, types, constants, self.old)
 
 
 class _Conversion:
@@ -140,7 +141,7 @@ class _Conversion:
     def plan(self, versions: dict[int, int]) -> tuple[list[tuple[NodeRecord, list[onnx.NodeProto]]], list[str]]:
         """(each node that changes with those that come in its place, under their own names; why others cannot)."""
         questions: dict[tuple[int, bytes], _Question] = {}
-        asked: list[tuple[NodeRecord, tuple[int, bytes], dict[str, str]]] = []
+        pending: list[tuple[NodeRecord, tuple[int, bytes], dict[str, str]]] = []
         for node in self._graph.index.in_file_order():
             old = versions.get(self._graph.root(self._graph.scopes[node.scope]).id)
             if node.domain or old is None:
@@ -148,25 +149,25 @@ class _Conversion:
             if since(node.proto, old) not in (0, since(node.proto, self._version)):
                 question, names = self._question(node, old)
                 questions.setdefault(question.key, question)
-                asked.append((node, question.key, names))
+                pending.append((node, question.key, names))
         answers = self._answers(questions)
         plan, refused = [], []
-        for node, key, names in asked:
-            number, found = answers[key]
-            if not isinstance(found, str) and (inner := self._unconverted(node, found, key[0])):
-                found = f"it becomes {found[-1].op_type} with {inner} inside, which {self._version} says otherwise"
-            if isinstance(found, str):
-                refused.append(f"{self._graph.label(node)} ({node.op_type}): {found}.")
+        for node, key, names in pending:
+            number, parts = answers[key]
+            if not isinstance(parts, str) and (inner := self._unconverted(node, parts, key[0])):
+                parts = f"it becomes {parts[-1].op_type} with {inner} inside, which {self._version} says otherwise"
+            if isinstance(parts, str):
+                refused.append(f"{self._graph.label(node)} ({node.op_type}): {parts}.")
             else:
-                own = {f"{number}.{short}": name for short, name in names.items()}
-                plan.append((node, _named(self._graph, node, found, own)))
+                full_names = {f"{number}.{short}": name for short, name in names.items()}
+                plan.append((node, _named(self._graph, node, parts, full_names)))
         return plan, refused
 
-    def _unconverted(self, node: NodeRecord, found: Sequence[onnx.NodeProto], old: int) -> str:
+    def _unconverted(self, node: NodeRecord, parts: Sequence[onnx.NodeProto], old: int) -> str:
         """An operator in new bodies that another version has otherwise; bodies that the node keeps have a turn."""
-        for each in found:
-            for inner in nodes_inside([each]) if each.op_type != node.op_type else ():
-                if inner is not each and not inner.domain and since(inner, old) != since(inner, self._version):
+        for part in parts:
+            for inner in nodes_inside([part]) if part.op_type != node.op_type else ():
+                if inner is not part and not inner.domain and since(inner, old) != since(inner, self._version):
                     return inner.op_type
         return ""
 
@@ -176,10 +177,10 @@ class _Conversion:
         for old in {key[0] for key in questions}:
             keys = [key for key in questions if key[0] == old]
             numbered = [questions[key].numbered(number) for number, key in enumerate(keys)]
-            types = {name: each for question in numbered for name, each in question.types.items()}
+            types = {name: declared for question in numbered for name, declared in question.types.items()}
             constants = [tensor for question in numbered for tensor in question.constants]
-            found = converted([question.node for question in numbered], types, constants, old, self._version)
-            answers.update((key, (number, each)) for number, (key, each) in enumerate(zip(keys, found, strict=True)))
+            results = converted([question.node for question in numbered], types, constants, old, self._version)
+            answers.update(zip(keys, enumerate(results), strict=True))
         return answers
 
     def _question(self, node: NodeRecord, old: int) -> tuple[_Question, dict[str, str]]:
@@ -228,65 +229,65 @@ def _is_small(tensor: onnx.TensorProto) -> bool:
 
 
 def _named(
-    graph: ModelGraph, node: NodeRecord, found: Sequence[onnx.NodeProto], names: dict[str, str]
+    graph: ModelGraph, node: NodeRecord, parts: Sequence[onnx.NodeProto], names: dict[str, str]
 ) -> list[onnx.NodeProto]:
     """Converted nodes with the model's own names, and fresh ones for what came in between."""
     scope = graph.scopes[node.scope]
     fresh, stem = FreshNames(graph, scope), node.name or next(filter(None, node.proto.output), node.op_type)
-    here = dict(names)
-    for each in found:
-        for name in each.output:
-            if name and name not in here:
-                here[name] = fresh.value(f"{stem}/{each.op_type}")
-    renaming = Renaming(here)
-    return [renaming.node(each) for each in found]
+    new_names = dict(names)
+    for part in parts:
+        for name in part.output:
+            if name and name not in new_names:
+                new_names[name] = fresh.value(f"{stem}/{part.op_type}")
+    renaming = Renaming(new_names)
+    return [renaming.node(part) for part in parts]
 
 
-def _replace(graph: ModelGraph, node: NodeRecord, found: Sequence[onnx.NodeProto]) -> bool:
+def _replace(graph: ModelGraph, node: NodeRecord, parts: Sequence[onnx.NodeProto]) -> bool:
     """Put what a node became in its place; the part of it that is the node itself is changed where it stands."""
-    main = _itself(node, found)
-    changes = list(_differences(node, found[main]))
+    main = _itself(node, parts)
+    changes = list(_differences(node, parts[main]))
     scope = graph.scopes[node.scope]
     fresh, position = FreshNames(graph, scope), scope.position(node)
-    for number, each in enumerate(found):
+    for number, part in enumerate(parts):
         if number != main:
-            each.name = fresh.node(f"{node.name}/{each.op_type}") if node.name else ""
-            changes.append(InsertNode(scope.id, position + number, each))
+            part.name = fresh.node(f"{node.name}/{part.op_type}") if node.name else ""
+            changes.append(InsertNode(scope.id, position + number, part))
     graph.apply(*changes)
     return bool(changes)
 
 
-def _itself(node: NodeRecord, found: Sequence[onnx.NodeProto]) -> int:
+def _itself(node: NodeRecord, parts: Sequence[onnx.NodeProto]) -> int:
     """The part that replaces the node itself: one of its operator, else the one that computes its first output."""
-    alike = [number for number, each in enumerate(found) if each.op_type == node.op_type]
+    alike = [number for number, part in enumerate(parts) if part.op_type == node.op_type]
     outputs = set(node.proto.output)
-    makers = [number for number, each in enumerate(found) if outputs.intersection(each.output)]
+    makers = [number for number, part in enumerate(parts) if outputs.intersection(part.output)]
     return (alike or makers)[0]
 
 
-def _differences(node: NodeRecord, wanted: onnx.NodeProto) -> Sequence[Change]:
+def _differences(node: NodeRecord, target: onnx.NodeProto) -> Sequence[Change]:
     """The changes that make a node say what another one says."""
     changes: list[Change] = []
-    if wanted.op_type != node.op_type:
-        changes.append(SetField(("node", node.id), "op_type", wanted.op_type))
-    if list(wanted.input) != list(node.proto.input):
-        changes.append(SetInputs(node.id, tuple(wanted.input)))
-    if list(wanted.output) != list(node.proto.output):
-        changes.append(SetOutputs(node.id, tuple(wanted.output)))
-    given = {attribute.name: attribute for attribute in node.proto.attribute}
-    kept = {attribute.name: attribute for attribute in wanted.attribute}
-    changes += [SetAttribute(node.id, name, None) for name in given if name not in kept]
-    for name, attribute in kept.items():
-        if name not in given or not _says_the_same(given[name], attribute):
+    if target.op_type != node.op_type:
+        changes.append(SetField(("node", node.id), "op_type", target.op_type))
+    if list(target.input) != list(node.proto.input):
+        changes.append(SetInputs(node.id, tuple(target.input)))
+    if list(target.output) != list(node.proto.output):
+        changes.append(SetOutputs(node.id, tuple(target.output)))
+    before = {attribute.name: attribute for attribute in node.proto.attribute}
+    after = {attribute.name: attribute for attribute in target.attribute}
+    changes += [SetAttribute(node.id, name, None) for name in before if name not in after]
+    for name, attribute in after.items():
+        if name not in before or not _says_the_same(before[name], attribute):
             changes.append(SetAttribute(node.id, name, attribute))
     return changes
 
 
-def _says_the_same(given: onnx.AttributeProto, other: onnx.AttributeProto) -> bool:
+def _says_the_same(attribute: onnx.AttributeProto, other: onnx.AttributeProto) -> bool:
     """Whether two attributes hold the same; the converter drops documentation and writes tensors anew."""
-    if given.type == onnx.AttributeProto.TENSOR == other.type:
-        return bool(np.array_equal(tensors.to_array(given.t), tensors.to_array(other.t)))
+    if attribute.type == onnx.AttributeProto.TENSOR == other.type:
+        return bool(np.array_equal(tensors.to_array(attribute.t), tensors.to_array(other.t)))
     bare = onnx.AttributeProto()
-    bare.CopyFrom(given)
+    bare.CopyFrom(attribute)
     bare.ClearField("doc_string")
     return bare == other

@@ -39,8 +39,12 @@ def make_function(
     _refuse(graph, chosen, scope, name, domain)
     blocks = [{node.id: node.id for node in chosen}]
     if copies:
-        found = find_copies(graph, chosen)
-        blocks += [copy for copy in found if not hole(graph, copy.values()) and boundary(graph, copy.values()).outputs]
+        copies_of_block = find_copies(graph, chosen)
+        blocks += [
+            copy
+            for copy in copies_of_block
+            if not hole(graph, copy.values()) and boundary(graph, copy.values()).outputs
+        ]
     sides = boundary(graph, blocks[0])
     formals = [[*sides.inputs, *sides.initializers], _outputs(graph, chosen, blocks)]
     function = _function(graph, chosen, scope, name, domain, formals)
@@ -124,10 +128,10 @@ def _call(
     for node in nodes:
         copy = graph.nodes[block[node.id]]
         same.update(zip([*node.inputs, *node.outputs], [*copy.inputs, *copy.outputs], strict=True))
-    kept = set(boundary(graph, block.values()).outputs)
+    outputs = set(boundary(graph, block.values()).outputs)
     call = onnx.NodeProto(op_type=function.name, domain=function.domain, name=fresh.node(function.name))
     call.input.extend(graph.values[same[vid]].name for vid in formals[0])
-    call.output.extend(graph.values[same[vid]].name if same[vid] in kept else "" for vid in formals[1])
+    call.output.extend(graph.values[same[vid]].name if same[vid] in outputs else "" for vid in formals[1])
     while not call.output[-1]:
         del call.output[-1]
     return call

@@ -51,64 +51,64 @@ _BYPASS = Parameter("bool", default=False)
 
 def _attributes(graph: ModelGraph, proto: onnx.NodeProto) -> Given | None:
     """The attributes of a new node as keywords; None where these would not make the same node."""
-    given: dict[str, Any] = {}
+    decoded: dict[str, Any] = {}
     for attribute in proto.attribute:
         if attribute.ref_attr_name or kind_of(attribute) not in _SPELLED:
             return None
-        given[attribute.name] = decode(attribute)
-    keywords = {"domain": proto.domain, **given} if proto.domain else given
-    if {"name", "scope", "position", "op_type", "inputs", "outputs", "self", "slot"} & given.keys():
+        decoded[attribute.name] = decode(attribute)
+    keywords = {"domain": proto.domain, **decoded} if proto.domain else decoded
+    if {"name", "scope", "position", "op_type", "inputs", "outputs", "self", "slot"} & decoded.keys():
         return None
-    made = operators.make_node(graph, proto.op_type, **keywords)
+    rebuilt = operators.make_node(graph, proto.op_type, **keywords)
     bare = onnx.NodeProto()
     bare.CopyFrom(proto)
     for field in ("input", "output", "name"):
         bare.ClearField(field)
-    return keywords if made.SerializePartialToString() == bare.SerializePartialToString() else None
+    return keywords if rebuilt.SerializePartialToString() == bare.SerializePartialToString() else None
 
 
 _SPELLED = ("int", "float", "string", "ints", "floats", "strings")
 
 
-def _new_node(graph: ModelGraph, given: Given) -> Given | None:
-    proto, scope = given["proto"], given["scope"]
+def _new_node(graph: ModelGraph, args: Given) -> Given | None:
+    proto, scope = args["proto"], args["scope"]
     keywords = _attributes(graph, proto)
     if keywords is None or "" in proto.input:
         return None
     named: dict[str, Any] = {"op_type": proto.op_type, "inputs": list(proto.input), "outputs": list(proto.output)}
-    named |= {"name": proto.name, "scope": graph.scope_path(scope) if scope else "", "position": given["position"]}
+    named |= {"name": proto.name, "scope": graph.scope_path(scope) if scope else "", "position": args["position"]}
     return {**named, **keywords}
 
 
-def _put_node(graph: ModelGraph, given: Given) -> Given | None:
+def _put_node(graph: ModelGraph, args: Given) -> Given | None:
     """Of `insert_before` and `insert_after`: operator, further inputs, attributes."""
-    proto = given["proto"]
+    proto = args["proto"]
     keywords = _attributes(graph, proto)
-    if keywords is None or given["data_slot"] or proto.output or proto.name or len(proto.input) > 1:
+    if keywords is None or args["data_slot"] or proto.output or proto.name or len(proto.input) > 1:
         return None
-    slot = {"slot": given["slot"]} if "slot" in given else {}
+    slot = {"slot": args["slot"]} if "slot" in args else {}
     return {**slot, "op_type": proto.op_type, **keywords}
 
 
-def _operator(graph: ModelGraph, given: Given) -> Given | None:
-    more = dict(given["attributes"] or {})
-    if given["overload"] or {"op_type", "domain", "self"} & more.keys():
+def _operator(graph: ModelGraph, args: Given) -> Given | None:
+    more = dict(args["attributes"] or {})
+    if args["overload"] or {"op_type", "domain", "self"} & more.keys():
         return None
-    return {"op_type": given["op_type"], "domain": given["domain"], **more}
+    return {"op_type": args["op_type"], "domain": args["domain"], **more}
 
 
-def _new_input(graph: ModelGraph, given: Given) -> Given | None:
-    info, scope = given["info"], given["scope"] or graph.main
+def _new_input(graph: ModelGraph, args: Given) -> Given | None:
+    info, scope = args["info"], args["scope"] or graph.main
     path = graph.scope_path(scope)
     if isinstance(info, str):
-        return {"name": info, "position": given["position"], "scope": path}
+        return {"name": info, "position": args["position"], "scope": path}
     declared = None if scope.is_function else declared_arguments(info)
-    return None if declared is None else {"name": info.name, **declared, "position": given["position"], "scope": path}
+    return None if declared is None else {"name": info.name, **declared, "position": args["position"], "scope": path}
 
 
-def _in_scope(graph: ModelGraph, given: Given) -> Given:
+def _in_scope(graph: ModelGraph, args: Given) -> Given:
     """The arguments with the path of the scope."""
-    return {**given, "scope": graph.scope_path(given["scope"]) if given["scope"] else ""}
+    return {**args, "scope": graph.scope_path(args["scope"]) if args["scope"] else ""}
 
 
 def _optional(names: Any) -> list[str | None]:
@@ -125,32 +125,32 @@ def _bearer(graph: ModelGraph, bearer: Any, attribute: str) -> str:
     return f"{handle(graph.names, bearer)}.{attribute}"
 
 
-def _documented(graph: ModelGraph, bearer: Any, given: Given) -> str:
+def _documented(graph: ModelGraph, bearer: Any, args: Given) -> str:
     place = _bearer(graph, bearer, "doc_string")
-    return f"{place} = {given['text']!r}" if place else ""
+    return f"{place} = {args['text']!r}" if place else ""
 
 
-def _noted(graph: ModelGraph, bearer: Any, given: Given) -> str:
-    place, entries = _bearer(graph, bearer, "metadata"), list(given["entries"].items())
+def _noted(graph: ModelGraph, bearer: Any, args: Given) -> str:
+    place, entries = _bearer(graph, bearer, "metadata"), list(args["entries"].items())
     if not place or len(entries) != 1:
         return ""
     key, text = entries[0]
     return f"del {place}[{key!r}]" if text is None else f"{place}[{key!r}] = {text!r}"
 
 
-def _imported(graph: ModelGraph, _: Any, given: Given) -> str:
-    place = f"{imports_handle(graph, given['function'] or graph.main)}[{given['domain']!r}]"
-    return f"{place} = {given['version']}" if given["version"] else f"del {place}"
+def _imported(graph: ModelGraph, _: Any, args: Given) -> str:
+    place = f"{imports_handle(graph, args['function'] or graph.main)}[{args['domain']!r}]"
+    return f"{place} = {args['version']}" if args["version"] else f"del {place}"
 
 
-def _inserted(graph: ModelGraph, _: Any, given: Given) -> str:
+def _inserted(graph: ModelGraph, _: Any, args: Given) -> str:
     words = ["other"]
-    if given["connect"]:
-        wires = (f"{name!r}: {value_handle(graph.names, value)}" for name, value in given["connect"].items())
+    if args["connect"]:
+        wires = (f"{name!r}: {value_handle(graph.names, value)}" for name, value in args["connect"].items())
         words.append(f"{{{', '.join(wires)}}}")
-    words += [f"prefix={given['prefix']!r}"] if given["prefix"] else []
-    words += [] if given["add_outputs"] is True else [f"add_outputs={given['add_outputs']!r}"]
-    fed = ", ".join(f"{value_handle(graph.names, value)}: {name!r}" for value, name in given["feed"])
+    words += [f"prefix={args['prefix']!r}"] if args["prefix"] else []
+    words += [] if args["add_outputs"] is True else [f"add_outputs={args['add_outputs']!r}"]
+    fed = ", ".join(f"{value_handle(graph.names, value)}: {name!r}" for value, name in args["feed"])
     return f"model.insert({', '.join([*words, *([f'feed={{{fed}}}'] if fed else [])])})"
 
 
@@ -159,7 +159,7 @@ def _inserted(graph: ModelGraph, _: Any, given: Given) -> str:
 _ROWS = (
     # of the model
     EditSpec(
-        nodes.add_node, ("model",), lambda given: f"add {given['proto'].name or given['proto'].op_type}",
+        nodes.add_node, ("model",), lambda args: f"add {args['proto'].name or args['proto'].op_type}",
         Call("add_node"), arguments=_new_node,
         parameters={
             "op_type": Parameter("text"), "inputs": Parameter("values"), "outputs": Parameter("names"),
@@ -168,7 +168,7 @@ _ROWS = (
         },
     ),
     EditSpec(
-        formals.add_input, ("model",), lambda given: f"add input {getattr(given['info'], 'name', given['info'])}",
+        formals.add_input, ("model",), lambda args: f"add input {getattr(args['info'], 'name', args['info'])}",
         Call("add_input"), arguments=_new_input,
         parameters={
             "name": Parameter("name", "Name"), "dtype": Parameter("dtype", "Type", default=None),
@@ -187,7 +187,7 @@ _ROWS = (
     ),
     EditSpec(
         metadata.set_metadata, ("model", "graph", "node", "value"),
-        lambda given: f"set metadata {', '.join(given['entries'])} of {given['subject']}", Item("metadata"),
+        lambda args: f"set metadata {', '.join(args['entries'])} of {args['subject']}", Item("metadata"),
         {"key": Parameter("name", "Key"), "text": Parameter("text?", "Text", "Empty takes the entry away.")},
         written=_noted,
     ),
@@ -197,8 +197,8 @@ _ROWS = (
     ),
     EditSpec(
         metadata.set_opset, ("model",),
-        lambda given: f"import {given['domain'] or 'ai.onnx'} {given['version']}" if given["version"]
-        else f"do not import {given['domain'] or 'ai.onnx'}",
+        lambda args: f"import {args['domain'] or 'ai.onnx'} {args['version']}" if args["version"]
+        else f"do not import {args['domain'] or 'ai.onnx'}",
         Item("opsets"), written=_imported,
         parameters={
             "domain": Parameter("text", "Domain", "Empty is ai.onnx."),
@@ -206,7 +206,7 @@ _ROWS = (
         },
     ),
     EditSpec(
-        metadata.set_binding, ("model",), lambda given: f"bind {given['variable']} to {given['output'] or 'nothing'}",
+        metadata.set_binding, ("model",), lambda args: f"bind {args['variable']} to {args['output'] or 'nothing'}",
         Call("bind"), parameters=metadata.BINDING,
     ),
     EditSpec(
@@ -218,7 +218,7 @@ _ROWS = (
         {"action": Parameter("text")},
     ),
     EditSpec(cleaning.sort_nodes, ("model",), "sort nodes", Call("sort_nodes"),
-             arguments=lambda _, given: None if given["scope"] else {}),
+             arguments=lambda _, args: None if args["scope"] else {}),
     EditSpec(cleaning.drop_dead_nodes, ("model",), "drop dead nodes", Call("drop_dead_nodes")),
     EditSpec(
         cleaning.drop_unused_initializers, ("model",), "drop unused initializers", Call("drop_unused_initializers")
@@ -228,10 +228,10 @@ _ROWS = (
     EditSpec(
         inlining.inline_function, ("model",), "inline {function.name}", Call("inline"),
         {"function": Parameter("function", default="")},
-        arguments=lambda graph, given: {"function": graph.scope_path(given["function"])},
+        arguments=lambda graph, args: {"function": graph.scope_path(args["function"])},
     ),
     EditSpec(
-        insertion.insert_model, ("model",), lambda given: f"insert {given['other'].proto.graph.name or 'a model'}",
+        insertion.insert_model, ("model",), lambda args: f"insert {args['other'].proto.graph.name or 'a model'}",
         Call("insert"), written=_inserted, exact=False,
         parameters={
             "file": Parameter("model_file", "Model"), "connect": Parameter("values"), "feed": Parameter("values"),
@@ -241,8 +241,8 @@ _ROWS = (
     ),
     EditSpec(
         cutting.cut, ("model",), cutting.label_of, Call("cut"),
-        arguments=lambda _, given: {"outputs": tuple(given["outputs"]), "inputs": tuple(given["inputs"]),
-                                    "siblings": given["siblings"]},
+        arguments=lambda _, args: {"outputs": tuple(args["outputs"]), "inputs": tuple(args["inputs"]),
+                                   "siblings": args["siblings"]},
         parameters={
             "outputs": Parameter("values", default=()), "inputs": Parameter("values", default=()),
             "siblings": Parameter("bool", "What crosses the same border too", default=True),
@@ -258,7 +258,7 @@ _ROWS = (
     # of nodes
     EditSpec(
         nodes.remove_nodes, ("nodes", "node"),
-        lambda given: f"{'bypass' if given['bypass'] else 'remove'} {given['subject']}",
+        lambda args: f"{'bypass' if args['bypass'] else 'remove'} {args['subject']}",
         Call("remove", of_model=True, alone=True), {"bypass": _BYPASS},
     ),
     EditSpec(
@@ -283,7 +283,7 @@ _ROWS = (
     ),
     EditSpec(
         attributes.default_attributes, ("node",),
-        lambda given: f"{'write out' if given['explicit'] else 'drop'} the defaults of {given['subject']}",
+        lambda args: f"{'write out' if args['explicit'] else 'drop'} the defaults of {args['subject']}",
         Call("default_attributes"), {"explicit": Parameter("bool", default=False)},
     ),
     EditSpec(
@@ -300,19 +300,19 @@ _ROWS = (
     EditSpec(
         wiring.set_input, ("node",), "rewire input {slot} of {subject}", Call("set_input"),
         {"slot": Parameter("int", "Input"), "value": Parameter("value?", "Reads")},
-        arguments=lambda _, given: {"slot": given["slot"], "value": given["name"] or None},
+        arguments=lambda _, args: {"slot": args["slot"], "value": args["name"] or None},
     ),
     EditSpec(
         wiring.set_inputs, ("node",), "rewire the inputs of {subject}", Call("set_inputs"),
-        {"values": Parameter("values", "Inputs")}, arguments=lambda _, given: {"values": _optional(given["names"])},
+        {"values": Parameter("values", "Inputs")}, arguments=lambda _, args: {"values": _optional(args["names"])},
     ),
     EditSpec(
         wiring.set_outputs, ("node",), "set the outputs of {subject}", Call("set_outputs"),
         {"names": Parameter("names", "Outputs", "Names with commas between; an empty one is not made.")},
-        arguments=lambda _, given: {"names": _optional(given["names"])},
+        arguments=lambda _, args: {"names": _optional(args["names"])},
     ),
     EditSpec(
-        wiring.insert_on_edge, ("node",), lambda given: f"insert {given['proto'].op_type} before {given['subject']}",
+        wiring.insert_on_edge, ("node",), lambda args: f"insert {args['proto'].op_type} before {args['subject']}",
         Call("insert_before"), {"slot": Parameter("int", "Input"), **_OPERATOR}, arguments=_put_node,
     ),
     EditSpec(
@@ -328,12 +328,12 @@ _ROWS = (
         {"name": Parameter("text", "Name")},
     ),
     EditSpec(
-        wiring.redirect, ("value",), lambda given: f"read {given['new'].name} in place of {given['subject']}",
+        wiring.redirect, ("value",), lambda args: f"read {args['new'].name} in place of {args['subject']}",
         Call("replace_uses"),
         {"other": Parameter("value", "Read instead"), "readers": Parameter("nodes", default=None)},
     ),
     EditSpec(
-        wiring.insert_after, ("value",), lambda given: f"insert {given['proto'].op_type} behind {given['subject']}",
+        wiring.insert_after, ("value",), lambda args: f"insert {args['proto'].op_type} behind {args['subject']}",
         Call("insert_after"), _OPERATOR, arguments=_put_node,
     ),
     EditSpec(
@@ -342,14 +342,14 @@ _ROWS = (
     ),
     EditSpec(
         formals.set_dim, ("value",),
-        lambda given: f"set dim {given['axis']} of {given['subject']} to "
-        f"{'?' if given['dim'] is None else given['dim']}",
+        lambda args: f"set dim {args['axis']} of {args['subject']} to "
+        f"{'?' if args['dim'] is None else args['dim']}",
         Call("set_dim"), {"axis": Parameter("int", "Axis"), "dim": Parameter("dim", "Dim", SHAPE_HINT)},
     ),
     EditSpec(
         formals.set_dtype, ("value",), "set type of {subject}", Call("set_dtype"),
         {"dtype": Parameter("dtype", "Type")},
-        arguments=lambda _, given: {"dtype": dtypes.name(elem_type_of(given["dtype"]))},
+        arguments=lambda _, args: {"dtype": dtypes.name(elem_type_of(args["dtype"]))},
     ),
     EditSpec(
         cutting.remove_behind, ("value",), "remove what is behind {subject}", Call("remove_behind", of_model=True)
@@ -357,7 +357,7 @@ _ROWS = (
     EditSpec(formals.remove_input, ("value",), "remove input {subject}", Call("remove_input", of_model=True)),
     EditSpec(
         exposing.add_output, ("value",), "make {subject} an output", Call("add_output", of_model=True), exact=False,
-        arguments=lambda _, given: {"position": given["position"]},
+        arguments=lambda _, args: {"position": args["position"]},
         parameters={"position": Parameter("int", default=None)},
     ),
     EditSpec(

@@ -130,9 +130,9 @@ def insert_after(graph: ModelGraph, value: ValueRecord, proto: onnx.NodeProto, d
             edit.apply(RenameValue(value.id, names.value(f"{value.name}_before_{proto.op_type}")))
         added = _prepared(proto, value.name, data_slot, names, output)
         removal = edit.apply(InsertNode(scope.id, position, added))
-        made = graph.values[scope.names[added.output[0]]]
+        result = graph.values[scope.names[added.output[0]]]
         for reader in readers:
-            edit.apply(reading(graph, graph.nodes[reader], value, made))
+            edit.apply(reading(graph, graph.nodes[reader], value, result))
         for at, info in zip(formals, infos, strict=True):
             edit.apply(InsertFormal(scope.id, "output", at, info))
     return graph.nodes[removal.node]

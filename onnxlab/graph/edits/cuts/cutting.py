@@ -18,12 +18,12 @@ from onnxlab.graph.index.records import ValueRecord
 from onnxlab.graph.query.cones import ancestors, descendants, readers
 
 
-def label_of(given: Mapping[str, Any]) -> str:
+def label_of(arguments: Mapping[str, Any]) -> str:
     """The words of the history for a cut: "end at boxes, scores", "start at hidden"."""
     words = []
-    for verb, side in (("end", given.get("outputs")), ("start", given.get("inputs"))):
+    for verb, side in (("end", arguments.get("outputs")), ("start", arguments.get("inputs"))):
         if side:
-            names = [getattr(each, "name", str(each)) for each in side[:3]]
+            names = [getattr(value, "name", str(value)) for value in side[:3]]
             words.append(f"{verb} at {', '.join(names)}{', …' if len(side) > 3 else ''}")
     return " and ".join(words) or "cut"
 
@@ -119,7 +119,7 @@ def remove_behind(graph: ModelGraph, value: ValueRecord) -> Cut:
 
 def plan_behind(graph: ModelGraph, value: ValueRecord) -> Cut:
     """What `remove_behind` would do. Raises EditError as that does."""
-    _check(graph, [value], made=False)
+    _check(graph, [value], computed=False)
     behind = _behind(graph, [value])
     if not behind:
         raise EditError(f"no node depends on {value.name!r}, so there is nothing behind it to remove")
@@ -135,7 +135,7 @@ def plan_behind(graph: ModelGraph, value: ValueRecord) -> Cut:
 def remove_in_turn(graph: ModelGraph, nodes: Iterable[int]) -> None:
     """Remove nodes, the last of the file first."""
     with graph.edit() as edit:
-        for node in sorted(nodes, key=lambda each: -graph.index.rank(graph.nodes[each])):
+        for node in sorted(nodes, key=lambda ident: -graph.index.rank(graph.nodes[ident])):
             edit.apply(RemoveNode(node))
 
 
@@ -158,37 +158,37 @@ class _Planner:
     def plan(self, siblings: bool) -> Cut:
         graph, outputs = self.graph, self.graph.main.outputs
         lost = [vid for vid in outputs if _maker(graph, vid) in self.behind]
-        kept = [vid for vid in outputs if vid not in set(lost)]
+        remaining = [vid for vid in outputs if vid not in set(lost)]
         ends = list(dict.fromkeys([*self.ends, *(self._crossing_end() if siblings and self.behind else ())]))
         new = [vid for vid in ends if vid not in set(outputs)]
         starts = list(self.starts)
         if siblings and starts:
-            starts += self._crossing_start([*kept, *ends])
-        needed = self._needed([*kept, *ends], set(starts))
+            starts += self._crossing_start([*remaining, *ends])
+        needed = self._needed([*remaining, *ends], set(starts))
         going = (self._needed(outputs, set()) | self.behind) - needed
         going |= descendants(graph, going) - needed  # what was dead before may read what goes
         if not going and not starts:
             names = ", ".join(graph.values[vid].name for vid in (*self.ends, *self.starts))
             raise EditError(f"nothing would go: all that the model computes is needed on this side of {names} too")
-        asked = {*self.ends, *self.starts}
-        found = [vid for vid in (*new, *starts) if vid not in asked]
-        unread = self._unread(going, {*kept, *ends})
-        return Cut(tuple(new), tuple(starts), tuple(going), tuple(lost), tuple(unread), tuple(found))
+        named = {*self.ends, *self.starts}
+        crossing = [vid for vid in (*new, *starts) if vid not in named]
+        unread = self._unread(going, {*remaining, *ends})
+        return Cut(tuple(new), tuple(starts), tuple(going), tuple(lost), tuple(unread), tuple(crossing))
 
-    def _needed(self, values: Iterable[int], given: set[int]) -> set[int]:
+    def _needed(self, values: Iterable[int], known: set[int]) -> set[int]:
         """Nodes that values are computed by, where some values are given."""
         graph = self.graph
-        found: set[int] = set()
-        waiting = [vid for vid in values if vid not in given]
+        needed: set[int] = set()
+        waiting = [vid for vid in values if vid not in known]
         while waiting:
             maker = _maker(graph, waiting.pop())
-            if not maker or maker in found:
+            if not maker or maker in needed:
                 continue
-            found.add(maker)
+            needed.add(maker)
             node = graph.nodes[maker]
             read = [*node.inputs, *graph.index.captures(node)] if node.bodies else node.inputs
-            waiting += [vid for vid in read if vid and vid not in given]
-        return found
+            waiting += [vid for vid in read if vid and vid not in known]
+        return needed
 
     def _crossing_end(self) -> Iterable[int]:
         """Values that only what goes reads, made by what stays of what the model is given."""
@@ -208,13 +208,13 @@ class _Planner:
             [vid for vid in targets if _maker(graph, vid) not in on and vid not in self.starts], set()
         )
         before -= on
-        found = []
+        crossing = []
         for node in sorted(before & self.fed):
             for vid in graph.nodes[node].outputs:
                 used = set(readers(graph, graph.values[vid])) if vid else set()
                 if vid not in self.starts and used - before - self.behind:
-                    found.append(vid)
-        return found
+                    crossing.append(vid)
+        return crossing
 
     def _unread(self, going: set[int], outputs: set[int]) -> Iterable[int]:
         """Inputs of the model that only what goes reads."""
@@ -225,14 +225,14 @@ class _Planner:
                 yield vid
 
 
-def _check(graph: ModelGraph, values: Iterable[ValueRecord], made: bool = True) -> None:
+def _check(graph: ModelGraph, values: Iterable[ValueRecord], computed: bool = True) -> None:
     for value in values:
         if value.scope != graph.main.id:
             where = graph.scope_path(graph.scopes[value.scope])
             raise EditError(f"{value.name!r} is inside {where}; a model is cut at values of its main graph")
-        if made and not value.producer:
-            what = "an initializer" if value.initializer is not None else "an input"
-            raise EditError(f"{value.name!r} is {what}; a model is cut at values that its nodes compute")
+        if computed and not value.producer:
+            role = "an initializer" if value.initializer is not None else "an input"
+            raise EditError(f"{value.name!r} is {role}; a model is cut at values that its nodes compute")
 
 
 def _behind(graph: ModelGraph, values: Iterable[ValueRecord]) -> set[int]:
@@ -242,8 +242,8 @@ def _behind(graph: ModelGraph, values: Iterable[ValueRecord]) -> set[int]:
 
 
 def _maker(graph: ModelGraph, value: int) -> int:
-    made = graph.values[value].producer
-    return made[0] if made else 0
+    producer = graph.values[value].producer
+    return producer[0] if producer else 0
 
 
 # -- the changes -------------------------------------------------------------------------------------------------------

@@ -14,9 +14,9 @@ def written_out(node: onnx.NodeProto, version: int, types: Types) -> tuple[list[
     Values inside are called after the node's first output. Outputs without readers are left out.
     """
     schema = schemas.find(node.domain, node.op_type, version)
-    if schema is None or (found := _function(schema, node, version, types)) is None:
+    if schema is None or (body := _function(schema, node, version, types)) is None:
         return None
-    function, chosen = found
+    function, chosen = body
     names = dict(zip(function.input, [*node.input, *[""] * len(function.input)], strict=False))
     names.update(zip(function.output, [*node.output, *[""] * len(function.output)], strict=False))
     stem = next(filter(None, node.output))
@@ -34,9 +34,9 @@ def is_written_with_bodies(node: onnx.NodeProto, version: int, types: Types) -> 
     if any(graphs_of(attribute) for attribute in node.attribute):
         return True
     schema = schemas.find(node.domain, node.op_type, version)
-    if schema is None or (found := _function(schema, node, version, types)) is None:
+    if schema is None or (body := _function(schema, node, version, types)) is None:
         return False
-    return any(graphs_of(attribute) for inner in found[0].node for attribute in inner.attribute)
+    return any(graphs_of(attribute) for inner in body[0].node for attribute in inner.attribute)
 
 
 def _function(
@@ -47,27 +47,27 @@ def _function(
     if raw is None or not (raw.has_function or raw.has_context_dependent_function):
         return None
     versions = raw.function_opset_versions if raw.has_function else raw.context_dependent_function_opset_versions
-    if not (usable := [each for each in versions if each <= version]):
+    if not (usable := [since for since in versions if since <= version]):
         return None
     chosen = max(usable)
     if raw.has_function:
         data = raw.get_function_with_opset_version(chosen)
     else:
-        given = [types.get(name, onnx.TypeProto()) for name in node.input]
-        if node.op_type == "SequenceMap" and not all(map(spelled, given)):
+        input_types = [types.get(name, onnx.TypeProto()) for name in node.input]
+        if node.op_type == "SequenceMap" and not all(map(spelled, input_types)):
             return None  # onnx's function of it reads types without asking whether there are any, and crashes
-        known = [each.SerializeToString() for each in given]
+        known = [since.SerializeToString() for since in input_types]
         data = raw.get_context_dependent_function_with_opset_version(chosen, node.SerializeToString(), known)
     function = onnx.FunctionProto.FromString(data)
     imported = {entry.domain: entry.version for entry in function.opset_import}
     return (function, imported.get("", chosen)) if function.node else None
 
 
-def _needed(nodes: list[onnx.NodeProto], wanted: set[str]) -> list[onnx.NodeProto]:
+def _needed(nodes: list[onnx.NodeProto], names: set[str]) -> list[onnx.NodeProto]:
     """The nodes that make what is wanted, in order."""
-    kept: list[onnx.NodeProto] = []
+    needed: list[onnx.NodeProto] = []
     for node in reversed(nodes):
-        if wanted.intersection(node.output):
-            kept.append(node)
-            wanted.update(name for inner in nodes_inside([node]) for name in inner.input)
-    return kept[::-1]
+        if names.intersection(node.output):
+            needed.append(node)
+            names.update(name for inner in nodes_inside([node]) for name in inner.input)
+    return needed[::-1]

@@ -54,14 +54,14 @@ def converted(
     """
     referring = [node for node in nodes if refers(node)]
     plain = [node for node in nodes if not refers(node)]
-    found = dict(zip(map(id, plain), _converted(plain, types, constants, old, new), strict=True))
-    found.update((id(node), [node]) for node in referring)
+    results = dict(zip(map(id, plain), _converted(plain, types, constants, old, new), strict=True))
+    results.update((id(node), [node]) for node in referring)
     for number in range(SAMPLES if referring else 0):
         samples = [sample(node, number) for node in referring]
-        for node, given, made in zip(referring, samples, _converted(samples, types, constants, old, new), strict=True):
-            if isinstance(made, str) or len(made) != 1 or not same(made[0], given, new):
-                found[id(node)] = "what it becomes depends on an attribute of its function; inline the function first"
-    return [found[id(node)] for node in nodes]
+        for node, probe, part in zip(referring, samples, _converted(samples, types, constants, old, new), strict=True):
+            if isinstance(part, str) or len(part) != 1 or not same(part[0], probe, new):
+                results[id(node)] = "what it becomes depends on an attribute of its function; inline the function first"
+    return [results[id(node)] for node in nodes]
 
 
 def _converted(
@@ -91,10 +91,12 @@ class _Batch:
         if old < 13 <= new:
             nodes = [with_last_axis(node, self._types, 1) for node in nodes]
         begins = [kept_since(node.op_type) for node in nodes]
-        kept = {number for number, begin in enumerate(begins) if begin is not None and old >= begin}
-        asked: list[Nodes] = [[node] for number, node in enumerate(nodes) if number not in kept]
-        rest = iter(self._by_onnx(asked, old, new))
-        return [_kept(node, new, self._types) if number in kept else next(rest) for number, node in enumerate(nodes)]
+        unchanged = {number for number, begin in enumerate(begins) if begin is not None and old >= begin}
+        parts: list[Nodes] = [[node] for number, node in enumerate(nodes) if number not in unchanged]
+        rest = iter(self._by_onnx(parts, old, new))
+        return [
+            _kept(node, new, self._types) if number in unchanged else next(rest) for number, node in enumerate(nodes)
+        ]
 
     def step_down(self, version: int) -> None:
         """Say the parts, which are of a version, in the one before it."""
@@ -109,15 +111,15 @@ class _Batch:
         pieces: dict[int, list[Found]] = {number: [] for number in changed}
         for (number, _), piece in zip(places, self._down([node for _, node in places], version), strict=True):
             pieces[number].append(piece)
-        for number, found in pieces.items():
-            reasons = [piece for piece in found if isinstance(piece, str)]
-            made = [node for piece in found if not isinstance(piece, str) for node in piece]
-            self.parts[number] = reasons[0] if reasons else made
+        for number, alternatives in pieces.items():
+            reasons = [piece for piece in alternatives if isinstance(piece, str)]
+            part_nodes = [node for piece in alternatives if not isinstance(piece, str) for node in piece]
+            self.parts[number] = reasons[0] if reasons else part_nodes
 
     def _down(self, nodes: Nodes, version: int) -> list[Found]:
         """Convert each node of a version to the one before it."""
         older = version - 1
-        found: list[Found] = [[node] for node in nodes]
+        results: list[Found] = [[node] for node in nodes]
         changed = [number for number, node in enumerate(nodes) if since(node, version) != since(node, older)]
         bare = {number: without_new(nodes[number], version, older, defaults=True) for number in changed}
         if version == 13:
@@ -134,26 +136,26 @@ class _Batch:
         proved = self._proved(pairs, version)
         left = [number for number in changed if number not in proved]
         for number in proved:
-            found[number] = [tried[number]]
-        for number, made in zip(left, self._way_down([bare[each] for each in left], version), strict=True):
-            found[number] = made
-            if isinstance(made, str):
+            results[number] = [tried[number]]
+        for number, lowered in zip(left, self._way_down([bare[place] for place in left], version), strict=True):
+            results[number] = lowered
+            if isinstance(lowered, str):
                 lost = "" if bare[number] is tried[number] else misfit(bare[number], older, self._types)
-                reason = crossing[number] or lost or reasons[number] or made
-                found[number] = self._written_out(nodes[number], version) or reason
-        return found
+                reason = crossing[number] or lost or reasons[number] or lowered
+                results[number] = self._written_out(nodes[number], version) or reason
+        return results
 
     def _way_down(self, nodes: Nodes, version: int) -> list[Found]:
         """The nodes that onnx's adapters give for the version before, where its way up gives the originals back.
 
         Some are wrong: the one of Softmax 13 leaves an axis that means something else in 12.
         """
-        found = self._by_onnx([[node] for node in nodes], version, version - 1)
-        made = {number: part for number, part in enumerate(found) if not isinstance(part, str)}
-        for number, back in zip(made, self._by_onnx(list(made.values()), version - 1, version), strict=True):
+        results = self._by_onnx([[node] for node in nodes], version, version - 1)
+        lowered = {number: part for number, part in enumerate(results) if not isinstance(part, str)}
+        for number, back in zip(lowered, self._by_onnx(list(lowered.values()), version - 1, version), strict=True):
             if isinstance(back, str) or not same_with(self._constants, back, nodes[number], version):
-                found[number] = f"onnx's {nodes[number].op_type} of ai.onnx {version - 1} would mean something else"
-        return found
+                results[number] = f"onnx's {nodes[number].op_type} of ai.onnx {version - 1} would mean something else"
+        return results
 
     def _proved(self, pairs: dict[int, tuple[onnx.NodeProto, onnx.NodeProto]], version: int) -> set[int]:
         """For which of some pairs the first, in the version before, means what the second means in this one.
@@ -164,9 +166,9 @@ class _Batch:
             number for number, (node, newer) in pairs.items()
             if version > (kept_since(node.op_type) or version) and len(node.attribute) == len(newer.attribute)
         }  # fmt: skip
-        asked = [number for number in pairs if number not in proved]
-        made = self._by_onnx([[pairs[number][0]] for number in asked], version - 1, version)
-        for number, back in zip(asked, made, strict=True):
+        unproved = [number for number in pairs if number not in proved]
+        raised = self._by_onnx([[pairs[number][0]] for number in unproved], version - 1, version)
+        for number, back in zip(unproved, raised, strict=True):
             if not isinstance(back, str) and len(back) == 1 and same(back[0], pairs[number][1], version):
                 proved.add(number)
         return proved
@@ -179,32 +181,32 @@ class _Batch:
             return rewritten(node, self._types)
         nodes, of = written_out(node, version, self._types) or ([], version)
         if of < version:
-            made = self._by_onnx([nodes], of, version)[0]
-            nodes = [] if isinstance(made, str) else made
+            lowered = self._by_onnx([nodes], of, version)[0]
+            nodes = [] if isinstance(lowered, str) else lowered
         if not nodes or of > version:
             return []
         self._infer([nodes], version)
         pieces = self._down(nodes, version)
         lost = any(isinstance(piece, str) for piece in pieces)
-        return [] if lost else [each for piece in pieces if not isinstance(piece, str) for each in piece]
+        return [] if lost else [inner for piece in pieces if not isinstance(piece, str) for inner in piece]
 
     def _by_onnx(self, parts: list[Nodes], old: int, new: int) -> list[Found]:
         """Parts as onnx's converter gives them; where it refuses them together, halves of them."""
         if not parts:
             return []
-        given = self._model(parts, old)
+        model = self._model(parts, old)
         try:
-            for node in given.graph.node:
+            for node in model.graph.node:
                 self._refuse(node, old, new)
-            made = version_converter.convert_version(given, new).graph
+            graph = version_converter.convert_version(model, new).graph
         except Exception as error:  # RuntimeError, ConvertError or ValueError, with the reason at its end
             if len(parts) == 1:
                 return [f"onnx cannot convert it: {_reason(error)}"]
             half = len(parts) // 2
             return self._by_onnx(parts[:half], old, new) + self._by_onnx(parts[half:], old, new)
-        before = {tensor.name: tensor for tensor in given.graph.initializer}
-        fresh = [tensor for tensor in made.initializer if not _equal(tensor, before.get(tensor.name))]
-        nodes = [_constant(tensor) for tensor in fresh] + list(made.node)
+        before = {tensor.name: tensor for tensor in model.graph.initializer}
+        fresh = [tensor for tensor in graph.initializer if not _equal(tensor, before.get(tensor.name))]
+        nodes = [_constant(tensor) for tensor in fresh] + list(graph.node)
         self._make_names_unique(nodes, {name for part in parts for node in part for name in node.output})
         return [_checked(part, new) for part in _shared_out(nodes, parts)]
 
@@ -216,9 +218,11 @@ class _Batch:
         if problem:
             raise ValueError(f"failed: {problem}")
 
-    def _make_names_unique(self, nodes: Nodes, kept: set[str]) -> None:
+    def _make_names_unique(self, nodes: Nodes, reserved: set[str]) -> None:
         self._calls += 1
-        names = {name: f"{name}#{self._calls}" for node in nodes for name in node.output if name and name not in kept}
+        names = {
+            name: f"{name}#{self._calls}" for node in nodes for name in node.output if name and name not in reserved
+        }
         for node in nodes:
             for strings in (node.input, node.output):
                 for slot, name in enumerate(strings):
@@ -239,14 +243,14 @@ class _Batch:
         graph.name = "parts"
         nodes = [node for part in parts for node in part]
         graph.node.extend(nodes)
-        made = dict.fromkeys(name for node in nodes for name in node.output if name)
+        outputs = dict.fromkeys(name for node in nodes for name in node.output if name)
         read = dict.fromkeys(name for node in nodes for name in node.input if name)
-        for name in read.keys() - made:
+        for name in read.keys() - outputs:
             if name in self._constants:
                 graph.initializer.append(self._constants[name])
             else:
                 graph.input.add(name=name).type.CopyFrom(self._types.get(name, onnx.TypeProto()))
-        for name in made:
+        for name in outputs:
             if name in self._wanted or name not in read:
                 graph.output.add(name=name).type.CopyFrom(self._types.get(name, onnx.TypeProto()))
         return model
@@ -264,15 +268,15 @@ def _checked(part: Nodes, version: int) -> Found:
 def _shared_out(nodes: Nodes, parts: list[Nodes]) -> list[Nodes]:
     """The nodes part by part: what makes the values of a part belongs to it, and what makes what that reads."""
     owner = {name: number for number, part in enumerate(parts) for node in part for name in node.output if name}
-    found: list[Nodes] = [[] for _ in parts]
+    shares: list[Nodes] = [[] for _ in parts]
     for node in reversed(nodes):
         number = next((owner[name] for name in node.output if name in owner), None)
         if number is not None:
-            found[number].insert(0, node)
+            shares[number].insert(0, node)
             for name in node.input:
                 if name:
                     owner.setdefault(name, number)
-    return found
+    return shares
 
 
 def _reason(error: Exception) -> str:

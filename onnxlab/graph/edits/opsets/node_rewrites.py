@@ -17,21 +17,21 @@ _LAST = np.iinfo(np.int64).max
 
 def _shape(node: onnx.NodeProto, _: Types) -> Nodes:
     """Shape(x, start, end) = Shape(x)[start:end]; both clamp as Python does."""
-    given = {attribute.name: decode(attribute) for attribute in node.attribute}
+    attributes = {attribute.name: decode(attribute) for attribute in node.attribute}
     whole, starts, ends = (f"{node.output[0]}/{name}" for name in ("whole", "starts", "ends"))
     return [
         onnx.NodeProto(op_type="Shape", input=node.input, output=[whole]),
-        _constant(starts, [given.get("start", 0)]),
-        _constant(ends, [given.get("end", _LAST)]),
+        _constant(starts, [attributes.get("start", 0)]),
+        _constant(ends, [attributes.get("end", _LAST)]),
         onnx.NodeProto(op_type="Slice", input=[whole, starts, ends], output=node.output),
     ]
 
 
 def _split(node: onnx.NodeProto, types: Types) -> Nodes:
     """Split into a number of parts = Split into parts of their sizes, of which the last may be smaller."""
-    if (found := _parts(node, types)) is None or (length := found[0]) is None:
+    if (counts := _parts(node, types)) is None or (length := counts[0]) is None:
         return []
-    count, sizes = found[1], f"{node.output[0]}/sizes"
+    count, sizes = counts[1], f"{node.output[0]}/sizes"
     size = -(-length // count)
     if (last := length - size * (count - 1)) < 0:
         return []
@@ -45,15 +45,15 @@ def _split(node: onnx.NodeProto, types: Types) -> Nodes:
 
 def _parts(node: onnx.NodeProto, types: Types) -> tuple[int | None, int] | None:
     """(elements along the axis, None where they are not known; parts) of a Split that says only how many parts."""
-    given = {attribute.name: decode(attribute) for attribute in node.attribute}
-    if "num_outputs" not in given or any(node.input[1:]):
+    attributes = {attribute.name: decode(attribute) for attribute in node.attribute}
+    if "num_outputs" not in attributes or any(node.input[1:]):
         return None
-    axis, rank = given.get("axis", 0), _rank(node, types)
+    axis, rank = attributes.get("axis", 0), _rank(node, types)
     length = None
     if rank is not None and -rank <= axis < rank:
         dim = types[node.input[0]].tensor_type.shape.dim[axis]
         length = dim.dim_value if dim.HasField("dim_value") else None
-    return length, max(given["num_outputs"], 1)
+    return length, max(attributes["num_outputs"], 1)
 
 
 def _constant(name: str, numbers: list[int]) -> onnx.NodeProto:
@@ -96,8 +96,8 @@ def as_attributes(node: onnx.NodeProto, version: int, types: Types, constants: M
 
 def crossing_problem(node: onnx.NodeProto, old: int, new: int, types: Types) -> str:
     """The problem of an operator that means something else there, which onnx's adapters leave as it is."""
-    if node.op_type == "Split" and new < 18 <= old and (found := _parts(node, types)) is not None:
-        length, count = found
+    if node.op_type == "Split" and new < 18 <= old and (counts := _parts(node, types)) is not None:
+        length, count = counts
         if length is None or length % count:
             size = "a size that is not known does" if length is None else f"{length} elements do"
             return f"Split of ai.onnx {new} makes equal parts, and {size} not split into {count}; set its sizes"

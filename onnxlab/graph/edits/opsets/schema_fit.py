@@ -34,14 +34,14 @@ def misfit(node: onnx.NodeProto, version: int, types: Types) -> str:
         return f"ai.onnx {version} has no {node.op_type}"
     sides = ((node.input, schema.inputs, schema.min_input, schema.max_input, "input"),
              (node.output, schema.outputs, schema.min_output, schema.max_output, "output"))  # fmt: skip
-    for names, _, low, high, what in sides:
+    for names, _, low, high, side in sides:
         if not low <= _count(names) <= high:
-            return f"{schema.op_type} of ai.onnx {version} does not have {_count(names)} {what}s"
+            return f"{schema.op_type} of ai.onnx {version} does not have {_count(names)} {side}s"
     for attribute in node.attribute:
         if problem := attribute_problem(schema, attribute):
             return f"{schema.op_type} of ai.onnx {version}: {problem.rstrip('.')}"
-    given = {attribute.name for attribute in node.attribute}
-    if lacking := [name for name, spec in schema.attributes.items() if spec.required and name not in given]:
+    present = {attribute.name for attribute in node.attribute}
+    if lacking := [name for name, spec in schema.attributes.items() if spec.required and name not in present]:
         return f"{schema.op_type} of ai.onnx {version} needs the attribute {lacking[0]!r}"
     for names, formals, *_ in sides:
         for slot, name in enumerate(names):
@@ -56,40 +56,40 @@ def _count(names: Sequence[str]) -> int:
     return next((number for number in range(len(names), 0, -1) if names[number - 1]), 0)
 
 
-def _allowed(given: onnx.TypeProto, wanted: str, schema: schemas.Schema) -> bool:
-    allowed = schema.type_constraints.get(wanted, (wanted,))
-    return not (text := spelled(given)) or text in allowed
+def _allowed(proto_type: onnx.TypeProto, type_str: str, schema: schemas.Schema) -> bool:
+    allowed = schema.type_constraints.get(type_str, (type_str,))
+    return not (text := spelled(proto_type)) or text in allowed
 
 
-def spelled(given: onnx.TypeProto) -> str:
+def spelled(proto_type: onnx.TypeProto) -> str:
     """A type as schemas spell it ("tensor(float)"), "" where it is not known."""
-    kind = given.WhichOneof("value")
+    kind = proto_type.WhichOneof("value")
     if kind in ("tensor_type", "sparse_tensor_type"):
-        elem_type = getattr(given, kind).elem_type
+        elem_type = getattr(proto_type, kind).elem_type
         name = onnx.TensorProto.DataType.Name(elem_type).lower() if elem_type in dtypes.ELEM_TYPES else ""
         return name and f"{kind.removesuffix('_type')}({name})"
     if kind in ("sequence_type", "optional_type"):
-        inner = spelled(getattr(given, kind).elem_type)
+        inner = spelled(getattr(proto_type, kind).elem_type)
         return inner and f"{'seq' if kind == 'sequence_type' else 'optional'}({inner})"
     return ""
 
 
 def without_new(node: onnx.NodeProto, version: int, older: int, defaults: bool = False) -> onnx.NodeProto:
     """A node of a version without the attributes that an older one lacks; `defaults`: of these only the needless."""
-    schema, past = (schemas.find(node.domain, node.op_type, each) for each in (version, older))
+    schema, past = (schemas.find(node.domain, node.op_type, attribute) for attribute in (version, older))
     if schema is None or past is None:
         return node
-    kept = [
-        each for each in node.attribute
-        if each.name in past.attributes or (defaults and not _is_default(each, schema))
+    remaining = [
+        attribute for attribute in node.attribute
+        if attribute.name in past.attributes or (defaults and not _is_default(attribute, schema))
     ]  # fmt: skip
     spare = len(node.input) > past.max_input >= _count(node.input)  # slots at the end that are left out
-    if len(kept) == len(node.attribute) and not spare:
+    if len(remaining) == len(node.attribute) and not spare:
         return node
     copy = onnx.NodeProto()
     copy.CopyFrom(node)
     del copy.attribute[:]
-    copy.attribute.extend(kept)
+    copy.attribute.extend(remaining)
     if spare:
         del copy.input[_count(node.input) :]
     return copy
@@ -102,13 +102,13 @@ def _is_default(attribute: onnx.AttributeProto, schema: schemas.Schema) -> bool:
     return _bare(attribute) == _bare(encode(spec.name, spec.default, spec.type))
 
 
-def same(one: onnx.NodeProto, other: onnx.NodeProto, version: int) -> bool:
+def same(node: onnx.NodeProto, other: onnx.NodeProto, version: int) -> bool:
     """Whether two nodes of a version say the same: operator, wires, and attributes with their defaults."""
     return (
-        one.op_type == other.op_type
-        and list(one.input)[: _count(one.input)] == list(other.input)[: _count(other.input)]
-        and list(one.output)[: _count(one.output)] == list(other.output)[: _count(other.output)]
-        and _attributes(one, version) == _attributes(other, version)
+        node.op_type == other.op_type
+        and list(node.input)[: _count(node.input)] == list(other.input)[: _count(other.input)]
+        and list(node.output)[: _count(node.output)] == list(other.output)[: _count(other.output)]
+        and _attributes(node, version) == _attributes(other, version)
     )
 
 
@@ -116,8 +116,8 @@ def same_with(
     constants: Mapping[str, onnx.TensorProto], nodes: Sequence[onnx.NodeProto], other: onnx.NodeProto, version: int
 ) -> bool:
     """Whether nodes are one node and its constants, and say the same as another one that reads `constants`."""
-    held = [tensor for each in nodes if each.op_type == "Constant" and (tensor := constant_tensor(each)) is not None]
-    rest = [each for each in nodes if each.op_type != "Constant"]
+    held = [tensor for node in nodes if node.op_type == "Constant" and (tensor := constant_tensor(node)) is not None]
+    rest = [node for node in nodes if node.op_type != "Constant"]
     inner = {**constants, **{tensor.name: tensor for tensor in held}}
     return len(rest) == 1 and same(_inlined(rest[0], inner), _inlined(other, constants), version)
 
@@ -127,13 +127,13 @@ def constant_tensor(node: onnx.NodeProto) -> onnx.TensorProto | None:
     attribute = next(iter(node.attribute), None)
     if attribute is None or attribute.ref_attr_name or attribute.name not in ("value", *_PLAIN):
         return None
-    made = onnx.TensorProto()
+    tensor = onnx.TensorProto()
     if attribute.name == "value":
-        made.CopyFrom(attribute.t)
+        tensor.CopyFrom(attribute.t)
     else:
-        made.CopyFrom(from_array(np.asarray(decode(attribute), _PLAIN[attribute.name])))
-    made.name = node.output[0]
-    return made
+        tensor.CopyFrom(from_array(np.asarray(decode(attribute), _PLAIN[attribute.name])))
+    tensor.name = node.output[0]
+    return tensor
 
 
 _PLAIN = {"value_int": "int64", "value_ints": "int64", "value_float": "float32", "value_floats": "float32"}
@@ -153,9 +153,9 @@ def _inlined(node: onnx.NodeProto, constants: Mapping[str, onnx.TensorProto]) ->
 def _attributes(node: onnx.NodeProto, version: int) -> dict[str, bytes]:
     schema = schemas.find(node.domain, node.op_type, version)
     specs = schema.attributes.values() if schema else ()
-    given = {spec.name: encode(spec.name, spec.default, spec.type) for spec in specs if spec.default is not None}
-    given.update((attribute.name, attribute) for attribute in node.attribute)
-    return {name: _bare(attribute) for name, attribute in given.items()}
+    attributes = {spec.name: encode(spec.name, spec.default, spec.type) for spec in specs if spec.default is not None}
+    attributes.update((attribute.name, attribute) for attribute in node.attribute)
+    return {name: _bare(attribute) for name, attribute in attributes.items()}
 
 
 def _bare(attribute: onnx.AttributeProto) -> bytes:

@@ -92,32 +92,34 @@ class EditSpec:
         """The first sentence of its documentation."""
         return (inspect.getdoc(self.function) or "").split("\n")[0]
 
-    def label_of(self, given: Mapping[str, Any], subject: str) -> str:
+    def label_of(self, arguments: Mapping[str, Any], subject: str) -> str:
         """The label, of the function's arguments and of what messages call the subject."""
-        return self.label({"subject": subject, **given}) if callable(self.label) else self.label.format(
-            subject=subject, **given
+        return self.label({"subject": subject, **arguments}) if callable(self.label) else self.label.format(
+            subject=subject, **arguments
         )  # fmt: skip
 
-    def recorded(self, graph: ModelGraph, subject: Any, given: Mapping[str, Any]) -> Recorded:
+    def recorded(self, graph: ModelGraph, subject: Any, values: Mapping[str, Any]) -> Recorded:
         """The label and the statement of an edit that is about to be made."""
         name = subject.proto.name if isinstance(subject, NodeRecord) else ""
-        label = self.label_of(given, name or called(graph.names, subject))
+        label = self.label_of(values, name or called(graph.names, subject))
         if self.statement is None:
             return Recorded(label)
         if self.written is not None:
-            text = self.written(graph, subject, given)
+            text = self.written(graph, subject, values)
             return Recorded(label, text, bool(text) and self.exact)
         named = (
-            self.arguments(graph, given) if self.arguments else dict(zip(self.parameters, given.values(), strict=False))
+            self.arguments(graph, values)
+            if self.arguments
+            else dict(zip(self.parameters, values.values(), strict=False))
         )
         if named is None:
             return Recorded(label)
-        if (kept := _kept(named)) is not None and (subject is None or isinstance(subject, _RECORDS)):
-            write = partial(self._spelled, graph.names, subject, kept)
+        if (plain := _kept(named)) is not None and (subject is None or isinstance(subject, _RECORDS)):
+            write = partial(self._spelled, graph.names, subject, plain)
             # what is done to the model is spelled alike at any time
             return Recorded(label, LateText(write) if subject is None else graph.history.later(write), self.exact)
         arguments = list(arguments_of(graph.names, named, self.parameters))
-        exact = self.exact and all(each.exact for each in arguments)
+        exact = self.exact and all(spelled.exact for spelled in arguments)
         return Recorded(label, self._text(graph.names, subject, arguments), exact)
 
     def _spelled(self, names: Names, subject: Any, named: Mapping[str, Any]) -> str:
@@ -128,8 +130,8 @@ class EditSpec:
         assert self.statement is not None
         if subject is None or isinstance(subject, _RECORDS) or not isinstance(subject, Sequence):
             return self.statement.text(handle(names, subject), arguments)
-        found = subject[0] if len(subject) == 1 else subject
-        return self.statement.text(handle(names, found), arguments, len(subject) > 1)
+        target = subject[0] if len(subject) == 1 else subject
+        return self.statement.text(handle(names, target), arguments, len(subject) > 1)
 
 
 _RECORDS = (NodeRecord, ValueRecord)
@@ -141,7 +143,7 @@ _MOST_KEPT = 64
 
 def _kept(named: Mapping[str, Any]) -> dict[str, Any] | None:
     """Arguments that can be written at any time, copied where they could change; None where there are others."""
-    kept = {}
+    plain = {}
     for name, value in named.items():
         kind = type(value)
         if kind is list or kind is tuple:
@@ -150,8 +152,8 @@ def _kept(named: Mapping[str, Any]) -> dict[str, Any] | None:
             value = kind(value)
         elif kind not in _PLAIN:
             return None
-        kept[name] = value
-    return kept
+        plain[name] = value
+    return plain
 
 
 EDITS: dict[str, EditSpec] = {}
@@ -161,7 +163,7 @@ EDITS: dict[str, EditSpec] = {}
 def recorded(function: Callable[Given, Result]) -> Callable[Given, Result]:
     """Let an edit give the history what its row in the table says."""
     _, *rest = inspect.signature(function).parameters.items()
-    defaults = {name: each.default for name, each in rest}
+    defaults = {name: parameter.default for name, parameter in rest}
     names = list(defaults)
 
     @functools.wraps(function)
@@ -171,24 +173,24 @@ def recorded(function: Callable[Given, Result]) -> Callable[Given, Result]:
             spec = EDITS[function.__name__]
             if graph.recorded is not None or spec.statement is None:
                 return function(*args, **kwargs)  # a part of the edit that calls it, or one of edits
-            given = dict(zip(names, args[1:], strict=False))
-            if len(given) < len(names):
-                given = {**defaults, **given, **kwargs}
-            subject = given.pop(names[0]) if spec.subjects != ("model",) else None
+            values = dict(zip(names, args[1:], strict=False))
+            if len(values) < len(names):
+                values = {**defaults, **values, **kwargs}
+            subject = values.pop(names[0]) if spec.subjects != ("model",) else None
             try:
-                told = spec.recorded(graph, subject, given)
+                record = spec.recorded(graph, subject, values)
             except Exception:  # the edit itself says what is wrong with its arguments
-                told = Recorded(spec.name.replace("_", " "))
-            graph.recorded = told
+                record = Recorded(spec.name.replace("_", " "))
+            graph.recorded = record
             try:
                 if graph.transaction is None:
                     return function(*args, **kwargs)
-                with graph.edit(told.label) as inner:
+                with graph.edit(record.label) as inner:
                     result = function(*args, **kwargs)
-                    inner.sum_up(told)
+                    inner.sum_up(record)
                 return result
             except BaseException:
-                graph.history.drop_late(told.text)
+                graph.history.drop_late(record.text)
                 raise
             finally:
                 graph.recorded = None

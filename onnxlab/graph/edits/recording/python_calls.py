@@ -123,7 +123,7 @@ def handle(names: Names, subject: Any) -> str:
     if isinstance(subject, ValueRecord):
         return value_handle(names, subject)
     if isinstance(subject, Iterable):
-        return f"[{', '.join(node_handle(names, each) for each in subject)}]"
+        return f"[{', '.join(node_handle(names, node) for node in subject)}]"
     return "model"
 
 
@@ -192,18 +192,18 @@ def _array(array: "np.ndarray[Any, Any]", scalar: bool) -> str | None:
         return None
     plain = dtype.kind != "O"
     if plain and array.size > 4 and array.nbytes <= MOST_UNIFORM and array.tobytes() == first.tobytes() * array.size:
-        text, made = f"np.full({array.shape!r}, {element(first)}, {shown})", np.full(array.shape, first, dtype)
+        text, rebuilt = f"np.full({array.shape!r}, {element(first)}, {shown})", np.full(array.shape, first, dtype)
     elif array.size <= MOST_ELEMENTS and array.ndim:
         items = ", ".join(element(item) for item in array.reshape(-1))
         text = f"np.array([{items}], {shown})" + (f".reshape({array.shape!r})" if array.ndim > 1 else "")
-        made = np.array([_python(item) for item in array.reshape(-1)], dtype).reshape(array.shape)
+        rebuilt = np.array([_python(item) for item in array.reshape(-1)], dtype).reshape(array.shape)
     elif not array.ndim:
-        text, made = f"np.array({element(first)}, {shown})", np.array(_python(first), dtype)
+        text, rebuilt = f"np.array({element(first)}, {shown})", np.array(_python(first), dtype)
     else:
         return None
     if not plain:
         return text if all(type(item) is str for item in array.flat) else None
-    return text if made.tobytes() == array.tobytes() else None
+    return text if rebuilt.tobytes() == array.tobytes() else None
 
 
 def dtype_expression(dtype: "np.dtype[Any]") -> str | None:
@@ -232,13 +232,13 @@ def _python(item: Any) -> Any:
     return np.nan if isinstance(item, float) and np.isnan(item) else item
 
 
-def arguments_of(names: Names, given: Mapping[str, Any], parameters: Mapping[str, Any]) -> Iterator[Argument]:
+def arguments_of(names: Names, values: Mapping[str, Any], parameters: Mapping[str, Any]) -> Iterator[Argument]:
     """Arguments as they stand in a statement, of (name, value); those that say their default are left out.
 
     Args:
         parameters: rows with a `default`; what is none of them is a keyword.
     """
-    for name, value in given.items():
+    for name, value in values.items():
         parameter = parameters.get(name)
         if parameter is not None and parameter.is_default(value):
             continue
