@@ -22,12 +22,12 @@ def bring(rewriting: Rewriting, other: onnx.ModelProto, rule: str) -> None:
     graph, main = rewriting.graph, rewriting.graph.main
     _refuse_other_formals(rewriting, other)
     before = {_key(graph.nodes[ident].proto): graph.nodes[ident] for ident in main.node_ids}
-    wanted = {_key(node): node for node in other.graph.node}
-    added = [node for key, node in wanted.items() if key not in before]
-    removed = [node for key, node in before.items() if key not in wanted]
+    after = {_key(node): node for node in other.graph.node}
+    added = [node for key, node in after.items() if key not in before]
+    removed = [node for key, node in before.items() if key not in after]
     if not added and not removed:
         return
-    said = {name: node for node in removed for name in node.proto.output if name}
+    producers = {name: node for node in removed for name in node.proto.output if name}
     graph.apply(SetField(("model", 0), "opset_import", tuple(_imports(rewriting, other))))
     adopt_functions(graph, other.functions)
     spoken = [node for node in removed if node.proto.doc_string or node.proto.metadata_props]
@@ -39,23 +39,23 @@ def bring(rewriting: Rewriting, other: onnx.ModelProto, rule: str) -> None:
         if value is None or value.initializer is None or value.initializer != tensor:
             graph.apply(SetInitializer(main.id, tensor.name, tensor))
     heirs = set()
-    for made in added:
+    for new_node in added:
         copy = onnx.NodeProto()
-        copy.CopyFrom(made)
-        heirs |= _inherit(copy, said)
+        copy.CopyFrom(new_node)
+        heirs |= _inherit(copy, producers)
         graph.apply(InsertNode(main.id, len(main.node_ids), copy))
     drop_unused_initializers(graph)
     drop_unused_functions(graph)
     rewriting.lost += [node.name or node.op_type for node in spoken if node.id not in heirs]
-    what = f"{len(removed)} nodes became {len(added)}"
-    rewriting.note(rule, "", f"{len(removed)} nodes", what)
+    summary = f"{len(removed)} nodes became {len(added)}"
+    rewriting.note(rule, "", f"{len(removed)} nodes", summary)
 
 
 def _key(node: onnx.NodeProto) -> bytes:
     """What a node does to which values, whatever it is called."""
     bare = onnx.NodeProto(op_type=node.op_type, domain=node.domain.replace("ai.onnx", "", 1) if
                           node.domain == "ai.onnx" else node.domain, input=node.input, output=node.output)  # fmt: skip
-    bare.attribute.extend(sorted(node.attribute, key=lambda each: each.name))
+    bare.attribute.extend(sorted(node.attribute, key=lambda entry: entry.name))
     for attribute in bare.attribute:
         attribute.doc_string = ""
     return bare.SerializeToString(deterministic=True)
@@ -69,28 +69,28 @@ def _refuse_other_formals(rewriting: Rewriting, other: onnx.ModelProto) -> None:
         ("outputs", graph.output, other.graph.output),
     ):
         names = {value.name for value in ours}
-        found = {value.name for value in theirs}
-        if found - names or (names - found) - stored:
-            differ = ", ".join(sorted(found ^ names)[:5])
+        other_names = {value.name for value in theirs}
+        if other_names - names or (names - other_names) - stored:
+            differ = ", ".join(sorted(other_names ^ names)[:5])
             raise EditError(f"it has other {kind}: {differ}")
 
 
 def _imports(rewriting: Rewriting, other: onnx.ModelProto) -> list[onnx.OperatorSetIdProto]:
     """The opsets of the other model, and those that only this one has."""
-    found = {entry.domain: entry for entry in rewriting.graph.header.opset_import}
-    found |= {entry.domain: entry for entry in other.opset_import}
-    return list(found.values())
+    by_domain = {entry.domain: entry for entry in rewriting.graph.header.opset_import}
+    by_domain |= {entry.domain: entry for entry in other.opset_import}
+    return list(by_domain.values())
 
 
-def _inherit(made: onnx.NodeProto, said: dict[str, NodeRecord]) -> set[int]:
+def _inherit(node: onnx.NodeProto, producers: dict[str, NodeRecord]) -> set[int]:
     """Give a node what those said of themselves that made its values before; returns their ids."""
     heirs = set()
-    for name in made.output:
-        old = said.get(name)
+    for name in node.output:
+        old = producers.get(name)
         if old is None:
             continue
         heirs.add(old.id)
-        made.doc_string = made.doc_string or old.proto.doc_string
-        known = {entry.key for entry in made.metadata_props}
-        made.metadata_props.extend(entry for entry in old.proto.metadata_props if entry.key not in known)
+        node.doc_string = node.doc_string or old.proto.doc_string
+        known = {entry.key for entry in node.metadata_props}
+        node.metadata_props.extend(entry for entry in old.proto.metadata_props if entry.key not in known)
     return heirs

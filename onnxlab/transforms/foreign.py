@@ -42,11 +42,11 @@ def plan_of(engine: str, graph: ModelGraph, level: str = "basic") -> Plan:
     Raises:
         TransformError: there is no such engine, it is not installed, it fails, or the model is too large for it.
     """
-    made = optimized(engine, graph.proto, level)
+    result = optimized(engine, graph.proto, level)
 
     def plan(rewriting: Rewriting) -> None:
         if rewriting.allows(engine, ""):
-            bring(rewriting, made, engine)
+            bring(rewriting, result, engine)
 
     return plan
 
@@ -65,9 +65,9 @@ def optimized(engine: str, proto: onnx.ModelProto, level: str = "basic") -> onnx
             done = subprocess.run(arguments, capture_output=True, timeout=SECONDS, check=False, cwd=folder)
         except subprocess.TimeoutExpired:
             raise TransformError(f"{engine} did not end within {SECONDS // 60} minutes") from None
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        if "ModuleNotFoundError" in "".join(said[-1:]):
+        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        if "ModuleNotFoundError" in "".join(lines[-1:]):
             raise TransformError(f"{engine} is not installed: pip install {engine}")
         if done.returncode or not target.exists():
-            raise TransformError(f"{engine} fails: {printable(said[-1] if said else 'it says nothing')[:300]}")
+            raise TransformError(f"{engine} fails: {printable(lines[-1] if lines else 'it says nothing')[:300]}")
         return onnx.load(target)

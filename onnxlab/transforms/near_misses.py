@@ -53,14 +53,14 @@ def near_misses(
     rewriting = Rewriting(graph, facts, lambda names: {}, Options(domains=domains))
     roots = [(root.id, (root.op_type, root.domain)) for root in _roots(graph, node)]
     ident, op_type = node.id, node.op_type
-    found = []
+    misses = []
     for rule in rules:
         inner = isinstance(rule, Rule) and op_type in rule.operators
         places = [root for root, key in roots if key in rule.roots and (inner or root == ident)]
         tried = [_tried(rewriting, rule, graph.nodes[place]) for place in places]
         if tried:
-            found.append(max(tried, key=lambda each: (not each.why, each.progress)))
-    return sorted(found, key=lambda each: (bool(each.why), -each.progress))
+            misses.append(max(tried, key=lambda miss: (not miss.why, miss.progress)))
+    return sorted(misses, key=lambda miss: (bool(miss.why), -miss.progress))
 
 
 def why_not(
@@ -69,24 +69,26 @@ def why_not(
     """Why a rule does not apply at a node, in words; "" where it does."""
     rewriting = Rewriting(graph, facts, lambda names: {}, Options(domains=domains))
     if (node.op_type, node.domain) not in rule.roots:
-        wanted = " or ".join(dict.fromkeys(op_type for op_type, _ in rule.roots))
-        return f"{rule.name}: {graph.label(node)} is {node.op_type}, not {wanted}"
+        op_types = " or ".join(dict.fromkeys(op_type for op_type, _ in rule.roots))
+        return f"{rule.name}: {graph.label(node)} is {node.op_type}, not {op_types}"
     if rewriting.is_protected(node):
         return f"{rule.name}: {graph.label(node)} refers to attributes of its function"
-    found = _tried(rewriting, rule, node)
-    return f"{rule.name}: {found.why}" if found.why else ""
+    miss = _tried(rewriting, rule, node)
+    return f"{rule.name}: {miss.why}" if miss.why else ""
 
 
 def _roots(graph: ModelGraph, node: NodeRecord) -> list[NodeRecord]:
     """The node, and what depends on it, nearest first."""
-    found, level = {node.id: node}, [node]
+    by_id, level = {node.id: node}, [node]
     for _ in range(_DEEPEST):
-        readers = {reader for each in level for vid in each.outputs if vid for reader, _ in graph.values[vid].uses}
-        level = [graph.nodes[ident] for ident in sorted(readers) if ident not in found][:_MOST_ROOTS]
-        found.update({each.id: each for each in level})
-        if not level or len(found) > _MOST_ROOTS:
+        readers = {
+            reader for dependent in level for vid in dependent.outputs if vid for reader, _ in graph.values[vid].uses
+        }
+        level = [graph.nodes[ident] for ident in sorted(readers) if ident not in by_id][:_MOST_ROOTS]
+        by_id.update({dependent.id: dependent for dependent in level})
+        if not level or len(by_id) > _MOST_ROOTS:
             break
-    return list(found.values())
+    return list(by_id.values())
 
 
 def _tried(rewriting: Rewriting, rule: AnyRule, node: NodeRecord) -> NearMiss:
@@ -95,22 +97,22 @@ def _tried(rewriting: Rewriting, rule: AnyRule, node: NodeRecord) -> NearMiss:
     if isinstance(rule, Procedure):
         why = _without_trace(rewriting, rule, node)
         return NearMiss(rule.name, rule.doc, label, why, 0.5 if why else 1.0)
-    found = rule.find(rewriting, node)
-    if isinstance(found, Failure):
+    outcome = rule.find(rewriting, node)
+    if isinstance(outcome, Failure):
         whole = max(len(pattern.calls()) for pattern in rule.patterns)
-        share = 0.95 if found.depth >= (CONDITION[0] - 1, 0) else max(found.depth[0], 0) / (whole + 1)
-        return NearMiss(rule.name, rule.doc, label, found.why, share)
+        share = 0.95 if outcome.depth >= (CONDITION[0] - 1, 0) else max(outcome.depth[0], 0) / (whole + 1)
+        return NearMiss(rule.name, rule.doc, label, outcome.why, share)
     return NearMiss(rule.name, rule.doc, label, _replaced(rewriting, rule, node), 1.0)
 
 
 def _replaced(rewriting: Rewriting, rule: Rule, node: NodeRecord) -> str:
     """Why what takes the place of a match cannot, "" where it can; nothing stays of it."""
-    found = rule.find(rewriting, node)
-    assert not isinstance(found, Failure), "it was found before"
+    matched = rule.find(rewriting, node)
+    assert not isinstance(matched, Failure), "it was found before"
     why = ""
     try:
         with rewriting.graph.edit("why not"):
-            _, why = rule.apply(rewriting, found)
+            _, why = rule.apply(rewriting, matched)
             raise _TakeBackError
     except _TakeBackError:
         return why

@@ -47,15 +47,15 @@ def occurrences(graph: ModelGraph, facts: Mapping[int, Fact], text: str) -> list
     ways = parse(text)
     rewriting = Rewriting(graph, facts, lambda names: {})
     roots = {(op_type, way.domain) for way in ways for op_type in way.op_types}
-    found = []
+    matches = []
     for node in rewriting.nodes():
         if (node.op_type, node.domain) in roots:
             makers = worklist.makers_of(rewriting, node)
             tried = (match(rewriting, way, node) for way in ways if not any(map(makers.isdisjoint, way.makers)))
-            fit = next((each for each in tried if isinstance(each, Match)), None)
+            fit = next((candidate for candidate in tried if isinstance(candidate, Match)), None)
             if fit is not None:
-                found.append(_occurrence(graph, fit))
-    return found
+                matches.append(_occurrence(graph, fit))
+    return matches
 
 
 def _occurrence(graph: ModelGraph, fit: Match) -> Occurrence:

@@ -85,14 +85,14 @@ class Receipt:
     @property
     def counts(self) -> dict[str, int]:
         """How often each rule was applied, the most frequent first."""
-        return dict(Counter(each.rule for each in self.applied).most_common())
+        return dict(Counter(application.rule for application in self.applied).most_common())
 
     def __str__(self) -> str:
         before, after = self.nodes
         lines = [f"{before} nodes before, {after} now; outputs: {self.verdict}"]
         lines += [f"  {self.note}"] * bool(self.note)
         lines += [f"  {count} × {rule}" for rule, count in self.counts.items()]
-        lines += [f"  taken back: {each}" for each in self.refused]
+        lines += [f"  taken back: {refusal}" for refusal in self.refused]
         if self.lost:
             shown = ", ".join(self.lost[:8]) + (f" and {len(self.lost) - 8} more" if len(self.lost) > 8 else "")
             lines.append(f"  documentation or metadata of removed nodes lost: {shown}")
@@ -106,9 +106,9 @@ class Receipt:
             "verdict": self.verdict,
             "note": self.note,
             "applied": [
-                {"rule": each.rule, "place": each.place, "what": each.what, "verdict": each.verdict}
-                for each in self.applied
+                {"rule": entry.rule, "place": entry.place, "what": entry.what, "verdict": entry.verdict}
+                for entry in self.applied
             ],
             "lost": list(self.lost),
-            "refused": [{"rule": each.rule, "place": each.place, "why": each.why} for each in self.refused],
+            "refused": [{"rule": entry.rule, "place": entry.place, "why": entry.why} for entry in self.refused],
         }

@@ -59,53 +59,53 @@ class Region:
     def key(self) -> bytes:
         """What tells regions apart that need not be run twice: rule, structure, shapes, small constants."""
         names: dict[str, str] = {}
-        found = sha256(self.rule.encode())
+        hasher = sha256(self.rule.encode())
         for node in (*self.before, *self.after):
             parts = [node.domain, node.op_type]
             parts += [names.setdefault(name, str(len(names))) if name else "" for name in (*node.input, *node.output)]
-            found.update("\0".join(parts).encode())
+            hasher.update("\0".join(parts).encode())
             for attribute in node.attribute:
-                found.update(attribute.SerializeToString(deterministic=True))
+                hasher.update(attribute.SerializeToString(deterministic=True))
         for name in names:
             fact = self.facts.get(name)
             array = self.constants.get(name)
-            found.update(str(fact).encode() if fact is not None else b"-")
+            hasher.update(str(fact).encode() if fact is not None else b"-")
             if array is not None:
-                found.update(f"{array.dtype}{array.shape}".encode())
-                found.update(array.tobytes() if array.nbytes <= _SMALL else b"")
-        return found.digest() + bytes([self.zero_signs])
+                hasher.update(f"{array.dtype}{array.shape}".encode())
+                hasher.update(array.tobytes() if array.nbytes <= _SMALL else b"")
+        return hasher.digest() + bytes([self.zero_signs])
 
 
 class Recorder:
     """Takes down the nodes of a match before they go."""
 
-    def __init__(self, rewriting: Rewriting, found: Match, rule: str) -> None:
+    def __init__(self, rewriting: Rewriting, match: Match, rule: str) -> None:
         self._rewriting = rewriting
         self._rule = rule
-        self._place = rewriting.place(found.root)
-        self._zero_signs = rewriting.sees_zero_signs(found.root)
-        self._nodes = sorted(found.nodes, key=lambda node: node.label)
+        self._place = rewriting.place(match.root)
+        self._zero_signs = rewriting.sees_zero_signs(match.root)
+        self._nodes = sorted(match.nodes, key=lambda node: node.label)
         self._before = tuple(_copy(node.proto) for node in self._nodes)
-        calls = dict(zip([node.id for node in found.nodes], found.pattern.calls(), strict=True))
+        calls = dict(zip([node.id for node in match.nodes], match.pattern.calls(), strict=True))
         self._stay = tuple(_copy(node.proto) for node in self._nodes if calls[node.id].stays)
-        self._root = found.root.proto.output[0]
+        self._root = match.root.proto.output[0]
         self._outside = self._read(self._nodes)
 
     def _read(self, nodes: "list[NodeRecord]") -> dict[str, tuple[Array | None, Fact]]:
         rewriting, values = self._rewriting, self._rewriting.graph.values
-        made = {vid for node in nodes for vid in node.outputs}
-        read = {vid: values[vid] for node in nodes for vid in node.inputs if vid and vid not in made}
+        produced = {vid for node in nodes for vid in node.outputs}
+        read = {vid: values[vid] for node in nodes for vid in node.inputs if vid and vid not in produced}
         return {value.name: (rewriting.constant(value), rewriting.fact(vid)) for vid, value in read.items()}
 
-    def region(self, made: "list[NodeRecord]", source: str = "") -> Region:
+    def region(self, nodes: "list[NodeRecord]", source: str = "") -> Region:
         """The region, once other nodes took the place, or the value `source` did."""
         identity = onnx.NodeProto(op_type="Identity", input=[source], output=[self._root])
-        after = (identity,) if source else tuple(_copy(node.proto) for node in made)
-        outside = {**self._outside, **({} if source else self._read(made))}
+        after = (identity,) if source else tuple(_copy(node.proto) for node in nodes)
+        outside = {**self._outside, **({} if source else self._read(nodes))}
         produced = {name for node in self._stay for name in node.output}
         graph = self._rewriting.graph
         scope = graph.scopes[graph.main.id]
-        root = graph.root(graph.scopes[made[-1].scope]) if made and not source else scope
+        root = graph.root(graph.scopes[nodes[-1].scope]) if nodes and not source else scope
         imports = root.proto.opset_import if root.is_function else graph.header.opset_import
         return Region(
             self._rule,
@@ -135,10 +135,10 @@ class Regions:
     def judge(self, region: Region) -> Judgment:
         """Run a region before and after on inputs of every kind; "not run" where that cannot be."""
         key = region.key()
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = _judged(region)
-        return found
+        judgment = self._known.get(key)
+        if judgment is None:
+            judgment = self._known[key] = _judged(region)
+        return judgment
 
 
 def _judged(region: Region) -> Judgment:
@@ -185,8 +185,8 @@ class _Alone:
 
     def samples(self) -> list[Feeds]:
         """Inputs of several sizes."""
-        found: list[Feeds] = []
+        feeds: list[Feeds] = []
         for seed, size in enumerate(_SIZES if self._symbols else _SIZES[:1]):
             sizes = None if size is None else {name: size + place for place, name in enumerate(self._symbols)}
-            found.append(self._runner.sample_inputs(None, seed=seed, sizes=sizes))
-        return found
+            feeds.append(self._runner.sample_inputs(None, seed=seed, sizes=sizes))
+        return feeds

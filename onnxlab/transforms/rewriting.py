@@ -120,8 +120,8 @@ class Rewriting:
 
     def _saves(self, node: NodeRecord) -> bool:
         """Whether Glow saves an output by a node, whose name is the output's."""
-        made = [self.graph.values[vid] for vid in node.outputs if vid]
-        return any(value.info is not None and glow_dialect.is_save_node(node.proto, value.info) for value in made)
+        outputs = [self.graph.values[vid] for vid in node.outputs if vid]
+        return any(value.info is not None and glow_dialect.is_save_node(node.proto, value.info) for value in outputs)
 
     def _refers(self, node: NodeRecord) -> bool:
         """Whether a node in a function has attributes that the call gives."""
@@ -131,9 +131,9 @@ class Rewriting:
 
     def fact(self, value: int) -> Fact:
         """What inference knows of a value; of one that is new, once it is asked for."""
-        found = self._frame.facts.get(value)
-        if found is not None:
-            return found
+        known = self._frame.facts.get(value)
+        if known is not None:
+            return known
         if value <= self._newest:
             return self._known.get(value, UNKNOWN)
         return self._infer(value)
@@ -165,12 +165,12 @@ class Rewriting:
             if vid:
                 self._frame.set(vid, self.fact(vid))
         walker.infer_node(self._frame, node)
-        found = self._frame.facts.get(node.outputs[0])
+        fact = self._frame.facts.get(node.outputs[0])
         if held is not None:
             self._frame.set(node.outputs[0], held)
         elif node.outputs[0] <= self._newest:
             self._frame.facts.pop(node.outputs[0], None)
-        return found
+        return fact
 
     def say(self, value: int, fact: Fact) -> None:
         """Keep what a pass knows of a value that it made."""
@@ -242,10 +242,10 @@ class Rewriting:
         if self._before_zero_signs is None:
             graph = self.graph
             nodes = [graph.nodes[ident] for ident in graph.main.node_ids]
-            makers = [self.maker(value) for each in nodes for value in self._zero_signs(each)]
+            makers = [self.maker(value) for graph_node in nodes for value in self._zero_signs(graph_node)]
             starts = [maker.id for maker in makers if maker is not None]
-            found = reachable(starts, lambda at: graph.index.producers(graph.nodes[at]), lambda at: True)
-            self._before_zero_signs = {*starts, *found}
+            upstream = reachable(starts, lambda at: graph.index.producers(graph.nodes[at]), lambda at: True)
+            self._before_zero_signs = {*starts, *upstream}
         return node.id in self._before_zero_signs or node.id > self._newest
 
     def _zero_signs(self, node: NodeRecord) -> list[ValueRecord | None]:
@@ -342,8 +342,8 @@ class Rewriting:
 
         False where a value is an output of a graph, which stays made by a node.
         """
-        made = [self.graph.values[vid] for vid in node.outputs if vid]
-        read = [value for value in made if value.uses or value.formal_outputs]
+        outputs = [self.graph.values[vid] for vid in node.outputs if vid]
+        read = [value for value in outputs if value.uses or value.formal_outputs]
         if any(value.formal_outputs or value.id not in arrays for value in read):
             return False
         stored = [(value.name, arrays[value.id]) for value in read]

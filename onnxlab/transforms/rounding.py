@@ -57,18 +57,18 @@ def _moved(step: Step, node: NodeView, way: int) -> Step:
     signs = np.random.default_rng((node.id, way)).choice((-1, 1), _PERIOD)
 
     def call(*arguments: Any) -> Any:
-        made = inner(*arguments)
-        return tuple(_off(each, signs) for each in made) if isinstance(made, tuple) else _off(made, signs)
+        result = inner(*arguments)
+        return tuple(_off(output, signs) for output in result) if isinstance(result, tuple) else _off(result, signs)
 
     return replace(step, call=call, into=None)
 
 
-def _off(made: Any, signs: Array) -> Any:
+def _off(array: Any, signs: Array) -> Any:
     """An array whose elements are moved by about one unit in their last place, after the pattern of some signs."""
-    if not isinstance(made, np.ndarray | np.generic) or str(made.dtype) not in _FLOATS or not made.size:
-        return made
+    if not isinstance(array, np.ndarray | np.generic) or str(array.dtype) not in _FLOATS or not array.size:
+        return array
     with np.errstate(all="ignore"):
-        steps = np.resize(signs, made.shape).astype(made.dtype) * np.finfo(made.dtype).eps
-        moved = made + made * steps
-        keeps = (made == np.rint(made)) | ~np.isfinite(moved)
-    return np.where(keeps, made, moved).astype(made.dtype)
+        steps = np.resize(signs, array.shape).astype(array.dtype) * np.finfo(array.dtype).eps
+        moved = array + array * steps
+        keeps = (array == np.rint(array)) | ~np.isfinite(moved)
+    return np.where(keeps, array, moved).astype(array.dtype)

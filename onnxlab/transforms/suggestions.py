@@ -69,11 +69,14 @@ def suggestions(
         subject = Subject(graph, inference)
         known = verification.cases(subject.run, subject.samples(trust)) if trust.verify else []
         before = _Measured(graph, inference.fact, known, timed)
-        made = [
+        candidates = [
             _tried(graph, inference, name, docs.get(name, PASS_DOCS.get(name, "")), plan, options, known, before)
             for name, plan in plans.items()
         ]
-    return sorted((each for each in made if each is not None), key=lambda each: (-each.nodes, -each.bytes))
+    return sorted(
+        (suggestion for suggestion in candidates if suggestion is not None),
+        key=lambda suggestion: (-suggestion.nodes, -suggestion.bytes),
+    )
 
 
 PASS_DOCS: Final = {name: (module.__doc__ or "").strip() for name, module in PASSES.items()}
@@ -126,7 +129,7 @@ def _tried(
     graph: ModelGraph, inference: Inference, name: str, doc: str, plan: Plan, options: Options,
     known: list[verification.Case], before: _Measured,
 ) -> Suggestion | None:  # fmt: skip
-    found: Suggestion | None = None
+    suggestion: Suggestion | None = None
     subject = Subject(graph, inference)
     try:
         with graph.edit("suggest"):
@@ -141,12 +144,12 @@ def _tried(
                 for key, seconds in now.seconds.items()
                 if key in before.seconds and max(seconds, before.seconds[key]) < float("inf")
             }
-            places = tuple(each.place for each in done.applied)
-            found = Suggestion(
+            places = tuple(application.place for application in done.applied)
+            suggestion = Suggestion(
                 name, doc, places, before.nodes - now.nodes, before.bytes - now.bytes, gained, judged.verdict
             )
             raise _TakeBackError
     except _TakeBackError:
-        return found
+        return suggestion
     except (EditError, OnnxlabError):
         return None

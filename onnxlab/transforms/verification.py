@@ -66,24 +66,24 @@ def kinds_of(feeds: Feeds) -> Iterator[tuple[str, Feeds]]:
         yield kind, {name: _of_kind(kind, array, place) for place, (name, array) in enumerate(feeds.items())}
 
 
-def _of_kind(kind: str, given: Any, offset: int) -> Any:
+def _of_kind(kind: str, value: Any, offset: int) -> Any:
     """An input turned into a kind; NaN and the like of each input stand at places of their own, by its `offset`."""
-    if not isinstance(given, np.ndarray) or not _is_real(given.dtype) or kind == "normal":
-        return given
+    if not isinstance(value, np.ndarray) or not _is_real(value.dtype) or kind == "normal":
+        return value
     if kind == "zeros":
-        return np.zeros_like(given)
+        return np.zeros_like(value)
     if kind == "positive":
-        return np.abs(given)
+        return np.abs(value)
     if kind == "integers":
-        return (np.round(4 * given) / 2).astype(given.dtype)  # halves too: they show how something rounds
+        return (np.round(4 * value) / 2).astype(value.dtype)  # halves too: they show how something rounds
     if kind == "special":
-        array = given.copy()
+        array = value.copy()
         flat = array.reshape(-1)
         for place, number in enumerate((np.nan, np.inf, -np.inf, -0.0)):
             if flat.size > 3 * place + offset % 3:
                 flat[3 * place + offset % 3] = number
         return array
-    return (given * (1e4 if kind == "large" else 1e-6)).astype(given.dtype)
+    return (value * (1e4 if kind == "large" else 1e-6)).astype(value.dtype)
 
 
 def _is_real(dtype: "np.dtype[Any]") -> bool:
@@ -98,22 +98,22 @@ def cases(run: RunModel, feeds: list[Feeds], all_kinds: bool = False) -> list[Ca
         feeds: sets of inputs.
         all_kinds: whether all sets are turned into every kind.
     """
-    found = []
+    recorded = []
     usual: dict[str, float] = {}
-    for number, given in enumerate(feeds):
-        chosen = kinds_of(given) if number == 0 or all_kinds else iter([("other sizes", given)])
-        for kind, each in chosen:
+    for number, normal in enumerate(feeds):
+        chosen = kinds_of(normal) if number == 0 or all_kinds else iter([("other sizes", normal)])
+        for kind, inputs in chosen:
             try:
-                outputs = run(each)
-                noise = _noise(outputs, run(_off_by_a_rounding(each)))
+                outputs = run(inputs)
+                noise = _noise(outputs, run(_off_by_a_rounding(inputs)))
                 if kind == "normal":
                     usual = {name: noise[name] / (_peak(outputs[name]) or 1.0) for name in noise}
                 elif kind == "integers":  # where roundings jump
                     noise = {name: min(noise[name], 4 * usual.get(name, 0.0) * _peak(outputs[name])) for name in noise}
-                found.append(Case(kind, each, outputs, noise=noise))
+                recorded.append(Case(kind, inputs, outputs, noise=noise))
             except OnnxlabError as error:
-                found.append(Case(kind, each, {}, str(error)))
-    return found
+                recorded.append(Case(kind, inputs, {}, str(error)))
+    return recorded
 
 
 def with_noise(runs: Sequence[RunModel], before: list[Case]) -> list[Case]:
@@ -157,27 +157,27 @@ def judge_with_noise(
 def _off_by_a_rounding(feeds: Feeds) -> Feeds:
     """The same inputs, every other element of floats the next larger number."""
     moved = {}
-    for name, given in feeds.items():
-        moved[name] = given
-        if isinstance(given, np.ndarray) and given.dtype.kind == "f":
-            flat = given.reshape(-1).copy()
-            flat[::2] = np.nextafter(flat[::2], np.array(np.inf, given.dtype))
-            moved[name] = flat.reshape(given.shape)
+    for name, value in feeds.items():
+        moved[name] = value
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+            flat = value.reshape(-1).copy()
+            flat[::2] = np.nextafter(flat[::2], np.array(np.inf, value.dtype))
+            moved[name] = flat.reshape(value.shape)
     return moved
 
 
 def _noise(outputs: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, float]:
     """The largest difference of each output, among finite numbers."""
-    found = {}
-    for name, one in outputs.items():
+    largest = {}
+    for name, array in outputs.items():
         other = others.get(name)
-        if not isinstance(one, np.ndarray) or not isinstance(other, np.ndarray) or not _is_real(one.dtype):
+        if not isinstance(array, np.ndarray) or not isinstance(other, np.ndarray) or not _is_real(array.dtype):
             continue
-        if one.shape == other.shape:
+        if array.shape == other.shape:
             with np.errstate(invalid="ignore"):
-                differs = np.abs(one.astype(np.float64) - other.astype(np.float64))
-            found[name] = float(np.max(differs[np.isfinite(differs)], initial=0.0))
-    return found
+                differs = np.abs(array.astype(np.float64) - other.astype(np.float64))
+            largest[name] = float(np.max(differs[np.isfinite(differs)], initial=0.0))
+    return largest
 
 
 def _peak(array: Any) -> float:
@@ -197,11 +197,11 @@ def judge(run: RunModel, before: list[Case], zero_signs: bool = False) -> Judgme
     for case in before:
         if case.failed:
             continue
-        found, said = _compare(run, case, zero_signs)
-        if found == "different" and case.kind == "special":
-            found = "finite inputs only"
-        if VERDICTS.index(found) > VERDICTS.index(worst.verdict):
-            worst = Judgment(found, said, case.feeds)
+        verdict, why = _compare(run, case, zero_signs)
+        if verdict == "different" and case.kind == "special":
+            verdict = "finite inputs only"
+        if VERDICTS.index(verdict) > VERDICTS.index(worst.verdict):
+            worst = Judgment(verdict, why, case.feeds)
     if worst.verdict == "not run":
         return Judgment("not run", next((case.failed for case in before if case.failed), "there was nothing to run"))
     return worst
@@ -213,7 +213,7 @@ def reacts(run: RunModel, before: list[Case]) -> bool:
     if case is None:
         return False
     rng = np.random.default_rng(7)
-    others = {name: _others(rng, given) for name, given in case.feeds.items()}
+    others = {name: _others(rng, value) for name, value in case.feeds.items()}
     try:
         now = run(others)
     except OnnxlabError:
@@ -221,12 +221,12 @@ def reacts(run: RunModel, before: list[Case]) -> bool:
     return any(_same(old, now.get(name), 0.0, times=100.0) == "different" for name, old in case.outputs.items())
 
 
-def _others(rng: np.random.Generator, given: Any) -> Any:
-    if not isinstance(given, np.ndarray) or not given.size:
-        return given
-    if _is_real(given.dtype):
-        return np.asarray(rng.normal(size=given.shape)).astype(given.dtype)
-    return rng.permutation(given.reshape(-1)).reshape(given.shape)
+def _others(rng: np.random.Generator, value: Any) -> Any:
+    if not isinstance(value, np.ndarray) or not value.size:
+        return value
+    if _is_real(value.dtype):
+        return np.asarray(rng.normal(size=value.shape)).astype(value.dtype)
+    return rng.permutation(value.reshape(-1)).reshape(value.shape)
 
 
 def _compare(run: RunModel, case: Case, zero_signs: bool) -> tuple[Verdict, str]:
@@ -255,7 +255,7 @@ def _same(old: Any, new: Any, measured: float, times: float = 1.0, zero_signs: b
         return "bit equal" if np.array_equal(old, new) else "different"
     if old.tobytes() == new.tobytes():
         return "bit equal"
-    wide, other = (each.astype(np.complex128 if each.dtype.kind == "c" else np.float64) for each in (old, new))
+    wide, other = (array.astype(np.complex128 if array.dtype.kind == "c" else np.float64) for array in (old, new))
     finite = np.isfinite(wide)
     odd = np.array_equal(wide[~finite], other[~finite], equal_nan=True)
     if not np.array_equal(finite, np.isfinite(other)) or not odd:
@@ -267,10 +267,10 @@ def _same(old: Any, new: Any, measured: float, times: float = 1.0, zero_signs: b
     return "equal within noise" if np.all(np.abs(wide[finite] - other[finite]) <= noise) else "different"
 
 
-def _other_zeros(one: Array, other: Array) -> bool:
+def _other_zeros(array: Array, other: Array) -> bool:
     """Whether a zero of one array has another sign in the other one."""
-    zeros = (one == 0) & (other == 0)
-    return one.dtype.kind == "f" and bool(np.any(np.signbit(one[zeros]) != np.signbit(other[zeros])))
+    zeros = (array == 0) & (other == 0)
+    return array.dtype.kind == "f" and bool(np.any(np.signbit(array[zeros]) != np.signbit(other[zeros])))
 
 
 def _plain(value: Any) -> Any:

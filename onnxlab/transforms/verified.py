@@ -69,13 +69,13 @@ class Subject:
         if trust.samples is not None:
             return list(trust.samples)
         runner = Runner(self.graph, self.inference.fact)
-        found: list[Feeds] = []
+        feeds: list[Feeds] = []
         try:
-            found.append(runner.sample_inputs(None, seed=0))
-            found += [sized for sizes in _SIZES if (sized := self._sized(runner, sizes)) is not None]
+            feeds.append(runner.sample_inputs(None, seed=0))
+            feeds += [sized for sizes in _SIZES if (sized := self._sized(runner, sizes)) is not None]
         except OnnxlabError:
             pass
-        return found
+        return feeds
 
     def _sized(self, runner: Runner, sizes: Callable[[int], int]) -> Feeds | None:
         """Inputs with other sizes of the symbolic dims; None where there are none, or they cannot be made up."""
@@ -194,9 +194,9 @@ class Rewrite:
                 if len(refused) >= MOST_REFUSALS:
                     refused.append(Refusal("all together", "", tried.judged.why))
                     return Receipt((), (before, before), (), tuple(refused), tried.judged.verdict, note)
-                found = self._culprit(options, tried)
-                refused.append(found[0])
-                options = found[1]
+                culprit = self._culprit(options, tried)
+                refused.append(culprit[0])
+                options = culprit[1]
 
     def _refuse_read_only(self) -> None:
         if self._graph.read_only:
@@ -228,17 +228,19 @@ class Rewrite:
         verdicts: dict[tuple[str, str], Judgment] = {}
         for region in done.regions:
             verdicts[region.rule, region.place] = self._regions.judge(region)
-        found = []
-        for each in tried.applied:
-            judged = verdicts.get((each.rule, each.value))
+        refusals = []
+        for application in tried.applied:
+            judged = verdicts.get((application.rule, application.value))
             if judged is not None and not self._trust.accepts(judged):
-                found.append(Refusal(each.rule, each.place, judged.why, judged.feeds, each.value))
-        tried.refused = tuple(found)
+                refusals.append(
+                    Refusal(application.rule, application.place, judged.why, judged.feeds, application.value)
+                )
+        tried.refused = tuple(refusals)
         tried.applied = tuple(
-            replace(each, verdict=verdicts[each.rule, each.value].verdict)
-            if (each.rule, each.value) in verdicts
-            else each
-            for each in tried.applied
+            replace(application, verdict=verdicts[application.rule, application.value].verdict)
+            if (application.rule, application.value) in verdicts
+            else application
+            for application in tried.applied
         )
 
     def _culprit(self, options: Options, tried: _Tried) -> tuple[Refusal, Options]:
@@ -251,8 +253,10 @@ class Rewrite:
                 good = middle
             else:
                 bad, last = middle, attempt
-        found = last.applied[min(bad, len(last.applied)) - 1] if last.applied else Application("all together", "", "")
-        refusal = Refusal(found.rule, found.place, last.judged.why, last.judged.feeds, found.value)
+        application = (
+            last.applied[min(bad, len(last.applied)) - 1] if last.applied else Application("all together", "", "")
+        )
+        refusal = Refusal(application.rule, application.place, last.judged.why, last.judged.feeds, application.value)
         return refusal, replace(options, refused=options.refused | _places(options, (refusal,)))
 
     def _runs(self, done: Rewriting) -> Callable[[Feeds], Mapping[str, Any]]:
@@ -264,8 +268,8 @@ class Rewrite:
 def _places(options: Options, refused: Sequence[Refusal]) -> set[tuple[str, str]]:
     """Where rules are refused from now on: at a place, and everywhere those that were refused before."""
     before = [rule for rule, _ in options.refused]
-    rules = {each.rule for each in refused if before.count(each.rule) >= _TWICE}
-    return {(each.rule, each.value) for each in refused} | {(rule, "") for rule in rules}
+    rules = {refusal.rule for refusal in refused if before.count(refusal.rule) >= _TWICE}
+    return {(refusal.rule, refusal.value) for refusal in refused} | {(rule, "") for rule in rules}
 
 
 _SIZES: Final[tuple[Callable[[int], int], ...]] = (lambda place: 1, lambda place: 3 + place)

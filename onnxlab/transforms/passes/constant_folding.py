@@ -39,7 +39,7 @@ def run(rewriting: Rewriting) -> None:
 
 def _foldable(rewriting: Rewriting) -> dict[int, NodeRecord]:
     """Nodes that read constants and results of each other alone, by id, producers first."""
-    values, found = rewriting.graph.values, dict[int, NodeRecord]()
+    values, foldable = rewriting.graph.values, dict[int, NodeRecord]()
     constant: set[int] = set()
     for node in rewriting.nodes():
         traits = find_traits(node.domain, node.op_type)
@@ -50,9 +50,9 @@ def _foldable(rewriting: Rewriting) -> dict[int, NodeRecord]:
             continue
         sources = [vid for vid in node.inputs if vid]
         if all(vid in constant or rewriting.stored(values[vid]) is not None for vid in sources):
-            found[node.id] = node
+            foldable[node.id] = node
             constant.update(vid for vid in node.outputs if vid)
-    return found
+    return foldable
 
 
 def _read(rewriting: Rewriting, node: NodeRecord) -> list[int]:
@@ -109,28 +109,28 @@ def _computed(rewriting: Rewriting, nodes: list[NodeRecord], folded: Mapping[int
     by_scope: dict[int, list[NodeRecord]] = {}
     for node in nodes:
         by_scope.setdefault(node.scope, []).append(node)
-    found = _in_main(rewriting, by_scope.pop(rewriting.graph.main.id, []))
+    arrays = _in_main(rewriting, by_scope.pop(rewriting.graph.main.id, []))
     for inside in by_scope.values():
-        wanted = [vid for node in inside for vid in _read(rewriting, node)]
-        made = evaluated(rewriting, inside, folded, wanted)
-        for node in inside if not made else ():
-            made |= evaluated(rewriting, [node], folded, _read(rewriting, node))
-        found |= made
-    return found
+        needed = [vid for node in inside for vid in _read(rewriting, node)]
+        computed = evaluated(rewriting, inside, folded, needed)
+        for node in inside if not computed else ():
+            computed |= evaluated(rewriting, [node], folded, _read(rewriting, node))
+        arrays |= computed
+    return arrays
 
 
 def _in_main(rewriting: Rewriting, nodes: list[NodeRecord]) -> dict[int, Array]:
     values = rewriting.graph.values
-    wanted = {values[vid].name: vid for node in nodes for vid in _read(rewriting, node)}
-    if not wanted:
+    by_name = {values[vid].name: vid for node in nodes for vid in _read(rewriting, node)}
+    if not by_name:
         return {}
     try:
-        found = rewriting.compute(list(wanted))
+        arrays = rewriting.compute(list(by_name))
     except OnnxlabError:
-        found = {}
-        for name in wanted:
+        arrays = {}
+        for name in by_name:
             try:
-                found |= rewriting.compute([name])
+                arrays |= rewriting.compute([name])
             except OnnxlabError:
                 continue  # its kernel refuses it, so the model does when it runs
-    return {wanted[name]: array for name, array in found.items()}
+    return {by_name[name]: array for name, array in arrays.items()}

@@ -69,17 +69,17 @@ def _decide(rewriting: Rewriting, node: NodeRecord) -> None:
 def _outer_names(rewriting: Rewriting, node: NodeRecord, body: Scope) -> tuple[dict[str, str], list[onnx.NodeProto]]:
     """What the values of a branch are called outside, and Identity nodes for outputs that have another name too."""
     graph = rewriting.graph
-    made = {name for ident in body.node_ids for name in graph.nodes[ident].proto.output if name}
+    produced = {name for ident in body.node_ids for name in graph.nodes[ident].proto.output if name}
     names: dict[str, str] = {}
     extra = []
     for slot, vid in enumerate(body.outputs):
         value = graph.values[vid]
         outer = node.proto.output[slot] if slot < len(node.proto.output) else ""
-        if value.name in made and value.scope == body.id and value.name not in names and outer:
+        if value.name in produced and value.scope == body.id and value.name not in names and outer:
             names[value.name] = outer
         elif outer:
             extra.append((value.name, outer))
-    for name in [*made, *(tensor.name for tensor in body.proto.initializer)]:
+    for name in [*produced, *(tensor.name for tensor in body.proto.initializer)]:
         if name not in names:
             names[name] = rewriting.fresh(name)
     copies = [onnx.NodeProto(op_type="Identity", input=[names.get(old, old)], output=[new]) for old, new in extra]
@@ -93,19 +93,19 @@ def _read_invariant_values(rewriting: Rewriting, node: NodeRecord) -> None:
     """Let a body read what it is given in every iteration as the loop was given it."""
     graph = rewriting.graph
     snapshot = graph.snapshot()
-    view = next((each for each in snapshot.scopes[node.scope].nodes if each.id == node.id), None)
+    view = next((candidate for candidate in snapshot.scopes[node.scope].nodes if candidate.id == node.id), None)
     body = graph.scopes[node.bodies["body"][0]] if node.bodies.get("body") else None
     if view is None or body is None:
         return
     for inner, outer in invariant_inputs(view, snapshot.scopes[body.id]):
-        given, value = (
+        passed, value = (
             graph.values[body.names[inner]],
             graph.values[graph.index.lookup(graph.scopes[node.scope], outer)],
         )
         place = f"{rewriting.place(node)}/{inner}"
-        if given.uses and not _only_passed_on(rewriting, given) and rewriting.allows(INVARIANT, place):
+        if passed.uses and not _only_passed_on(rewriting, passed) and rewriting.allows(INVARIANT, place):
             label = graph.label(node)
-            if rewriting.redirect(given, value):
+            if rewriting.redirect(passed, value):
                 rewriting.note(INVARIANT, place, label, f"{inner} is {outer} in every iteration")
 
 
@@ -145,9 +145,9 @@ def _runs_for_sure(rewriting: Rewriting, node: NodeRecord) -> bool:
     if node.op_type != "Loop":
         return False
     count, condition = rewriting.constant(rewriting.input(node, 0)), rewriting.input(node, 1)
-    told = rewriting.constant(condition)
+    known = rewriting.constant(condition)
     return (count is not None and int(count.reshape(())) > 0) and (
-        condition is None or (told is not None and bool(told.reshape(())))
+        condition is None or (known is not None and bool(known.reshape(())))
     )
 
 

@@ -31,8 +31,8 @@ def run(rewriting: Rewriting) -> None:
 def _key(node: NodeRecord) -> tuple[object, ...]:
     proto = node.proto
     attributes = sorted(attribute.SerializeToString(deterministic=True) for attribute in proto.attribute)
-    made = tuple(bool(vid) for vid in node.outputs)
-    return (node.scope, node.op_type, node.domain, proto.overload, tuple(node.inputs), made, *attributes)
+    present = tuple(bool(vid) for vid in node.outputs)
+    return (node.scope, node.op_type, node.domain, proto.overload, tuple(node.inputs), present, *attributes)
 
 
 def _join(rewriting: Rewriting, earlier: NodeRecord, node: NodeRecord) -> None:

@@ -47,10 +47,10 @@ def evaluated(
     model = _model(graph, list(needed.values()), constants, list(names))
     try:
         alone = ModelGraph(model)
-        found = Runner(alone, Inference(alone).fact).run({}, list(names), keep=False, strict=False)
+        outputs = Runner(alone, Inference(alone).fact).run({}, list(names), keep=False, strict=False)
     except OnnxlabError:
         return {}
-    return {names[name]: array for name, array in found.items()}
+    return {names[name]: array for name, array in outputs.items()}
 
 
 def _model(
@@ -58,10 +58,10 @@ def _model(
 ) -> onnx.ModelProto:
     root = graph.root(graph.scopes[nodes[0].scope])
     order = {ident: place for place, ident in enumerate(graph.index.topological(graph.scopes[nodes[0].scope]))}
-    made = onnx.ModelProto(ir_version=10)
-    made.opset_import.extend((root.proto if root.is_function else graph.header).opset_import)
-    made.graph.name = "constants"
-    made.graph.node.extend(node.proto for node in sorted(nodes, key=lambda node: order.get(node.id, -1)))
-    made.graph.initializer.extend(tensors.from_array(array, name) for name, array in constants.items())
-    made.graph.output.extend(onnx.ValueInfoProto(name=name) for name in outputs)
-    return made
+    result = onnx.ModelProto(ir_version=10)
+    result.opset_import.extend((root.proto if root.is_function else graph.header).opset_import)
+    result.graph.name = "constants"
+    result.graph.node.extend(node.proto for node in sorted(nodes, key=lambda node: order.get(node.id, -1)))
+    result.graph.initializer.extend(tensors.from_array(array, name) for name, array in constants.items())
+    result.graph.output.extend(onnx.ValueInfoProto(name=name) for name in outputs)
+    return result

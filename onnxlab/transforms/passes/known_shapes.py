@@ -63,15 +63,15 @@ def _fix_reshape(rewriting: Rewriting, node: NodeRecord) -> None:
     data, target = rewriting.input(node, 0), rewriting.input(node, 1)
     if data is None or target is None or rewriting.stored(target) is not None or target.is_input:
         return
-    given, made = rewriting.shape(data.id), rewriting.shape(node.outputs[0])
-    if made is None or any(dim == 0 for dim in made if isinstance(dim, int)):
+    input_shape, output_shape = rewriting.shape(data.id), rewriting.shape(node.outputs[0])
+    if output_shape is None or any(dim == 0 for dim in output_shape if isinstance(dim, int)):
         return
     copies = not any(attribute.name == "allowzero" and attribute.i for attribute in node.proto.attribute)
     dims = []
-    for axis, dim in enumerate(made):
+    for axis, dim in enumerate(output_shape):
         if isinstance(dim, int):
             dims.append(dim)
-        elif copies and given is not None and axis < len(given) and given[axis] == dim:
+        elif copies and input_shape is not None and axis < len(input_shape) and input_shape[axis] == dim:
             dims.append(0)
         else:
             dims.append(-1)
@@ -85,11 +85,11 @@ def _fix_expand(rewriting: Rewriting, node: NodeRecord) -> None:
     data, target = rewriting.input(node, 0), rewriting.input(node, 1)
     if data is None or target is None or rewriting.stored(target) is not None or target.is_input:
         return
-    given, made = rewriting.shape(data.id), rewriting.shape(node.outputs[0])
-    if given is None or made is None or len(given) > len(made):
+    input_shape, output_shape = rewriting.shape(data.id), rewriting.shape(node.outputs[0])
+    if input_shape is None or output_shape is None or len(input_shape) > len(output_shape):
         return
-    wider = (1,) * (len(made) - len(given)) + given
-    pairs = zip(made, wider, strict=True)
+    wider = (1,) * (len(output_shape) - len(input_shape)) + input_shape
+    pairs = zip(output_shape, wider, strict=True)
     dims = [dim if isinstance(dim, int) else 1 if dim == before else -1 for dim, before in pairs]
     if -1 not in dims:
         _read_fixed(rewriting, node, dims)

@@ -13,16 +13,16 @@ def run(rewriting: Rewriting) -> None:
     graph = rewriting.graph
     if not rewriting.allows(NAME, ""):
         return
-    said = {node.id: graph.label(node) for node in graph.nodes.values() if _says_something(node)}
-    for count, what in (
+    documented = {node.id: graph.label(node) for node in graph.nodes.values() if _says_something(node)}
+    for count, kind in (
         (edits.drop_dead_nodes(graph), "nodes that no output depends on"),
         (_drop_weights_as_inputs(rewriting), "weights of a model of before IR version 4 that nothing reads"),
         (edits.drop_unused_initializers(graph), "initializers that nothing reads"),
         (edits.drop_unused_functions(graph), "functions that nothing calls"),
     ):
         if count:
-            rewriting.note(NAME, "", f"{count} {what}", "taken out")
-    rewriting.lost += [label for ident, label in said.items() if ident not in graph.nodes]
+            rewriting.note(NAME, "", f"{count} {kind}", "taken out")
+    rewriting.lost += [label for ident, label in documented.items() if ident not in graph.nodes]
 
 
 def _says_something(node: NodeRecord) -> bool:
@@ -35,7 +35,7 @@ def _drop_weights_as_inputs(rewriting: Rewriting) -> int:
     if not rewriting.inputs_are_weights:
         return 0
     values = [graph.values[vid] for vid in main.inputs]
-    idle = [place for place, each in enumerate(values) if each.initializer is not None and not each.uses]
+    idle = [place for place, value in enumerate(values) if value.initializer is not None and not value.uses]
     idle = [place for place in idle if not values[place].formal_outputs]
     for place in reversed(idle):
         graph.apply(RemoveFormal(main.id, "input", place))

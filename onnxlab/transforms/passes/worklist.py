@@ -50,10 +50,10 @@ def run(rewriting: Rewriting, rules: Rules) -> None:
                 queued.add(near)
                 waiting.append(near)
         if len(rewriting.applied) >= most:
-            counts = Counter(each.rule for each in rewriting.applied[-200:])
+            counts = Counter(application.rule for application in rewriting.applied[-200:])
             busy = ", ".join(sorted(rule for rule, count in counts.items() if count > 10))
-            said = f"still applied after {len(rewriting.applied) - start} times, and were stopped"
-            rewriting.note("rules", "", busy, said)
+            reason = f"still applied after {len(rewriting.applied) - start} times, and were stopped"
+            rewriting.note("rules", "", busy, reason)
             return
 
 
@@ -75,18 +75,18 @@ def _tried(rewriting: Rewriting, node: NodeRecord, rules: Sequence[AnyRule]) -> 
             if not rule.act(rewriting, node):
                 return [ident, *before]
             continue
-        found = rule.find(rewriting, node, makers)
-        if isinstance(found, Failure):
+        match = rule.find(rewriting, node, makers)
+        if isinstance(match, Failure):
             continue
-        inputs = [each for each in found.nodes[1:] if each.id in rewriting.graph.nodes]
-        sources = [vid for each in found.nodes for vid in each.inputs if vid]
-        made, why = rule.apply(rewriting, found)
+        inputs = [matched_node for matched_node in match.nodes[1:] if matched_node.id in rewriting.graph.nodes]
+        sources = [vid for matched_node in match.nodes for vid in matched_node.inputs if vid]
+        inserted, why = rule.apply(rewriting, match)
         node = rewriting.graph.nodes.get(ident, node)  # which is another record where something was taken back
         if not why:
             values = rewriting.graph.values
             before_it = [values[vid].producers[0][0] for vid in sources if vid in values and values[vid].producers]
             beside = [rewriting.graph.nodes[ident] for ident in before_it if ident in rewriting.graph.nodes]
-            return [*before_it, *_near(rewriting, [*made, *inputs, *beside])]
+            return [*before_it, *_near(rewriting, [*inserted, *inputs, *beside])]
     return []
 
 
@@ -94,12 +94,12 @@ def _near(rewriting: Rewriting, nodes: Iterable[NodeRecord]) -> list[int]:
     """Nodes, what reads them, and so on, nearest first."""
     graph = rewriting.graph
     level = [node.id for node in nodes if node.id in graph.nodes]
-    found = dict.fromkeys(level)
+    reached = dict.fromkeys(level)
     for _ in range(DEEPEST):
         values = [vid for ident in level for vid in graph.nodes[ident].outputs if vid]
-        level = [reader for vid in values for reader, _ in graph.values[vid].uses if reader not in found]
+        level = [reader for vid in values for reader, _ in graph.values[vid].uses if reader not in reached]
         level = list(dict.fromkeys(level))[:MOST_NEAR]
-        found.update(dict.fromkeys(level))
-        if not level or len(found) > MOST_NEAR:
+        reached.update(dict.fromkeys(level))
+        if not level or len(reached) > MOST_NEAR:
             break
-    return list(found)
+    return list(reached)

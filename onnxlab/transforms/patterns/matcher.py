@@ -69,8 +69,8 @@ class Match:
         """An attribute of a node, decoded."""
         for attribute in node.proto.attribute:
             if attribute.name == name:
-                found = decode(attribute)
-                return list(found) if isinstance(found, tuple) else found
+                value = decode(attribute)
+                return list(value) if isinstance(value, tuple) else value
         return default
 
 
@@ -137,8 +137,8 @@ class _Attempt:
         """Match a call at a node, in every way."""
         op_type = node.op_type
         if op_type not in call.op_types or node.domain != call.domain:
-            wanted = " or ".join(call.op_types)
-            self._fail("{} is " + f"{op_type}, not {wanted}", self._label(node), near=op_type != "Constant")
+            expected = " or ".join(call.op_types)
+            self._fail("{} is " + f"{op_type}, not {expected}", self._label(node), near=op_type != "Constant")
             return
         if node.scope != self.match.root.scope:
             self._fail("{} is in another graph", self._label(node))
@@ -177,19 +177,19 @@ class _Attempt:
         if not call.attributes:
             return bound
         held = {attribute.name: attribute for attribute in node.proto.attribute}
-        for name, wanted in call.attributes:
-            found = decode(held[name]) if name in held else self._default(node, name)
-            found = list(found) if isinstance(found, tuple) or (found is not None and _is_list(found)) else found
-            if isinstance(wanted, Name):
-                known = self.match.attributes.get(wanted.name, found)
-                if known != found:
-                    said = f"{name}={found!r}, not {known!r} as before"
-                    self._fail("{} has " + _plain(said), self._label(node))
+        for name, expected in call.attributes:
+            value = decode(held[name]) if name in held else self._default(node, name)
+            value = list(value) if isinstance(value, tuple) or (value is not None and _is_list(value)) else value
+            if isinstance(expected, Name):
+                known = self.match.attributes.get(expected.name, value)
+                if known != value:
+                    shown = f"{name}={value!r}, not {known!r} as before"
+                    self._fail("{} has " + _plain(shown), self._label(node))
                     return None
-                bound[wanted.name] = found
-            elif not _is_same(found, wanted.value):
-                said = "no " + name if found is None else f"{name}={found!r}"
-                self._fail("{} has " + _plain(f"{said}, not {wanted}"), self._label(node))
+                bound[expected.name] = value
+            elif not _is_same(value, expected.value):
+                shown = "no " + name if value is None else f"{name}={value!r}"
+                self._fail("{} has " + _plain(f"{shown}, not {expected}"), self._label(node))
                 return None
         return bound
 
@@ -201,15 +201,15 @@ class _Attempt:
 
     def _inputs(self, call: Call, node: NodeRecord, inputs: list[int], slot: int) -> Iterator[None]:
         """Match what a node reads from a slot on."""
-        wanted = call.inputs
-        if slot == len(wanted):
+        arguments = call.inputs
+        if slot == len(arguments):
             if slot < len(inputs):
-                said = f" has {len(inputs)} inputs, the pattern {slot}"
-                self._fail("{}" + said, self._label(node))
+                surplus = f" has {len(inputs)} inputs, the pattern {slot}"
+                self._fail("{}" + surplus, self._label(node))
             else:
                 yield from self._named(call, node)
             return
-        first, values = wanted[slot], self._graph.values
+        first, values = arguments[slot], self._graph.values
         if isinstance(first, Rest):
             rest = [values[vid] if vid else None for vid in inputs[slot:]]
             self.match.values[first.name] = rest
@@ -224,51 +224,51 @@ class _Attempt:
         if not call.name:
             yield
             return
-        made = node.outputs[call.output] if call.output < len(node.outputs) else 0
-        if made:
-            yield from self._bind(call.name, self._graph.values[made])
+        vid = node.outputs[call.output] if call.output < len(node.outputs) else 0
+        if vid:
+            yield from self._bind(call.name, self._graph.values[vid])
 
-    def _input(self, wanted: Argument, value: ValueRecord | None, node: NodeRecord) -> Iterator[None]:
-        if isinstance(wanted, Call):
+    def _input(self, argument: Argument, value: ValueRecord | None, node: NodeRecord) -> Iterator[None]:
+        if isinstance(argument, Call):
             maker = self._rewriting.maker(value)
             if maker is None or value is None:
-                what = "an absent input" if value is None else f"{_plain(value.name)}, which no node makes"
-                self._fail("{} reads " + f"{what}, not {wanted.op_type}", self._label(node), near=False)
-            elif value.producer is not None and value.producer[1] != wanted.output:
-                said = f" reads output {value.producer[1]} of {wanted.op_type}, not {wanted.output}"
-                self._fail("{}" + said, self._label(node))
+                source = "an absent input" if value is None else f"{_plain(value.name)}, which no node makes"
+                self._fail("{} reads " + f"{source}, not {argument.op_type}", self._label(node), near=False)
+            elif value.producer is not None and value.producer[1] != argument.output:
+                difference = f" reads output {value.producer[1]} of {argument.op_type}, not {argument.output}"
+                self._fail("{}" + difference, self._label(node))
             else:
-                yield from self.node(wanted, maker)
-        elif isinstance(wanted, Number):
-            if self._is_number(wanted, value, node):
+                yield from self.node(argument, maker)
+        elif isinstance(argument, Number):
+            if self._is_number(argument, value, node):
                 yield
-        elif isinstance(wanted, Output):
-            if self._is_output(wanted, value, node):
+        elif isinstance(argument, Output):
+            if self._is_output(argument, value, node):
                 yield
-        elif isinstance(wanted, Name):
+        elif isinstance(argument, Name):
             if value is None:
-                yield from self._absent(wanted, node)
-            elif self._suits(wanted, value):
+                yield from self._absent(argument, node)
+            elif self._suits(argument, value):
                 before = dict(self.match.dims)
-                if wanted.dims is None or self._has_shape(wanted, value):
-                    yield from self._bind(wanted.name, value)
+                if argument.dims is None or self._has_shape(argument, value):
+                    yield from self._bind(argument.name, value)
                 self.match.dims = before
 
-    def _is_output(self, wanted: Output, value: ValueRecord | None, node: NodeRecord) -> bool:
+    def _is_output(self, output: Output, value: ValueRecord | None, node: NodeRecord) -> bool:
         """Whether a value is made by the node of the pattern that makes another one with a name."""
-        known = self.match.values.get(wanted.name)
+        known = self.match.values.get(output.name)
         maker = known.producer[0] if isinstance(known, ValueRecord) and known.producer is not None else 0
-        if value is not None and maker and value.producer == (maker, wanted.output):
+        if value is not None and maker and value.producer == (maker, output.output):
             return True
         name = "an absent input" if value is None else _plain(value.name)
-        return self._fail("{} reads " + f"{name}, not output {wanted.output} of what makes {wanted.name}",
+        return self._fail("{} reads " + f"{name}, not output {output.output} of what makes {output.name}",
                           self._label(node))  # fmt: skip
 
-    def _absent(self, wanted: Name, node: NodeRecord) -> Iterator[None]:
-        if not wanted.optional:
-            self._fail(f"{wanted.name} of {{}} is absent", self._label(node))
+    def _absent(self, argument: Name, node: NodeRecord) -> Iterator[None]:
+        if not argument.optional:
+            self._fail(f"{argument.name} of {{}} is absent", self._label(node))
             return
-        yield from self._bind(wanted.name, None)
+        yield from self._bind(argument.name, None)
 
     def _bind(self, name: str, value: ValueRecord | None) -> Iterator[None]:
         values = self.match.values
@@ -281,21 +281,21 @@ class _Attempt:
         elif values[name] is value:
             yield
         else:
-            names = [each.name if each is not None else "nothing" for each in (values[name], value)]
+            names = [bound.name if bound is not None else "nothing" for bound in (values[name], value)]
             self._fail(_plain(f"{name} is {names[0]} and {names[1]} at once"))
 
     # -- what is asked of values ------------------------------------------------------------------------------------
 
-    def _suits(self, wanted: Name, value: ValueRecord) -> bool:
-        if wanted.constant and self._rewriting.stored(value) is None:
-            return self._fail(f"{wanted.name} is not constant: {_plain(value.name)} {{}}", self._origin(value))
-        if wanted.once and (len(value.uses) > 1 or value.formal_outputs):
-            return self._fail(f"{wanted.name} is read elsewhere too: {_plain(value.name)}")
-        if wanted.types:
-            found = self._rewriting.elem_type(value.id)
-            if not any(found in element_types(word) for word in wanted.types):
-                type_name = dtypes.name(found) if found else "of unknown type"
-                return self._fail(f"{wanted.name} is {type_name}, not {' or '.join(wanted.types)}")
+    def _suits(self, argument: Name, value: ValueRecord) -> bool:
+        if argument.constant and self._rewriting.stored(value) is None:
+            return self._fail(f"{argument.name} is not constant: {_plain(value.name)} {{}}", self._origin(value))
+        if argument.once and (len(value.uses) > 1 or value.formal_outputs):
+            return self._fail(f"{argument.name} is read elsewhere too: {_plain(value.name)}")
+        if argument.types:
+            elem_type = self._rewriting.elem_type(value.id)
+            if not any(elem_type in element_types(word) for word in argument.types):
+                type_name = dtypes.name(elem_type) if elem_type else "of unknown type"
+                return self._fail(f"{argument.name} is {type_name}, not {' or '.join(argument.types)}")
         return True
 
     def _origin(self, value: ValueRecord) -> Callable[[], str]:
@@ -304,32 +304,32 @@ class _Attempt:
             return lambda: "is an input"
         return lambda: f"comes from {self._graph.label(maker)}"
 
-    def _has_shape(self, wanted: Name, value: ValueRecord) -> bool:
-        shape, dims = self._rewriting.shape(value.id), wanted.dims or ()
+    def _has_shape(self, argument: Name, value: ValueRecord) -> bool:
+        shape, dims = self._rewriting.shape(value.id), argument.dims or ()
         if shape is None:
-            return self._fail(f"the rank of {wanted.name} is not known")
-        said = f"[{', '.join(map(str, shape))}]"
-        asked = f"[{', '.join(map(str, dims))}]"
+            return self._fail(f"the rank of {argument.name} is not known")
+        shown = f"[{', '.join(map(str, shape))}]"
+        expected = f"[{', '.join(map(str, dims))}]"
         rest = dims[1:] if dims and dims[0] == "..." else dims
         if len(shape) < len(rest) or (rest is dims and len(shape) != len(dims)):
-            return self._fail(_plain(f"{wanted.name} has rank {len(shape)}, {said}, not {asked}"))
-        for dim, found in zip(rest, shape[len(shape) - len(rest) :], strict=True):
+            return self._fail(_plain(f"{argument.name} has rank {len(shape)}, {shown}, not {expected}"))
+        for dim, size in zip(rest, shape[len(shape) - len(rest) :], strict=True):
             if dim == "?":
                 continue
-            known = self.match.dims.setdefault(dim, found) if isinstance(dim, str) else dim
-            if known != found:
-                return self._fail(_plain(f"{wanted.name} is {said}, not {asked} where {dim} is {known}"))
+            known = self.match.dims.setdefault(dim, size) if isinstance(dim, str) else dim
+            if known != size:
+                return self._fail(_plain(f"{argument.name} is {shown}, not {expected} where {dim} is {known}"))
         return True
 
-    def _is_number(self, wanted: Number, value: ValueRecord | None, node: NodeRecord) -> bool:
+    def _is_number(self, number: Number, value: ValueRecord | None, node: NodeRecord) -> bool:
         array = self._known(value)
         if array is None:
-            what = "an absent input" if value is None else f"{_plain(value.name)}, which is not known"
-            return self._fail("{} reads " + f"{what}, not {wanted}", self._label(node))
-        if value is not None and self._equals(array, wanted.value, self._rewriting.elem_type(value.id)):
+            source = "an absent input" if value is None else f"{_plain(value.name)}, which is not known"
+            return self._fail("{} reads " + f"{source}, not {number}", self._label(node))
+        if value is not None and self._equals(array, number.value, self._rewriting.elem_type(value.id)):
             return True
         shown = array.reshape(-1)[:4].tolist()
-        return self._fail("{} reads " + _plain(f"{shown[0] if array.size == 1 else shown}, not {wanted}"),
+        return self._fail("{} reads " + _plain(f"{shown[0] if array.size == 1 else shown}, not {number}"),
                           self._label(node))  # fmt: skip
 
     def _known(self, value: ValueRecord | None) -> Array | None:
@@ -340,10 +340,10 @@ class _Attempt:
         return self._rewriting.constant(value) if known is None else known
 
     @staticmethod
-    def _equals(array: Array, wanted: Any, elem_type: int) -> bool:
+    def _equals(array: Array, expected: Any, elem_type: int) -> bool:
         if array.dtype == object or not array.size:
             return False
-        target = np.asarray(wanted, np.float64)
+        target = np.asarray(expected, np.float64)
         if target.ndim and array.shape != target.shape:
             return False
         wide = array.astype(np.float64)
@@ -356,23 +356,23 @@ class _Attempt:
 
     def is_closed(self) -> bool:
         """Whether nothing outside of the match reads what is inside, nor is anything bound that goes away."""
-        found, values = self.match, self._graph.values
-        inside = {node.id for node in found.nodes}
-        named = {call.name for call in found.pattern.calls() if call.name}
-        calls = zip(found.nodes[1:], found.pattern.calls()[1:], strict=True)
+        matched, values = self.match, self._graph.values
+        inside = {node.id for node in matched.nodes}
+        named = {call.name for call in matched.pattern.calls() if call.name}
+        calls = zip(matched.nodes[1:], matched.pattern.calls()[1:], strict=True)
         gone = {vid for node, call in calls if not call.stays for vid in node.outputs if vid}
         for vid in gone:
             value = values[vid]
-            reader = next((each for each, _ in value.uses if each not in inside), None)
+            reader = next((node for node, _ in value.uses if node not in inside), None)
             maker = self._graph.nodes[value.producers[0][0]]
             if value.formal_outputs:
                 return self._fail_last("{} is read by an output of the graph too", self._label(maker))
             if reader is not None:
                 readers = self._label(self._graph.nodes[reader])
                 return self._fail_last("{} is read by {} too", self._label(maker), readers)
-        for name, bound in found.values.items():
-            each = [bound] if isinstance(bound, ValueRecord) else bound or []
-            if name not in named and any(value is not None and value.id in gone for value in each):
+        for name, bound in matched.values.items():
+            bound_values = [bound] if isinstance(bound, ValueRecord) else bound or []
+            if name not in named and any(value is not None and value.id in gone for value in bound_values):
                 return self._fail_last(f"{name} is made inside of the pattern")
         return True
 
@@ -381,14 +381,14 @@ class _Attempt:
         return False
 
 
-def _is_list(found: Any) -> bool:
-    return not isinstance(found, str | bytes | int | float) and hasattr(found, "__len__") and hasattr(found, "__iter__")
+def _is_list(value: Any) -> bool:
+    return not isinstance(value, str | bytes | int | float) and hasattr(value, "__len__") and hasattr(value, "__iter__")
 
 
-def _is_same(found: Any, wanted: Any) -> bool:
-    if isinstance(found, float) and isinstance(wanted, int | float):
-        return abs(found - wanted) <= 1e-6 * abs(wanted)
-    return bool(found == wanted)
+def _is_same(value: Any, expected: Any) -> bool:
+    if isinstance(value, float) and isinstance(expected, int | float):
+        return abs(value - expected) <= 1e-6 * abs(expected)
+    return bool(value == expected)
 
 
 def _plain(text: str) -> str:

@@ -105,15 +105,15 @@ class _Parser:
 
     def ways(self) -> tuple[Call, ...]:
         """Patterns, with `or` between them."""
-        found: list[Call] = []
+        calls: list[Call] = []
         while True:
             at = self._at
-            for each in self.argument():
-                if not isinstance(each, Call):
+            for argument in self.argument():
+                if not isinstance(argument, Call):
                     self.fail("a pattern begins with an operator, as in Add(a, b)", at)
-                found.append(each)
+                calls.append(argument)
             if not self._word("or"):
-                return tuple(found)
+                return tuple(calls)
 
     def argument(self) -> list[Argument]:
         """What an input may be; several where operators in it are optional."""
@@ -129,10 +129,10 @@ class _Parser:
         name = self._name("an operator, a name or a number was expected")
         if self._mark(":="):
             at = self._at
-            made = self.argument()
-            if not all(isinstance(each, Call) for each in made):
+            arguments = self.argument()
+            if not all(isinstance(argument, Call) for argument in arguments):
                 self.fail("an operator was expected behind :=", at)
-            return [replace(each, name=name) for each in made if isinstance(each, Call)]
+            return [replace(argument, name=name) for argument in arguments if isinstance(argument, Call)]
         if self._mark("(") or self._mark("|"):
             self._at -= 1
             return self._calls(name)
@@ -147,35 +147,37 @@ class _Parser:
         return name
 
     def _value_name(self, name: str) -> Name:
-        found = Name(name)
+        argument = Name(name)
         if self._mark(":"):
-            found = self._asked(found)
-        return replace(found, optional=self._mark("?"))
+            argument = self._asked(argument)
+        return replace(argument, optional=self._mark("?"))
 
-    def _asked(self, found: Name) -> Name:
+    def _asked(self, argument: Name) -> Name:
         """What stands behind the colon of a name."""
         start = self._at
         while True:
             at = self._at
             if self._mark("["):
-                found = replace(found, dims=tuple(self._dims()))
+                argument = replace(argument, dims=tuple(self._dims()))
             elif (word := self._next("name")) is None:
                 break
             elif word == "or":
                 self._at = at
                 break
             elif word == "const":
-                found = replace(found, constant=True)
+                argument = replace(argument, constant=True)
             elif word == "once":
-                found = replace(found, once=True)
+                argument = replace(argument, once=True)
             else:
-                found = replace(found, types=(*found.types, self._type(word, at)))
+                argument = replace(argument, types=(*argument.types, self._type(word, at)))
                 while self._mark("|"):
                     at = self._at
-                    found = replace(found, types=(*found.types, self._type(self._name("a type was expected"), at)))
+                    argument = replace(
+                        argument, types=(*argument.types, self._type(self._name("a type was expected"), at))
+                    )
         if self._at == start:
             self.fail("const, once, an element type or a shape may follow a colon")
-        return found
+        return argument
 
     def _type(self, word: str, at: int) -> str:
         try:
@@ -206,23 +208,23 @@ class _Parser:
             return [Number(self._numbers(start))]
         self.expect("]", "] was expected behind an operator that may be missing")
         at = self._at
-        made = self._calls(name)
-        inner = [each.inputs[0] for each in made if each.inputs]
+        calls = self._calls(name)
+        inner = [call.inputs[0] for call in calls if call.inputs]
         if not inner:
             self.fail("an operator that may be missing needs an input that stands for it", at)
-        return [*made, *dict.fromkeys(inner)]
+        return [*calls, *dict.fromkeys(inner)]
 
     def _numbers(self, start: int) -> list[Any]:
-        found = []
+        numbers = []
         while not self._mark("]"):
             literal = self._next("literal")
             if literal is None:
                 self.fail("a number was expected")
-            found.append(ast.literal_eval(literal))
+            numbers.append(ast.literal_eval(literal))
             if not self._mark(","):
                 self.expect("]", "a comma or ] was expected")
                 break
-        return found
+        return numbers
 
     def _calls(self, name: str, stays: bool = False) -> list[Any]:
         """The nodes that a call stands for: one for each choice of what it reads."""

@@ -48,10 +48,10 @@ class Name:
     dims: Dims | None = None
 
     def __str__(self) -> str:
-        asked = ["const"] * self.constant + ["once"] * self.once + ["|".join(self.types)] * bool(self.types)
+        conditions = ["const"] * self.constant + ["once"] * self.once + ["|".join(self.types)] * bool(self.types)
         if self.dims is not None:
-            asked.append(f"[{', '.join(map(str, self.dims))}]")
-        return f"{self.name}{':' * bool(asked)}{' '.join(asked)}{'?' * self.optional}"
+            conditions.append(f"[{', '.join(map(str, self.dims))}]")
+        return f"{self.name}{':' * bool(conditions)}{' '.join(conditions)}{'?' * self.optional}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +124,8 @@ class Call:
     makers: tuple[frozenset[str], ...] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        calls = [each for each in self.inputs if isinstance(each, Call)]
-        object.__setattr__(self, "makers", tuple(frozenset(each.op_types) for each in calls))
+        calls = [call for call in self.inputs if isinstance(call, Call)]
+        object.__setattr__(self, "makers", tuple(frozenset(call.op_types) for call in calls))
 
     @property
     def op_type(self) -> str:
@@ -134,10 +134,10 @@ class Call:
 
     def calls(self) -> "list[Call]":
         """This call and all inside of it, outermost first."""
-        return [self, *(each for made in self.inputs if isinstance(made, Call) for each in made.calls())]
+        return [self, *(call for argument in self.inputs if isinstance(argument, Call) for call in argument.calls())]
 
     def __str__(self) -> str:
-        parts = [*map(str, self.inputs), *(f"{name}={what}" for name, what in self.attributes)]
+        parts = [*map(str, self.inputs), *(f"{name}={value}" for name, value in self.attributes)]
         domain = f"{self.domain}::" if self.domain else ""
         named = f"{self.name} := " if self.name else ""
         output = f".{self.output}" if self.output else ""

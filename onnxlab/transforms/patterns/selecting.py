@@ -152,14 +152,14 @@ class _Selection:
         return None if number is None else Number(number)
 
     def _attributes(self, node: NodeRecord) -> tuple[tuple[str, Name | Literal], ...]:
-        found: list[tuple[str, Name | Literal]] = []
+        attributes: list[tuple[str, Name | Literal]] = []
         for attribute in node.proto.attribute:
             if attribute.ref_attr_name or not _WORD.fullmatch(attribute.name) or attribute.name in _RESERVED:
                 continue
             value = _literal(attribute)
             if value is not None:
-                found.append((attribute.name, Literal(value)))
-        return tuple(found)
+                attributes.append((attribute.name, Literal(value)))
+        return tuple(attributes)
 
 
 def _plain(number: Any) -> int | float | None:
@@ -183,7 +183,7 @@ def _literal(attribute: onnx.AttributeProto) -> Any:
     if isinstance(value, str):
         return value if '"' not in value and "\\" not in value and value.isprintable() else None
     if attribute.type == onnx.AttributeProto.INTS:
-        return [int(each) for each in value]
+        return [int(number) for number in value]
     if attribute.type == onnx.AttributeProto.FLOATS:
         numbers: Array = np.asarray(value, np.float64)
         return numbers.tolist() if np.isfinite(numbers).all() else None

@@ -25,18 +25,18 @@ def _gelu(curves: tuple[str, ...]) -> str:
     return " or ".join(ways)
 
 
-def _factor(found: Match) -> "Mapping[str, Any] | str":
-    array = found.array("a")
+def _factor(match: Match) -> "Mapping[str, Any] | str":
+    array = match.array("a")
     if array is None or array.size != 1:
         return "a is no single number"
     return {"alpha": float(array.reshape(()).astype(np.float64))}
 
 
-def _limits(found: Match) -> "Mapping[str, Any] | str":
+def _limits(match: Match) -> "Mapping[str, Any] | str":
     """The limits of a Clip as scalars of the type of what is clipped."""
     limits = {}
     for name in ("low", "high"):
-        array = found.array(name)
+        array = match.array(name)
         if array is not None and array.size != 1:
             return f"{name} is no single number"
         if array is not None:

@@ -13,10 +13,10 @@ _SCORES: Final = (f"Mul({_PRODUCT}, c:const)", f"Div({_PRODUCT}, divisor:const)"
 _V: Final = "v:float [n, h, t, e]"
 
 
-def _scale(found: Match) -> "Mapping[str, Any] | str":
+def _scale(match: Match) -> "Mapping[str, Any] | str":
     """The factor of the scores."""
     for name in ("c", "divisor"):
-        array = found.array(name)
+        array = match.array(name)
         if array is not None and array.size != 1:
             return f"{name} is no single number"
         if array is not None:
@@ -25,9 +25,9 @@ def _scale(found: Match) -> "Mapping[str, Any] | str":
     return {"scale": 1.0}
 
 
-def _mask_fits(found: Match) -> bool:
+def _mask_fits(match: Match) -> bool:
     """Whether what is added to the scores has four dims, or fewer, and does not make them larger."""
-    mask, query, key = found.shape("m"), found.shape("q"), found.shape("k")
+    mask, query, key = match.shape("m"), match.shape("q"), match.shape("k")
     if mask is None or query is None or key is None or len(mask) != 4:
         return False
     scores = (*query[:3], key[2])

@@ -12,19 +12,19 @@ _ERF: Final = "Mul(Mul(x, 0.5), Add(Erf(Mul(x, 0.7071067811865476)), 1))"
 _TANH: Final = "Mul(Mul(x, 0.5), Add(Tanh(Mul(Add(x, Mul(0.044715, Mul(x, Mul(x, x)))), 0.7978845608028654)), 1))"
 
 
-def _axes(found: Match) -> "Mapping[str, Any] | str":
+def _axes(match: Match) -> "Mapping[str, Any] | str":
     """The axes of a normalization, from its first to the last."""
-    rank, axis = found.rank("x"), found.attributes["axis"]
+    rank, axis = match.rank("x"), match.attributes["axis"]
     if axis >= 0 and rank is None:
         return "the rank of x is not known"
     first = axis - (rank or 0) if axis >= 0 else axis
 
     axes = list(range(first, 0))
-    return {"axes": np.array(axes, np.int64), "list": axes, "e": np.array(found.attributes["epsilon"], np.float32)}
+    return {"axes": np.array(axes, np.int64), "list": axes, "e": np.array(match.attributes["epsilon"], np.float32)}
 
 
-def _has_bias(found: Match) -> "Mapping[str, Any] | str":
-    return {} if found.values["c"] is not None else "it has no bias"
+def _has_bias(match: Match) -> "Mapping[str, Any] | str":
+    return {} if match.values["c"] is not None else "it has no bias"
 
 
 def _layer(mean: str, tail: str) -> str:

@@ -54,8 +54,8 @@ def _through(rewriting: Rewriting, node: NodeRecord) -> str:
     place, label = rewriting.place(node), rewriting.graph.label(node)
     if source is None or not rewriting.allows("transposes_apart", place):
         return "it was refused before"
-    for each, slot in chain:
-        _reorder(rewriting, each, slot, first)
+    for chained, slot in chain:
+        _reorder(rewriting, chained, slot, first)
     last, slot = chain[-1]
     rewriting.read(last, slot, source)
     joined = [first[axis] for axis in second]

@@ -9,15 +9,15 @@ from onnxlab.transforms.rewriting import Array
 from onnxlab.transforms.rules.rule import Rule
 
 
-def _channels(found: Match) -> int:
-    weights = found.array("w")
+def _channels(match: Match) -> int:
+    weights = match.array("w")
     return 0 if weights is None else len(weights)
 
 
-def _per_channel(found: Match, name: str) -> Array | None:
+def _per_channel(match: Match, name: str) -> Array | None:
     """A constant with one number for each output channel of an image, as [channels]; None where it is none such."""
-    array = found.array(name)
-    weights = found.array("w")
+    array = match.array(name)
+    weights = match.array("w")
     if array is None or weights is None or array.dtype != weights.dtype:
         return None
     if array.size == 1 and array.ndim <= weights.ndim:
@@ -28,95 +28,95 @@ def _per_channel(found: Match, name: str) -> Array | None:
     return array.reshape(-1)
 
 
-def _read_once(found: Match) -> bool:
-    weights = found.values["w"]
+def _read_once(match: Match) -> bool:
+    weights = match.values["w"]
     return weights is not None and len(weights.uses) == 1 and not weights.formal_outputs
 
 
-def _bound(found: Match, name: str) -> Array:
+def _bound(match: Match, name: str) -> Array:
     """The elements of a constant that the pattern binds."""
-    array = found.array(name)
+    array = match.array(name)
     assert array is not None, "the pattern asks for a constant"
     return array
 
 
-def _scaled(found: Match, scale: Array, shift: Array) -> dict[str, Array]:
+def _scaled(match: Match, scale: Array, shift: Array) -> dict[str, Array]:
     """Weights and bias of a convolution whose result is multiplied and added to, computed in double precision."""
-    weights, bias = _bound(found, "w"), found.array("b")
+    weights, bias = _bound(match, "w"), match.array("b")
     wide = weights.astype(np.float64) * scale.astype(np.float64).reshape(-1, *[1] * (weights.ndim - 1))
     start = 0.0 if bias is None else bias.astype(np.float64) * scale.astype(np.float64)
     return {"w2": wide.astype(weights.dtype), "b2": (start + shift.astype(np.float64)).astype(weights.dtype)}
 
 
-def _normalized(found: Match) -> dict[str, Array]:
-    scale, shift, mean, var = (_bound(found, name).astype(np.float64) for name in ("scale", "shift", "mean", "var"))
-    factor = scale / np.sqrt(var + found.attribute(found.root, "epsilon", 1e-5))
-    return _scaled(found, factor, shift - mean * factor)
+def _normalized(match: Match) -> dict[str, Array]:
+    scale, shift, mean, var = (_bound(match, name).astype(np.float64) for name in ("scale", "shift", "mean", "var"))
+    factor = scale / np.sqrt(var + match.attribute(match.root, "epsilon", 1e-5))
+    return _scaled(match, factor, shift - mean * factor)
 
 
-def _multiplied(found: Match) -> dict[str, Array]:
-    factor = _per_channel(found, "c")
+def _multiplied(match: Match) -> dict[str, Array]:
+    factor = _per_channel(match, "c")
     assert factor is not None, "a condition asks for it"
-    return _scaled(found, factor, np.zeros(len(factor)))
+    return _scaled(match, factor, np.zeros(len(factor)))
 
 
-def _added(found: Match) -> dict[str, Array]:
-    weights, bias, shift = _bound(found, "w"), found.array("b"), _per_channel(found, "c")
+def _added(match: Match) -> dict[str, Array]:
+    weights, bias, shift = _bound(match, "w"), match.array("b"), _per_channel(match, "c")
     assert shift is not None, "a condition asks for it"
     start = 0.0 if bias is None else bias.astype(np.float64)
     return {"b2": (start + shift.astype(np.float64)).astype(weights.dtype)}
 
 
-def _columns(found: Match, name: str) -> Array | None:
+def _columns(match: Match, name: str) -> Array | None:
     """A constant with one number for each column of a product [M, N], as [N]; None where it is none such."""
-    weights, array = found.array("w"), found.array(name)
+    weights, array = match.array("w"), match.array(name)
     if weights is None or array is None or weights.ndim != 2 or array.dtype != weights.dtype:
         return None
-    columns = weights.shape[0] if found.attributes.get("t") else weights.shape[1]
+    columns = weights.shape[0] if match.attributes.get("t") else weights.shape[1]
     if array.size == 1 and array.ndim <= 1:
         return np.broadcast_to(array.reshape(()), (columns,))
     last = bool(array.ndim) and array.shape[-1] == columns and array.size == columns
     return array.reshape(-1) if last and array.ndim <= 2 else None
 
 
-def _scaled_columns(found: Match, scale: Array, shift: Array) -> dict[str, Array]:
+def _scaled_columns(match: Match, scale: Array, shift: Array) -> dict[str, Array]:
     """Weights and bias of a Gemm whose columns are multiplied and added to, computed in double precision."""
-    weights, bias = _bound(found, "w"), found.array("b") if "b" in found.values else None
+    weights, bias = _bound(match, "w"), match.array("b") if "b" in match.values else None
     wide = scale.astype(np.float64)
-    made = weights.astype(np.float64) * (wide.reshape(-1, 1) if found.attributes.get("t") else wide)
+    scaled = weights.astype(np.float64) * (wide.reshape(-1, 1) if match.attributes.get("t") else wide)
     start = np.zeros(len(wide)) if bias is None else np.broadcast_to(bias.astype(np.float64), (1, len(wide)))[0] * wide
-    return {"w2": made.astype(weights.dtype), "b2": (start + shift.astype(np.float64)).astype(weights.dtype)}
+    return {"w2": scaled.astype(weights.dtype), "b2": (start + shift.astype(np.float64)).astype(weights.dtype)}
 
 
-def _normalized_columns(found: Match) -> dict[str, Array]:
-    scale, shift, mean, var = (_bound(found, name).astype(np.float64) for name in ("scale", "shift", "mean", "var"))
-    factor = scale / np.sqrt(var + found.attribute(found.root, "epsilon", 1e-5))
-    return _scaled_columns(found, factor, shift - mean * factor)
+def _normalized_columns(match: Match) -> dict[str, Array]:
+    scale, shift, mean, var = (_bound(match, name).astype(np.float64) for name in ("scale", "shift", "mean", "var"))
+    factor = scale / np.sqrt(var + match.attribute(match.root, "epsilon", 1e-5))
+    return _scaled_columns(match, factor, shift - mean * factor)
 
 
-def _multiplied_columns(found: Match) -> dict[str, Array]:
-    factor = _columns(found, "c")
+def _multiplied_columns(match: Match) -> dict[str, Array]:
+    factor = _columns(match, "c")
     assert factor is not None, "a condition asks for it"
-    return _scaled_columns(found, factor, np.zeros(len(factor)))
+    return _scaled_columns(match, factor, np.zeros(len(factor)))
 
 
-def _is_row(found: Match) -> bool:
+def _is_row(match: Match) -> bool:
     """Whether the bias of a Gemm goes along its rows."""
-    return found.array("b") is None or _columns(found, "b") is not None
+    return match.array("b") is None or _columns(match, "b") is not None
 
 
-def _is_bias(found: Match) -> bool:
+def _is_bias(match: Match) -> bool:
     """Whether what is added goes along the rows of a product [M, N]: a number, [N] or [1, N]."""
-    weights, bias = found.array("w"), found.array("c")
+    weights, bias = match.array("w"), match.array("c")
     if weights is None or bias is None or weights.ndim != 2 or bias.dtype != weights.dtype or bias.ndim > 2:
         return False
-    columns = weights.shape[1] if not found.attribute(found.nodes[-1], "transB", 0) else weights.shape[0]
+    columns = weights.shape[1] if not match.attribute(match.nodes[-1], "transB", 0) else weights.shape[0]
     return bias.size == 1 or (bias.shape[-1] == columns and bias.size == columns)
 
 
-_FLOATS: Final = {"c has not one number for each channel": lambda found: _per_channel(found, "c") is not None}
+_FLOATS: Final = {"c has not one number for each channel": lambda match: _per_channel(match, "c") is not None}
 
-_ROWS: Final = {"c has not one number for each column": lambda found: _columns(found, "c") is not None}
+_ROWS: Final = {"c has not one number for each column": lambda match: _columns(match, "c") is not None}
 
 RULES: Final = (
     Rule(
@@ -125,9 +125,9 @@ RULES: Final = (
         " => Conv(x, w2, b2)",
         "A BatchNormalization behind a Conv goes into its weights.",
         {
-            "the BatchNormalization trains": lambda found: not found.attribute(found.root, "training_mode", 0),
-            "BatchNormalization has not one number for each channel": lambda found: all(
-                _bound(found, name).shape == (_channels(found),) for name in ("scale", "shift", "mean", "var")
+            "the BatchNormalization trains": lambda match: not match.attribute(match.root, "training_mode", 0),
+            "BatchNormalization has not one number for each channel": lambda match: all(
+                _bound(match, name).shape == (_channels(match),) for name in ("scale", "shift", "mean", "var")
             ),
             "the weights are read by another node too": _read_once,
         },
@@ -152,9 +152,9 @@ RULES: Final = (
         "Add(MatMul(a, w:const), c:const) => Gemm(a, w, c)",
         "A product of matrices with a bias is a Gemm.",
         {
-            "a is no matrix": lambda found: found.rank("a") == 2,
+            "a is no matrix": lambda match: match.rank("a") == 2,
             "c is no bias of the rows": _is_bias,
-            "it is no product of floats": lambda found: _bound(found, "w").dtype.kind == "f",
+            "it is no product of floats": lambda match: _bound(match, "w").dtype.kind == "f",
         },
     ),
     Rule(
@@ -163,7 +163,7 @@ RULES: Final = (
         "What is added to a Gemm without a bias is its bias.",
         {
             "c is no bias of the rows": _is_bias,
-            "beta is not 1": lambda found: found.attribute(found.nodes[-1], "beta", 1.0) == 1.0,
+            "beta is not 1": lambda match: match.attribute(match.nodes[-1], "beta", 1.0) == 1.0,
         },
     ),
     Rule(
@@ -172,8 +172,8 @@ RULES: Final = (
         " mean:const, var:const, training_mode=0) => Gemm(x, w2, b2)",
         "A BatchNormalization behind a Gemm goes into its weights.",
         {
-            "BatchNormalization has not one number for each column": lambda found: all(
-                _columns(found, name) is not None for name in ("scale", "shift", "mean", "var")
+            "BatchNormalization has not one number for each column": lambda match: all(
+                _columns(match, name) is not None for name in ("scale", "shift", "mean", "var")
             ),
             "the bias does not go along the rows": _is_row,
             "the weights are read by another node too": _read_once,

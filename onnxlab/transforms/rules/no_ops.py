@@ -82,8 +82,8 @@ def _dropout(rewriting: Rewriting, node: NodeRecord) -> ValueRecord | None:
         return rewriting.input(node, 0) if tested else None
     trains = rewriting.input(node, 2)
     if trains is not None:
-        told = rewriting.constant(trains)
-        if told is None or told.any():
+        training = rewriting.constant(trains)
+        if training is None or training.any():
             return None
     return rewriting.input(node, 0)
 
@@ -113,8 +113,8 @@ def _pad(rewriting: Rewriting, node: NodeRecord) -> ValueRecord | None:
 def _slice(rewriting: Rewriting, node: NodeRecord) -> ValueRecord | None:
     steps = rewriting.input(node, 4)
     if steps is not None:
-        told = rewriting.constant(steps)
-        if told is None or (told < 1).any():
+        step_values = rewriting.constant(steps)
+        if step_values is None or (step_values < 1).any():
             return None
     return _same_shape(rewriting, node)
 
@@ -150,8 +150,8 @@ def _is_all(rewriting: Rewriting, value: ValueRecord, neutral: tuple[float, ...]
         return False
     real = array.dtype.kind == "f" or dtypes.is_extension(array.dtype)
     number = neutral[-1] if real else neutral[0]
-    wanted = np.full((), number, array.dtype)
-    same: bool = np.array_equal(array, np.broadcast_to(wanted, array.shape))
+    target = np.full((), number, array.dtype)
+    same: bool = np.array_equal(array, np.broadcast_to(target, array.shape))
     return same and (not real or bool(np.all(np.signbit(array.astype(np.float64)) == np.signbit(number))))
 
 

@@ -26,68 +26,68 @@ _ROOT: Final = ("Div(x, Sqrt(Add({}, e:const)))", "Mul(x, Reciprocal(Sqrt(Add({}
                 "Mul(x, Div(1, Sqrt(Add({}, e:const))))")  # fmt: skip
 
 
-def axes_of(found: Match, node: NodeRecord) -> list[int] | None:
+def axes_of(match: Match, node: NodeRecord) -> list[int] | None:
     """The axes of a ReduceMean that keeps them, counted from the end; None where they are not known."""
-    if not found.attribute(node, "keepdims", 1):
+    if not match.attribute(node, "keepdims", 1):
         return None
-    axes = found.attribute(node, "axes")
+    axes = match.attribute(node, "axes")
     if axes is None and len(node.inputs) > 1 and node.inputs[1]:
-        array = found.rewriting.constant(found.rewriting.graph.values[node.inputs[1]])
+        array = match.rewriting.constant(match.rewriting.graph.values[node.inputs[1]])
         axes = None if array is None else array.reshape(-1).tolist()
-    rank = len(found.rewriting.shape(node.inputs[0]) or ())
+    rank = len(match.rewriting.shape(node.inputs[0]) or ())
     if not axes or not rank:
         return None
     return sorted(axis - rank if axis >= 0 else axis for axis in axes)
 
 
-def _first_axis(found: Match) -> int:
+def _first_axis(match: Match) -> int:
     """The first of the last axes that all means are taken along, from the end; 0 where they are not the last ones."""
-    means = [axes_of(found, node) for node in found.nodes if node.op_type == "ReduceMean"]
+    means = [axes_of(match, node) for node in match.nodes if node.op_type == "ReduceMean"]
     axes = means[0]
-    if axes is None or any(each != axes for each in means) or axes != list(range(-len(axes), 0)):
+    if axes is None or any(other != axes for other in means) or axes != list(range(-len(axes), 0)):
         return 0
     return axes[0]
 
 
-def _normalized_dims(found: Match) -> tuple[Any, ...]:
-    shape, axis = found.shape("x"), _first_axis(found)
+def _normalized_dims(match: Match) -> tuple[Any, ...]:
+    shape, axis = match.shape("x"), _first_axis(match)
     return shape[axis:] if shape is not None and axis else ()
 
 
 def _fits(name: str) -> Callable[[Match], bool]:
     """Whether a factor or summand has the dims that are normalized."""
 
-    def holds(found: Match) -> bool:
-        shape = found.shape(name)
-        return shape is not None and shape == _normalized_dims(found)
+    def holds(match: Match) -> bool:
+        shape = match.shape(name)
+        return shape is not None and shape == _normalized_dims(match)
 
     return holds
 
 
-def _attributes(found: Match) -> "Mapping[str, Any] | str":
-    epsilon = found.array("e")
+def _attributes(match: Match) -> "Mapping[str, Any] | str":
+    epsilon = match.array("e")
     if epsilon is None or epsilon.size != 1:
         return "e is no single number"
-    given: dict[str, Any] = {"axis": _first_axis(found), "epsilon": float(epsilon.reshape(()).astype(np.float64))}
-    if "g" not in found.values:
-        dims = _normalized_dims(found)
-        x = found.values["x"]
+    attributes: dict[str, Any] = {"axis": _first_axis(match), "epsilon": float(epsilon.reshape(()).astype(np.float64))}
+    if "g" not in match.values:
+        dims = _normalized_dims(match)
+        x = match.values["x"]
         if not all(isinstance(dim, int) for dim in dims):
             return "the sizes that are normalized are not known"
-        dtype = epsilon.dtype if found.elem_type("e") == found.rewriting.elem_type(x.id) else np.dtype(np.float32)
-        given["one"] = np.ones(dims, dtype)
-    return given
+        dtype = epsilon.dtype if match.elem_type("e") == match.rewriting.elem_type(x.id) else np.dtype(np.float32)
+        attributes["one"] = np.ones(dims, dtype)
+    return attributes
 
 
-_LAST: Final = {"the means are not along the last axes": lambda found: _first_axis(found) != 0}
+_LAST: Final = {"the means are not along the last axes": lambda match: _first_axis(match) != 0}
 _SCALE: Final = {"g has not the sizes that are normalized": _fits("g")}
 _BIAS: Final = {"b has not the sizes that are normalized": _fits("b")}
 _PAIR: Final = "it is not along the last axis"
 
 
-def _same_shapes(found: Match) -> bool:
-    one, other = found.shape("x"), found.shape("y")
-    return one is not None and one == other and len(one) == 3
+def _same_shapes(match: Match) -> bool:
+    shape, other = match.shape("x"), match.shape("y")
+    return shape is not None and shape == other and len(shape) == 3
 
 
 RULES: Final = (
@@ -112,7 +112,7 @@ RULES: Final = (
         "layer_normalization_plain",
         _written(_LAYER, _SPREAD, "{}") + " => LayerNormalization(x, one, axis=axis, epsilon=epsilon)",
         "A LayerNormalization without a scale that is written out is one with ones.",
-        {**_LAST, "a factor follows, which is its scale": lambda found: not _scale_follows(found)},
+        {**_LAST, "a factor follows, which is its scale": lambda match: not _scale_follows(match)},
         _attributes,
         "extended",
     ),
@@ -120,7 +120,7 @@ RULES: Final = (
         "layer_normalization_add",
         "Add(LayerNormalization(x, g), b:const) => LayerNormalization(x, g, b)",
         "What is added to a LayerNormalization without a bias is its bias.",
-        {"b has not the sizes of g": lambda found: found.shape("b") == found.shape("g") is not None},
+        {"b has not the sizes of g": lambda match: match.shape("b") == match.shape("g") is not None},
         level="extended",
     ),
     Rule(
@@ -138,17 +138,17 @@ RULES: Final = (
         "A sum before a LayerNormalization goes into it.",
         {
             "the two summands are no [batch, sequence, hidden] of one shape": _same_shapes,
-            _PAIR: lambda found: found.attributes["a"] in (-1, 2),
+            _PAIR: lambda match: match.attributes["a"] in (-1, 2),
         },
         level="extended",
     ),
 )  # fmt: skip
 
 
-def _scale_follows(found: Match) -> bool:
+def _scale_follows(match: Match) -> bool:
     """Whether a Mul with a constant reads the result alone: with it, it is a LayerNormalization with a scale."""
-    rewriting = found.rewriting
-    value = rewriting.graph.values[found.root.outputs[0]]
+    rewriting = match.rewriting
+    value = rewriting.graph.values[match.root.outputs[0]]
     readers = [rewriting.graph.nodes[reader] for reader, _ in value.uses]
     if len(readers) != 1 or value.formal_outputs or readers[0].op_type != "Mul":
         return False

@@ -35,8 +35,8 @@ def permutation(node: NodeRecord) -> list[int] | None:
     """The permutation of a Transpose; None where it reverses all axes, or is none."""
     for attribute in node.proto.attribute:
         if attribute.name == "perm":
-            found = list(attribute.ints)
-            return found if sorted(found) == list(range(len(found))) else None
+            axes = list(attribute.ints)
+            return axes if sorted(axes) == list(range(len(axes))) else None
     return None
 
 
@@ -109,17 +109,17 @@ def _reshapes(rewriting: Rewriting, node: NodeRecord) -> str:
     label, place = rewriting.graph.label(node), rewriting.place(node)
     if not rewriting.allows("reshapes", place):
         return _REFUSED
-    wanted, source = rewriting.shape(value.id), rewriting.input(inner, 0)
-    here = source
+    target, source = rewriting.shape(value.id), rewriting.input(inner, 0)
+    current = source
     at: NodeRecord | None = inner
-    while here is not None and at is not None:
-        if wanted is not None and rewriting.shape(here.id) == wanted and here.scope == node.scope:
-            if rewriting.bypass(node, here):
+    while current is not None and at is not None:
+        if target is not None and rewriting.shape(current.id) == target and current.scope == node.scope:
+            if rewriting.bypass(node, current):
                 rewriting.note("reshapes", place, label, "the shape is the one before again")
                 return ""
             break
         at = _reshape_before(rewriting, at)
-        here = rewriting.input(at, 0) if at is not None else None
+        current = rewriting.input(at, 0) if at is not None else None
     if node.op_type == "Reshape" and source is not None and _is_absolute(rewriting, node):
         rewriting.read(node, 0, source)
         rewriting.note("reshapes", place, label, f"does not need the {inner.op_type} before it")
@@ -167,15 +167,15 @@ def _cut(rewriting: Rewriting, node: NodeRecord) -> tuple[Array, Array, Array, A
     """Starts, ends, axes (from 0 on) and steps of a Slice, as its inputs say; None where one is not constant."""
     if len(node.inputs) < 4 or not node.outputs[0]:
         return None
-    found = [rewriting.constant(rewriting.input(node, slot)) for slot in range(1, 4)]
+    constants = [rewriting.constant(rewriting.input(node, slot)) for slot in range(1, 4)]
     steps = rewriting.input(node, 4)
-    told = rewriting.constant(steps) if steps is not None else None
+    step_values = rewriting.constant(steps) if steps is not None else None
     shape = rewriting.shape(node.outputs[0])
-    if any(array is None for array in found) or (steps is not None and told is None) or shape is None:
+    if any(array is None for array in constants) or (steps is not None and step_values is None) or shape is None:
         return None
-    starts, ends, axes = (array.astype(np.int64).reshape(-1) for array in found if array is not None)
+    starts, ends, axes = (array.astype(np.int64).reshape(-1) for array in constants if array is not None)
     axes = np.where(axes < 0, axes + len(shape), axes)
-    return starts, ends, axes, np.ones_like(axes) if told is None else told.astype(np.int64).reshape(-1)
+    return starts, ends, axes, np.ones_like(axes) if step_values is None else step_values.astype(np.int64).reshape(-1)
 
 
 RULES: Final = (

@@ -6,12 +6,12 @@ from onnxlab.transforms.patterns.matcher import Match
 from onnxlab.transforms.rules.rule import Rule
 
 
-def _same_type(found: Match) -> bool:
-    return bool(found.elem_type("x")) and found.elem_type("x") == found.elem_type("result")
+def _same_type(match: Match) -> bool:
+    return bool(match.elem_type("x")) and match.elem_type("x") == match.elem_type("result")
 
 
-def _one_scale(found: Match) -> bool:
-    scale = found.shape("s")
+def _one_scale(match: Match) -> bool:
+    scale = match.shape("s")
     return scale is not None and (not scale or scale == (1,))
 
 

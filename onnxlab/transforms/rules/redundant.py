@@ -16,40 +16,40 @@ _AGAIN: Final = ("Relu", "Abs", "Ceil", "Floor", "Round", "Sign")
 _MOVES: Final = ("Expand", "Tile", "Slice", "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Identity", "Gather")
 
 
-def _keeps_shape(found: Match) -> bool:
-    shape = found.shape("x")
-    return shape is not None and shape == found.shape("result")
+def _keeps_shape(match: Match) -> bool:
+    shape = match.shape("x")
+    return shape is not None and shape == match.shape("result")
 
 
-def _joined_axes(found: Match) -> "Mapping[str, Any] | str":
+def _joined_axes(match: Match) -> "Mapping[str, Any] | str":
     """The axes of one Unsqueeze in place of two."""
-    inner, outer, rank = found.array("a"), found.array("b"), found.rank("x")
+    inner, outer, rank = match.array("a"), match.array("b"), match.rank("x")
     if inner is None or outer is None or rank is None:
         return "the rank of x is not known"
     middle = rank + inner.size
     first = {int(axis) % middle for axis in inner.reshape(-1)}
     last = {int(axis) % (middle + outer.size) for axis in outer.reshape(-1)}
-    kept = [axis for axis in range(middle + outer.size) if axis not in last]
-    return {"c": np.array(sorted(last | {kept[axis] for axis in first}), np.int64)}
+    remaining = [axis for axis in range(middle + outer.size) if axis not in last]
+    return {"c": np.array(sorted(last | {remaining[axis] for axis in first}), np.int64)}
 
 
-def _pads(found: Match) -> "Mapping[str, Any] | str":
+def _pads(match: Match) -> "Mapping[str, Any] | str":
     """The pads of a Conv that does what a Pad before it did."""
-    conv, pad = found.nodes[0], found.nodes[1]
-    rank = found.rank("x")
-    given = found.attributes.get("p") or (None if found.array("p") is None else found.array("p").tolist())  # type: ignore[union-attr]
-    fill = found.array("f") if "f" in found.values else found.attributes.get("f")
-    if rank is None or given is None or len(given) != 2 * rank:
+    conv, pad = match.nodes[0], match.nodes[1]
+    rank = match.rank("x")
+    padding = match.attributes.get("p") or (None if match.array("p") is None else match.array("p").tolist())  # type: ignore[union-attr]
+    fill = match.array("f") if "f" in match.values else match.attributes.get("f")
+    if rank is None or padding is None or len(padding) != 2 * rank:
         return "the rank of x is not known"
     if fill is not None and np.any(np.asarray(fill) != 0):
-        return f"{found.rewriting.graph.label(pad)} pads with {np.asarray(fill).reshape(-1)[:1].tolist()}, not 0"
-    begins, ends = given[:rank], given[rank:]
-    if any(begins[:2]) or any(ends[:2]) or min(given) < 0:
+        return f"{match.rewriting.graph.label(pad)} pads with {np.asarray(fill).reshape(-1)[:1].tolist()}, not 0"
+    begins, ends = padding[:rank], padding[rank:]
+    if any(begins[:2]) or any(ends[:2]) or min(padding) < 0:
         return "it pads batch or channels, or takes something away"
-    if found.attribute(conv, "auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
+    if match.attribute(conv, "auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
         return "the Conv pads by itself"
-    own = found.attribute(conv, "pads") or [0] * (2 * (rank - 2))
-    return {"pads": [a + b for a, b in zip(own, [*begins[2:], *ends[2:]], strict=True)]}
+    conv_pads = match.attribute(conv, "pads") or [0] * (2 * (rank - 2))
+    return {"pads": [a + b for a, b in zip(conv_pads, [*begins[2:], *ends[2:]], strict=True)]}
 
 
 def _drop_zero_states(rewriting: Rewriting, node: NodeRecord) -> str:
@@ -82,16 +82,16 @@ def _is_zeros(rewriting: Rewriting, value: ValueRecord | None) -> bool:
         if maker is None or maker.domain:
             return False
         if maker.op_type == "ConstantOfShape":
-            told = [attribute.t for attribute in maker.proto.attribute if attribute.name == "value"]
-            return not told or not tensors.to_array(told[0], None).any()
+            stored = [attribute.t for attribute in maker.proto.attribute if attribute.name == "value"]
+            return not stored or not tensors.to_array(stored[0], None).any()
         if maker.op_type not in _MOVES:
             return False
         value = rewriting.input(maker, 0)
     return False
 
 
-def _flipped(found: Match) -> Mapping[str, Any]:
-    return {"flipped": 0 if found.attributes["t"] else 1}
+def _flipped(match: Match) -> Mapping[str, Any]:
+    return {"flipped": 0 if match.attributes["t"] else 1}
 
 
 _SHAPE: Final = {"it makes x larger, or a shape is not known": _keeps_shape}

@@ -48,12 +48,12 @@ class Rule:
         patterns, replacement = parse_rule(self.text)
         object.__setattr__(self, "patterns", patterns)
         object.__setattr__(self, "replacement", replacement)
-        roots = dict.fromkeys((op_type, each.domain) for each in patterns for op_type in each.op_types)
+        roots = dict.fromkeys((op_type, pattern.domain) for pattern in patterns for op_type in pattern.op_types)
         object.__setattr__(self, "roots", tuple(roots))
         calls = replacement.calls() if isinstance(replacement, Call) else []
-        inside = {op_type for each in patterns for call in each.calls() for op_type in call.op_types}
+        inside = {op_type for pattern in patterns for call in pattern.calls() for op_type in call.op_types}
         object.__setattr__(self, "operators", frozenset(inside))
-        object.__setattr__(self, "brings", frozenset(each.domain for each in calls if each.domain))
+        object.__setattr__(self, "brings", frozenset(call.domain for call in calls if call.domain))
 
     patterns: tuple[Call, ...] = field(init=False)
     replacement: Call | Name = field(init=False)
@@ -80,56 +80,56 @@ class Rule:
         """
         failure = Failure((-1, 0), f"no node before it is one of those in {self.patterns[0].op_type}(…)")
         for pattern in self.patterns:
-            if makers is not None and any(makers.isdisjoint(each) for each in pattern.makers):
+            if makers is not None and any(makers.isdisjoint(op_types) for op_types in pattern.makers):
                 continue
-            found = match(rewriting, pattern, node)
-            if isinstance(found, Match):
-                found = self._judged(rewriting, found)
-                if isinstance(found, Match):
-                    return found
-            if found.depth > failure.depth:
-                failure = found
+            outcome = match(rewriting, pattern, node)
+            if isinstance(outcome, Match):
+                outcome = self._judged(rewriting, outcome)
+                if isinstance(outcome, Match):
+                    return outcome
+            if outcome.depth > failure.depth:
+                failure = outcome
         return failure
 
-    def _judged(self, rewriting: Rewriting, found: Match) -> Match | Failure:
-        if rewriting.output(found.root) is None:
-            label = rewriting.graph.label(found.root).replace("{", "{{").replace("}", "}}")
+    def _judged(self, rewriting: Rewriting, candidate: Match) -> Match | Failure:
+        if rewriting.output(candidate.root) is None:
+            label = rewriting.graph.label(candidate.root).replace("{", "{{").replace("}", "}}")
             return Failure(CONDITION, f"another output of {label} is read too")
         for number, (words, holds) in enumerate(self.conditions.items()):
-            if not holds(found):
+            if not holds(candidate):
                 return Failure((CONDITION[0], number), words)
-        return found
+        return candidate
 
-    def apply(self, rewriting: Rewriting, found: Match) -> "tuple[list[NodeRecord], str]":
+    def apply(self, rewriting: Rewriting, matched: Match) -> "tuple[list[NodeRecord], str]":
         """Put the replacement in the place of a match; the value that the outermost node makes keeps its name.
 
         Returns:
             The nodes that came or were rewired, and why it was not done, "" where it was.
         """
-        label, place = rewriting.graph.label(found.root), rewriting.place(found.root)
+        label, place = rewriting.graph.label(matched.root), rewriting.place(matched.root)
         if not rewriting.allows(self.name, place):
             return [], "it was refused before"
-        computed = self.compute(found) if self.compute is not None else {}
+        computed = self.compute(matched) if self.compute is not None else {}
         if isinstance(computed, str):
             return [], computed
-        taken = tuple(rewriting.graph.label(node) for node in found.nodes)
-        recorder = Recorder(rewriting, found, self.name) if rewriting.options.regions else None
-        made, why = put(rewriting, found, self.replacement, computed)
+        before = tuple(rewriting.graph.label(node) for node in matched.nodes)
+        recorder = Recorder(rewriting, matched, self.name) if rewriting.options.regions else None
+        nodes, why = put(rewriting, matched, self.replacement, computed)
         if not why:
             if recorder is not None:
-                source = found.values[self.replacement.name].name if isinstance(self.replacement, Name) else ""
-                rewriting.regions.append(recorder.region(made, source))
-            rewriting.note(self.name, place, label, f"{found.pattern} became {self.replacement}")
-            given = tuple(rewriting.graph.label(node) for node in made)
-            rewriting.applied[-1] = replace(rewriting.applied[-1], taken=taken, given=given)
-        return made, why
+                source = matched.values[self.replacement.name].name if isinstance(self.replacement, Name) else ""
+                rewriting.regions.append(recorder.region(nodes, source))
+            rewriting.note(self.name, place, label, f"{matched.pattern} became {self.replacement}")
+            after = tuple(rewriting.graph.label(node) for node in nodes)
+            rewriting.applied[-1] = replace(rewriting.applied[-1], taken=before, given=after)
+        return nodes, why
 
     def why_not(self, rewriting: Rewriting, node: NodeRecord) -> str:
         """Why the rule does not apply at a node, in words; "" where it does."""
-        found = self.find(rewriting, node)
-        if isinstance(found, Failure):
-            return f"{self.name}: {found.why}"
-        computed = self.compute(found) if self.compute is not None else {}
+        outcome = self.find(rewriting, node)
+        if isinstance(outcome, Failure):
+            return f"{self.name}: {outcome.why}"
+        computed = self.compute(outcome) if self.compute is not None else {}
         return f"{self.name}: {computed}" if isinstance(computed, str) else ""
 
 

@@ -39,8 +39,8 @@ def up_to(level: Level) -> tuple[AnyRule, ...]:
     """
     if level not in LEVELS:
         raise TransformError(f"{level!r} is no level of optimization; use one of {', '.join(LEVELS)}")
-    wanted = LEVELS[: LEVELS.index(level) + 1]
-    return tuple(rule for rule in STANDARD if rule.level in wanted)
+    levels = LEVELS[: LEVELS.index(level) + 1]
+    return tuple(rule for rule in STANDARD if rule.level in levels)
 
 
 def named(name: str, rules: Iterable[AnyRule] = STANDARD) -> AnyRule:

@@ -58,15 +58,15 @@ def rule(
     return Rule(name, text, doc, dict(where or {}), None, level)
 
 
-def rules_from(given: RuleSource | Iterable[RuleSource]) -> list[AnyRule]:
+def rules_from(sources: RuleSource | Iterable[RuleSource]) -> list[AnyRule]:
     """The rules that are meant.
 
     Raises:
         TransformError: a text is no rule, a name is none, or a file has none or cannot be read; the message says where.
     """
-    if isinstance(given, str | Path | Rule | Procedure):
-        given = [given]
-    return [_called(each) for source in given for each in _of(source)]
+    if isinstance(sources, str | Path | Rule | Procedure):
+        sources = [sources]
+    return [_called(entry) for source in sources for entry in _of(source)]
 
 
 def _of(source: RuleSource) -> list[AnyRule]:
@@ -82,22 +82,22 @@ def _of(source: RuleSource) -> list[AnyRule]:
     return [table.named(source)]
 
 
-def _called(found: AnyRule) -> AnyRule:
+def _called(entry: AnyRule) -> AnyRule:
     """A rule without a name is called by its text."""
-    if isinstance(found, Rule) and not found.name:
-        return Rule(found.text, found.text, found.doc, found.conditions, found.compute, found.level)
-    return found
+    if isinstance(entry, Rule) and not entry.name:
+        return Rule(entry.text, entry.text, entry.doc, entry.conditions, entry.compute, entry.level)
+    return entry
 
 
 def _in_file(path: Path) -> list[AnyRule]:
     """The rules of a file. A Python file is run: only one that is named is ever read."""
     try:
-        found = _in_toml(path) if path.suffix == ".toml" else _in_python(path)
+        rules = _in_toml(path) if path.suffix == ".toml" else _in_python(path)
     except OSError as error:
         raise TransformError(f"cannot read the rules in {path}: {error.strerror}") from error
-    if not found:
+    if not rules:
         raise TransformError(f"{path} has no rules")
-    return found
+    return rules
 
 
 def _in_toml(path: Path) -> list[AnyRule]:
@@ -105,17 +105,17 @@ def _in_toml(path: Path) -> list[AnyRule]:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise TransformError(f"{path} is no TOML: {error}") from error
-    found: list[AnyRule] = []
+    rules: list[AnyRule] = []
     for name, entries in tables.items():
         if not isinstance(entries, dict) or not isinstance(entries.get("rule"), str) or entries.keys() - _ENTRIES:
             raise TransformError(f'{path}: [{name}] has to have rule = "… => …", and may have doc and level')
         try:
-            found.append(
+            rules.append(
                 rule(entries["rule"], name=name, doc=_text(entries, "doc"), level=entries.get("level", "basic"))
             )
         except TransformError as error:
             raise TransformError(f"{path}: [{name}]: {error}") from error
-    return found
+    return rules
 
 
 def _text(entries: Mapping[str, Any], key: str) -> str:
@@ -129,9 +129,10 @@ def _in_python(path: Path) -> list[AnyRule]:
         raise
     except Exception as error:
         raise TransformError(f"{path} fails: {type(error).__name__}: {error}") from error
-    found = []
-    for name, each in names.items():
-        if isinstance(each, Rule | Procedure):
-            called = each if each.name else Rule(name, each.text, each.doc, each.conditions, each.compute, each.level)  # type: ignore[union-attr]
-            found.append(called)
-    return found
+    rules = []
+    for name, value in names.items():
+        if isinstance(value, Rule | Procedure):
+            if isinstance(value, Rule) and not value.name:
+                value = Rule(name, value.text, value.doc, value.conditions, value.compute, value.level)
+            rules.append(value)
+    return rules
