@@ -97,9 +97,9 @@ def test_modules_that_multiply_are_listed():
         r"\w\)? @ \w|\b(matmul|einsum|tensordot)\(|\.dot\(|ctx\.run\(|ops\.onnx\.\w+\.(conv|matmul) import"
     )
     files = [file for file in folder.rglob("*.py") if calls.search(file.read_text())]
-    found = {".".join(file.relative_to(folder).with_suffix("").parts) for file in files}
-    assert len(found) > 20
-    assert {name for name in found if not name.endswith("_rules")} <= blas.MULTIPLYING
+    modules = {".".join(file.relative_to(folder).with_suffix("").parts) for file in files}
+    assert len(modules) > 20
+    assert {name for name in modules if not name.endswith("_rules")} <= blas.MULTIPLYING
 
 
 def test_what_cannot_reach_blas_is_known():

@@ -37,7 +37,7 @@ def run(compiled, x=X):
 
 
 @pytest.mark.parametrize(
-    ("made", "said"),
+    ("compute", "message"),
     [
         (lambda x: [-x.astype(np.float64)], r"returned float64\[2,3\] for 'n'; expected float32\[2,3\]"),
         (lambda x: [-x[:1]], r"returned float32\[1,3\] for 'n'; expected float32\[2,3\]"),
@@ -52,21 +52,21 @@ def run(compiled, x=X):
         (lambda x: [(-x).astype(">f4")], r"returned >f4\[2,3\] for 'n'"),
     ],
 )
-def test_outputs_are_checked(made, said):
-    with pytest.raises(onnxlab.OnnxlabError, match=rf"provider 'outside': the part of .*negate.* {said}"):
-        run(lambda part: lambda context, x: made(x))
+def test_outputs_are_checked(compute, message):
+    with pytest.raises(onnxlab.OnnxlabError, match=rf"provider 'outside': the part of .*negate.* {message}"):
+        run(lambda part: lambda context, x: compute(x))
 
     def alone(x):
-        found = made(x)
-        return tuple(found) if isinstance(found, list) else found
+        result = compute(x)
+        return tuple(result) if isinstance(result, list) else result
 
     with pytest.raises(onnxlab.OnnxlabError, match="provider 'outside': negate"):
         run(lambda part: [Step("negate", "Neg", 7, alone, part.inputs, part.outputs)])
 
 
-@pytest.mark.parametrize("made", [lambda x: [-x], lambda x: (-x,), lambda x: -x])
-def test_lists_tuples_and_an_array_alone_are_taken(made):
-    np.testing.assert_array_equal(run(lambda part: lambda context, x: made(x)), -X)
+@pytest.mark.parametrize("compute", [lambda x: [-x], lambda x: (-x,), lambda x: -x])
+def test_lists_tuples_and_an_array_alone_are_taken(compute):
+    np.testing.assert_array_equal(run(lambda part: lambda context, x: compute(x)), -X)
 
 
 def test_inputs_cannot_be_written_to():
@@ -78,8 +78,8 @@ def test_inputs_cannot_be_written_to():
     with pytest.raises(onnxlab.OnnxlabError, match="read-only"):
         run(lambda part: careless, fed)
     np.testing.assert_array_equal(fed, X)
-    found = run(lambda part: lambda context, x: [x], fed)  # what it got is no buffer to use
-    np.testing.assert_array_equal(found, 3 * X)
+    actual = run(lambda part: lambda context, x: [x], fed)  # what it got is no buffer to use
+    np.testing.assert_array_equal(actual, 3 * X)
     np.testing.assert_array_equal(fed, X)
 
 

@@ -52,12 +52,12 @@ GREEDY = {
 @contextlib.contextmanager
 def peak():
     """Yields a function that says, afterwards, how many bytes were in use at once meanwhile."""
-    found = []
+    peaks = []
     tracemalloc.start()
     try:
-        yield found.pop
+        yield peaks.pop
     finally:
-        found.append(tracemalloc.get_traced_memory()[1])
+        peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
 
 
@@ -66,9 +66,9 @@ def test_ten_to_the_twelve_elements_are_refused_before_they_are_made(operator):
     inputs, nodes, feeds = GREEDY[operator]
     run = runner(f"g ({inputs}) => (y) <int64 zero = {{0}}, int64 one = {{1}}, int64[1] zero1 = {{0}}> {{ {nodes} }}")
     refused = pytest.raises(LimitError, match=rf"{operator}.*needs [\d.]+ TB.*limit is .*\(Limits.bytes\)")
-    with peak() as found, refused as caught:
+    with peak() as peak_bytes, refused as caught:
         run.run(feeds)
-    assert found() < 50e6
+    assert peak_bytes() < 50e6
     assert caught.value.node.startswith(operator)
 
 
@@ -162,25 +162,25 @@ def test_a_tensor_that_a_loop_carries_counts(operator):
             }}
         >
     }}""")
-    with peak() as found, pytest.raises(LimitError, match=r"on top of .* that the run holds.*Limits\.bytes"):
+    with peak() as peak_bytes, pytest.raises(LimitError, match=r"on top of .* that the run holds.*Limits\.bytes"):
         run.run({"x": np.ones(100_000, np.float32)}, limits=Limits(bytes=40_000_000, deadline=20))
-    assert found() < 42e6
+    assert peak_bytes() < 42e6
 
 
 def test_one_tensor_many_times_is_refused_before_it_is_joined():
     run = runner(f"g (float[n] x) => (y) {{ y = Concat <axis = 0> ({', '.join(['x'] * 500)}) }}")
     x = np.ones(10**5, np.float32)
-    with peak() as found, pytest.raises(LimitError, match=r"Concat.*needs 200\.0 MB"):
+    with peak() as peak_bytes, pytest.raises(LimitError, match=r"Concat.*needs 200\.0 MB"):
         run.run({"x": x}, limits=Limits(bytes=10**8))
-    assert found() < 10e6
+    assert peak_bytes() < 10e6
 
 
 def test_indices_of_what_is_not_zero_are_refused_before_they_are_made():
     run = runner("g (bool[a, b, c, d] x) => (y) { y = NonZero (x) }")
     x = np.ones((10, 10, 10, 10_000), bool)
-    with peak() as found, pytest.raises(LimitError, match=r"NonZero.*needs 320\.0 MB"):
+    with peak() as peak_bytes, pytest.raises(LimitError, match=r"NonZero.*needs 320\.0 MB"):
         run.run({"x": x}, limits=Limits(bytes=10**8))
-    assert found() < 40e6
+    assert peak_bytes() < 40e6
     assert run.run({"x": x > 1}, limits=Limits(bytes=10**8))["y"].shape == (4, 0)
 
 
@@ -191,7 +191,7 @@ def test_a_run_that_fails_leaves_nothing_in_memory(monkeypatch, quick):
     feeds = {"x": np.ones(10**6, np.float32)}
     run.run({**feeds, "shape": [1000, 1000]})
     wrong = {**feeds, "shape": [3, 3]}
-    for kept in (None, 2e6):  # the first failure imports what finds out why
+    for limit in (None, 2e6):  # the first failure imports what finds out why
         gc.collect()
         gc.disable()
         with peak() as _:
@@ -199,7 +199,7 @@ def test_a_run_that_fails_leaves_nothing_in_memory(monkeypatch, quick):
                 run.run(wrong, keep=False)
             left, _ = tracemalloc.get_traced_memory()
         gc.enable()
-        assert kept is None or left < kept
+        assert limit is None or left < limit
 
 
 def test_items_of_a_sequence_that_grows_are_counted_once(monkeypatch):
@@ -219,19 +219,19 @@ def test_items_of_a_sequence_that_grows_are_counted_once(monkeypatch):
         >
         y = SequenceLength (z)
     }""")
-    found = run.run({"many": np.array(300), "x": np.ones(10, np.float32)}, keep=False)
-    assert found["y"] == 301
+    results = run.run({"many": np.array(300), "x": np.ones(10, np.float32)}, keep=False)
+    assert results["y"] == 301
     assert sum(counted) < 900
 
 
 @given(st.data())
 def test_a_sequence_knows_the_memory_behind_its_items(data):
     base = np.zeros(8, np.float32)
-    made, known = [base], [base, base[2:], *(np.zeros(size, np.float32) for size in range(3))]
+    sequence, known = [base], [base, base[2:], *(np.zeros(size, np.float32) for size in range(3))]
     for _ in range(data.draw(st.integers(1, 8))):
-        place = data.draw(st.integers(-len(made), len(made)))
-        made = sequence_insert(made, data.draw(st.sampled_from(known)), np.array(place))
-        assert dict(run_state._buffers(made)) == {id(made): run_state._buffers(list(made))[0][1]}
+        place = data.draw(st.integers(-len(sequence), len(sequence)))
+        sequence = sequence_insert(sequence, data.draw(st.sampled_from(known)), np.array(place))
+        assert dict(run_state._buffers(sequence)) == {id(sequence): run_state._buffers(list(sequence))[0][1]}
 
 
 def test_what_cannot_be_interrupted_is_left_alone():

@@ -27,7 +27,7 @@ class Case:
         self.graph.followers.append(self.known.follow)
 
     def of(self, name):
-        return {self.graph.values[made].name for made in self.known.of([self.graph.main.names[name]])}
+        return {self.graph.values[vid].name for vid in self.known.of([self.graph.main.names[name]])}
 
 
 @pytest.fixture

@@ -165,8 +165,8 @@ def test_constants_that_follow_from_thousands_of_nodes_are_made_without_recursio
     nodes = [helper.make_node("Neg", ["w" if not n else f"v{n}"], [f"v{n + 1}"]) for n in range(3000)]
     nodes += [helper.make_node("Mul", ["x", "v3000"], ["y"])]
     lab = onnxlab.load(model(nodes, initializers=[helper.make_tensor("w", FLOAT, [3], [1, 2, 3])]))
-    found = lab.run({"x": ONES}, providers=[NumbaProvider(background=False, least=0), "numpy"])
-    assert found["y"][0].tolist() == [1, 2, 3]
+    results = lab.run({"x": ONES}, providers=[NumbaProvider(background=False, least=0), "numpy"])
+    assert results["y"][0].tolist() == [1, 2, 3]
 
 
 @pytest.mark.parametrize(("kind", "item"), [("value_floats", 0.5), ("value_ints", 1), ("value_strings", "ab")])

@@ -26,14 +26,14 @@ class Calls:
         def execute(recorder, frame, run, steps):
             original(recorder, frame, run, steps)
             outputs = [row[-1] for row in steps.rows]
-            made = zip(steps.instructions, outputs, strict=True)
-            self.made += [each.step.op for each, value in made if value in recorder.seconds]
+            pairs = zip(steps.instructions, outputs, strict=True)
+            self.made += [instruction.step.op for instruction, value in pairs if value in recorder.seconds]
 
         monkeypatch.setattr(Recorder, "execute", execute)
 
     def take(self):
-        made, self.made = self.made, []
-        return made
+        operators, self.made = self.made, []
+        return operators
 
 
 @pytest.fixture
@@ -128,8 +128,8 @@ def test_a_constant_that_is_edited_reaches_its_readers(calls):
 
 def test_an_initializer_that_is_replaced_reaches_its_readers():
     run = runner("g (float[2] x) => (float[2] z) <float[2] w = {2, 3}> { y = Mul (x, w) z = Neg (y) }")
-    one = np.ones(2, np.float32)
-    assert run.run({"x": one})["z"].tolist() == [-2, -3]
+    ones = np.ones(2, np.float32)
+    assert run.run({"x": ones})["z"].tolist() == [-2, -3]
     weights = run.graph.values[value(run, "w")]
     for new in (5, 7):
         edits.set_initializer(run.graph, weights, np.full(2, new, np.float32))
@@ -164,13 +164,13 @@ def test_what_if_runs_leave_the_store_alone(run):
 
 def test_a_what_if_takes_from_the_last_run_what_it_cannot_change(run):
     run.run({"x": X})
-    given = np.full_like(X, 2)
-    np.testing.assert_array_equal(run.run({"b": given})["d"], -2 * np.maximum(X, 0))  # a is as it was
+    twos = np.full_like(X, 2)
+    np.testing.assert_array_equal(run.run({"b": twos})["d"], -2 * np.maximum(X, 0))  # a is as it was
     assert [len(program.instructions) for program in current_programs(run)[1].values()] == [2]  # Neg and Mul
-    np.testing.assert_array_equal(run.run({"a": given}, ["c"])["c"], -(given + X))
+    np.testing.assert_array_equal(run.run({"a": twos}, ["c"])["c"], -(twos + X))
     run.store.clear()
     with pytest.raises(FeedError, match="these inputs are needed and not fed: 'x'"):
-        run.run({"b": given})
+        run.run({"b": twos})
 
 
 def test_a_pin_stands_in_for_a_producer_until_it_goes(run):
@@ -235,10 +235,10 @@ def change_node(run, node_id, name, new):
 def test_what_a_selection_makes_is_kept_where_its_inputs_are(run, calls):
     run.run({"x": X}, ["b"])
     calls.take()
-    found = run.run_nodes([node(run, "c"), node(run, "d")])
+    results = run.run_nodes([node(run, "c"), node(run, "d")])
     assert calls.take() == ["Neg", "Mul"]
     assert run.store.fresh(value(run, "d"))
-    np.testing.assert_array_equal(run.run()["d"], found["d"])
+    np.testing.assert_array_equal(run.run()["d"], results["d"])
     assert calls.take() == []
 
 
@@ -294,9 +294,9 @@ def test_what_dropped_models_kept_goes_before_others_keep_as_much(monkeypatch):
     monkeypatch.setattr(garbage_collection, "_held", 0)
     seen = []
     for _ in range(30):
-        made = runner(CHAIN)
-        made.run({"x": X})
-        seen.append(weakref.ref(made.store))
+        loaded = runner(CHAIN)
+        loaded.run({"x": X})
+        seen.append(weakref.ref(loaded.store))
     assert sum(store() is not None for store in seen) < 25
     gc.collect()
 
@@ -344,9 +344,9 @@ def test_a_selection_below_an_edit_reads_what_the_graph_makes_now(run):
     edits.set_operator(run.graph, run.graph.nodes[node(run, "a")], "Abs")
     np.testing.assert_array_equal(run.run_nodes([node(run, "c")])["c"], -(np.abs(X) + X))
     edits.set_operator(run.graph, run.graph.nodes[node(run, "a")], "Neg")
-    found = run.run_nodes([node(run, "b"), node(run, "d")], {"x": 2 * X})  # c is not fed: what the last inputs make
-    np.testing.assert_array_equal(found["b"], -X + 2 * X)
-    np.testing.assert_array_equal(found["d"], 0 * X)
+    results = run.run_nodes([node(run, "b"), node(run, "d")], {"x": 2 * X})  # c is not fed: what the last inputs make
+    np.testing.assert_array_equal(results["b"], -X + 2 * X)
+    np.testing.assert_array_equal(results["d"], 0 * X)
 
 
 def test_a_pin_makes_stale_what_depends_on_it_and_holds_for_inputs_too(run):

@@ -52,16 +52,16 @@ def test_indices_stay_in_range_and_shapes_are_harmless():
         m = Not (attention_mask)
     }""".replace("=> (y, z, m) {", "=> (y, z, m) <int64[1] axes = {0}> {")
     )
-    found = run.run_nodes([node(run, "u"), node(run, "y"), node(run, "z"), node(run, "m")])
-    assert found["u"].min() >= 0
-    assert found["u"].max() < 3
-    assert found["z"].size == 12
-    assert not found["m"].any()
+    results = run.run_nodes([node(run, "u"), node(run, "y"), node(run, "z"), node(run, "m")])
+    assert results["u"].min() >= 0
+    assert results["u"].max() < 3
+    assert results["z"].size == 12
+    assert not results["m"].any()
 
 
 @pytest.mark.parametrize("name", ["bert_base", "gpt2_kv", "resnet50", "whisper_encoder", "rapidocr_cls", "magika"])
 def test_whole_models_run_on_made_up_inputs(corpus, name):
     proto = onnx.shape_inference.infer_shapes(onnx.load(corpus[name]), data_prop=True)
     run = Runner(ModelGraph(proto, corpus[name].parent))
-    found = run.run_nodes(run.graph.main.order())
-    assert all(name in found for name in run.graph.snapshot().main.outputs)
+    results = run.run_nodes(run.graph.main.order())
+    assert all(name in results for name in run.graph.snapshot().main.outputs)

@@ -28,15 +28,15 @@ g (int64 n, float[2] x) => (float[2] y) <bool yes = {1}> {
 
 def path(run, name):
     """Where a value is, as people write it."""
-    (found,) = [v for v in run.graph.values.values() if v.name == name]
-    return f"{run.graph.scope_path(run.graph.scopes[found.scope])}/{name}"
+    (value,) = [v for v in run.graph.values.values() if v.name == name]
+    return f"{run.graph.scope_path(run.graph.scopes[value.scope])}/{name}"
 
 
 def test_a_value_of_a_branch():
     run = runner(BRANCH)
     inner = path(run, "t1")
-    found = run.run({"c": True, "x": [1.0, 2.0]}, ["y", inner])
-    assert {name: array.tolist() for name, array in found.items()} == {"y": [-2, -4], inner: [2, 4]}
+    results = run.run({"c": True, "x": [1.0, 2.0]}, ["y", inner])
+    assert {name: array.tolist() for name, array in results.items()} == {"y": [-2, -4], inner: [2, 4]}
     with pytest.raises(RunError, match=r"has no value: If#0 did not take this branch"):
         run.run({"c": False, "x": [1.0, 2.0]}, [inner])
 

@@ -29,7 +29,7 @@ def run(nodes, feeds, names=("a",), zs=(), initializers=""):
 
 
 def check(nodes, feeds, names=("a",), **options):
-    found = run(nodes, feeds, names, **options)
+    results = run(nodes, feeds, names, **options)
     for name in names:
         expected, step = np.zeros_like(feeds[name]), 1e-6
         for place in np.ndindex(*feeds[name].shape):
@@ -39,7 +39,7 @@ def check(nodes, feeds, names=("a",), **options):
                 other[name][place] += sign * step
                 moved.append(run(nodes, other, names, **options)["y"].sum())
             expected[place] = (moved[0] - moved[1]) / (2 * step)
-        np.testing.assert_allclose(found[f"d_{name}"], expected, rtol=1e-4, atol=1e-6, err_msg=f"{nodes}: {name}")
+        np.testing.assert_allclose(results[f"d_{name}"], expected, rtol=1e-4, atol=1e-6, err_msg=f"{nodes}: {name}")
 
 
 RNG = np.random.default_rng(0)
@@ -113,10 +113,10 @@ def test_every_rule_is_tested():
 
 
 def test_initializers_zs_and_values_that_do_not_matter():
-    found = run("t = Mul (a, w) y = Add (t, b)", {"a": some(2), "b": some(2), "c": some(3)}, ("a", "c"), zs=("b",),
+    results = run("t = Mul (a, w) y = Add (t, b)", {"a": some(2), "b": some(2), "c": some(3)}, ("a", "c"), zs=("b",),
                 initializers="<double[2] w = {2.0, 3.0}>")  # fmt: skip
-    assert found["d_a"].tolist() == [2, 3]
-    assert found["d_c"].tolist() == [0, 0, 0]
+    assert results["d_a"].tolist() == [2, 3]
+    assert results["d_c"].tolist() == [0, 0, 0]
 
 
 def test_an_operator_without_derivative_is_named():

@@ -54,17 +54,17 @@ def model_of(op_type: str, dtype: np.dtype) -> onnx.ModelProto:
         names.append(f"c{slot}")
     lead = ["flag", "a"] if op_type == "Where" else ["a"]
     names = ["x"] if op_type == "Where" else names
-    made = [f"y{number}" for number in range(outputs)]
+    output_names = [f"y{number}" for number in range(outputs)]
     nodes = [helper.make_node("Mul", ["x", "w"], ["a"]), helper.make_node("Greater", ["x", "w"], ["flag"])]
     if op_type == "Gemm":
         nodes.append(helper.make_node("Flatten", ["a"], ["flat"], axis=2))
         lead = ["flat"]
-    nodes.append(helper.make_node(op_type, lead + names, made, **attributes))
+    nodes.append(helper.make_node(op_type, lead + names, output_names, **attributes))
     floats = op_type not in ("ArgMax", "ArgMin", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "IsInf",
                              "IsNaN", "Shape", "Size")  # fmt: skip
     nodes.append(helper.make_node("Neg" if floats else "Identity", ["y0"], ["z"]))
     inputs = [helper.make_tensor_value_info(name, elem, [1, CHANNELS, 6, 6]) for name in ("x", "w")]
-    results = [onnx.ValueInfoProto(name=name) for name in ("z", *made[1:])]
+    results = [onnx.ValueInfoProto(name=name) for name in ("z", *output_names[1:])]
     graph = helper.make_graph(nodes, op_type, inputs, results, tensors)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 24)], ir_version=11)
 

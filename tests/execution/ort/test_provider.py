@@ -35,13 +35,13 @@ def test_it_takes_what_it_can_and_says_why_not():
     Own (p) => (q) { q = Abs (p) }
     """.replace("=> (float[n] y) {", "=> (float[n] y) <float[1] w = {-2}> {", 1)
     )
-    found = run.partition()
-    assert [(part.provider, len(part.nodes)) for part in found.parts] == [
+    partition = run.partition()
+    assert [(part.provider, len(part.nodes)) for part in partition.parts] == [
         ("onnxruntime", 2),
         ("numpy", 1),
         ("onnxruntime", 2),
     ]
-    assert [refusal.reason for refusal in found.refusals] == ["it calls a function of the model"]
+    assert [refusal.reason for refusal in partition.refusals] == ["it calls a function of the model"]
     x = np.array([-1, 0.5], np.float32)
     for keep in (False, True):
         np.testing.assert_allclose(run.run({"x": x}, keep=keep)["y"], np.exp([-0.0, -1.0]), rtol=1e-6)

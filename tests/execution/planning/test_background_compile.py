@@ -75,11 +75,11 @@ def made(text=TEXT, provider=None):
 
 def run(runner, keep=False, outputs=None):
     x = np.random.default_rng().standard_normal(2, dtype=np.float32)
-    found = runner.run({"x": x}, outputs, keep=keep)
+    results = runner.run({"x": x}, outputs, keep=keep)
     y = x + runner.graph.array(runner.graph.main.names["w"])
     for name, expected in (("y", y), ("z", y * y)):
-        if name in found:
-            np.testing.assert_allclose(found[name], expected, rtol=1e-6)
+        if name in results:
+            np.testing.assert_allclose(results[name], expected, rtol=1e-6)
 
 
 def run_and_wait(runner, **options):
@@ -257,8 +257,8 @@ def test_branches_that_shapes_decide_are_compiled_in_the_background():
     hot, cold = Runner(graph, fact, [Eager(background=True), NumpyProvider()]), Runner(graph, fact)
     fed = branch_feeds(2, 1, 8)
     for _ in range(5):
-        found, expected = hot.run(fed, keep=False)["y"], cold.run(fed, keep=False)["y"]
-        assert_close(found, expected, 2e-6)
+        actual, expected = hot.run(fed, keep=False)["y"], cold.run(fed, keep=False)["y"]
+        assert_close(actual, expected, 2e-6)
         assert background.wait(120)
     assert ("numba", True) in [(provider, "MatMul" in operators) for provider, operators in parts(hot)]
     ((_, programs),) = compiler_of(hot).notes["branches"]._known.values()

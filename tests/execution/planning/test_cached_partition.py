@@ -56,14 +56,14 @@ class Edited:
         """How many partitions a run made; it gives what one gives that has seen nothing before."""
         before, feeds = self.made, {"x": np.linspace(-2, 2, 64, dtype=np.float32).reshape(4, 16)}
         ours = self.runner.run(feeds, keep=False)
-        made = self.made - before
+        partitions_made = self.made - before
         fresh = self.fresh()
         theirs = fresh.run(feeds, keep=False)
         for name, array in theirs.items():
             np.testing.assert_array_equal(ours[name], array)
         parts = [[(s.op, s.inputs) for s in steps(runner)] for runner in (self.runner, fresh)]
         assert parts[0] == parts[1]
-        return made
+        return partitions_made
 
     def set(self, name, array):
         value = next(value for value in self.graph.values.values() if value.name == name)
@@ -119,6 +119,6 @@ def test_other_wires_make_another(edited):
 
 
 def test_a_node_that_is_judged_otherwise_makes_another(edited):
-    for power, made in ((3.0, 0), (2.5, 1), (0.3, 0), (2.0, 1)):
+    for power, expected in ((3.0, 0), (2.5, 1), (0.3, 0), (2.0, 1)):
         edited.set("power", np.float32(power))
-        assert edited.check() == made
+        assert edited.check() == expected

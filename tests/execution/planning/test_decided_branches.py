@@ -58,10 +58,10 @@ def test_values_are_those_of_onnxruntime_whatever_shapes_decide(shape):
     both = Both(model())
     session = onnxruntime.InferenceSession(model().SerializeToString(), providers=["CPUExecutionProvider"])
     for flag in (True, False, True):
-        for given in (shape, shape, (3, 4, 8), shape):
-            fed = feeds(*given, flag=flag)
-            found = both.hot.run(fed, keep=False)["y"]
-            assert_close(found, session.run(None, fed)[0], 2e-6, f"{given}, {flag}")
+        for fed_shape in (shape, shape, (3, 4, 8), shape):
+            fed = feeds(*fed_shape, flag=flag)
+            actual = both.hot.run(fed, keep=False)["y"]
+            assert_close(actual, session.run(None, fed)[0], 2e-6, f"{fed_shape}, {flag}")
     opened = parts(both.hot)
     assert sum(operators.count("If") for _, operators in opened) == 1, "the one about elements"
     assert ("numba", True) in [(provider, "MatMul" in operators) for provider, operators in opened]
@@ -82,10 +82,10 @@ def test_a_name_that_means_something_else_outside_keeps_the_if():
     both = Both(proto)
     fed = feeds(2, 1, 8)  # t of the branch and t of the graph
     for _ in range(3):
-        found = both.hot.run(fed, outputs=["y", "t"], keep=False)
+        results = both.hot.run(fed, outputs=["y", "t"], keep=False)
     expected = both.cold.run(fed, outputs=["y", "t"], keep=False)
     for name in expected:
-        assert_close(found[name], expected[name], 2e-6, name)
+        assert_close(results[name], expected[name], 2e-6, name)
     assert sum(operators.count("If") for _, operators in parts(both.hot)) == 2
 
 
@@ -93,8 +93,8 @@ def test_what_is_fed_behind_an_if_is_not_made():
     both = Both(model())
     fed = feeds(1, 3, 8) | {"h": np.ones((3, 8), np.float32)}
     for _ in range(3):
-        found = both.hot.run(fed, keep=False)["y"]
-    assert_close(found, both.cold.run(fed, keep=False)["y"], 2e-6)
+        actual = both.hot.run(fed, keep=False)["y"]
+    assert_close(actual, both.cold.run(fed, keep=False)["y"], 2e-6)
 
 
 def test_edits_are_followed():

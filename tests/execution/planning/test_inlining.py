@@ -139,8 +139,8 @@ def test_bodies_hold_on_to_outer_initializers():
     for run in (both.hot, both.cold):
         fed = run.run(feeds | {"w": np.zeros((4, 4), np.float32)}, keep=False)
         assert not fed["y"].any()
-    kept = both.cold.run(feeds)
-    np.testing.assert_array_equal(kept["y"], theirs["y"])
+    results = both.cold.run(feeds)
+    np.testing.assert_array_equal(results["y"], theirs["y"])
 
 
 def doubling(levels):

@@ -62,9 +62,9 @@ def model():
 
 
 def as_onnxruntime(model, feeds, **options):
-    found = model.run(feeds, **options)
+    results = model.run(feeds, **options)
     for name, expected in oracle()(model.to_bytes(), feeds).items():
-        np.testing.assert_allclose(found[name], expected, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(results[name], expected, rtol=1e-5, atol=1e-6)
 
 
 def test_what_no_iteration_changes_is_a_constant_of_the_body(model):

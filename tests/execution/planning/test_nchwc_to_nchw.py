@@ -53,8 +53,8 @@ def saved(model, path):
 
 def parts(model):
     """The plan, as an ordinary run makes it."""
-    feeds = [each.name for each in model.proto.graph.input]
-    return model.runner.partition([each.name for each in model.proto.graph.output], feeds, [Eager(), NumpyProvider()])
+    feeds = [info.name for info in model.proto.graph.input]
+    return model.runner.partition([info.name for info in model.proto.graph.output], feeds, [Eager(), NumpyProvider()])
 
 
 def by_regions(model, feeds):
@@ -71,8 +71,8 @@ def test_the_same_values_in_one_region(opset, height, tmp_path, ort_run):
     for count in (1, 3):
         feeds = {"x": np.random.default_rng(count).standard_normal((count, 3, height, 13), np.float32)}
         (expected,) = ort_run(plain.SerializeToString(), feeds).values()
-        for found in (by_regions(model, feeds), model.run(feeds)):
-            np.testing.assert_allclose(found["y"], expected, rtol=1e-5, atol=1e-5)
+        for results in (by_regions(model, feeds), model.run(feeds)):
+            np.testing.assert_allclose(results["y"], expected, rtol=1e-5, atol=1e-5)
 
 
 def test_a_blocked_value_that_is_asked_for_stays_in_blocks(tmp_path):
@@ -81,8 +81,8 @@ def test_a_blocked_value_that_is_asked_for_stays_in_blocks(tmp_path):
     blocked = next(node for node in model.nodes if node.domain == BLOCKED and node.op_type == "MaxPool").outputs[0].name
     runner = model.runner.by([Eager(), NumpyProvider()])
     expected = model.run(feeds, [blocked, "y"])
-    for name, found in runner.run(feeds, [blocked, "y"], keep=False).items():
-        np.testing.assert_allclose(found, expected[name], rtol=1e-5, atol=1e-5)
+    for name, actual in runner.run(feeds, [blocked, "y"], keep=False).items():
+        np.testing.assert_allclose(actual, expected[name], rtol=1e-5, atol=1e-5)
     rest = runner.run({blocked: expected[blocked]}, ["y"], keep=False)
     np.testing.assert_allclose(rest["y"], expected["y"], rtol=1e-5, atol=1e-5)
 
@@ -104,10 +104,10 @@ def test_what_looks_at_blocks_keeps_them(reader):
     opsets = [helper.make_opsetid("", 13), helper.make_opsetid(BLOCKED, 1)]
     model = onnxlab.Model(helper.make_model(graph, opset_imports=opsets, ir_version=8))
     x = np.random.default_rng(4).standard_normal((1, 2 * size, 3, 5), np.float32)
-    expected, found = model.run({"x": x}), by_regions(model, {"x": x})
+    expected, actual = model.run({"x": x}), by_regions(model, {"x": x})
     for name, array in expected.items():
-        np.testing.assert_allclose(found[name], array, rtol=1e-6, atol=1e-6)
-    np.testing.assert_array_equal(found["z"], x)
+        np.testing.assert_allclose(actual[name], array, rtol=1e-6, atol=1e-6)
+    np.testing.assert_array_equal(actual["z"], x)
 
 
 @pytest.mark.parametrize("last", [0, 1])

@@ -19,11 +19,11 @@ def step(name, *inputs, pure=True):
 def test_branches_run_one_after_the_other():
     wide = [step(f"big{i}", "x") for i in range(4)] + [step(f"small{i}", f"big{i}") for i in range(4)]
     steps = [*wide, step("y", *(f"small{i}" for i in range(4)))]
-    sizes = {each.outputs[0]: 8 * MEGA if "big" in each.outputs[0] else 16 for each in steps}
-    found = by_liveness(steps, ["y"], sizes.get)
-    assert [each.label for each in found[:4]] == ["big0", "small0", "big1", "small1"]
+    sizes = {current.outputs[0]: 8 * MEGA if "big" in current.outputs[0] else 16 for current in steps}
+    ordered = by_liveness(steps, ["y"], sizes.get)
+    assert [current.label for current in ordered[:4]] == ["big0", "small0", "big1", "small1"]
     assert peak(steps, frozenset("y"), sizes) > 32 * MEGA
-    assert peak(found, frozenset("y"), sizes) < 9 * MEGA
+    assert peak(ordered, frozenset("y"), sizes) < 9 * MEGA
     assert by_liveness(steps, ["y"], lambda name: None) == steps
     assert by_liveness(steps, ["y"], lambda name: 8) == steps
 
@@ -33,19 +33,19 @@ def test_branches_run_one_after_the_other():
 def test_any_order_found_can_run_and_needs_no_more(data):
     steps, sizes = [], {}
     for number in range(data.draw(st.integers(2, 14))):
-        names = [each.outputs[0] for each in steps]
+        names = [current.outputs[0] for current in steps]
         inputs = data.draw(st.lists(st.sampled_from([*names, "x"]), max_size=3))
         steps.append(step(f"v{number}", *inputs, pure=data.draw(st.booleans())))
         sizes[f"v{number}"] = data.draw(st.integers(0, 40)) * MEGA
-    wanted = data.draw(st.lists(st.sampled_from(list(sizes)), min_size=1))
-    found = by_liveness(steps, wanted, sizes.get)
-    assert sorted(each.label for each in found) == sorted(each.label for each in steps)
-    made = {"x"}
-    for each in found:
-        assert made.issuperset(each.inputs)
-        made.update(each.outputs)
-    assert [each for each in found if not each.pure] == [each for each in steps if not each.pure]
-    assert peak(found, frozenset(wanted), sizes) <= peak(steps, frozenset(wanted), sizes)
+    outputs = data.draw(st.lists(st.sampled_from(list(sizes)), min_size=1))
+    ordered = by_liveness(steps, outputs, sizes.get)
+    assert sorted(current.label for current in ordered) == sorted(current.label for current in steps)
+    available = {"x"}
+    for current in ordered:
+        assert available.issuperset(current.inputs)
+        available.update(current.outputs)
+    assert [current for current in ordered if not current.pure] == [current for current in steps if not current.pure]
+    assert peak(ordered, frozenset(outputs), sizes) <= peak(steps, frozenset(outputs), sizes)
 
 
 def test_a_run_holds_less_and_gives_the_same():
@@ -55,5 +55,5 @@ def test_a_run_holds_less_and_gives_the_same():
     names = ", ".join(f"s{i}" for i in range(count))
     run = runner(f"g (float[4000000] x) => (float y) {{ {nodes} y = Sum ({names}) }}")
     x = np.full(4_000_000, 0.5, np.float32)  # 16 MB
-    found = run.run({"x": x}, keep=False, limits=Limits(bytes=40_000_000))["y"]
-    np.testing.assert_allclose(found, count * 4e6 * np.exp(0.5), rtol=1e-4)
+    actual = run.run({"x": x}, keep=False, limits=Limits(bytes=40_000_000))["y"]
+    np.testing.assert_allclose(actual, count * 4e6 * np.exp(0.5), rtol=1e-4)

@@ -43,17 +43,17 @@ def plan(text, *providers):
     return Runner(graph(text), providers=(*providers, NumpyProvider())).partition()
 
 
-def shape(found):
-    return [(part.provider, [node.op_type for node in part.nodes]) for part in found.parts]
+def shape(partition):
+    return [(part.provider, [node.op_type for node in part.nodes]) for part in partition.parts]
 
 
 CHAIN = "g (float[8] x) => (float[8] y) { a = Relu (x) b = Neg (a) c = Exp (b) d = Abs (c) y = Relu (d) }"
 
 
 def test_neighbors_become_one_part_and_the_last_provider_completes():
-    found = plan(CHAIN, Taker("Relu", "Neg"))
-    assert shape(found) == [("taker", ["Relu", "Neg"]), ("numpy", ["Exp", "Abs"]), ("taker", ["Relu"])]
-    assert [(part.inputs, part.outputs) for part in found.parts] == [
+    partition = plan(CHAIN, Taker("Relu", "Neg"))
+    assert shape(partition) == [("taker", ["Relu", "Neg"]), ("numpy", ["Exp", "Abs"]), ("taker", ["Relu"])]
+    assert [(part.inputs, part.outputs) for part in partition.parts] == [
         (("x",), ("b",)),
         (("b",), ("d",)),
         (("d",), ("y",)),
@@ -69,13 +69,13 @@ def test_parallel_branches_are_joined():
     text = (
         "g (float[8] x) => (float[8] y, float[8] z) { a = Exp (x) b = Neg (a) c = Relu (x) y = Add (b, c) z = Exp (c) }"
     )
-    found = plan(text, Taker("Neg", "Relu", "Add"))
-    assert shape(found) == [("numpy", ["Exp"]), ("taker", ["Neg", "Relu", "Add"]), ("numpy", ["Exp"])]
+    partition = plan(text, Taker("Neg", "Relu", "Add"))
+    assert shape(partition) == [("numpy", ["Exp"]), ("taker", ["Neg", "Relu", "Add"]), ("numpy", ["Exp"])]
 
 
 def test_the_first_provider_wins():
-    found = plan(CHAIN, Taker("Relu", name="first"), Taker("Relu", "Exp", "Neg", name="second"))
-    assert [name for name, _ in shape(found)] == ["first", "second", "numpy", "first"]
+    partition = plan(CHAIN, Taker("Relu", name="first"), Taker("Relu", "Exp", "Neg", name="second"))
+    assert [name for name, _ in shape(partition)] == ["first", "second", "numpy", "first"]
 
 
 def test_all_or_nothing_needs_a_convex_claim():
@@ -89,9 +89,9 @@ def test_all_or_nothing_needs_a_convex_claim():
 
 
 def test_the_plan_says_what_crosses_and_why_nodes_were_left():
-    found = runner(CHAIN, providers=(Taker("Relu"), NumpyProvider())).partition()
-    assert [(c.name, c.nbytes) for c in found.crossings] == [("a", 32), ("d", 32)]
-    text = str(found)
+    partition = runner(CHAIN, providers=(Taker("Relu"), NumpyProvider())).partition()
+    assert [(c.name, c.nbytes) for c in partition.crossings] == [("a", 32), ("d", 32)]
+    text = str(partition)
     assert "2 values cross between parts: 64 B" in text
     assert "taker left Neg#1, Exp#2, Abs#3: not claimed" in text
 
@@ -133,15 +133,15 @@ def random_graphs(draw):
 @pytest.mark.slow
 def test_parts_are_convex_in_order_and_cannot_be_joined(drawn):
     sources, owners = drawn
-    found = _partition(sources, owners)
-    home = {int(node.name): number for number, part in enumerate(found.parts) for node in part.nodes}
+    partition = _partition(sources, owners)
+    home = {int(node.name): number for number, part in enumerate(partition.parts) for node in part.nodes}
     assert sorted(home) == list(range(len(sources)))
     for reader, read in enumerate(sources):
         assert all(home[source] <= home[reader] for source in read)  # an order, and with it no cycle
-    needs = [{home[s] for node in part.nodes for s in sources[int(node.name)]} for part in found.parts]
-    for late, part in enumerate(found.parts):
+    needs = [{home[s] for node in part.nodes for s in sources[int(node.name)]} for part in partition.parts]
+    for late, part in enumerate(partition.parts):
         for early in range(late):
-            if found.parts[early].provider == part.provider:
+            if partition.parts[early].provider == part.provider:
                 assert _path_through_others(needs, early, late), f"parts {early} and {late} could be one"
 
 
@@ -178,7 +178,7 @@ def test_no_provider_is_refused():
 
 
 def test_the_plan_holds_the_plans_of_bodies():
-    found = plan(
+    partition = plan(
         """g (bool c, float[2] x) => (float[2] y) {
         y = If (c) <
             then_branch = t () => (float[2] t2) { t1 = Neg (x) t2 = Exp (t1) },
@@ -187,10 +187,10 @@ def test_the_plan_holds_the_plans_of_bodies():
     }""",
         Taker("Neg"),
     )
-    assert shape(found) == [("numpy", ["If"])]
-    inner = dict(found.bodies)
+    assert shape(partition) == [("numpy", ["If"])]
+    inner = dict(partition.bodies)
     assert sorted(map(shape, inner.values())) == [[("numpy", ["Exp"])], [("taker", ["Neg"]), ("numpy", ["Exp"])]]
-    assert "in If" in str(found) or "then_branch" in str(found)
+    assert "in If" in str(partition) or "then_branch" in str(partition)
 
 
 def test_a_plan_for_other_providers_changes_nothing():

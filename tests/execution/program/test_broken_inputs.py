@@ -49,17 +49,17 @@ def without_shapes(model):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("part", range(PARTS))
 def test_errors_speak_of_the_model(part):
-    asked = 0
+    runs = 0
     for number, key in enumerate(OPERATORS):
         for case in cases()[key][: 1 if number % PARTS == part else 0]:
             run = Runner(ModelGraph(without_shapes(case.model)))
             feeds = {v.name: array(x) for v, x in zip(case.model.graph.input, case.data_sets[0][0], strict=False)}
-            for name, given in feeds.items():
-                for changed in spoilt(given):
-                    asked += 1
+            for name, fed in feeds.items():
+                for changed in spoilt(fed):
+                    runs += 1
                     text = said(run, feeds | {name: changed})
                     assert not FOREIGN.search(text), f"{case.name}, {name} {changed.shape}: {text}"
-    assert asked > 200
+    assert runs > 200
 
 
 def said(run, feeds):

@@ -74,8 +74,8 @@ def models(draw):
     outputs = {names[-1], *draw(st.lists(st.sampled_from(names[2:]), max_size=3))}
     inputs = [info(name, 1, [2, WIDTH // 2]) for name in ("x", "w")]
     tensors = [numpy_helper.from_array(array, name) for name, array in constants.items()]
-    made = helper.make_graph(nodes, "g", inputs, [info(name) for name in sorted(outputs)], tensors)
-    return helper.make_model(made, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    graph_proto = helper.make_graph(nodes, "g", inputs, [info(name) for name in sorted(outputs)], tensors)
+    return helper.make_model(graph_proto, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
 
 
 @settings(max_examples=60, deadline=None)
@@ -92,9 +92,9 @@ def test_any_model_makes_the_same_as_without_and_no_array_of_others_is_touched(m
     first = run.run(feeds, keep=False)
     copies = {name: array.copy() for name, array in first.items()}
     for _ in range(2):  # the third run leaves out what shapes decide
-        found = run.run(feeds, keep=False)
+        results = run.run(feeds, keep=False)
         for name, array in expected.items():
-            np.testing.assert_array_equal(found[name], array)
+            np.testing.assert_array_equal(results[name], array)
     for name, array in before.items():
         np.testing.assert_array_equal(feeds[name], array)
     for name, array in first.items():
@@ -120,19 +120,19 @@ def test_a_buffer_is_free_only_where_the_frame_and_the_call_alone_know_it():
     def offered(*others):
         frame = [None, np.zeros(1 << 15)]
         held = [other(frame[1]) for other in others]
-        taken = (frame[1],)
-        found = buffer_reuse.spare((1,), frame, (1,))
-        return found is taken[0], held
+        arguments = (frame[1],)
+        buffer = buffer_reuse.spare((1,), frame, (1,))
+        return buffer is arguments[0], held
 
     assert offered()[0]
     for other in (lambda a: a, lambda a: a[1:], lambda a: a.T.reshape(-1), lambda a: [a], memoryview):
         assert not offered(other)[0]
     small, view = [None, np.zeros(8)], [None, np.zeros(1 << 16)[1:]]
     for frame in (small, view):
-        taken = (frame[1],)
+        arguments = (frame[1],)
         assert buffer_reuse.spare((1,), frame, (1,)) is None
         assert buffer_reuse.spare((1,), frame, ()) is None
-        assert len(taken) == 1
+        assert len(arguments) == 1
 
 
 IN_PLACE = [(op, entry) for op, entry in registry.in_place_kernels() if not entry.domain]
@@ -142,8 +142,8 @@ IN_PLACE = [(op, entry) for op, entry in registry.in_place_kernels() if not entr
 @pytest.mark.parametrize(("op_type", "entry"), IN_PLACE, ids=[f"{op}-{entry.since}" for op, entry in IN_PLACE])
 def test_every_form_that_overwrites_makes_what_its_kernel_makes(op_type, entry, dtype):
     model = model_of(op_type, np.dtype(np.float16))  # for its further inputs and attributes
-    node = next(each for each in model.graph.node if each.op_type == op_type and "y0" in each.output)
-    attributes = {each.name: helper.get_attribute_value(each) for each in node.attribute}
+    node = next(proto for proto in model.graph.node if proto.op_type == op_type and "y0" in proto.output)
+    attributes = {proto.name: helper.get_attribute_value(proto) for proto in node.attribute}
     further = [numpy_helper.to_array(tensor).astype(dtype) for tensor in model.graph.initializer]
     if op_type == "Clip":
         further = [np.array(-1, dtype), np.array(2, dtype)]
@@ -155,7 +155,7 @@ def test_every_form_that_overwrites_makes_what_its_kernel_makes(op_type, entry, 
         if place:
             (expected,) = run_kernel(op_type, *inputs, opset=entry.since, **attributes)
         with np.errstate(all="ignore"):
-            found = entry.into(inputs[place], *inputs, **attributes)
-        assert found.dtype == expected.dtype
+            actual = entry.into(inputs[place], *inputs, **attributes)
+        assert actual.dtype == expected.dtype
         # defaults of attributes are float32 in a model
-        np.testing.assert_allclose(found, expected, rtol=1e-6 if dtype == np.float64 else 0)
+        np.testing.assert_allclose(actual, expected, rtol=1e-6 if dtype == np.float64 else 0)

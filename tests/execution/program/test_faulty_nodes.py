@@ -23,7 +23,7 @@ def body(*names):
 
 
 def model(*nodes, inputs=X, initializers=()):
-    infos = [helper.make_tensor_value_info(*given) for given in inputs]
+    infos = [helper.make_tensor_value_info(*arguments) for arguments in inputs]
     output = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
     graph = helper.make_graph(list(nodes), "g", infos, [output], list(initializers))
     return onnxlab.load(
@@ -35,9 +35,9 @@ def node(op_type, inputs=("x",), outputs=("y",), **attributes):
     return helper.make_node(op_type, list(inputs), list(outputs), name="faulty", **attributes)
 
 
-def odd(made, kind):
-    made.attribute[0].type = kind
-    return made
+def odd(node_proto, kind):
+    node_proto.attribute[0].type = kind
+    return node_proto
 
 
 FAULTY = {
@@ -60,23 +60,23 @@ FAULTY = {
 @pytest.mark.parametrize("name", FAULTY)
 def test_nodes_with_faults_are_refused_by_name(name):
     faulty, inputs = FAULTY[name]
-    made = model(faulty, inputs=inputs)
+    loaded = model(faulty, inputs=inputs)
     for providers in (["numba", "numpy"], ["onnxruntime", "numpy"]):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            found = made.partition(providers)
-        assert [part.provider for part in found.parts] == ["numpy"]
-        assert [(refusal.label, refusal.provider) for refusal in found.refusals] == [("faulty", providers[0])]
-    feeds = made.sample_inputs()
+            partition = loaded.partition(providers)
+        assert [part.provider for part in partition.parts] == ["numpy"]
+        assert [(refusal.label, refusal.provider) for refusal in partition.refusals] == [("faulty", providers[0])]
+    feeds = loaded.sample_inputs()
     for providers in (None, [NumbaProvider(background=False, least=0), "numpy"]):
         with pytest.raises(OnnxlabError, match="faulty"):
-            made.run(feeds, providers=providers)
+            loaded.run(feeds, providers=providers)
 
 
 def test_a_node_without_outputs_is_no_obstacle():
-    made = model(node("Shape", ("x",), ()), helper.make_node("Relu", ["x"], ["y"]))
-    assert "Relu" in str(made.partition(["numba", "numpy"]))
-    assert made.run(made.sample_inputs(), providers=[NumbaProvider(background=False, least=0), "numpy"])
+    loaded = model(node("Shape", ("x",), ()), helper.make_node("Relu", ["x"], ["y"]))
+    assert "Relu" in str(loaded.partition(["numba", "numpy"]))
+    assert loaded.run(loaded.sample_inputs(), providers=[NumbaProvider(background=False, least=0), "numpy"])
 
 
 def test_a_provider_that_fails_gets_nothing_and_is_named():
@@ -89,12 +89,12 @@ def test_a_provider_that_fails_gets_nothing_and_is_named():
         def compile(self, part, view):
             raise AssertionError("it has nothing")
 
-    made = model(helper.make_node("Relu", ["x"], ["y"], name="relu"))
+    loaded = model(helper.make_node("Relu", ["x"], ["y"], name="relu"))
     with pytest.warns(UserWarning, match="broken failed when it was asked"):
-        found = made.partition([Broken(), "numpy"])
-    assert [part.provider for part in found.parts] == ["numpy"]
+        partition = loaded.partition([Broken(), "numpy"])
+    assert [part.provider for part in partition.parts] == ["numpy"]
     reason = "broken failed when it was asked for its nodes (ZeroDivisionError: by nought)"
-    assert f"broken left relu: {reason}" in str(found)
+    assert f"broken left relu: {reason}" in str(partition)
 
 
 CLAIMS = [[5], [None], 5, None, [SubgraphClaim(3)], [SubgraphClaim(("relu",))], [SubgraphClaim(([],))], [[1, 2]], "no"]
@@ -111,12 +111,12 @@ def test_a_provider_that_claims_nonsense_gets_nothing_and_is_named(claims):
         def compile(self, part, view):
             raise AssertionError("it has nothing")
 
-    made = model(helper.make_node("Relu", ["x"], ["y"], name="relu"))
+    loaded = model(helper.make_node("Relu", ["x"], ["y"], name="relu"))
     with pytest.warns(UserWarning, match="odd failed when it was asked for its nodes"):
-        found = made.partition([Odd(), "numpy"])
-    assert "odd left relu: odd failed" in str(found)
+        partition = loaded.partition([Odd(), "numpy"])
+    assert "odd left relu: odd failed" in str(partition)
     with pytest.warns(UserWarning, match="odd failed"):
-        assert made.run(made.sample_inputs(), providers=[Odd()])
+        assert loaded.run(loaded.sample_inputs(), providers=[Odd()])
 
 
 @pytest.mark.parametrize(
@@ -125,12 +125,12 @@ def test_a_provider_that_claims_nonsense_gets_nothing_and_is_named(claims):
     ids=["unknown", "text", "number", "number in list", "none", "nested", "class", "object", "dict"],
 )
 def test_what_is_no_provider_is_refused_by_name(providers):
-    made = model(helper.make_node("Relu", ["x"], ["y"], name="relu"))
+    loaded = model(helper.make_node("Relu", ["x"], ["y"], name="relu"))
     calls = [
-        lambda: made.partition(providers),
-        lambda: made.run(made.sample_inputs(), providers=providers),
-        lambda: made.check(providers=providers),
-        lambda: onnxlab.check(made.proto, providers=providers),
+        lambda: loaded.partition(providers),
+        lambda: loaded.run(loaded.sample_inputs(), providers=providers),
+        lambda: loaded.check(providers=providers),
+        lambda: onnxlab.check(loaded.proto, providers=providers),
     ]
     for call in calls:
         with pytest.raises(ProviderError, match="numpy"):
@@ -139,11 +139,11 @@ def test_what_is_no_provider_is_refused_by_name(providers):
 
 def test_an_absent_last_input_reaches_onnxruntime_as_none():
     scale = helper.make_tensor("s", TensorProto.FLOAT, [3], [1.0, 2.0, 3.0])
-    made = model(node("LayerNormalization", ("x", "s", ""), axis=-1), initializers=[scale])
+    loaded = model(node("LayerNormalization", ("x", "s", ""), axis=-1), initializers=[scale])
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
-    assert [part.provider for part in made.partition(["onnxruntime", "numpy"]).parts] == ["onnxruntime"]
-    wanted = made.run({"x": x})["y"]
-    assert np.allclose(made.run({"x": x}, providers=["onnxruntime", "numpy"])["y"], wanted, atol=1e-5)
+    assert [part.provider for part in loaded.partition(["onnxruntime", "numpy"]).parts] == ["onnxruntime"]
+    expected = loaded.run({"x": x})["y"]
+    assert np.allclose(loaded.run({"x": x}, providers=["onnxruntime", "numpy"])["y"], expected, atol=1e-5)
 
 
 def test_copies_in_a_circle_end():
@@ -164,10 +164,10 @@ def test_copies_in_a_circle_end():
 
 
 def test_values_of_training_graphs_are_refused_by_name():
-    made = model(helper.make_node("Relu", ["x"], ["y"]))
-    info = made.proto.training_info.add()
+    loaded = model(helper.make_node("Relu", ["x"], ["y"]))
+    info = loaded.proto.training_info.add()
     info.algorithm.CopyFrom(body())
-    trained = onnxlab.load(made.proto.SerializeToString())
+    trained = onnxlab.load(loaded.proto.SerializeToString())
     path = next(trained.value(vid).path for vid, value in trained.graph.values.items() if value.name == "vo")
     with pytest.raises(OnnxlabError, match="a graph of training: no run of the model runs it"):
         trained.run(trained.sample_inputs(), outputs=[path])
@@ -177,8 +177,8 @@ def test_inputs_are_made_up_for_nodes_with_faults():
     of_shape = [("x", TensorProto.FLOAT, [2, 3]), ("s", TensorProto.UINT16, [2])]
     assert model(node("Reshape", ("x", "s")), inputs=of_shape).sample_inputs()["s"].min() >= 0
     indices = [("x", TensorProto.FLOAT, [2, 3]), ("i", TensorProto.INT64, [2])]
-    made = model(odd(node("Gather", ("x", "i"), axis=1), AttributeProto.FLOATS), inputs=indices)
-    assert made.sample_inputs()["i"].shape == (2,)
+    loaded = model(odd(node("Gather", ("x", "i"), axis=1), AttributeProto.FLOATS), inputs=indices)
+    assert loaded.sample_inputs()["i"].shape == (2,)
 
 
 @pytest.mark.parametrize(

@@ -13,16 +13,16 @@ N, M = symbol("n"), symbol("m")
 IMAGE = tensor(dtypes.FLOAT, N, 3)
 
 
-@pytest.mark.parametrize("given", [[[1, 2, 3]], ((1.5, 2, 3),), np.ones((1, 3), ">f4"), np.ma.ones((1, 3), np.float32)])
-def test_what_is_no_array_takes_the_declared_dtype(given):
-    array = convert({"x": given}, {"x": IMAGE})["x"]
+@pytest.mark.parametrize("value", [[[1, 2, 3]], ((1.5, 2, 3),), np.ones((1, 3), ">f4"), np.ma.ones((1, 3), np.float32)])
+def test_what_is_no_array_takes_the_declared_dtype(value):
+    array = convert({"x": value}, {"x": IMAGE})["x"]
     assert type(array) is np.ndarray
     assert (array.dtype, array.shape) == (np.float32, (1, 3))
     assert array.dtype.isnative
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("value", "message"),
     [
         (np.ones((1, 3)), r"'x' takes float32\[n,3\]; given float64\[1,3\]; convert it with \.astype\('float32'\)"),
         (np.ones(3, np.float32), r"given float32\[3\]; it must have rank 2"),
@@ -33,20 +33,20 @@ def test_what_is_no_array_takes_the_declared_dtype(given):
         ({"a": 1}, r"given map of 1"),
     ],
 )
-def test_a_misfit_says_what_was_given_and_expected(given, message):
+def test_a_misfit_says_what_was_given_and_expected(value, message):
     with pytest.raises(FeedError, match=message):
-        convert({"x": given}, {"x": IMAGE})
+        convert({"x": value}, {"x": IMAGE})
 
 
 def test_a_symbol_means_the_same_size_in_every_input():
     facts = {"x": tensor(dtypes.FLOAT, N), "y": tensor(dtypes.FLOAT, N), "z": tensor(dtypes.FLOAT, N + M)}
-    one = np.ones(4, np.float32)
+    ones = np.ones(4, np.float32)
     with pytest.raises(FeedError, match=r"'y' .* axis 0 is n, which is 4 in input 'x'"):
-        convert({"x": one, "y": np.ones(5, np.float32)}, facts)
-    convert({"x": one, "z": np.ones(9, np.float32)}, facts)  # m may be 5
+        convert({"x": ones, "y": np.ones(5, np.float32)}, facts)
+    convert({"x": ones, "z": np.ones(9, np.float32)}, facts)  # m may be 5
     facts["m"] = tensor(dtypes.FLOAT, M)
     with pytest.raises(FeedError, match=r"axis 0 must be m \+ n = 8, not 9"):
-        convert({"x": one, "m": one, "z": np.ones(9, np.float32)}, facts)
+        convert({"x": ones, "m": ones, "z": np.ones(9, np.float32)}, facts)
 
 
 def test_strings_sequences_and_optionals():

@@ -29,8 +29,8 @@ def rows(run: Runner, **feeds: np.ndarray) -> int:
     """How many instructions a run of these feeds begins with."""
     _, programs = current_programs(run)
     (program,) = programs.values()
-    found = program.notes["shaped"].known.get(tuple(array.shape for array in feeds.values()))
-    return len(program.instructions if found is None else found.rows)
+    specialized = program.notes["shaped"].known.get(tuple(array.shape for array in feeds.values()))
+    return len(program.instructions if specialized is None else specialized.rows)
 
 
 def test_arithmetic_of_sizes_is_left_out_from_the_third_run_on():
@@ -38,10 +38,10 @@ def test_arithmetic_of_sizes_is_left_out_from_the_third_run_on():
     x, other = floats(2, 3, 8), floats(1, 5, 4)
     expected, different = run.run({"x": x}), run.run({"x": other})
     for turn in range(4):
-        found = run.run({"x": x}, keep=False)
-        np.testing.assert_array_equal(found["y"], expected["y"])
-        np.testing.assert_array_equal(found["last"], expected["last"])
-        found["last"][:] = -1  # a result is the caller's, whatever is kept of it
+        results = run.run({"x": x}, keep=False)
+        np.testing.assert_array_equal(results["y"], expected["y"])
+        np.testing.assert_array_equal(results["last"], expected["last"])
+        results["last"][:] = -1  # a result is the caller's, whatever is kept of it
         if turn > 0:
             assert rows(run, x=x) == (10 if turn < 2 else 3)
         np.testing.assert_array_equal(run.run({"x": other}, keep=False)["y"], different["y"])
@@ -55,8 +55,8 @@ def test_random_numbers_are_those_of_a_run_that_leaves_nothing_out():
     x = floats(7)
     first = run.run({"x": x}, keep=False, seed=3)
     for _ in range(4):
-        found = run.run({"x": x}, keep=False, seed=3)
-        np.testing.assert_array_equal(found["z"], first["z"])
+        results = run.run({"x": x}, keep=False, seed=3)
+        np.testing.assert_array_equal(results["z"], first["z"])
 
 
 def test_a_loop_whose_values_grow():
@@ -69,8 +69,8 @@ def test_a_loop_whose_values_grow():
     )
     for _ in range(3):
         for count in (3, 5):
-            found = run.run({"n": np.array(count), "x": np.zeros(1, np.float32)}, keep=False)
-            assert found["y"].tolist() == [0, *range(1, count + 1)]
+            results = run.run({"n": np.array(count), "x": np.zeros(1, np.float32)}, keep=False)
+            assert results["y"].tolist() == [0, *range(1, count + 1)]
 
 
 @st.composite
@@ -87,10 +87,10 @@ def sizing_models(draw):
             nodes.append(helper.make_node("Slice", [draw(st.sampled_from(sizes)), "m1", "mbig", "zero", "m1"], [name]))
             sizes.append(name)
         elif kind == "reshape" and sizes:
-            own = f"s{number}"
-            nodes.append(helper.make_node("Shape", [source], [own]))
-            nodes.append(helper.make_node("Slice", [own, "m1", "mbig", "zero", "m1"], [own + "r"]))
-            nodes.append(helper.make_node("Reshape", [source, own + "r"], [name], allowzero=1))
+            shape_name = f"s{number}"
+            nodes.append(helper.make_node("Shape", [source], [shape_name]))
+            nodes.append(helper.make_node("Slice", [shape_name, "m1", "mbig", "zero", "m1"], [shape_name + "r"]))
+            nodes.append(helper.make_node("Reshape", [source, shape_name + "r"], [name], allowzero=1))
             floats_.append(name)
         elif kind == "expand" and sizes:
             nodes.append(helper.make_node("ConstantOfShape", [draw(st.sampled_from(sizes))], [name]))
@@ -121,9 +121,9 @@ def test_any_model_makes_the_same_as_one_that_runs_for_the_first_time(model, tur
     run = Runner(ModelGraph(model))
     for number, shape in enumerate(turns):
         x = np.random.default_rng(number).integers(-1, 2, shape).astype(np.float32)
-        found, expected = run.run({"x": x}, keep=False), Runner(ModelGraph(model)).run({"x": x}, keep=False)
+        actual, expected = run.run({"x": x}, keep=False), Runner(ModelGraph(model)).run({"x": x}, keep=False)
         for name, array in expected.items():
-            np.testing.assert_array_equal(found[name], array)
+            np.testing.assert_array_equal(actual[name], array)
 
 
 @pytest.mark.parametrize("limit", ["LARGEST", "_ROOM"])

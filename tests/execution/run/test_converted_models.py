@@ -22,7 +22,7 @@ def problem(classes, rows=90):
 def scikit(name):
     from sklearn import ensemble, linear_model, naive_bayes, neural_network, pipeline, preprocessing, svm, tree
 
-    made = {
+    constructors = {
         "svc": lambda: svm.SVC(), "svc probable": lambda: svm.SVC(probability=True),
         "svc poly": lambda: svm.SVC(kernel="poly", degree=2), "svc sigmoid": lambda: svm.SVC(kernel="sigmoid"),
         "nu svc": lambda: svm.NuSVC(nu=0.1, probability=True), "linear svc": lambda: svm.LinearSVC(),
@@ -37,7 +37,7 @@ def scikit(name):
         "forest of numbers": lambda: ensemble.RandomForestRegressor(6, max_depth=4),
         "boosting of numbers": lambda: ensemble.GradientBoostingRegressor(n_estimators=4),
     }  # fmt: skip
-    return made[name]()
+    return constructors[name]()
 
 
 def check_scikit(estimator, x, y):
@@ -72,18 +72,18 @@ def test_boosted_trees(library, classes):
     from onnxmltools.convert.common.data_types import FloatTensorType
 
     x, y = problem(classes)
-    given = {"initial_types": [("x", FloatTensorType([None, x.shape[1]]))], "target_opset": 15}
+    options = {"initial_types": [("x", FloatTensorType([None, x.shape[1]]))], "target_opset": 15}
     if library == "xgboost":
         import xgboost
 
         kind = xgboost.XGBClassifier if classes else xgboost.XGBRegressor
-        model = onnxmltools.convert_xgboost(kind(n_estimators=4, max_depth=3).fit(x, y), **given)
+        model = onnxmltools.convert_xgboost(kind(n_estimators=4, max_depth=3).fit(x, y), **options)
     else:
         import lightgbm
 
         kind = lightgbm.LGBMClassifier if classes else lightgbm.LGBMRegressor
-        found = kind(n_estimators=4, max_depth=3, verbose=-1).fit(x, y)
-        model = onnxmltools.convert_lightgbm(found, zipmap=False, **given)
+        fitted = kind(n_estimators=4, max_depth=3, verbose=-1).fit(x, y)
+        model = onnxmltools.convert_lightgbm(fitted, zipmap=False, **options)
     x = x.copy()
     x[::3, 0] = np.nan
     check_everywhere(model.SerializeToString(), {"x": x})

@@ -29,27 +29,27 @@ def test_equal_to_onnxruntime(name, corpus, feeds, ort_run):
     run = Runner(ModelGraph(onnx.load(path, load_external_data=False), path.parent))
     expected = ort_run(path, feeds(name), outputs)
     for keep in (False, True):
-        found = run.run(feeds(name), outputs, keep=keep)
-        assert list(found) == list(expected)
+        results = run.run(feeds(name), outputs, keep=keep)
+        assert list(results) == list(expected)
         for output, array in expected.items():
-            compare(output, array, found[output], TOLERANCE.get(name, 1e-4))
+            compare(output, array, results[output], TOLERANCE.get(name, 1e-4))
 
 
-def compare(name, expected, found, tolerance):
+def compare(name, expected, actual, tolerance):
     """AssertionError where two values differ by more than `tolerance` of the largest magnitude, or a rounding tie."""
     if isinstance(expected, list):
-        assert isinstance(found, list)
-        assert len(found) == len(expected)
-        for index, (one, other) in enumerate(zip(expected, found, strict=True)):
-            compare(f"{name}[{index}]", one, other, tolerance)
+        assert isinstance(actual, list)
+        assert len(actual) == len(expected)
+        for index, (element, other) in enumerate(zip(expected, actual, strict=True)):
+            compare(f"{name}[{index}]", element, other, tolerance)
     elif isinstance(expected, dict):
-        assert expected.keys() == found.keys(), name
-        for key, one in expected.items():
-            compare(f"{name}[{key!r}]", np.asarray(one), np.asarray(found[key]), tolerance)
+        assert expected.keys() == actual.keys(), name
+        for key, element in expected.items():
+            compare(f"{name}[{key!r}]", np.asarray(element), np.asarray(actual[key]), tolerance)
     elif expected.dtype.kind in "OU":
-        assert expected.tolist() == found.tolist(), name
+        assert expected.tolist() == actual.tolist(), name
     else:
-        assert found.shape == expected.shape, name
-        assert found.dtype.kind == expected.dtype.kind, name
+        assert actual.shape == expected.shape, name
+        assert actual.dtype.kind == expected.dtype.kind, name
         allowed = 1 if expected.dtype.kind in "iu" else tolerance * np.abs(expected).max(initial=0)
-        np.testing.assert_allclose(found, expected, rtol=0, atol=allowed, err_msg=name)
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=allowed, err_msg=name)

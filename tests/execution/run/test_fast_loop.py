@@ -18,8 +18,8 @@ LOG = "g (float[n] x) => (float[n] y, float[n] z) { y = Log (x)  z = Identity (y
 def straight(run):
     """What runs the only feeds that were seen, and how often it was given up of late."""
     compiler, _ = current_programs(run)
-    ((found,),) = [list(ready.accepted.values()) for ready in compiler.ready.values()]
-    return found
+    ((loop,),) = [list(ready.accepted.values()) for ready in compiler.ready.values()]
+    return loop
 
 
 def perceptron():
@@ -38,9 +38,9 @@ def test_what_is_small_needs_no_budget_and_warns_of_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for number in (1, 0, 1, 0, 1, 0):
-            found = run.run({"x": np.array([number], np.float32)}, keep=False)
-            assert found["y"].tolist() == found["z"].tolist() == [0.0 if number else -np.inf]
-            found["y"][:] = found["z"][:] = 7  # they are the caller's
+            results = run.run({"x": np.array([number], np.float32)}, keep=False)
+            assert results["y"].tolist() == results["z"].tolist() == [0.0 if number else -np.inf]
+            results["y"][:] = results["z"][:] = 7  # they are the caller's
     assert straight(run)._rows is not None
 
 
@@ -50,8 +50,8 @@ def test_what_turns_out_to_be_large_is_left_to_an_ordinary_run():
     )
     few, many = np.array(["a,b"], object), np.array([",".join("ab" * 20_000)], object)
     for text in (few, few, few, few, many, few):
-        found = run.run({"x": text}, keep=False)
-        assert found["y"].shape == (1, found["z"][0])
+        results = run.run({"x": text}, keep=False)
+        assert results["y"].shape == (1, results["z"][0])
     assert straight(run)._failures == 1
     for _ in range(4):
         run.run({"x": few}, keep=False)
@@ -77,7 +77,7 @@ def test_what_differs_from_run_to_run_is_never_called_twice():
 def test_a_bound_plan_takes_any_arrays_and_gives_away_its_own_copies():
     both, names = perceptron()
     rng = np.random.default_rng(5)
-    kept = []
+    pairs = []
     for number in range(8):
         x = (
             rng.standard_normal((4, 3), dtype=np.float32).T
@@ -86,11 +86,11 @@ def test_a_bound_plan_takes_any_arrays_and_gives_away_its_own_copies():
         )
         x.flags.writeable = number % 3 > 0
         ours, theirs = both.run({"x": x})
-        kept.append((ours, theirs))
+        pairs.append((ours, theirs))
         for name in names:
             assert ours[name].base is None
             assert ours[name].flags.writeable
-    for ours, theirs in kept:
+    for ours, theirs in pairs:
         for name in names:
             np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-5, atol=1e-6)
     assert any(outputs[2] for outputs in straight(both.hot)._outputs), "the region was bound"
@@ -104,8 +104,8 @@ def test_bound_plans_run_in_many_threads():
 
     def work(number):
         for _ in range(200):
-            found = both.hot.run({"x": feeds[number]}, keep=False)
-            wrong.extend(name for name in names if not np.allclose(found[name], right[number][name], atol=1e-5))
+            results = both.hot.run({"x": feeds[number]}, keep=False)
+            wrong.extend(name for name in names if not np.allclose(results[name], right[number][name], atol=1e-5))
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
     for thread in threads:
@@ -131,7 +131,7 @@ def test_indices_beyond_an_axis_are_left_to_numpy():
 def test_words_are_joined_whatever_their_shapes():
     x = np.array([["a", "b"], ["c", "d"]], object)
     for y in (x, np.array(["1", "2"], object), np.array([["!"], ["?"]], object), np.array("?", object)):
-        found = string_concat(x, y)
-        assert found.tolist() == (x + y).tolist()
+        joined = string_concat(x, y)
+        assert joined.tolist() == (x + y).tolist()
         assert string_concat(y, x).tolist() == (y + x).tolist()
-        assert found.dtype == object
+        assert joined.dtype == object

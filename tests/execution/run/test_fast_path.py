@@ -22,14 +22,14 @@ def pairs(rows):
 
 def ready(run):
     compiler, _ = current_programs(run)
-    return {key: list(found.accepted) for key, found in compiler.ready.items()}
+    return {key: list(program.accepted) for key, program in compiler.ready.items()}
 
 
 def test_the_second_run_is_ready():
     run = runner(TEXT)
     for rows in (3, 3, 1, 0):
-        found = run.run(pairs(rows), keep=False)
-        assert found["z"].tolist() == [[9, 9]] * rows
+        results = run.run(pairs(rows), keep=False)
+        assert results["z"].tolist() == [[9, 9]] * rows
     assert run.run(pairs(3), ["y"], keep=False).keys() == {"y"}
     assert sorted(map(len, ready(run).values())) == [1, 3]
 
@@ -54,8 +54,8 @@ def test_results_belong_to_the_caller():
     run = runner("g (float[n] x) => (float[n] y, float[n] z) { y = Identity (x)  z = Identity (y) }")
     x = np.ones(4, np.float32)
     for _ in range(3):
-        found = run.run({"x": x}, keep=False)
-        for array in found.values():
+        results = run.run({"x": x}, keep=False)
+        for array in results.values():
             array += 1
     assert x.tolist() == [1] * 4
 

@@ -72,13 +72,13 @@ def test_kept_values_are_those_of_a_fresh_run(numbers):
         STEPS[number](run)
         if not len(run.store):  # cleared: there are no last inputs
             run.run({"x": X})
-    kept = run.run(outputs=["y", "z", "d"])
+    results = run.run(outputs=["y", "z", "d"])
     fed = run.last_inputs()
     if run.store.pins:
         fed["b"] = X
     fresh = Runner(run.graph).run(fed, ["y", "z", "d"], keep=False)
     for name, array in fresh.items():
-        np.testing.assert_array_equal(kept[name], array, err_msg=name)
+        np.testing.assert_array_equal(results[name], array, err_msg=name)
 
 
 def test_a_selection_is_made_again_where_what_it_read_was_let_go():

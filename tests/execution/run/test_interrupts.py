@@ -80,7 +80,7 @@ def test_at_random_moments_the_store_stays_right():
         except KeyboardInterrupt:
             interrupted += 1
         expected = run.run({"v0": x}, names, keep=False)
-        found = run.run({"v0": x}, names)
-        assert all(np.array_equal(expected[name], found[name]) for name in names)
+        results = run.run({"v0": x}, names)
+        assert all(np.array_equal(expected[name], results[name]) for name in names)
     assert interrupted > 50
     assert run.store.fresh(value(run, "v39"))

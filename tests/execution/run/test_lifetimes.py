@@ -59,7 +59,9 @@ def test_a_compiled_region_and_its_weights(uncollected):
     runner = Runner(model.graph, model.inference.fact, [Eager(), NumpyProvider()])
     runner.run({"x": np.ones(4, np.float32)}, keep=False)
     (program,) = programs_of(runner)
-    (region,) = [each.call for each in program.instructions if type(each.call).__name__ == "Region"]
+    (region,) = [
+        instruction.call for instruction in program.instructions if type(instruction.call).__name__ == "Region"
+    ]
     seen = [*parts(model), *map(weakref.ref, (runner, region, region._packed, region._packed.shared))]  # type: ignore[attr-defined]
     del model, runner, program, region
     assert [part() for part in seen] == [None] * 8
@@ -68,8 +70,8 @@ def test_a_compiled_region_and_its_weights(uncollected):
 def test_parts_that_are_held_follow_edits_without_their_model():
     model = onnxlab.load(onnx.parser.parse_model(TEXT))
     node, inference, runner, feeds = model.nodes[0], model.inference, model.runner, {"x": np.zeros(4, np.float32)}
-    sum_of, (made,) = runner.run(feeds)["y"], model.graph.main.outputs
+    sum_of, (output,) = runner.run(feeds)["y"], model.graph.main.outputs
     del model
     node.op_type = "Sub"
     np.testing.assert_allclose(runner.run(feeds)["y"], 1 - sum_of, atol=1e-6)
-    assert inference.fact(made).shape == (4,)
+    assert inference.fact(output).shape == (4,)

@@ -26,9 +26,13 @@ def test_it_is_short_and_gives_what_numpy_gives():
     exec(source, names)
     provider = names["Float64Provider"]()
     loaded = onnxlab.Model(model(TEXT))
-    found = loaded.partition([provider])
-    assert [(part.provider, len(part.nodes)) for part in found.parts] == [("float64", 3), ("numpy", 1), ("float64", 1)]
-    assert "float64 left Relu#2: Relu is not elementwise" in str(found)
+    partition = loaded.partition([provider])
+    assert [(part.provider, len(part.nodes)) for part in partition.parts] == [
+        ("float64", 3),
+        ("numpy", 1),
+        ("float64", 1),
+    ]
+    assert "float64 left Relu#2: Relu is not elementwise" in str(partition)
     x = np.linspace(-1, 1, 8, dtype=np.float32)
     expected = loaded.run({"x": x})
     for name, array in loaded.run({"x": x}, providers=[provider]).items():

@@ -12,22 +12,22 @@ X = np.array([[-1, 2, 3, -4], [5, -6, 7, 8]], np.float32)
 
 @pytest.mark.parametrize("keep", [True, False])
 def test_default_outputs_are_those_of_the_graph(keep):
-    found = runner(CHAIN).run({"x": X}, keep=keep)
+    results = runner(CHAIN).run({"x": X}, keep=keep)
     relu = np.maximum(X, 0)
-    np.testing.assert_array_equal(found["d"], -(relu + X) * relu)
-    assert list(found) == ["d"]
+    np.testing.assert_array_equal(results["d"], -(relu + X) * relu)
+    assert list(results) == ["d"]
 
 
 @pytest.mark.parametrize("keep", [True, False])
 def test_any_value_may_be_asked_for(keep):
-    found = runner(CHAIN).run({"x": X}, ["b", "x", "a"], keep=keep)
-    assert list(found) == ["b", "x", "a"]
-    np.testing.assert_array_equal(found["b"], np.maximum(X, 0) + X)
+    results = runner(CHAIN).run({"x": X}, ["b", "x", "a"], keep=keep)
+    assert list(results) == ["b", "x", "a"]
+    np.testing.assert_array_equal(results["b"], np.maximum(X, 0) + X)
 
 
 def test_any_value_may_be_fed_and_its_producer_is_not_run():
-    found = runner(CHAIN).run({"b": X, "a": X})
-    np.testing.assert_array_equal(found["d"], -X * X)
+    results = runner(CHAIN).run({"b": X, "a": X})
+    np.testing.assert_array_equal(results["d"], -X * X)
 
 
 def test_results_belong_to_the_caller():
@@ -35,19 +35,19 @@ def test_results_belong_to_the_caller():
                  "z = Reshape (y, s) }")  # fmt: skip
     x = np.arange(4, dtype=np.float32)
     for keep in (False, True):
-        found = run.run({"x": x}, keep=keep)
-        found["y"][:] = 7
-        found["z"][:] = 8
+        results = run.run({"x": x}, keep=keep)
+        results["y"][:] = 7
+        results["z"][:] = 8
         np.testing.assert_array_equal(x, [0, 1, 2, 3])
         np.testing.assert_array_equal(run.run({"x": x}, keep=keep)["z"], [[0, 1], [2, 3]])
 
 
 def test_initializers_are_defaults_that_a_feed_replaces():
     run = runner("g (float[2] x, float[2] w) => (float[2] y) <float[2] w = {2, 3}> { y = Mul (x, w) }")
-    one = np.ones(2, np.float32)
-    assert run.run({"x": one})["y"].tolist() == [2, 3]
-    assert run.run({"x": one, "w": one})["y"].tolist() == [1, 1]
-    assert run.run({"x": one})["y"].tolist() == [2, 3]
+    ones = np.ones(2, np.float32)
+    assert run.run({"x": ones})["y"].tolist() == [2, 3]
+    assert run.run({"x": ones, "w": ones})["y"].tolist() == [1, 1]
+    assert run.run({"x": ones})["y"].tolist() == [2, 3]
 
 
 def test_branches_capture_and_only_the_taken_one_must_be_supported():
@@ -117,7 +117,7 @@ def test_missing_inputs_are_listed_with_their_types():
 
 def test_progress_ends_at_the_total():
     seen = []
-    runner(CHAIN).run({"x": X}, progress=lambda *told: seen.append(told))
+    runner(CHAIN).run({"x": X}, progress=lambda *arguments: seen.append(arguments))
     assert seen[-1] == (4, 4, "")
 
 
@@ -134,9 +134,9 @@ def test_a_selection_uses_fresh_values_and_makes_up_the_rest():
     np.testing.assert_array_equal(made_up["c"], run.run_nodes([node(run, "c")])["c"])
     run.run({"x": X})
     np.testing.assert_array_equal(run.run_nodes([node(run, "c")])["c"], -(np.maximum(X, 0) + X))
-    given = run.run_nodes([node(run, "b"), node(run, "d")], {"x": 2 * X})
-    assert list(given) == ["b", "d"]
-    np.testing.assert_array_equal(given["b"], np.maximum(X, 0) + 2 * X)
+    results = run.run_nodes([node(run, "b"), node(run, "d")], {"x": 2 * X})
+    assert list(results) == ["b", "d"]
+    np.testing.assert_array_equal(results["b"], np.maximum(X, 0) + 2 * X)
 
 
 def test_a_custom_kernel_that_is_replaced_takes_effect_at_once():

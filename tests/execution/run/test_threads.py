@@ -28,8 +28,8 @@ def test_eight_threads_with_their_own_inputs():
         wrong = 0
         for turn in range(60):
             x = rng.standard_normal((3 + seed, 4)).astype(np.float32)
-            found = run.run({"x": x}, keep=turn % 2 == 0)["d"]
-            wrong += not np.array_equal(found, expected(x))
+            results = run.run({"x": x}, keep=turn % 2 == 0)["d"]
+            wrong += not np.array_equal(results, expected(x))
         return wrong
 
     with ThreadPoolExecutor(8) as pool:
@@ -44,8 +44,8 @@ def test_a_real_model_in_eight_threads(corpus, feeds):
     expected_arrays = run.run(inputs, keep=False)
 
     def many(_):
-        found = [run.run(inputs, keep=False) for _ in range(4)]
-        return all(np.array_equal(f[name], expected_arrays[name]) for f in found for name in f)
+        results = [run.run(inputs, keep=False) for _ in range(4)]
+        return all(np.array_equal(f[name], expected_arrays[name]) for f in results for name in f)
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(many, range(8)))
@@ -56,21 +56,21 @@ def test_edits_while_running_never_mix_versions():
     maker = node(run, "a")
     alphas = [0.0, 0.25, 0.5]
     x = np.random.default_rng(0).standard_normal((50, 4)).astype(np.float32)
-    wanted = [expected(x, alpha) for alpha in alphas]
+    allowed = [expected(x, alpha) for alpha in alphas]
 
     def edit():
         for turn in range(200):
             run.graph.apply(SetAttribute(maker, "alpha", encode("alpha", alphas[turn % 3])))
 
     def many(_):
-        found = [run.run({"x": x})["d"] for _ in range(100)]
-        return all(any(np.array_equal(f, w) for w in wanted) for f in found)
+        results = [run.run({"x": x})["d"] for _ in range(100)]
+        return all(any(np.array_equal(f, w) for w in allowed) for f in results)
 
     with ThreadPoolExecutor(4) as pool:
         editing = pool.submit(edit)
         assert all(pool.map(many, range(3)))
         editing.result()
-    np.testing.assert_array_equal(run.run({"x": x})["d"], wanted[199 % 3])
+    np.testing.assert_array_equal(run.run({"x": x})["d"], allowed[199 % 3])
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
@@ -81,6 +81,6 @@ def test_a_forked_process_runs_with_threads_of_its_own():
     run.run(feeds, keep=False)  # leaves a worker that waits, which the child does not have
     child = os.fork()
     if not child:
-        found = run.run(feeds, keep=False, limits=Limits(deadline=20))
-        os._exit(0 if found["y"][0] == 1 else 1)
+        results = run.run(feeds, keep=False, limits=Limits(deadline=20))
+        os._exit(0 if results["y"][0] == 1 else 1)
     assert os.waitpid(child, 0)[1] == 0

@@ -44,20 +44,20 @@ def outcomes():
 
 def _of_case(model, arrays, constant):
     feeds = {info.name: array for info, array in zip(model.graph.input, arrays, strict=False)}
-    made = onnx.ModelProto.FromString(model.SerializeToString())
-    for info in made.graph.output:
+    with_constants = onnx.ModelProto.FromString(model.SerializeToString())
+    for info in with_constants.graph.output:
         info.type.tensor_type.ClearField("shape")
-    for info in list(made.graph.input)[1:] if constant else ():
-        made.graph.initializer.append(numpy_helper.from_array(feeds.pop(info.name), info.name))
-        made.graph.input.remove(info)
-    node = made.graph.node[0]
+    for info in list(with_constants.graph.input)[1:] if constant else ():
+        with_constants.graph.initializer.append(numpy_helper.from_array(feeds.pop(info.name), info.name))
+        with_constants.graph.input.remove(info)
+    node = with_constants.graph.node[0]
     version = next((entry.version for entry in model.opset_import if entry.domain == node.domain), 1)
     before = list(node.attribute)
     for name, kind in onnx.defs.get_schema(node.op_type, version, node.domain).attributes.items():
         for value in _values(name, kind.type.value, before):  # type: ignore[attr-defined]
-            changed = onnx.ModelProto.FromString(made.SerializeToString())
+            changed = onnx.ModelProto.FromString(with_constants.SerializeToString())
             del changed.graph.node[0].attribute[:]
-            changed.graph.node[0].attribute.extend(each for each in before if each.name != name)
+            changed.graph.node[0].attribute.extend(attribute for attribute in before if attribute.name != name)
             if value != []:
                 changed.graph.node[0].attribute.append(helper.make_attribute(name, value))
             else:
@@ -65,23 +65,23 @@ def _of_case(model, arrays, constant):
             yield node.op_type, name, value, _difference(changed, feeds)
 
 
-def _values(name, kind, given):
+def _values(name, kind, attributes):
     if kind != onnx.AttributeProto.INTS:
         return _OTHERS.get(kind, ())
-    base = next((list(each.ints) for each in given if each.name == name), [1, 1]) or [1, 1]
-    return ([-one for one in base], [one + 1 for one in base], base[:-1], [*base, 1], [0] * len(base),
+    base = next((list(attribute.ints) for attribute in attributes if attribute.name == name), [1, 1]) or [1, 1]
+    return ([-number for number in base], [number + 1 for number in base], base[:-1], [*base, 1], [0] * len(base),
             [-1] * len(base), [99] * len(base), [0, 1], [-1, 0, 0, -1], [])  # fmt: skip
 
 
 def _difference(model, feeds):
-    found = []
+    results = []
     for providers in ([Eager(), NumpyProvider()], None):
         graph = ModelGraph(onnx.ModelProto.FromString(model.SerializeToString()))
         try:
-            found.append(Runner(graph, Inference(graph).fact, providers).run(feeds, keep=False))
+            results.append(Runner(graph, Inference(graph).fact, providers).run(feeds, keep=False))
         except Exception as error:
-            found.append(error)
-    ours, theirs = found
+            results.append(error)
+    ours, theirs = results
     if isinstance(ours, Exception) or isinstance(theirs, Exception):
         return "" if type(ours) is type(theirs) else f"{ours!r} and {theirs!r}"[:300]
     try:

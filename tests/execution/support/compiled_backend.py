@@ -23,13 +23,13 @@ class EagerRep(BackendRep):
         self._runner = Runner(graph, Inference(graph).fact, [Eager(), NumpyProvider()])
 
     def run(self, inputs, **kwargs):
-        found = super().run(inputs, **kwargs)
+        results = super().run(inputs, **kwargs)
         for program in programs_of(self._runner):
             for instruction in program.instructions:
                 if type(instruction.call).__name__ == "Region":
                     REACHED["regions"] += 1
                     REACHED["whole"] += not instruction.call.reason  # type: ignore[attr-defined]
-        return found
+        return results
 
 
 class EagerBackend(Backend):

@@ -75,9 +75,9 @@ class Guards:
         array = np.asarray(array)
         if array.dtype == object or not array.size:
             return array
-        made = self.empty(array.shape, array.dtype)
-        made[...] = array
-        return made
+        copy = self.empty(array.shape, array.dtype)
+        copy[...] = array
+        return copy
 
     def lay_out(self, buffers):
         """Each value of the arena by itself."""
@@ -87,9 +87,9 @@ class Guards:
             buffer.offset = total + offset
             holes.append(total + hole)
             total += pages
-        made = Arena(total)
-        made.holes = tuple(holes)
-        return made
+        guarded = Arena(total)
+        guarded.holes = tuple(holes)
+        return guarded
 
     def install(self):
         memory.aligned, memory.empty, arena.lay_out = self.memory, self.empty, self.lay_out
@@ -126,19 +126,19 @@ def run_models(names):
             runner.run(inputs(name, path(name)), keep=False)
 
 
-def main(side, *what):
+def main(side, *arguments):
     warnings.simplefilter("ignore")
     faulthandler.enable()
     from onnxlab.execution.numba.provider import _rules
 
     _rules()  # all that knows `constant_view`
     Guards(side).install()
-    if what[0].isdigit():
-        run_drawings(int(what[0]), int(what[1]))
-    elif what[0].endswith(".py"):
-        pytest.main(["-q", "-x", "-p", "no:cacheprovider", *what])
+    if arguments[0].isdigit():
+        run_drawings(int(arguments[0]), int(arguments[1]))
+    elif arguments[0].endswith(".py"):
+        pytest.main(["-q", "-x", "-p", "no:cacheprovider", *arguments])
     else:
-        run_models(what)
+        run_models(arguments)
     print("done", flush=True)
 
 

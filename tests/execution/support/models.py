@@ -24,16 +24,16 @@ def graph(text: str) -> ModelGraph:
 def runner(text: str, **options) -> Runner:
     """A runner that follows edits and knows what onnx infers."""
     proto = onnx.shape_inference.infer_shapes(model(text), data_prop=True)
-    made = ModelGraph(proto)
+    model_graph = ModelGraph(proto)
 
     def fact(value):
-        record = made.values[value]
+        record = model_graph.values[value]
         if record.info is None:
             return UNKNOWN
         return fact_of_type(record.info.type, lambda axis: symbol(f"{record.name}.{axis}"))
 
-    run = Runner(made, fact, **options)
-    made.followers.append(run.invalidate)
+    run = Runner(model_graph, fact, **options)
+    model_graph.followers.append(run.invalidate)
     return run
 
 
@@ -59,11 +59,11 @@ chain (float[n, 4] x) => (float[n, 4] d) {
 
 def quickest(attempt, limit=1.0, times=4):
     """Seconds of the first attempt below `limit`, else of the quickest: other tests may hold both cores a while."""
-    taken = []
+    durations = []
     for _ in range(times):
         start = time.perf_counter()
         attempt()
-        taken.append(time.perf_counter() - start)
-        if taken[-1] < limit:
+        durations.append(time.perf_counter() - start)
+        if durations[-1] < limit:
             break
-    return min(taken)
+    return min(durations)

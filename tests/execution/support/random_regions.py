@@ -91,19 +91,19 @@ class Drawing:
         op_type = self.pick(BINARY)
         other = self.pick(same)[0]
         if self.rng.random() < 0.6 or op_type == "PRelu":
-            kept = [size if self.rng.random() < 0.5 else 1 for size in shape]
-            other = self.constant(*kept[int(self.rng.integers(len(kept) + 1)) :], scale=0.7)
+            sizes = [size if self.rng.random() < 0.5 else 1 for size in shape]
+            other = self.constant(*sizes[int(self.rng.integers(len(sizes) + 1)) :], scale=0.7)
         pair = (x, other) if op_type == "PRelu" or self.rng.random() < 0.7 else (other, x)
         self.put(self.recipe.node("Tanh", self.recipe.node(op_type, *pair)), shape)
 
     def convolution(self):
-        found = self.take(3)
-        if found is None:
+        operand = self.take(3)
+        if operand is None:
             return
-        x, shape, _ = found
+        x, shape, _ = operand
         channels, spatial = shape[1], shape[2:]
         group = self.pick([g for g in (1, 1, channels) if channels % g == 0])
-        made = group * self.pick((1, 2)) if group > 1 else self.pick((*CHANNELS, 48))
+        out_channels = group * self.pick((1, 2)) if group > 1 else self.pick((*CHANNELS, 48))
         kernel = [self.pick((1, 2, 3, 3)) for _ in spatial]
         strides, dilations = ([self.pick((1, 1, 2)) for _ in spatial] for _ in range(2))
         options = {"strides": strides, "dilations": dilations}
@@ -111,27 +111,27 @@ class Drawing:
         begin = [self.pick((0, 1, r)) for r in reach]
         end = [max(r + 1 - size - b, self.pick((0, 1))) for r, size, b in zip(reach, spatial, begin, strict=True)]
         fan_in = channels // group * int(np.prod(kernel))
-        weights = self.constant(made, channels // group, *kernel, scale=max(1, fan_in) ** -0.5)
-        bias = [self.constant(made)] if self.rng.random() < 0.5 else []
+        weights = self.constant(out_channels, channels // group, *kernel, scale=max(1, fan_in) ** -0.5)
+        bias = [self.constant(out_channels)] if self.rng.random() < 0.5 else []
         y = self.recipe.node("Conv", x, weights, *bias, group=group, pads=[*begin, *end], **options)
         sizes = zip(spatial, begin, end, reach, options["strides"], strict=True)
         out = [(size + b + e - r - 1) // s + 1 for size, b, e, r, s in sizes]
-        self.put(y, (shape[0], made, *out))
+        self.put(y, (shape[0], out_channels, *out))
 
     def normalized(self):
-        found = self.take(3)
-        if found is None:
+        operand = self.take(3)
+        if operand is None:
             return
-        x, shape, _ = found
+        x, shape, _ = operand
         parameters = [self.constant(shape[1]) for _ in range(3)]
         variance = self.recipe.constant(np.abs(self.normal(shape[1])) + np.float32(0.5))
         self.put(self.recipe.node("BatchNormalization", x, *parameters, variance), shape)
 
     def pool(self):
-        found = self.take(3)
-        if found is None:
+        operand = self.take(3)
+        if operand is None:
             return
-        x, shape, exact = found
+        x, shape, exact = operand
         op_type = self.pick(("MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"))
         if op_type.startswith("Global"):
             self.put(self.recipe.node(op_type, x), (*shape[:2], *[1] * (len(shape) - 2)), exact and "Max" in op_type)
@@ -167,10 +167,10 @@ class Drawing:
 
     def attention(self):
         """A value looks at itself, scaled and masked or not."""
-        found = self.take(2)
-        if found is None or found[1][-2] < 2:  # one alone is what it was, and less it only rounding would be left
+        operand = self.take(2)
+        if operand is None or operand[1][-2] < 2:  # one alone is what it was, and less it only rounding would be left
             return
-        x, shape, _ = found
+        x, shape, _ = operand
         turned = self.recipe.node("Transpose", x, perm=[*range(len(shape) - 2), len(shape) - 1, len(shape) - 2])
         scores = self.recipe.node("MatMul", x, turned)
         if self.rng.random() < 0.6:

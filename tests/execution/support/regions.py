@@ -46,8 +46,8 @@ class Recipe:
         graph = helper.make_graph(self.nodes, "recipe", self.inputs, infos, self.constants)
         versions = {"": self.opset, "com.microsoft": 1, "ai.onnx.ml": 3}
         opsets = [helper.make_opsetid(*item) for item in versions.items()]
-        made = helper.make_model(graph, opset_imports=opsets, ir_version=10)
-        return onnx.shape_inference.infer_shapes(made) if infer else made
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
+        return onnx.shape_inference.infer_shapes(model) if infer else model
 
 
 class Both:
@@ -88,18 +88,18 @@ def check(model, feeds, tolerance=2e-6, threads=1, compiled=True, **options):
     return ours
 
 
-def assert_close(found, expected, tolerance, name=""):
-    assert found.dtype == expected.dtype, name
-    assert found.shape == expected.shape, name
+def assert_close(actual, expected, tolerance, name=""):
+    assert actual.dtype == expected.dtype, name
+    assert actual.shape == expected.shape, name
     if expected.dtype.name == "bfloat16":  # of which NumPy's comparisons know no NaN
-        found, expected = found.astype(np.float32), expected.astype(np.float32)
+        actual, expected = actual.astype(np.float32), expected.astype(np.float32)
     if expected.dtype.kind != "f":
-        np.testing.assert_array_equal(found, expected, err_msg=name)
+        np.testing.assert_array_equal(actual, expected, err_msg=name)
         return
     finite = np.isfinite(expected)
     scale = np.abs(expected[finite]).max(initial=1e-30).astype(np.float64)
-    np.testing.assert_array_equal(found[~finite], expected[~finite], err_msg=name)
-    error = np.abs(found[finite].astype(np.float64) - expected[finite]).max(initial=0.0)
+    np.testing.assert_array_equal(actual[~finite], expected[~finite], err_msg=name)
+    error = np.abs(actual[finite].astype(np.float64) - expected[finite]).max(initial=0.0)
     assert error <= tolerance * scale, f"{name}: {error} of {scale}"
 
 

@@ -50,7 +50,7 @@ def _poison(array):
 @contextmanager
 def poisoned():
     """Runs of plans begin with poisoned memory; what is yielded is filled with the names of kernels that use it."""
-    flag, found, run, uncounted = _Flag(), {}, plan.Plan.run, region._UNCOUNTED
+    flag, counts, run, uncounted = _Flag(), {}, plan.Plan.run, region._UNCOUNTED
 
     def interpret(frame, first, last, threads):
         names = {address: name for name, address in engine._addresses.items()}
@@ -60,7 +60,7 @@ def poisoned():
             engine._interpret(call, number, number + 1)
             if flag.is_set():
                 kernel = names[int(frame.table[number * WORDS])]
-                found[kernel] = found.get(kernel, 0) + 1
+                counts[kernel] = counts.get(kernel, 0) + 1
 
     def poisoned_run(self, inputs, threads, _, *rest, **more):
         frame = self.frame()
@@ -73,7 +73,7 @@ def poisoned():
     plan.Plan.run = poisoned_run
     region._UNCOUNTED = -1  # no plan is called past `run`
     try:
-        yield found
+        yield counts
     finally:
         plan.Plan.run, region._UNCOUNTED = run, uncounted
 
@@ -84,9 +84,9 @@ def main(*names):
     from tests.support.corpus import inputs, path
 
     for name in names:
-        with poisoned() as found:
+        with poisoned() as counts:
             hot(onnxlab.load(path(name))).run(inputs(name, path(name)), keep=False)
-        print(name, found or "none", flush=True)
+        print(name, counts or "none", flush=True)
 
 
 if __name__ == "__main__":

@@ -30,8 +30,10 @@ def test_it_knows_what_onnx_knows(name: str, corpus: Corpus) -> None:
             assert ours[value].tensor_type.elem_type == declared.tensor_type.elem_type, value
             if declared.tensor_type.HasField("shape"):
                 assert len(ours[value].tensor_type.shape.dim) == len(declared.tensor_type.shape.dim), value
-                for mine, dim in zip(ours[value].tensor_type.shape.dim, declared.tensor_type.shape.dim, strict=True):
-                    assert not dim.dim_value or mine.dim_value == dim.dim_value, value
+                for inferred, dim in zip(
+                    ours[value].tensor_type.shape.dim, declared.tensor_type.shape.dim, strict=True
+                ):
+                    assert not dim.dim_value or inferred.dim_value == dim.dim_value, value
 
 
 def test_nothing_large_is_left_for_the_garbage_collector(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,7 +49,9 @@ def test_nothing_large_is_left_for_the_garbage_collector(corpus: Corpus, monkeyp
             infer_shapes(model, data_prop=True)
         with pytest.raises(onnx.shape_inference.InferenceError):
             infer_shapes(wrong, check_type=True, strict_mode=True)
-        assert not any(type(each) is ReadOnlyGraph for each in gc.get_objects()), "a large message would stay with it"
+        assert not any(type(tracked) is ReadOnlyGraph for tracked in gc.get_objects()), (
+            "a large message would stay with it"
+        )
     finally:
         gc.enable()
 
@@ -196,16 +200,18 @@ def tensor_type(*dims: int | str | None) -> onnx.TypeProto:
 def test_one_node_with_its_constants_and_captures() -> None:
     node = helper.make_node("Reshape", ["x", "s"], ["y"])
     schema = onnx.defs.get_schema("Reshape", 20)
-    given = {"x": tensor_type("n", 6), "s": helper.make_tensor_type_proto(TensorProto.INT64, [2])}
+    input_types = {"x": tensor_type("n", 6), "s": helper.make_tensor_type_proto(TensorProto.INT64, [2])}
     data = {"s": helper.make_tensor("s", TensorProto.INT64, [2], [-1, 3])}
-    dims = infer_node_outputs(schema, node, given, data)["y"].tensor_type.shape.dim
+    dims = infer_node_outputs(schema, node, input_types, data)["y"].tensor_type.shape.dim
     assert [dims[0].dim_param, dims[1].dim_value] == ["2*n", 3]
-    dims = infer_node_outputs(schema, node, given)["y"].tensor_type.shape.dim
+    dims = infer_node_outputs(schema, node, input_types)["y"].tensor_type.shape.dim
     assert [dim.WhichOneof("value") for dim in dims] == [None, None]
     with pytest.raises(KeyError):
-        infer_node_outputs(schema, node, {"x": given["x"]})
+        infer_node_outputs(schema, node, {"x": input_types["x"]})
     with pytest.raises(onnx.checker.ValidationError):
-        infer_node_outputs(onnx.defs.get_schema("Add", 14), helper.make_node("Add", ["x", "x", "x"], ["y"]), given)
+        infer_node_outputs(
+            onnx.defs.get_schema("Add", 14), helper.make_node("Add", ["x", "x", "x"], ["y"]), input_types
+        )
 
 
 def test_one_node_of_a_schema_that_is_not_registered() -> None:

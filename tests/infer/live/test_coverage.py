@@ -48,8 +48,8 @@ def coverage(path: Path) -> tuple[float, float]:
     del model.graph.value_info[:]
     graph = ModelGraph(model)
     inference = Inference(graph)
-    found = [shape_known(inference.fact(vid), set(graph.main.inputs)) for vid in made(graph)]
-    return sum(rank for rank, _ in found) / len(found), sum(dim for _, dim in found) / len(found)
+    known = [shape_known(inference.fact(vid), set(graph.main.inputs)) for vid in made(graph)]
+    return sum(rank for rank, _ in known) / len(known), sum(dim for _, dim in known) / len(known)
 
 
 def test_coverage_of_the_corpus(corpus: Corpus) -> None:

@@ -48,13 +48,13 @@ def declared() -> onnx.ModelProto:
 
 def types(model: Model) -> dict[str, str]:
     """All declared types but those of inputs of the model, by value."""
-    found = {}
+    types_by_name = {}
     for value in model.graph.values.values():
         for place in model.graph.declared_at(value):
             kind = place.info.type.tensor_type
             dims = [dim.dim_param or (dim.dim_value if dim.HasField("dim_value") else "?") for dim in kind.shape.dim]
-            found[value.name] = f"{kind.elem_type}{dims}"
-    return found
+            types_by_name[value.name] = f"{kind.elem_type}{dims}"
+    return types_by_name
 
 
 def runs(model: Model, feeds: dict[str, np.ndarray]) -> np.ndarray:
@@ -116,11 +116,11 @@ def test_script_and_journal_have_it(edit: Any, tmp_path: Path, monkeypatch: pyte
     model.save()
     path.write_bytes(journal)
     with pytest.warns(JournalWarning):
-        (found,) = onnxlab.load(tmp_path / "m.onnx").files.recoverable
+        (recoverable,) = onnxlab.load(tmp_path / "m.onnx").files.recoverable
     with pytest.warns(JournalWarning):
         again = onnxlab.load(tmp_path / "m.onnx")
     again.graph.completer = None  # the journal has all of it
-    assert again.files.recover(found) == 1
+    assert again.files.recover(recoverable) == 1
     assert again.to_bytes() == after
 
 
@@ -156,16 +156,16 @@ def test_a_size_that_is_known_no_more_is_not_stated() -> None:
 
 def test_names_of_dims_follow_only_where_they_agreed() -> None:
     proto = declared()
-    for each in (proto.graph.input[0], *proto.graph.value_info, proto.graph.output[0]):
-        each.type.tensor_type.shape.dim[0].dim_param = "N"
+    for value_info in (proto.graph.input[0], *proto.graph.value_info, proto.graph.output[0]):
+        value_info.type.tensor_type.shape.dim[0].dim_param = "N"
     proto.graph.value_info[1].type.tensor_type.shape.dim[0].dim_param = "mine"
     model = onnxlab.load(proto)
     model.value("x").set_dim(0, "M")
-    found = types(model)
-    assert (found["a"], found["b"], found["y"]) == ("1['M', 8]", "1['mine', 16]", "1['M', 16]")
+    types_by_name = types(model)
+    assert (types_by_name["a"], types_by_name["b"], types_by_name["y"]) == ("1['M', 8]", "1['mine', 16]", "1['M', 16]")
     model.value("x").set_dim(0, 7)
-    found = types(model)
-    assert (found["a"], found["b"], found["y"]) == ("1[7, 8]", "1['mine', 16]", "1[7, 16]")
+    types_by_name = types(model)
+    assert (types_by_name["a"], types_by_name["b"], types_by_name["y"]) == ("1[7, 8]", "1['mine', 16]", "1[7, 16]")
 
 
 def test_bodies_of_loops_are_declared_anew_with_their_inputs() -> None:
@@ -178,8 +178,8 @@ def test_bodies_of_loops_are_declared_anew_with_their_inputs() -> None:
     )
     before = model.to_bytes()
     model.value("x").set_dtype("float16")
-    found = types(model)
-    assert (found["v"], found["w"], found["y"]) == ("10[4]", "10[4]", "10[4]")
+    types_by_name = types(model)
+    assert (types_by_name["v"], types_by_name["w"], types_by_name["y"]) == ("10[4]", "10[4]", "10[4]")
     feeds = {"x": np.ones(4, np.float16), "n": np.array(3), "go": np.array(True)}
     assert runs(model, feeds).tolist() == [-1.0] * 4
     model.undo()
@@ -205,7 +205,7 @@ class Full:
     def knows(self, kind: str) -> bool:
         return False
 
-    def append(self, *given: object) -> None:
+    def append(self, *arguments: object) -> None:
         raise RuntimeError("full")
 
 
@@ -248,16 +248,16 @@ def test_refresh_store_and_drop() -> None:
     before = model.to_bytes()
     changed = model.declarations("refresh")
     assert str(changed[0]) == "a: float32[5,8] → float32[4,8]"
-    assert {each.value for each in changed} == {"a", "y", "local::Twice/u"}
+    assert {change.value for change in changed} == {"a", "y", "local::Twice/u"}
     assert types(model)["y"] == "1[4, 16]"
     assert model.declarations("refresh") == []
     assert len(model.history.labels) == 1
     stored = model.declarations("store")
-    assert {each.value for each in stored} == {"c", "local::Twice/w"}
-    made = {vid for vid, value in model.graph.values.items() if value.producers}
-    assert all(model.graph.values[vid].info is not None for vid in made if not _is_function_output(model, vid))
+    assert {change.value for change in stored} == {"c", "local::Twice/w"}
+    produced = {vid for vid, value in model.graph.values.items() if value.producers}
+    assert all(model.graph.values[vid].info is not None for vid in produced if not _is_function_output(model, vid))
     onnx.checker.check_model(model.proto, full_check=True)
-    dropped = {each.value for each in model.declarations("drop")}
+    dropped = {change.value for change in model.declarations("drop")}
     assert dropped >= {"a", "b", "c", "if/then_branch/then_branch_n", "local::Twice/u"}
     assert [entry.name for entry in model.proto.graph.value_info] == ["a"]  # its documentation stays
     assert not model.proto.graph.value_info[0].HasField("type")

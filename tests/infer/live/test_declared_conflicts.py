@@ -53,8 +53,8 @@ def conflicts(text: str, declared: str) -> tuple[ModelGraph, list[Diagnostic]]:
 )
 def test_a_body_input_is_declared_as_it_is_given(text: str, declared: str, code: str) -> None:
     """onnx and onnxruntime refuse these."""
-    graph, found = conflicts(text, declared)
-    (problem,) = [problem for problem in found if "body input 'a'" in problem.message]
+    graph, problems = conflicts(text, declared)
+    (problem,) = [problem for problem in problems if "body input 'a'" in problem.message]
     assert problem.code == code
     assert graph.nodes[problem.node].op_type in ("Scan", "SequenceMap", "Loop")
 
@@ -73,14 +73,14 @@ def test_an_edit_corrects_the_declaration_of_a_body_input() -> None:
     assert not [problem for problem in model.check() if problem.code.startswith("declared-")]
 
 
-@pytest.mark.parametrize(("declared", "found"), [("int64", []), ("string", ["declared-type"])])
-def test_keys_of_maps_are_compared(declared: str, found: str) -> None:
+@pytest.mark.parametrize(("declared", "codes"), [("int64", []), ("string", ["declared-type"])])
+def test_keys_of_maps_are_compared(declared: str, codes: str) -> None:
     text = f"""
     <ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml" : 3]>
     g (float[2, 3] x) => (seq(map({declared}, float)) z)
     {{ z = ai.onnx.ml.ZipMap <classlabels_int64s = [1, 2, 3]> (x) }}
     """
-    assert [problem.code for problem in Inference(ModelGraph(onnx.parser.parse_model(text))).diagnostics] == found
+    assert [problem.code for problem in Inference(ModelGraph(onnx.parser.parse_model(text))).diagnostics] == codes
 
 
 @pytest.mark.parametrize("place", ["input", "output", "value_info"])
@@ -125,16 +125,16 @@ def test_an_output_that_is_an_input_or_listed_twice_is_declared_alike(name: str,
     """onnx refuses these; onnxruntime takes whichever it reads last."""
     text = f"g (uint8[2] x) => (uint8[2] y, {declared} {name}) {{ y = Identity (x) }}"
     graph = ModelGraph(onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 20]> {text}'))
-    found = [(each.code, each.value) for each in Inference(graph).diagnostics]
-    assert found == ([(code, graph.main.outputs[1])] if code else [])
+    problems = [(problem.code, problem.value) for problem in Inference(graph).diagnostics]
+    assert problems == ([(code, graph.main.outputs[1])] if code else [])
 
 
 def test_a_sparse_tensor_is_no_dense_one() -> None:
     """onnx refuses to merge them, within sequences too."""
     text = SEQUENCE.replace("seq(float[2]) y", "seq(float[2]) y, seq(sparse_tensor(float[2])) z")
     text = text.replace("{ y =", "{ z = SequenceMap <body = c (a) => (float[2] o) { o = Abs (a) }> (x) y =")
-    _, found = conflicts(text, "float[2]")
-    assert [each.code for each in found] == ["declared-type"]
+    _, problems = conflicts(text, "float[2]")
+    assert [problem.code for problem in problems] == ["declared-type"]
 
 
 def test_a_state_of_a_scan_has_its_shape_in_all_iterations() -> None:
@@ -146,12 +146,12 @@ def test_a_state_of_a_scan_has_its_shape_in_all_iterations() -> None:
                 out = Identity(next)
             }> (start, x)
         }"""
-    found = {size: onnxlab.load(onnx.parser.parse_model(text.replace("SIZE", size))) for size in ("2", "99", "1")}
-    assert found["2"].check() == []
-    assert str(found["2"].fact(found["2"].outputs[0])) == "float32[2]"
-    (first, *_) = found["99"].check()
+    models = {size: onnxlab.load(onnx.parser.parse_model(text.replace("SIZE", size))) for size in ("2", "99", "1")}
+    assert models["2"].check() == []
+    assert str(models["2"].fact(models["2"].outputs[0])) == "float32[2]"
+    (first, *_) = models["99"].check()
     assert (first.code, first.severity) == ("shape-mismatch", "error")
-    (first, *_) = found["1"].check()
+    (first, *_) = models["1"].check()
     assert "a Scan keeps the shapes of its states, but the body gets [1] for 'sum' and makes [2] of it" in first.message
 
 

@@ -31,13 +31,13 @@ def texts(graph: ModelGraph, inference: Inference) -> dict[str, str]:
 
 
 def test_a_computed_reshape_resolves_to_symbols() -> None:
-    found = texts(graph := shape_chain(), Inference(graph))
-    assert found["target"] == "int64[2]"
-    assert found["flat"] == "float32[batch*seq,64]"
-    assert found["y"] == "float32[batch*seq,32]"
-    assert found["z"] == "float32[z.0,32]"
-    assert found["w"] == "float32[batch*seq,32]"
-    assert found["f"] == "float32[batch*seq,16]"
+    shown = texts(graph := shape_chain(), Inference(graph))
+    assert shown["target"] == "int64[2]"
+    assert shown["flat"] == "float32[batch*seq,64]"
+    assert shown["y"] == "float32[batch*seq,32]"
+    assert shown["z"] == "float32[z.0,32]"
+    assert shown["w"] == "float32[batch*seq,32]"
+    assert shown["f"] == "float32[batch*seq,16]"
 
 
 def test_values_in_bodies_and_functions_have_facts() -> None:

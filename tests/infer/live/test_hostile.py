@@ -138,12 +138,14 @@ COUNTED: dict[str, list[Any]] = {
 
 @pytest.mark.parametrize("op_type", COUNTED)
 def test_lists_of_a_trillion_sizes_or_axes_make_no_dims(op_type: str) -> None:
-    given = [f"x{slot}" if each else "" for slot, each in enumerate(COUNTED[op_type])]
+    names = [f"x{slot}" if arguments else "" for slot, arguments in enumerate(COUNTED[op_type])]
     inputs = [
-        helper.make_tensor_value_info(name, *each) for name, each in zip(given, COUNTED[op_type], strict=True) if each
+        helper.make_tensor_value_info(name, *arguments)
+        for name, arguments in zip(names, COUNTED[op_type], strict=True)
+        if arguments
     ]
     attributes: dict[str, Any] = {"kernel_shape": [2, 2]} if op_type == "MaxUnpool" else {}
-    node = helper.make_node(op_type, given, ["y"], **attributes)
+    node = helper.make_node(op_type, names, ["y"], **attributes)
     model = helper.make_model(
         helper.make_graph([node], "g", inputs, [onnx.ValueInfoProto(name="y")]),
         opset_imports=[helper.make_opsetid("", 20)], ir_version=9,
@@ -214,13 +216,13 @@ def test_polynomials_of_polynomials_end_as_unknown_sizes() -> None:
     assert early.symbols == {"N"}
 
 
-@pytest.mark.parametrize(("what", "amount", "op_type"), [("SECONDS", -1.0, "Exp"), ("PARTS", -10_000, "Log")])
+@pytest.mark.parametrize(("limit", "amount", "op_type"), [("SECONDS", -1.0, "Exp"), ("PARTS", -10_000, "Log")])
 def test_inference_that_takes_too_much_ends_with_a_diagnostic(
-    monkeypatch: pytest.MonkeyPatch, what: str, amount: float, op_type: str
+    monkeypatch: pytest.MonkeyPatch, limit: str, amount: float, op_type: str
 ) -> None:
     model = text(f"z = {op_type} (x) w = Unsqueeze (z, none) y = Abs (w)", inputs=f"float[only_in_{op_type}, 3] x")
     with monkeypatch.context() as patch:
-        patch.setattr(budget, what, amount)
+        patch.setattr(budget, limit, amount)
         graph = ModelGraph(model)
         inference = Inference(graph)
         assert [d.code for d in inference.diagnostics] == ["inference-budget"]

@@ -25,23 +25,23 @@ def fixed(target: tuple[int, ...] = (1, 16), output: Any = ("N", 16)) -> Model:
 
 
 def codes(model: Model) -> list[str]:
-    return [each.code for each in model.check()]
+    return [problem.code for problem in model.check()]
 
 
 def test_a_node_that_holds_the_old_size_is_told() -> None:
     model = fixed()
     assert codes(model) == []
     model.value("x").set_dim(0, "N")
-    found = {each.code: each for each in model.check()}
-    refusal = found["refuses-size"]
+    problems = {problem.code: problem for problem in model.check()}
+    refusal = problems["refuses-size"]
     assert model.graph.nodes[refusal.node].name == "reshape"
     assert "with N=2" in refusal.message
     assert (refusal.severity, refusal.expected, refusal.found) == ("warning", "32 elements", "16 elements")
     assert "keep the size fixed" in refusal.hint
-    output = found["output-fixed"]
+    output = problems["output-fixed"]
     assert (output.expected, output.found, model.graph.values[output.value].name) == ("N", "1", "y")
-    assert [each for each in model.check() if each.code == "refuses-size"] == [
-        each for each in model.diagnostics if each.code == "refuses-size"
+    assert [problem for problem in model.check() if problem.code == "refuses-size"] == [
+        problem for problem in model.diagnostics if problem.code == "refuses-size"
     ]
 
 
@@ -79,8 +79,8 @@ def test_an_output_that_varies_and_is_declared_not_to() -> None:
     proto = fixed((-1, 16), (1, 16)).proto
     proto.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "N"
     model = onnxlab.load(proto)
-    (found,) = model.check()
-    assert (found.code, found.expected, found.found) == ("output-dynamic", "1", "N")
+    (problem,) = model.check()
+    assert (problem.code, problem.expected, problem.found) == ("output-dynamic", "1", "N")
     model.declarations("refresh")
     assert model.check() == []
 
@@ -99,7 +99,7 @@ def test_the_page_hears_of_it_without_asking() -> None:
     model.value("x").set_dim(0, "N")
     assert heard.wait(10)
     (event,) = [message for message in sent if message.get("event") == "diagnostics"]
-    assert "refuses-size" in {each["code"] for each in event["diagnostics"]}
+    assert "refuses-size" in {problem["code"] for problem in event["diagnostics"]}
     session.close()
     assert model.trial.on_found == []
 
@@ -111,7 +111,7 @@ def test_without_threads_a_check_does_it(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(threading.Thread, "start", refuse)
     model = fixed()
     model.value("x").set_dim(0, "N")
-    assert "refuses-size" not in [each.code for each in model.diagnostics]
+    assert "refuses-size" not in [problem.code for problem in model.diagnostics]
     assert "refuses-size" in codes(model)
 
 

@@ -54,23 +54,23 @@ def contradictions(fact: Fact, value: Any, binding: Binding) -> list[str]:
     if isinstance(fact, MapFact) or not isinstance(fact, TensorFact):
         return []
     array = np.asarray(value)
-    found = []
+    problems = []
     if fact.elem_type not in (0, dtypes.from_numpy(array.dtype)):
-        found.append(f"{fact} is {array.dtype}")
+        problems.append(f"{fact} is {array.dtype}")
     if fact.shape is None:
-        return found
+        return problems
     if len(fact.shape) != array.ndim:
-        return [*found, f"{fact} has shape {array.shape}"]
+        return [*problems, f"{fact} has shape {array.shape}"]
     for dim, seen in zip(fact.shape, array.shape, strict=True):
         if text := binding.contradiction(dim, seen):
-            found.append(f"{fact} has shape {array.shape}: {text}")
+            problems.append(f"{fact} has shape {array.shape}: {text}")
     if fact.known is not None:
         for item, seen in zip(fact.known.items, array.ravel().tolist(), strict=True):
             if isinstance(item, Expr) and seen != int(seen):
                 continue
             if item is not None and (text := _element(item, seen, binding)):
-                found.append(f"{fact} = {fact.known} holds {seen}: {text}")
-    return found
+                problems.append(f"{fact} = {fact.known} holds {seen}: {text}")
+    return problems
 
 
 def _element(item: Any, seen: Any, binding: Binding) -> str:
@@ -166,22 +166,22 @@ def optimized(path: Path, folder: Path, everything: bool = False) -> Path:
 
 def random_contradictions(seed: int) -> list[str] | None:
     """What is wrong about the facts of a random model at both of its sizes; None where onnxruntime refuses it."""
-    made = random_model(seed)
-    names = [info.name for info in made.model.graph.output]
+    sample = random_model(seed)
+    names = [info.name for info in sample.model.graph.output]
     try:
-        session = new_session(made.model.SerializeToString(), None)
-        runs = [{**feeds, **dict(zip(names, session.run(names, feeds), strict=True))} for feeds in made.feeds]
+        session = new_session(sample.model.SerializeToString(), None)
+        runs = [{**feeds, **dict(zip(names, session.run(names, feeds), strict=True))} for feeds in sample.feeds]
     except Exception:  # of onnxruntime
         return None
-    for info in made.model.graph.output:
+    for info in sample.model.graph.output:
         info.ClearField("type")
-    graph = ModelGraph(made.model)
+    graph = ModelGraph(sample.model)
     inference = Inference(graph)
     wrong = [str(d) for d in inference.diagnostics if d.severity == "error"]
     return wrong + [text for arrays in runs for text in contradictions_of_run(graph, inference, arrays)]
 
 
 def test_no_fact_contradicts_random_models() -> None:
-    found = {seed: random_contradictions(seed) for seed in range(2000 if "ONNXLAB_LONG" in os.environ else 80)}
-    assert sum(wrong is not None for wrong in found.values()) >= 0.95 * len(found)
-    assert {seed: wrong for seed, wrong in found.items() if wrong} == {}
+    outcomes = {seed: random_contradictions(seed) for seed in range(2000 if "ONNXLAB_LONG" in os.environ else 80)}
+    assert sum(wrong is not None for wrong in outcomes.values()) >= 0.95 * len(outcomes)
+    assert {seed: wrong for seed, wrong in outcomes.items() if wrong} == {}

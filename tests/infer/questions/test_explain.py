@@ -20,27 +20,27 @@ def names(explanation: Explanation) -> set[str]:
 
 def test_a_dim_leads_back_through_elements_to_the_inputs_that_it_is_made_of() -> None:
     graph = shape_chain()
-    found = Inference(graph).explain(graph.resolve_value("y"), 0)
-    assert {"x[0]", "x[1]", "element 0 of target", "element 0 of seq"} <= names(found)
-    assert "kernel[0]" not in names(found)
-    assert "x[2]" not in names(found)
-    assert found.first_loss is None
-    assert "flat[0] = batch*seq: Reshape" in str(found)
+    explanation = Inference(graph).explain(graph.resolve_value("y"), 0)
+    assert {"x[0]", "x[1]", "element 0 of target", "element 0 of seq"} <= names(explanation)
+    assert "kernel[0]" not in names(explanation)
+    assert "x[2]" not in names(explanation)
+    assert explanation.first_loss is None
+    assert "flat[0] = batch*seq: Reshape" in str(explanation)
 
 
 def test_equal_dims_that_hide_each_other_are_probed_together() -> None:
-    found = explained("agraph (float[n, 64] a, float[n, 64] b) => (float[?, ?] y) { y = Add(a, b) }", "y", 1)
-    assert names(found) == {"y[1]", "a[1]", "b[1]"}
+    explanation = explained("agraph (float[n, 64] a, float[n, 64] b) => (float[?, ?] y) { y = Add(a, b) }", "y", 1)
+    assert names(explanation) == {"y[1]", "a[1]", "b[1]"}
 
 
 def test_a_dim_given_by_attributes_says_so() -> None:
-    found = explained("agraph (float[n] a) => (float y) { s = Constant <value_ints = [3, 5]> () "
+    explanation = explained("agraph (float[n] a) => (float y) { s = Constant <value_ints = [3, 5]> () "
                       "y = Expand(a, s) }", "s")  # fmt: skip
-    assert "the attribute of Constant" in str(found)
-    found = explained("agraph (float[n, 8, 8] x, float[4, 8, 3] w) => (float[?, ?, ?] y) "
+    assert "the attribute of Constant" in str(explanation)
+    explanation = explained("agraph (float[n, 8, 8] x, float[4, 8, 3] w) => (float[?, ?, ?] y) "
                       "{ y = Conv <strides = [2], pads = [1, 1]> (x, w) }", "y", 2)  # fmt: skip
-    assert "strides=[2]" in str(found)
-    assert names(found) == {"y[2]", "x[2]", "w[2]"}
+    assert "strides=[2]" in str(explanation)
+    assert names(explanation) == {"y[2]", "x[2]", "w[2]"}
 
 
 @pytest.mark.parametrize(
@@ -54,11 +54,11 @@ def test_a_dim_given_by_attributes_says_so() -> None:
 )
 def test_the_first_operator_that_lost_a_dim_is_named(body: str, at: str, why: str) -> None:
     text = f"agraph (float[a, 3] x, float[4, 2] k, float n, float m) => (float[?] y) {{ {body} }}"
-    found = explained(text, "y")
-    first = found.first_loss
+    explanation = explained(text, "y")
+    first = explanation.first_loss
     assert first is not None
     assert (first.name, why in first.lost) == (at, True)
-    assert f"lost first at {at}" in str(found)
+    assert f"lost first at {at}" in str(explanation)
 
 
 def test_branches_that_disagree_and_loops_are_followed_into_their_bodies() -> None:
@@ -73,17 +73,17 @@ def test_branches_that_disagree_and_loops_are_followed_into_their_bodies() -> No
 def test_calls_are_followed_into_functions_and_out_again() -> None:
     graph = shape_chain()
     inference = Inference(graph)
-    found = inference.explain(graph.resolve_value("f"), 0)
-    assert {"out[0]", "a[0]", "y[0]", "x[0]"} <= names(found)
+    explanation = inference.explain(graph.resolve_value("f"), 0)
+    assert {"out[0]", "a[0]", "y[0]", "x[0]"} <= names(explanation)
     assert {"element 0 of size"} <= names(inference.explain(graph.resolve_value("f"), 1))
 
 
 def test_edits_on_the_way_are_named_until_they_are_undone() -> None:
     model = Model(shape_chain().proto)
     model.value("x").set_shape([2, "n", 64])
-    found = model.explain("flat", axis=0)
-    assert [step.name for step in found.steps if step.edits] == ["x[0]", "x[1]"]
-    assert "edited by" in str(found)
+    explanation = model.explain("flat", axis=0)
+    assert [step.name for step in explanation.steps if step.edits] == ["x[0]", "x[1]"]
+    assert "edited by" in str(explanation)
     model.undo()
     assert model.explain("flat", axis=0).edits == ()
 

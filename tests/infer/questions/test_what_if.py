@@ -20,19 +20,19 @@ def model(text: str) -> Model:
 
 @pytest.mark.parametrize(("batch", "seq"), [(1, 1), (2, 5)])
 def test_shapes_are_those_of_a_run(batch: int, seq: int) -> None:
-    asked = Model(shape_chain().proto)
-    before, version = dict(asked.inference.facts), asked.version
-    sized = asked.with_dims(batch=batch, seq=seq)
+    loaded = Model(shape_chain().proto)
+    before, version = dict(loaded.inference.facts), loaded.version
+    sized = loaded.with_dims(batch=batch, seq=seq)
     names = ["dims", "rows", "target", "flat", "m", "y", "f", "w"]
     feeds = {
         "x": np.ones((batch, seq, 64), np.float32), "flag": np.array(True), "n": np.array(2),
         "kernel": np.ones((64, 32), np.float32),
     }  # fmt: skip
-    found = asked.run(feeds, names)
-    assert {name: sized.shapes[name] for name in names} == {name: found[name].shape for name in names}
-    assert {name: sized.nbytes[name] for name in names} == {name: found[name].nbytes for name in names}
-    assert dict(asked.inference.facts) == before
-    assert asked.version == version
+    results = loaded.run(feeds, names)
+    assert {name: sized.shapes[name] for name in names} == {name: results[name].shape for name in names}
+    assert {name: sized.nbytes[name] for name in names} == {name: results[name].nbytes for name in names}
+    assert dict(loaded.inference.facts) == before
+    assert loaded.version == version
 
 
 def test_the_peak_is_that_of_a_brute_force() -> None:
@@ -73,8 +73,8 @@ def test_unknown_names_list_those_that_there_are() -> None:
 
 
 def test_dims_without_a_name_go_by_the_name_that_is_shown() -> None:
-    asked = model("agraph (float[?, 4] x) => (float[?, ?] y) { y = Relu(x) }")
-    assert asked.with_dims({"x.0": 7}).shapes["y"] == (7, 4)
+    loaded = model("agraph (float[?, 4] x) => (float[?, ?] y) { y = Relu(x) }")
+    assert loaded.with_dims({"x.0": 7}).shapes["y"] == (7, 4)
 
 
 def test_functions_that_call_each_other_in_a_circle_end() -> None:
@@ -86,7 +86,7 @@ def test_functions_that_call_each_other_in_a_circle_end() -> None:
 
 
 def test_weights_bodies_and_calls_are_counted() -> None:
-    asked = model("""
+    loaded = model("""
         agraph (float[n] x, bool flag) => (float[?] y) <float[4] w = {1, 2, 3, 4}>
         {
             y = If (flag) <
@@ -97,7 +97,7 @@ def test_weights_bodies_and_calls_are_counted() -> None:
             e = Constant <value_ints = [1]> ()
         }
     """)
-    sized = asked.with_dims(n=100)
+    sized = loaded.with_dims(n=100)
     assert sized.weights == 16 + 8 + 8
     assert sized.peak >= 100 * 4 + 200 * 4
     calls = Model(shape_chain().proto).with_dims(batch=1, seq=1)

@@ -28,10 +28,10 @@ def value_of(stored: Any) -> Any:
     return onnx.numpy_helper.to_array(stored) if isinstance(stored, onnx.TensorProto) else stored
 
 
-def give_symbols(model: onnx.ModelProto, given: dict[str, Any], binding: Binding) -> None:
+def give_symbols(model: onnx.ModelProto, arrays: dict[str, Any], binding: Binding) -> None:
     """Replace every dim of every input by a symbol of its own, bound to the size that it has."""
     for info in model.graph.input:
-        array = given.get(info.name)
+        array = arrays.get(info.name)
         if isinstance(array, np.ndarray) and info.type.HasField("tensor_type"):
             for axis, (dim, size) in enumerate(zip(info.type.tensor_type.shape.dim, array.shape, strict=False)):
                 dim.dim_param = f"{info.name}_{axis}"
@@ -47,14 +47,14 @@ def test_no_fact_contradicts_a_node_case(with_symbols: bool) -> None:
     for case in cases():
         model = onnx.ModelProto.FromString(case.model.SerializeToString())
         inputs, outputs = case.data_sets[0]
-        given = {info.name: value_of(each) for info, each in zip(model.graph.input, inputs, strict=False)}
-        expected = {info.name: value_of(each) for info, each in zip(model.graph.output, outputs, strict=False)}
+        feeds = {info.name: value_of(proto) for info, proto in zip(model.graph.input, inputs, strict=False)}
+        expected = {info.name: value_of(proto) for info, proto in zip(model.graph.output, outputs, strict=False)}
         binding = Binding()
         if with_symbols:
-            give_symbols(model, given, binding)
+            give_symbols(model, feeds, binding)
         graph = ModelGraph(model)
         inference = Inference(graph)
-        for name, array in {**given, **expected}.items():
+        for name, array in {**feeds, **expected}.items():
             fact = inference.fact(graph.resolve_value(name))
             wrong += [f"{case.name}: {name}: {text}" for text in contradictions(fact, array, binding)]
             if name in expected:

@@ -20,7 +20,7 @@ FLOAT, INT = "tensor(float)", "tensor(int64)"
 
 
 @pytest.mark.parametrize(
-    ("node", "code", "expected", "found"),
+    ("node", "code", "expected", "actual"),
     [
         # types
         ("b = Add(x, i)", "type-mismatch", FLOAT, INT),
@@ -76,16 +76,16 @@ FLOAT, INT = "tensor(float)", "tensor(int64)"
     ],
     ids=lambda value: value.split("(")[0] if isinstance(value, str) and "=" in value else "",
 )  # fmt: skip
-def test_a_wrong_node_is_named_and_the_rest_is_inferred(node: str, code: str, expected: str, found: str) -> None:
+def test_a_wrong_node_is_named_and_the_rest_is_inferred(node: str, code: str, expected: str, actual: str) -> None:
     graph = ModelGraph(parser.parse_model(MODEL.replace("NODE", node)))
     inference = Inference(graph)
     by_code = {diagnostic.code: diagnostic for diagnostic in reversed(inference.diagnostics)}  # the first of each
     assert code in by_code, list(by_code)
-    told = by_code[code]
-    assert told.severity == ("info" if code == "unknown-operator" else "error")
-    assert expected in told.expected
-    assert found in told.found
-    assert graph.nodes[told.node].proto.op_type in node.replace("local.r", "r Relu")
+    problem = by_code[code]
+    assert problem.severity == ("info" if code == "unknown-operator" else "error")
+    assert expected in problem.expected
+    assert actual in problem.found
+    assert graph.nodes[problem.node].proto.op_type in node.replace("local.r", "r Relu")
     assert str(inference.fact(graph.resolve_value("z"))) == "float32[n2,4]"
     assert not {d.code for d in inference.diagnostics} & {"rule-failed"}
 
@@ -94,7 +94,7 @@ def test_an_initializer_without_an_element_type_is_named() -> None:
     graph = parsed("g () => (y) { y = Neg(w) }")
     tensor = onnx.TensorProto(name="w", dims=[2], raw_data=bytes(8))
     graph.proto.graph.initializer.append(tensor)
-    found = Inference(ModelGraph(graph.proto)).diagnostics
-    assert [(problem.code, "'w'" in problem.message, "UNDEFINED" in problem.message) for problem in found] == [
+    problems = Inference(ModelGraph(graph.proto)).diagnostics
+    assert [(problem.code, "'w'" in problem.message, "UNDEFINED" in problem.message) for problem in problems] == [
         ("bad-tensor", True, True)
     ]

@@ -59,8 +59,8 @@ def test_each_version_has_its_own_rule() -> None:
     ops.register(declare(1), infer=doubled)
     ops.register(declare(3))
     ops.register(declare(5), infer=lambda ctx, attributes, x: x)
-    found = [inferred(f"y = {DOMAIN}.Grow (x)", version)[0] for version in (1, 2, 3, 4, 5, 9)]
-    assert found == ["float32[2*n,4]"] * 2 + ["float32[?]"] * 2 + ["float32[n,4]"] * 2
+    facts = [inferred(f"y = {DOMAIN}.Grow (x)", version)[0] for version in (1, 2, 3, 4, 5, 9)]
+    assert facts == ["float32[2*n,4]"] * 2 + ["float32[?]"] * 2 + ["float32[n,4]"] * 2
 
 
 def test_arity_and_types_come_from_the_formals() -> None:

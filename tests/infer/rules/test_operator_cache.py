@@ -70,12 +70,12 @@ def test_no_operator_that_is_kept_holds_a_field_of_a_models_message() -> None:
     nodes = "s = Shape (x) filled = ConstantOfShape <value = float {2.5}> (s) y = Identity (filled)"
     proto = onnx.parser.parse_model(MODEL.format(17, nodes))
     onnxlab.Model(proto)
-    (stored,) = (each.t for node in proto.graph.node for each in node.attribute if node.op_type == "ConstantOfShape")
+    (stored,) = (entry.t for node in proto.graph.node for entry in node.attribute if node.op_type == "ConstantOfShape")
     stored.float_data[0] = 7.5
-    kept = [
-        each
+    operators = [
+        entry
         for among in operator_cache._tables.values()
-        for each in among.values()
-        if each.op_type == "ConstantOfShape"
+        for entry in among.values()
+        if entry.op_type == "ConstantOfShape"
     ]
-    assert [each.attributes["value"].float_data[0] for each in kept] == [2.5]
+    assert [entry.attributes["value"].float_data[0] for entry in operators] == [2.5]

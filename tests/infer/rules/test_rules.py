@@ -72,7 +72,7 @@ def test_shapes_stay_symbolic(op_type: str, inputs: list[Any], attributes: dict[
 
 
 @pytest.mark.parametrize(
-    ("op_type", "inputs", "attributes", "code", "expected", "found"),
+    ("op_type", "inputs", "attributes", "code", "expected", "actual"),
     [
         ("Conv", [(F, [1, 4, 8, 8]), (F, [8, 3, 3, 3])], {}, "channel-mismatch", "3 channels", "4 channels"),
         ("Conv", [(F, [1, 4, 2, 2]), (F, [8, 4, 3, 3])], {}, "window-too-large", "at least 3", "2"),
@@ -96,13 +96,13 @@ def test_shapes_stay_symbolic(op_type: str, inputs: list[Any], attributes: dict[
     ],
 )
 def test_refusals_name_both_sides(
-    op_type: str, inputs: list[Any], attributes: dict[str, Any], code: str | None, expected: str, found: str
+    op_type: str, inputs: list[Any], attributes: dict[str, Any], code: str | None, expected: str, actual: str
 ) -> None:
     facts, inference = one_node(op_type, inputs, 2 if op_type == "Split" else 1, **attributes)
     errors = [d for d in inference.diagnostics if d.severity == "error"]
     if code is None:
         return
-    assert [(d.code, d.expected, d.found) for d in errors] == [(code, expected, found)]
+    assert [(d.code, d.expected, d.found) for d in errors] == [(code, expected, actual)]
     assert errors[0].message.startswith(f"node ({op_type}): ")
     if inputs and code != "type-mismatch":
         assert facts[0].shape is None
@@ -166,8 +166,8 @@ def test_a_loop_keeps_what_no_iteration_changes() -> None:
         }
     """)
     inference = Inference(graph)
-    found = {name: str(inference.fact(graph.resolve_value(name))) for name in ("same", "grown", "scans")}
-    assert found == {"same": "float32[n,4]", "grown": "float32[grown.0,4]", "scans": "float32[scans.0,n,4]"}
+    facts = {name: str(inference.fact(graph.resolve_value(name))) for name in ("same", "grown", "scans")}
+    assert facts == {"same": "float32[n,4]", "grown": "float32[grown.0,4]", "scans": "float32[scans.0,n,4]"}
 
 
 STEPS = {

@@ -58,10 +58,10 @@ class Builder:
 
     def pick(self, accept: Callable[[Array], bool]) -> str:
         """A value that fits for each binding, rather a late than an early one. Raises LookupError without one."""
-        found = [name for name, arrays in self.values.items() if all(map(accept, arrays))]
-        if not found:
+        names = [name for name, arrays in self.values.items() if all(map(accept, arrays))]
+        if not names:
             raise LookupError("no value fits")
-        return found[max(self.random.randrange(len(found)) for _ in range(2))]
+        return names[max(self.random.randrange(len(names)) for _ in range(2))]
 
     def floats(self, rank: int | None = None) -> str:
         return self.pick(lambda array: array.dtype == np.float32 and rank in (None, array.ndim))
@@ -88,14 +88,14 @@ class Builder:
         feeds = {name: self.values[name][binding] for name in node.input if name}
         return [np.asarray(array) for array in evaluator.run(None, feeds)]
 
-    def keep(self, node: onnx.NodeProto, found: Sequence[Sequence[Array]]) -> None:
-        for arrays in zip(*found, strict=True):
+    def keep(self, node: onnx.NodeProto, outputs: Sequence[Sequence[Array]]) -> None:
+        for arrays in zip(*outputs, strict=True):
             if len({(array.dtype, array.ndim) for array in arrays}) > 1:
                 raise ValueError("its type or rank depends on the binding")
             if any(array.size > MAX_ELEMENTS or 0 in array.shape for array in arrays):
                 raise ValueError("too large, or empty: there, ONNX Runtime's own shapes are not to be trusted")
         self.nodes.append(node)
-        self.values.update(zip(node.output, zip(*found, strict=True), strict=True))
+        self.values.update(zip(node.output, zip(*outputs, strict=True), strict=True))
 
 
 Template = Callable[[Builder], object]

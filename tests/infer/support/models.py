@@ -31,24 +31,24 @@ def one_node(
     **attributes: object,
 ) -> tuple[list[Fact], Inference]:
     """Facts of a node's outputs for inputs that are (element type, shape), tensors (known values) or absent."""
-    names = [f"x{slot}" if given is not None else "" for slot, given in enumerate(inputs)]
-    made = [f"y{slot}" for slot in range(outputs)]
-    node = helper.make_node(op_type, names, made, name="node", domain=domain, **attributes)
+    names = [f"x{slot}" if operand is not None else "" for slot, operand in enumerate(inputs)]
+    outputs_named = [f"y{slot}" for slot in range(outputs)]
+    node = helper.make_node(op_type, names, outputs_named, name="node", domain=domain, **attributes)
     infos, tensors = [], []
-    for name, given in zip(names, inputs, strict=True):
-        if isinstance(given, TensorProto):
-            given.name = name
-            tensors.append(given)
-        elif given is not None:
-            infos.append(helper.make_tensor_value_info(name, *given))
-    outs = [onnx.ValueInfoProto(name=name) for name in made]
+    for name, operand in zip(names, inputs, strict=True):
+        if isinstance(operand, TensorProto):
+            operand.name = name
+            tensors.append(operand)
+        elif operand is not None:
+            infos.append(helper.make_tensor_value_info(name, *operand))
+    outs = [onnx.ValueInfoProto(name=name) for name in outputs_named]
     graph = helper.make_graph([node], "one", infos, outs, tensors)
     imports = [helper.make_opsetid("", opset)]
     if domain:
         imports.append(helper.make_opsetid(domain, 1))
     wrapped = ModelGraph(helper.make_model(graph, opset_imports=imports, ir_version=10))
     inference = Inference(wrapped)
-    return [inference.fact(wrapped.resolve_value(name)) for name in made], inference
+    return [inference.fact(wrapped.resolve_value(name)) for name in outputs_named], inference
 
 
 def ints(*items: int) -> onnx.TensorProto:

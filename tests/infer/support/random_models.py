@@ -220,8 +220,8 @@ def chosen(b: Builder) -> None:
     x = b.pick(lambda array: array.dtype == np.float32 and array.ndim > 0)
     kind = b.random.choice(("NonZero", "Compress", "Unique"))
     if kind == "NonZero":
-        (found,) = b.add("NonZero", [x])
-        b.add("Cast", [found], to=TensorProto.FLOAT)
+        (indices,) = b.add("NonZero", [x])
+        b.add("Cast", [indices], to=TensorProto.FLOAT)
     elif kind == "Compress":
         (mask,) = b.add("Greater", [x, b.constant(0.3, np.float32)])
         (flat,) = b.add("Reshape", [mask, b.constant([-1])])
@@ -236,12 +236,12 @@ def sequences(b: Builder) -> None:
     axis = b.random.randrange(b.rank(x))
     parts = helper.make_node("SplitToSequence", [x], [b.name()], axis=axis, keepdims=1)
     back = helper.make_node("ConcatFromSequence", [parts.output[0]], [b.name()], axis=b.random.randrange(b.rank(x)))
-    found = []
+    results = []
     for array in b.values[x]:
         pieces = np.split(array, array.shape[axis], axis)
-        found.append([np.concatenate(pieces, back.attribute[0].i)])
+        results.append([np.concatenate(pieces, back.attribute[0].i)])
     b.nodes.append(parts)
-    b.keep(back, found)
+    b.keep(back, results)
 
 
 # -- bodies -------------------------------------------------------------------------------------------------------
@@ -265,8 +265,8 @@ def if_(b: Builder) -> None:
         for at, node in enumerate(nodes)
     ]
     node = helper.make_node("If", [flag], [b.name()], then_branch=graphs[0], else_branch=graphs[1])
-    found = [results[0 if b.values[flag][binding][0] else 1][binding] for binding in range(len(SIZES))]
-    b.keep(node, found)
+    outputs = [results[0 if b.values[flag][binding][0] else 1][binding] for binding in range(len(SIZES))]
+    b.keep(node, outputs)
 
 
 def loop(b: Builder) -> None:
@@ -288,14 +288,14 @@ def loop(b: Builder) -> None:
     graph = helper.make_graph([again, step, stacked], "body", inputs, outputs)
     (trips,) = b.add("Squeeze", [count, b.constant([0])])
     node = helper.make_node("Loop", [trips, b.constant(True, bool), x], [b.name(), b.name()], body=graph)
-    found = []
+    results = []
     for array, number in zip(b.values[x], b.values[trips], strict=True):
         times = int(number)
         if not 1 <= times <= 8:
             raise ValueError("too many iterations, or none, where ONNX Runtime cannot tell what would be stacked")
         carried = np.concatenate([array] * (times + 1), axis) if grows else array
-        found.append([carried, np.stack([array] * times)])
-    b.keep(node, found)
+        results.append([carried, np.stack([array] * times)])
+    b.keep(node, results)
 
 
 TEMPLATES: tuple[Template, ...] = (
@@ -317,22 +317,22 @@ def random_model(seed: int, size: int = 12) -> RandomModel:
         shapes = [[sizes[dim] if isinstance(dim, str) else int(dim) for dim in dims] for sizes in SIZES]
         b.values[name] = tuple(numbers.standard_normal(shape).astype(np.float32) for shape in shapes)
     feeds = tuple({info.name: b.values[info.name][binding] for info in infos} for binding in range(len(SIZES)))
-    kept = 0
+    node_count = 0
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for _ in range(4 * size):
             before = len(b.nodes), len(b.tensors), dict(b.values)
             try:
                 chance.choice(TEMPLATES)(b)
-                kept += 1
+                node_count += 1
             except Exception:  # the reference evaluator refuses with any exception
                 del b.nodes[before[0] :]
                 del b.tensors[before[1] :]
                 b.values = before[2]
-            if kept >= size:
+            if node_count >= size:
                 break
-    made = [info.name for info in infos] + [tensor.name for tensor in b.tensors]
-    outputs = [onnx.ValueInfoProto(name=name) for node in b.nodes for name in node.output if name not in made]
+    defined = [info.name for info in infos] + [tensor.name for tensor in b.tensors]
+    outputs = [onnx.ValueInfoProto(name=name) for node in b.nodes for name in node.output if name not in defined]
     kinds = {name: helper.np_dtype_to_tensor_dtype(arrays[0].dtype) for name, arrays in b.values.items()}
     for info in outputs:
         if info.name in kinds:

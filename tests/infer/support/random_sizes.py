@@ -55,8 +55,8 @@ def reshape(b: Builder) -> None:
 
 def reshape_by_zero(b: Builder) -> None:
     x = b.floats()
-    kept = b.random.randint(0, max(b.rank(x) - 1, 0))
-    b.add("Reshape", [x, b.constant([0] * kept + [-1])])
+    zero_count = b.random.randint(0, max(b.rank(x) - 1, 0))
+    b.add("Reshape", [x, b.constant([0] * zero_count + [-1])])
 
 
 def filled(b: Builder) -> None:

@@ -156,13 +156,13 @@ def test_bodies_agree_with_onnxruntime(name: str) -> None:
     known = 0
     for size in (1, 3):
         every = {"x": np.ones((size, 4), np.float32), "z": np.ones(2, np.float32), "p": np.array(True)}
-        feeds = {given.name: every[given.name] for given in session.get_inputs()}
+        feeds = {info.name: every[info.name] for info in session.get_inputs()}
         for out, array in zip(session.get_outputs(), session.run(None, feeds), strict=True):
             shape = inference.fact(graph.resolve_value(out.name)).shape
             assert shape is not None
-            for dim, found in zip(shape, array.shape, strict=True):
+            for dim, length in zip(shape, array.shape, strict=True):
                 sized = {"n": size}.get(str(dim), dim)
                 known += isinstance(sized, int)
-                assert sized == found or not isinstance(sized, int)
+                assert sized == length or not isinstance(sized, int)
     assert known >= 2
     assert not [problem for problem in inference.diagnostics if problem.severity == "error"]

@@ -30,9 +30,9 @@ from tests.execution.support.regions import Eager, Recipe
 @pytest.fixture
 def process():
     """One of this test alone: between tests it might be idle for so long that it ends."""
-    made = CompilerProcess(polite=False)
-    yield made
-    made.end()
+    compiler = CompilerProcess(polite=False)
+    yield compiler
+    compiler.end()
 
 
 def test_what_cannot_be_compiled_says_so_and_the_next_is_well(process):
@@ -154,8 +154,8 @@ def test_no_piece_of_work_between_two_rests_grows_with_the_model(monkeypatch):
     monkeypatch.setattr(background, "do", jobs.append)
     monkeypatch.setattr(background, "is_here", lambda: True)
     monkeypatch.setattr(background, "rest", rest)
-    made = []
-    while not made:
+    regions = []
+    while not regions:
         runner.run({"x": row}, keep=False)
         while jobs:
             job = jobs.pop(0)
@@ -166,8 +166,8 @@ def test_no_piece_of_work_between_two_rests_grows_with_the_model(monkeypatch):
             finally:
                 sys.settrace(before)
             rest()
-        calls = [each.call for program in programs_of(runner) for each in program.instructions]
-        made = [call for call in calls if isinstance(call, Region) and plans_of(call)]
+        calls = [instruction.call for program in programs_of(runner) for instruction in program.instructions]
+        regions = [call for call in calls if isinstance(call, Region) and plans_of(call)]
     assert len(pieces) > 1000
     assert max(pieces) < 10_000
 
@@ -211,10 +211,10 @@ def test_sources_that_changed_meanwhile_are_not_loaded(process, monkeypatch):
 def test_one_that_nobody_asks_ends_in_peace(monkeypatch):
     script = compiler_process._SCRIPT.replace("serve()", "serve.__globals__.update(_IDLE=0.1); serve()", 1)
     monkeypatch.setattr(compiler_process, "_SCRIPT", script)
-    made = CompilerProcess(polite=False)
-    assert made._process.wait(60) == 0, made._said()
+    compiler = CompilerProcess(polite=False)
+    assert compiler._process.wait(60) == 0, compiler._said()
     with pytest.raises(NoCompilerError, match="has ended: without a word"):
-        made.compile(INTERPRETER)
+        compiler.compile(INTERPRETER)
 
 
 def test_a_file_that_is_broken_is_made_anew(tmp_path, monkeypatch):

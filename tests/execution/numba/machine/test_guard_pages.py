@@ -15,20 +15,20 @@ LARGER = ("bert_base", "lac_bigru", "llama12_dyn_ext", "resnet101_qdq", "minilm_
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="pages are protected by Linux's means")
 
 
-def guarded(*what, before=""):
+def guarded(*arguments, before=""):
     script = (
         f"import sys\nfrom tests.execution.support import guard_pages as guarded\n{before}\nguarded.main(*sys.argv[1:])"
     )
-    command = [sys.executable, "-c", script, *what]
+    command = [sys.executable, "-c", script, *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=900)
 
 
 @pytest.mark.parametrize("side", ["end", "start"])
 @pytest.mark.parametrize(
-    "what", [("0", "500" if LONG else "15"), MODELS + LARGER if LONG else MODELS], ids=["drawings", "models"]
+    "arguments", [("0", "500" if LONG else "15"), MODELS + LARGER if LONG else MODELS], ids=["drawings", "models"]
 )
-def test_nothing_goes_too_far(side, what):
-    done = guarded(side, *what)
+def test_nothing_goes_too_far(side, arguments):
+    done = guarded(side, *arguments)
     assert done.stdout.endswith("done\n"), done.stdout[-300:] + done.stderr[-3000:]
 
 

@@ -14,16 +14,16 @@ pytestmark = pytest.mark.skipif(not HERE, reason="the flag of x86, by glibc's me
 
 @pytest.mark.parametrize("name", ["functions_ts", "light_shufflenet", "lstm_gru", "silero_vad_if", "stft_audio"])
 def test_no_kernel_works_on_leftovers(name):
-    with poisoned() as found:
+    with poisoned() as counts:
         hot(onnxlab.load(path(name))).run(inputs(name, path(name)), keep=False)
-    assert found == {}
+    assert counts == {}
 
 
 def test_the_flag_tells():
     """A model whose own numbers are subnormal."""
-    made = Recipe()
+    recipe = Recipe()
     x = np.full(64, 1e-40, np.float32)
-    twice = made.node("Add", made.input("x", x), "x")
-    with poisoned() as found:
-        check(made.model(twice), {"x": x})
-    assert found == {"elementwise": 1}
+    twice = recipe.node("Add", recipe.input("x", x), "x")
+    with poisoned() as counts:
+        check(recipe.model(twice), {"x": x})
+    assert counts == {"elementwise": 1}

@@ -24,21 +24,21 @@ def copies(count):
 
 
 def test_the_quickest_way_is_remembered(forgotten):
-    asked = []
+    tried = []
     ways = {"many": copies(400), "one": copies(1), "several": copies(100)}
-    ways = {name: lambda builder, name=name, emit=emit: (asked.append(name), emit(builder))
+    ways = {name: lambda builder, name=name, emit=emit: (tried.append(name), emit(builder))
             for name, emit in ways.items()}  # fmt: skip
     assert autotune.remembered("key") is None
     assert [autotune.fastest("key", ways) for _ in range(2)] == ["one", "one"]
     assert autotune.remembered("key") == "one"
-    assert sorted(asked) == ["many", "one", "several"]
+    assert sorted(tried) == ["many", "one", "several"]
 
 
-def convolution(size, channels=33, made=48):
+def convolution(size, channels=33, out_channels=48):
     rng = np.random.default_rng(0)
     recipe = Recipe()
     x = rng.standard_normal((2, channels, size, size), dtype=np.float32)
-    weights = rng.standard_normal((made, channels, 3, 3), dtype=np.float32) / 20
+    weights = rng.standard_normal((out_channels, channels, 3, 3), dtype=np.float32) / 20
     y = recipe.node("Conv", recipe.input("x", x), recipe.constant(weights), pads=[1, 1, 1, 1])
     return recipe.model(recipe.node("Relu", recipe.node("Add", y, y))), {"x": x}
 

@@ -62,7 +62,7 @@ class Edited:
     def check(self):
         begun.clear()
         ours = self.runner.run(self.feeds, keep=False)
-        found, begun[:] = begun[:], []
+        first_records, begun[:] = begun[:], []
         fresh = self.fresh()
         for name, array in self.pins.items():
             fresh.pin(name, array)
@@ -73,7 +73,7 @@ class Edited:
             np.testing.assert_array_equal(ours[name], array, err_msg=name)
             if isinstance(ours[name], np.ndarray) and ours[name].dtype.kind == "f":
                 ours[name][...] = np.nan  # the caller may write to what is its own
-        return found
+        return first_records
 
     def weigh(self, name, rng):
         value = next(value for value in self.graph.values.values() if value.name == name)
@@ -126,20 +126,20 @@ EDITS = st.one_of(
 FEEDS = st.sampled_from(("same", "same", "same", "in place", "other", "larger", "pinned"))
 
 
-def edit(edited, kind, what, rng):
+def edit(edited, kind, target, rng):
     if kind == "weigh":
-        edited.weigh(what, rng)
-    elif kind == "alpha" and edited.node(what) is not None:
-        edits.set_attribute(edited.graph, edited.node(what), "alpha", float(rng.uniform(0.1, 0.9)))
+        edited.weigh(target, rng)
+    elif kind == "alpha" and edited.node(target) is not None:
+        edits.set_attribute(edited.graph, edited.node(target), "alpha", float(rng.uniform(0.1, 0.9)))
     elif kind == "retype":  # what is cast to float32
         value = next(value for value in edited.graph.values.values() if value.name == "half")
-        edits.set_initializer(edited.graph, value, (rng.standard_normal((24, 24)) * 3).astype(what))
+        edits.set_initializer(edited.graph, value, (rng.standard_normal((24, 24)) * 3).astype(target))
     elif kind == "rewire":  # the joined products change places
         met = edited.node("Mul")
         edits.set_inputs(edited.graph, met, [edited.graph.values[value].name for value in reversed(met.inputs)])
-    elif kind == "bypass" and edited.node(what) is not None:
+    elif kind == "bypass" and edited.node(target) is not None:
         with edited.graph.edit("bypass"):
-            bypassing.bypass_node(edited.graph, edited.node(what))
+            bypassing.bypass_node(edited.graph, edited.node(target))
     elif kind in ("undo", "redo"):
         getattr(edited.graph, kind)()
 
@@ -169,8 +169,8 @@ def test_random_edits_give_what_a_fresh_provider_gives(rounds, threads, seed):
     proto = network(rng)
     edited = Edited(proto, {"image": rng.standard_normal((1, 16, 14, 14), dtype=np.float32)}, threads)
     for steps, feeds in rounds:
-        for kind, what in steps:
-            edit(edited, kind, what, rng)
+        for kind, target in steps:
+            edit(edited, kind, target, rng)
         feed(edited, feeds, rng)
         edited.check()
 
@@ -190,12 +190,12 @@ def resumed(seed, rounds=4):
     edited = Edited(drawing.model(), drawing.feeds, 1 + seed % 2)
     held = [value for value in edited.graph.values.values() if edited.graph.array(value.id) is not None]
     floats = [value for value in held if edited.graph.array(value.id).dtype == np.float32]
-    found = []
+    first_records = []
     for _ in range(rounds if floats else 0):
         value = floats[rng.integers(len(floats))]
         edits.set_initializer(edited.graph, value, edited.graph.array(value.id) * np.float32(rng.uniform(0.5, 1.5)))
-        found += edited.check()
-    return sum(first > 0 for first in found)
+        first_records += edited.check()
+    return sum(first > 0 for first in first_records)
 
 
 def test_outputs_on_the_way_are_brought_back():
@@ -207,8 +207,8 @@ def test_outputs_on_the_way_are_brought_back():
     edited = Edited(recipe.model(early, late), {"x": rng.random((5, 24), np.float32)})
     for _ in range(3):
         edited.weigh("c1", rng)
-        found = edited.check()
-    assert found[0] > 0
+        first_records = edited.check()
+    assert first_records[0] > 0
 
 
 def test_parts_that_numpy_separates_go_on_each_by_itself():
@@ -230,10 +230,10 @@ def test_threads_that_run_after_an_edit_do_not_disturb_each_other(edited):
     feeds = [{"image": rng.standard_normal((1, 16, 14, 14), dtype=np.float32)} for _ in range(3)]
     for name in ("q", "deep", "q", "k"):
         edited.weigh(name, rng)
-        found = [None] * 9
+        results = [None] * 9
 
-        def work(number, found=found):
-            found[number] = edited.runner.run(feeds[number % 3], keep=False)
+        def work(number, results=results):
+            results[number] = edited.runner.run(feeds[number % 3], keep=False)
 
         threads = [threading.Thread(target=work, args=(number,)) for number in range(9)]
         for thread in threads:
@@ -241,7 +241,7 @@ def test_threads_that_run_after_an_edit_do_not_disturb_each_other(edited):
         for thread in threads:
             thread.join()
         fresh = edited.fresh()
-        for number, outputs in enumerate(found):
+        for number, outputs in enumerate(results):
             for key, array in fresh.run(feeds[number % 3], keep=False).items():
                 np.testing.assert_array_equal(outputs[key], array)  # type: ignore[index]
 
@@ -284,4 +284,9 @@ def test_a_run_that_was_stopped_leaves_the_notes_of_before(edited, monkeypatch):
 
 def regions(runner):
     programs = programs_of(runner)
-    return [each.call for program in programs for each in program.instructions if hasattr(each.call, "_packed")]
+    return [
+        instruction.call
+        for program in programs
+        for instruction in program.instructions
+        if hasattr(instruction.call, "_packed")
+    ]

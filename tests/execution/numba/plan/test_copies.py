@@ -28,8 +28,8 @@ def test_convolutions_write_into_their_part(size, precise):
     recipe = Recipe()
     x = normal(rng, 2, 33, size, size)
     name, parts = recipe.input("x", x), []
-    for made, kernel in ((17, 1), (40, 3), (1, 1)):
-        w = recipe.constant(normal(rng, made, 33, kernel, kernel) / 10)
+    for out_channels, kernel in ((17, 1), (40, 3), (1, 1)):
+        w = recipe.constant(normal(rng, out_channels, 33, kernel, kernel) / 10)
         parts.append(recipe.node("Relu", recipe.node("Conv", name, w, pads=[kernel // 2] * 4)))
     parts.append(recipe.node("MaxPool", name, kernel_shape=[1, 1]))
     y = recipe.node("Concat", *parts, axis=1)
@@ -83,10 +83,10 @@ def test_parts_that_do_not_fit_are_refused_before_a_kernel_goes_beyond_them(op_t
     names = [recipe.input(name, x, dims) for name, dims in (("x", ["n", "m"]), ("y", ["k", "l"]))]
     first, second = (recipe.node("Relu", name) for name in names)
     if op_type == "Split":
-        made = recipe.nodes_of("Split", 2, first, recipe.constant(np.array([4, 40])), axis=1)
+        outputs = recipe.nodes_of("Split", 2, first, recipe.constant(np.array([4, 40])), axis=1)
     else:
-        made = [recipe.node("Concat", first, second, axis=1)]
-    both = Both(recipe.model(*made, second))
+        outputs = [recipe.node("Concat", first, second, axis=1)]
+    both = Both(recipe.model(*outputs, second))
     for runner in (both.hot, both.cold):
         with pytest.raises(RunError, match=r"add up|differ"):
             runner.run({"x": x, "y": normal(np.random.default_rng(5), 3, 6)}, keep=False)
@@ -100,12 +100,12 @@ def test_tiles_and_blocks(dtype):
     source = recipe.input("x", x)
     turned = recipe.node("Transpose", source, perm=[0, 1, 3, 2])  # a view
     outputs = []
-    for each in (source, turned):
-        spread = [recipe.node("DepthToSpace", each, blocksize=2, mode=mode) for mode in ("DCR", "CRD")]
+    for image_or_turned in (source, turned):
+        spread = [recipe.node("DepthToSpace", image_or_turned, blocksize=2, mode=mode) for mode in ("DCR", "CRD")]
         outputs += [
-            recipe.node("Tile", each, recipe.constant(np.array([1, 2, 3, 1]))),
+            recipe.node("Tile", image_or_turned, recipe.constant(np.array([1, 2, 3, 1]))),
             *spread,
-            *(recipe.node("SpaceToDepth", image, blocksize=2) for image in (each, spread[0])),
+            *(recipe.node("SpaceToDepth", image, blocksize=2) for image in (image_or_turned, spread[0])),
         ]
     check(recipe.model(*outputs), {"x": x}, 0)
 
@@ -117,8 +117,8 @@ def test_normalized_groups(opset, shape, groups, ort_run):
     x = rng.standard_normal(shape, np.float32)
     recipe = Recipe(opset)
     parameters = [rng.standard_normal(groups if opset < 21 else shape[1], np.float32) for _ in range(2)]
-    given = [recipe.input("x", x), *map(recipe.constant, parameters)]
-    y = recipe.node("GroupNormalization", *given, num_groups=groups, epsilon=0.01)
+    operands = [recipe.input("x", x), *map(recipe.constant, parameters)]
+    y = recipe.node("GroupNormalization", *operands, num_groups=groups, epsilon=0.01)
     model = recipe.model(y, recipe.node("Relu", y))
     ours = check(model, {"x": x}, 3e-6)
     for name, expected in ort_run(model.SerializeToString(), {"x": x}).items():
@@ -128,8 +128,8 @@ def test_normalized_groups(opset, shape, groups, ort_run):
 def test_normalizations_with_too_few_parameters_are_refused_as_numpy_does():
     x = np.ones((1, 6, 4), np.float32)
     recipe = Recipe()
-    given = [recipe.input("x", x), *(recipe.constant(np.ones(5, np.float32)) for _ in range(2))]
-    both = Both(recipe.model(recipe.node("InstanceNormalization", *given)))
+    operands = [recipe.input("x", x), *(recipe.constant(np.ones(5, np.float32)) for _ in range(2))]
+    both = Both(recipe.model(recipe.node("InstanceNormalization", *operands)))
     for runner in (both.cold, both.hot):
         with pytest.raises(RunError):
             runner.run({"x": x}, keep=False)

@@ -53,9 +53,9 @@ class Editor:
             edits.set_initializer(self.graph, value, (array * self.rng.uniform(0.5, 1.5)).astype(np.float32))
 
     def attribute(self):
-        found = [node for node in self.graph.nodes.values() if node.op_type in PARAMETERS]
-        if found:
-            node = self.pick(found)
+        nodes = [node for node in self.graph.nodes.values() if node.op_type in PARAMETERS]
+        if nodes:
+            node = self.pick(nodes)
             edits.set_attribute(self.graph, node, PARAMETERS[node.op_type], float(self.rng.uniform(0.01, 0.5)))
 
     def node(self):
@@ -64,8 +64,8 @@ class Editor:
     def swap(self):
         node = self.node()
         names = [self.graph.values[value].name if value else "" for value in node.inputs]
-        one, other = self.rng.integers(len(names), size=2)
-        names[one], names[other] = names[other], names[one]
+        position, other = self.rng.integers(len(names), size=2)
+        names[position], names[other] = names[other], names[position]
         edits.set_inputs(self.graph, node, names)
 
     def bypass(self):
@@ -91,8 +91,10 @@ def outcome(runner, feeds):
 
 @pytest.mark.parametrize("chunk", range(3))
 def test_after_random_edits_of_random_regions_a_plan_is_as_if_made_anew(chunk, monkeypatch):
-    taken, before = [], lowering_cache.LoweringMemo.begin
-    monkeypatch.setattr(lowering_cache.LoweringMemo, "begin", lambda *step: (taken.append(before(*step)), taken[-1])[1])
+    records, before = [], lowering_cache.LoweringMemo.begin
+    monkeypatch.setattr(
+        lowering_cache.LoweringMemo, "begin", lambda *step: (records.append(before(*step)), records[-1])[1]
+    )
     for seed in range(chunk * SEEDS // 3, (chunk + 1) * SEEDS // 3):
         editor, feeds = Editor(seed), Drawing(seed, nodes=6 + seed % 14).feeds
         runner = editor.runner()
@@ -102,7 +104,7 @@ def test_after_random_edits_of_random_regions_a_plan_is_as_if_made_anew(chunk, m
             for name in theirs or ():
                 np.testing.assert_array_equal(ours[name], theirs[name], f"seed {seed}: {name}")
             editor.edit()
-    assert sum(record is not None for record in taken) > SEEDS, "steps are taken over"
+    assert sum(record is not None for record in records) > SEEDS, "steps are taken over"
 
 
 def encoder(layers=3):
@@ -163,8 +165,8 @@ class Encoder:
         return self.runner.run(self.feeds, keep=False)
 
     def middle(self, op_type):
-        found = [node for node in self.graph.nodes.values() if node.op_type == op_type]
-        return found[len(found) // 2]
+        nodes = [node for node in self.graph.nodes.values() if node.op_type == op_type]
+        return nodes[len(nodes) // 2]
 
     def bypass(self, node):
         with self.graph.edit("bypass"):
@@ -176,29 +178,31 @@ class Encoder:
 
 
 EDITS = {
-    "a bias": lambda it: it.constant(it.middle("Add")),
-    "a norm's scale": lambda it: it.constant(it.middle("LayerNormalization")),
-    "an attribute": lambda it: edits.set_attribute(it.graph, it.middle("LayerNormalization"), "epsilon", 1e-3),
-    "an activation's attribute": lambda it: edits.set_attribute(it.graph, it.middle("Elu"), "alpha", 0.7),
-    "a factor of scores": lambda it: it.constant(it.middle("Mul")),
-    "a node less": lambda it: it.bypass(it.middle("Elu")),
-    "another operator": lambda it: edits.set_operator(it.graph, it.middle("Elu"), "Tanh"),
+    "a bias": lambda edited: edited.constant(edited.middle("Add")),
+    "a norm's scale": lambda edited: edited.constant(edited.middle("LayerNormalization")),
+    "an attribute": lambda edited: edits.set_attribute(
+        edited.graph, edited.middle("LayerNormalization"), "epsilon", 1e-3
+    ),
+    "an activation's attribute": lambda edited: edits.set_attribute(edited.graph, edited.middle("Elu"), "alpha", 0.7),
+    "a factor of scores": lambda edited: edited.constant(edited.middle("Mul")),
+    "a node less": lambda edited: edited.bypass(edited.middle("Elu")),
+    "another operator": lambda edited: edits.set_operator(edited.graph, edited.middle("Elu"), "Tanh"),
 }
 
 
-@pytest.mark.parametrize("what", EDITS)
-def test_an_edit_lowers_what_it_touches_and_no_more(what, lowered):
-    it = Encoder()
+@pytest.mark.parametrize("edit_name", EDITS)
+def test_an_edit_lowers_what_it_touches_and_no_more(edit_name, lowered):
+    edited = Encoder()
     total = len(lowered)
-    EDITS[what](it)
+    EDITS[edit_name](edited)
     lowered.clear()
-    ours = it.run()
+    ours = edited.run()
     assert 0 < len(lowered) <= total // 4
-    it.graph.undo()
-    again = it.run()
-    it.graph.redo()
+    edited.graph.undo()
+    again = edited.run()
+    edited.graph.redo()
     lowered.clear()
-    theirs = it.fresh().run(it.feeds, keep=False)
+    theirs = edited.fresh().run(edited.feeds, keep=False)
     assert len(lowered) >= total - 1
     assert all(np.array_equal(ours[name], array) and not np.array_equal(again[name], array)
                for name, array in theirs.items())  # fmt: skip

@@ -23,16 +23,16 @@ def test_reshaped_where_numpy_needs_no_copy(data):
         size = data.draw(st.sampled_from([size for size in range(2, left + 1) if left % size == 0]))
         shape += [size, *[1] * data.draw(st.integers(0, 1))]
         left //= size
-    found = View(Buffer("arena", array.nbytes), 0, array.shape, array.strides, array.dtype).reshaped(shape)
+    view = View(Buffer("arena", array.nbytes), 0, array.shape, array.strides, array.dtype).reshaped(shape)
     ghost = array.view()
     try:
         ghost.shape = tuple(shape)
     except AttributeError:
-        assert found is None
+        assert view is None
     else:
-        assert found is not None
-        assert found.shape == ghost.shape
-        np.testing.assert_array_equal(as_strided(array, found.shape, found.strides), ghost)
+        assert view is not None
+        assert view.shape == ghost.shape
+        np.testing.assert_array_equal(as_strided(array, view.shape, view.strides), ghost)
 
 
 def test_no_memory_is_looked_at():

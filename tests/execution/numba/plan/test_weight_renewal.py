@@ -151,11 +151,11 @@ EDITS = st.one_of(
 def test_edits_of_any_kind_give_what_a_fresh_provider_gives(rounds):
     edited = Edited()
     for steps, batch in rounds:
-        for kind, what in steps:
+        for kind, target in steps:
             if kind == "weigh":
-                edited.weigh(what)
+                edited.weigh(target)
             elif kind == "alpha":
-                edits.set_attribute(edited.graph, edited.node(what), "alpha", float(edited.rng.uniform(0.1, 0.9)))
+                edits.set_attribute(edited.graph, edited.node(target), "alpha", float(edited.rng.uniform(0.1, 0.9)))
             elif kind == "rewire":  # the joined products change places
                 met = edited.node("Mul")
                 names = [edited.graph.values[value].name for value in reversed(met.inputs)]

@@ -73,8 +73,8 @@ def test_a_wrong_model_gives_its_own_error():
     with pytest.raises(RunError, match="MatMul"):
         both.hot.run({"x": x}, keep=False)
     assert len(both.hot.partition().parts) == 1, "the feed was wrong, not the rule"
-    found = both.hot.run({"x": np.ones((2, 4), np.float32)}, keep=False)
-    assert [array.shape for array in found.values()] == [(2, 5)]
+    results = both.hot.run({"x": np.ones((2, 4), np.float32)}, keep=False)
+    assert [array.shape for array in results.values()] == [(2, 5)]
 
 
 @pytest.mark.parametrize("op_type", ["Conv", "ConvTranspose", "ConvInteger", "QLinearConv"])

@@ -63,10 +63,10 @@ def model(name):
     names = ["" if array is None else f"x{n}" for n, array in enumerate(inputs)]
     node = helper.make_node(op_type, names, ["y"], **attributes)
     constants = [numpy_helper.from_array(array, f"x{n}") for n, array in enumerate(inputs) if n and array is not None]
-    given = [helper.make_tensor_value_info("x0", 1, inputs[0].shape)]
+    infos = [helper.make_tensor_value_info("x0", 1, inputs[0].shape)]
     if op_type == "TopK":
         node.output.append("places")
-    graph = helper.make_graph([node], "g", given, [helper.make_empty_tensor_value_info("y")], constants)
+    graph = helper.make_graph([node], "g", infos, [helper.make_empty_tensor_value_info("y")], constants)
     proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
     return onnxlab.load(proto), inputs[0]
 

@@ -38,13 +38,13 @@ def check_drawing(seed):
     return bool(regions) and not any(region.reason for region in regions)
 
 
-def assert_special(found, expected, name):
-    assert found.dtype == expected.dtype, name
-    assert found.shape == expected.shape, name
+def assert_special(actual, expected, name):
+    assert actual.dtype == expected.dtype, name
+    assert actual.shape == expected.shape, name
     if expected.dtype.kind != "f":
         return
     plain = np.isfinite(expected) & (np.abs(expected) < 1e30)
-    np.testing.assert_array_equal(np.isnan(found), np.isnan(expected), err_msg=name)
+    np.testing.assert_array_equal(np.isnan(actual), np.isnan(expected), err_msg=name)
     scale = np.abs(expected[plain]).max(initial=1e-30).astype(np.float64)
-    error = np.abs(found[plain].astype(np.float64) - expected[plain]).max(initial=0.0)
+    error = np.abs(actual[plain].astype(np.float64) - expected[plain]).max(initial=0.0)
     assert error <= 1e-4 * scale, f"{name}: {error} of {scale}"

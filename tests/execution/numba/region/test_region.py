@@ -62,8 +62,8 @@ def test_integers_from_outside_are_part_of_the_key():
     x, shape = (recipe.input(name, array) for name, array in feeds.items())
     y = recipe.node("Softmax", recipe.node("Reshape", recipe.node("Exp", x), shape))
     both = Both(recipe.model(y))
-    for wanted in ([3, 4], [2, -1], [3, 4]):
-        ours, theirs = both.run(feeds | {"shape": np.array(wanted)})
+    for target_shape in ([3, 4], [2, -1], [3, 4]):
+        ours, theirs = both.run(feeds | {"shape": np.array(target_shape)})
         assert_close(ours[y], theirs[y], 1e-6)
 
 
@@ -82,7 +82,9 @@ def test_numpy_answers_while_kernels_compile():
 def test_nobody_waits_for_a_plan_that_takes_longer_than_numpy(monkeypatch):
     model, x = perceptron(np.random.default_rng(2))
     both, threads, bind = Both(model, background=True), [], Region._bind
-    monkeypatch.setattr(Region, "_bind", lambda *given: threads.append(threading.current_thread()) or bind(*given))
+    monkeypatch.setattr(
+        Region, "_bind", lambda *arguments: threads.append(threading.current_thread()) or bind(*arguments)
+    )
     for took, batch in ((0.0, 1), (0.0, 2), (100.0, 3), (0.0, 4)):
         for region in both.regions() if batch > 1 else ():
             region._took = took
@@ -91,8 +93,8 @@ def test_nobody_waits_for_a_plan_that_takes_longer_than_numpy(monkeypatch):
             assert background.wait(120)
             for name in theirs:
                 assert_close(ours[name], theirs[name], 2e-6)
-    here = threading.current_thread()
-    assert [thread is here for thread in threads] == [False, True, False, True]
+    this_thread = threading.current_thread()
+    assert [thread is this_thread for thread in threads] == [False, True, False, True]
     assert [type(plan).__name__ for plan in plans_of(both.regions()[0]).values()] == ["Plan"] * 4
 
 
@@ -153,8 +155,8 @@ def test_threads_share_a_plan():
 
     def work(number):
         for _ in range(150):
-            found = both.hot.run({"x": batches[number]}, keep=False)
-            for name, array in found.items():
+            results = both.hot.run({"x": batches[number]}, keep=False)
+            for name, array in results.items():
                 if not np.allclose(array, expected[number][name], atol=1e-6):
                     wrong.append(number)
 
@@ -190,8 +192,8 @@ def test_two_threads_give_what_one_gives():
     )
     y = recipe.node("MaxPool", recipe.node("HardSwish", y), kernel_shape=[2, 2], strides=[2, 2])
     model = recipe.model(y)
-    one, two = check(model, {"x": x}, 1e-5), check(model, {"x": x}, 1e-5, threads=2)
-    np.testing.assert_array_equal(one[y], two[y])
+    single, two = check(model, {"x": x}, 1e-5), check(model, {"x": x}, 1e-5, threads=2)
+    np.testing.assert_array_equal(single[y], two[y])
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
@@ -225,7 +227,7 @@ def test_a_forked_child_binds_what_its_parent_was_binding(monkeypatch):
 
     def runs_compiled():
         runner.run({"x": x}, keep=False)
-        calls = [each.call for program in programs_of(runner) for each in program.instructions]
+        calls = [instruction.call for program in programs_of(runner) for instruction in program.instructions]
         return any(isinstance(call, Region) and plans_of(call) for call in calls)
 
     monkeypatch.setattr(Region, "_bind", held)
@@ -262,7 +264,7 @@ def test_what_fits_into_the_budget_node_by_node_runs_so():
     y = recipe.input("x", x)
     for _ in range(3):
         y = recipe.node("Pad", y, recipe.constant(np.array([1000, 0, 0, 1])), mode="wrap")
-        y = recipe.node("Slice", y, *(recipe.constant(np.array([each])) for each in (0, 100, 0)))
+        y = recipe.node("Slice", y, *(recipe.constant(np.array([number])) for number in (0, 100, 0)))
     both = Both(recipe.model(y))
     expected, _ = both.run({"x": x})
     (region,) = both.regions()
@@ -280,8 +282,8 @@ def test_who_is_stopped_too_late_leaves_nothing_behind(monkeypatch):
     y = recipe.node("MatMul", recipe.input("x", x), recipe.constant(np.eye(64, dtype=np.float32)))
     both = Both(recipe.model(recipe.node("Exp", recipe.node("Neg", y))))
     both.hot.run({"x": x}, keep=False)
-    (found,) = plans_of(both.regions()[0]).values()
-    assert not found.short
+    (only_plan,) = plans_of(both.regions()[0]).values()
+    assert not only_plan.short
 
     @contextmanager
     def listening(stop):
@@ -289,8 +291,8 @@ def test_who_is_stopped_too_late_leaves_nothing_behind(monkeypatch):
         stop()
 
     for _ in range(3):
-        (made,) = found.run([x], 1, engine.interpret, lambda: None, listening)
-        np.testing.assert_allclose(made, np.exp(-x), rtol=1e-6)
+        (output,) = only_plan.run([x], 1, engine.interpret, lambda: None, listening)
+        np.testing.assert_allclose(output, np.exp(-x), rtol=1e-6)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -316,8 +318,8 @@ def test_the_cache_is_ours_alone(tmp_path, monkeypatch):
 
     monkeypatch.setenv(object_cache.FOLDER_VARIABLE, str(tmp_path / "cache"))
     (tmp_path / "cache" / "kernels").mkdir(parents=True, mode=0o755)
-    found = object_cache.folder.__wrapped__()
-    assert found.is_relative_to(tmp_path)
+    folder = object_cache.folder.__wrapped__()
+    assert folder.is_relative_to(tmp_path)
     assert stat.S_IMODE((tmp_path / "cache" / "kernels").stat().st_mode) == 0o700
     (tmp_path / "other").symlink_to(tmp_path / "cache")
     monkeypatch.setenv(object_cache.FOLDER_VARIABLE, str(tmp_path / "linked"))
@@ -330,8 +332,8 @@ def test_the_cache_is_ours_alone(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_other_widths_of_vectors(width):
     """What this processor does not have, or has better, is right all the same: LLVM splits the vectors."""
-    wanted = ["test_product_with_constant", "test_grouped_convolution", "test_rows", "test_masks"]
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", " or ".join(wanted),
+    tests = ["test_product_with_constant", "test_grouped_convolution", "test_rows", "test_masks"]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", " or ".join(tests),
                "tests/execution/numba/rules/test_kernels.py",
                "tests/execution/numba/rules/test_attention.py"]  # fmt: skip
     done = subprocess.run(

@@ -69,7 +69,9 @@ def scale(model, name, factor):
 def compiled(model):
     """Names of what compiled kernels make."""
     plan = next(reversed(incremental_plans_of(model.runner).values()))
-    calls = [each.call for each in plan.program.instructions if isinstance(each.call, TieredKernel)]
+    calls = [
+        instruction.call for instruction in plan.program.instructions if isinstance(instruction.call, TieredKernel)
+    ]
     return [call._node.outputs[0] for call in calls if call._case.call is not None]
 
 
@@ -80,9 +82,9 @@ def hasten(model, feeds=pictures()):  # noqa: B008 - it is not written to
     background.wait()
 
 
-def assert_right(model, feeds, found):
-    expected = Runner(model.graph, None, [NumpyProvider()]).run(feeds, list(found))
-    for name, array in found.items():
+def assert_right(model, feeds, results):
+    expected = Runner(model.graph, None, [NumpyProvider()]).run(feeds, list(results))
+    for name, array in results.items():
         assert array.shape == expected[name].shape
         tolerance = 1e-6 * np.abs(expected[name]).max(initial=0, where=np.isfinite(expected[name]))
         np.testing.assert_allclose(array, expected[name], rtol=0, atol=tolerance, err_msg=name)
@@ -158,11 +160,11 @@ def test_values_that_somebody_holds_stay_what_they_are(model):
 
 def test_the_memory_that_kernels_share_goes_with_the_last_model(monkeypatch):
     monkeypatch.setattr(single_node, "_memory", None)  # models of other tests may have some
-    kept = made()
-    hasten(kept)
-    kept.run(pictures(3))
+    loaded = made()
+    hasten(loaded)
+    loaded.run(pictures(3))
     assert single_node._memory() is not None
-    del kept
+    del loaded
     gc.collect()
     assert single_node._memory() is None
 
@@ -171,8 +173,8 @@ def test_runs_of_many_threads(model):
     hasten(model)
     samples = [pictures(seed) for seed in range(6)]
     with ThreadPoolExecutor(6) as pool:
-        found = list(pool.map(lambda feeds: [model.run(feeds, VALUES) for _ in range(5)][-1], samples))
-    for feeds, values in zip(samples, found, strict=True):
+        results = list(pool.map(lambda feeds: [model.run(feeds, VALUES) for _ in range(5)][-1], samples))
+    for feeds, values in zip(samples, results, strict=True):
         assert_right(model, feeds, values)
 
 
@@ -180,7 +182,9 @@ def test_a_kernel_that_is_slower_than_numpy_is_given_up(model, monkeypatch):
     monkeypatch.setattr(tiered_kernels, "_TRIED", 2)
     hasten(model)
     (plan,) = incremental_plans_of(model.runner).values()
-    call = next(each.call for each in plan.program.instructions if isinstance(each.call, TieredKernel))
+    call = next(
+        instruction.call for instruction in plan.program.instructions if isinstance(instruction.call, TieredKernel)
+    )
     call._case.seconds, call._case.tried[:] = 0.0, []
     for seed in range(2):
         assert "a" in compiled(model)
@@ -192,24 +196,26 @@ def test_a_kernel_that_is_slower_than_numpy_is_given_up(model, monkeypatch):
 def test_what_a_budget_does_not_allow_is_left_to_numpy(model):
     hasten(model)
     plan = next(reversed(incremental_plans_of(model.runner).values()))
-    call = next(each.call for each in plan.program.instructions if isinstance(each.call, TieredKernel))
-    asked = []
+    call = next(
+        instruction.call for instruction in plan.program.instructions if isinstance(instruction.call, TieredKernel)
+    )
+    reserved = []
 
     class Tight:
         @staticmethod
         def reserve(nbytes):
-            asked.append(nbytes)
+            reserved.append(nbytes)
             raise LimitError("no more")
 
     assert call._case.call(Tight, pictures()["x"]) is None
-    assert asked
+    assert reserved
 
 
 def test_numpy_alone_and_short_nodes_stay_numpys(model, monkeypatch):
     plain = Runner(model.graph, model.inference.fact, [NumpyProvider()])
     plain.run(pictures())
     (plan,) = incremental_plans_of(plain).values()
-    assert not any(isinstance(each.call, TieredKernel) for each in plan.program.instructions)
+    assert not any(isinstance(instruction.call, TieredKernel) for instruction in plan.program.instructions)
     assert isinstance(model.runner.providers[0], TieredNumpyProvider)
     monkeypatch.setattr(tiered_kernels, "_LONG", 60.0)
     hasten(model)
@@ -220,4 +226,4 @@ def test_without_a_compiler_nothing_changes(model, monkeypatch):
     monkeypatch.setattr(tiered_kernels, "_can_compile", lambda: False)
     hasten(model)
     (plan,) = incremental_plans_of(model.runner).values()
-    assert not any(isinstance(each.call, TieredKernel) for each in plan.program.instructions)
+    assert not any(isinstance(instruction.call, TieredKernel) for instruction in plan.program.instructions)

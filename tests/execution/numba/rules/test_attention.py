@@ -102,9 +102,9 @@ def build(op_type, feeds, outputs=1, opset=24, domain="", constants=(), **attrib
             names.append(recipe.constant(array))
         else:
             names.append(recipe.input(name, array))
-    found = recipe.nodes_of(op_type, outputs, *names, domain=domain, **attributes)
+    outputs_of_node = recipe.nodes_of(op_type, outputs, *names, domain=domain, **attributes)
     inputs = [value.name for value in recipe.inputs]
-    return recipe.model(*found), {name: feeds[name] for name in inputs}
+    return recipe.model(*outputs_of_node), {name: feeds[name] for name in inputs}
 
 
 @pytest.mark.parametrize("causal", [0, 1])
@@ -117,16 +117,16 @@ def test_attention_of_groups(causal, past, mask):
     chosen = None if mask is None else rng.random((5, total)) < 0.7 if mask is np.bool_ else heads(rng, 2, 1, 5, total)
     feeds["mask"] = chosen
     feeds["past_key"], feeds["past_value"] = (heads(rng, 2, 2, past, size) if past else None for size in (16, 9))
-    model, kept = build("Attention", feeds, 3, is_causal=causal, softcap=2.0)
-    check(model, kept, 1e-5)
+    model, fed = build("Attention", feeds, 3, is_causal=causal, softcap=2.0)
+    check(model, fed, 1e-5)
 
 
 def test_attention_of_merged_heads_with_lengths_and_windows():
     rng = np.random.default_rng(6)
     feeds = {"Q": heads(rng, 2, 5, 24), "K": heads(rng, 2, 9, 12), "V": heads(rng, 2, 9, 12), "mask": None,
              "past_key": None, "past_value": None, "lengths": np.array([5, 8])}  # fmt: skip
-    model, kept = build("Attention", feeds, q_num_heads=4, kv_num_heads=2, is_causal=1, scale=0.3)
-    check(model, kept, 1e-5)
+    model, fed = build("Attention", feeds, q_num_heads=4, kv_num_heads=2, is_causal=1, scale=0.3)
+    check(model, fed, 1e-5)
 
 
 @pytest.mark.parametrize("unidirectional", [0, 1])
@@ -137,11 +137,11 @@ def test_attention_of_microsoft(unidirectional, mask, ort_run):
     feeds["mask"] = None if mask is None else (rng.random(mask) < 0.7).astype(np.int32)
     if mask == (2,):
         feeds["mask"] = np.array([3, 5], np.int32)
-    model, kept = build("Attention", feeds, opset=21, domain="com.microsoft", constants=(1, 2), num_heads=3,
+    model, fed = build("Attention", feeds, opset=21, domain="com.microsoft", constants=(1, 2), num_heads=3,
                         unidirectional=unidirectional)  # fmt: skip
-    found = check(model, kept, 1e-5)
-    for name, expected in ort_run(model.SerializeToString(), kept).items():
-        assert_close(found[name], expected, 1e-5)
+    results = check(model, fed, 1e-5)
+    for name, expected in ort_run(model.SerializeToString(), fed).items():
+        assert_close(results[name], expected, 1e-5)
 
 
 @pytest.mark.parametrize("kind", ["three", "packed", "pairs", "past"])
@@ -156,11 +156,11 @@ def test_multi_head_attention(kind, ort_run):
     elif kind == "past":
         feeds |= {"b": heads(rng, 36), "bias": None, "past_k": heads(rng, 2, 3, 2, 4), "past_v": heads(rng, 2, 3, 2, 4)}
     outputs = 3 if kind == "past" else 1
-    model, kept = build("MultiHeadAttention", feeds, outputs, opset=21, domain="com.microsoft", num_heads=3)
-    found = check(model, kept, 1e-5)
+    model, fed = build("MultiHeadAttention", feeds, outputs, opset=21, domain="com.microsoft", num_heads=3)
+    results = check(model, fed, 1e-5)
     if kind in ("three", "past"):  # ONNX Runtime has the others for GPUs only
-        for name, expected in ort_run(model.SerializeToString(), kept).items():
-            assert_close(found[name], expected, 1e-5)
+        for name, expected in ort_run(model.SerializeToString(), fed).items():
+            assert_close(results[name], expected, 1e-5)
 
 
 @pytest.mark.parametrize("rotary", [0, 1])
@@ -175,12 +175,12 @@ def test_group_query_attention(rotary, interleaved, past, ort_run):
     feeds |= {"seqlens": np.full(2, past + steps - 1, np.int32), "total": np.array([past + steps], np.int32)}
     if rotary:
         feeds |= {"cos": np.cos(heads(rng, 16, 8)), "sin": np.sin(heads(rng, 16, 8))}
-    model, kept = build("GroupQueryAttention", feeds, 3, opset=21, domain="com.microsoft", num_heads=4, kv_num_heads=2,
+    model, fed = build("GroupQueryAttention", feeds, 3, opset=21, domain="com.microsoft", num_heads=4, kv_num_heads=2,
                         do_rotary=rotary, rotary_interleaved=interleaved)  # fmt: skip
-    found = check(model, kept, 1e-5)
+    results = check(model, fed, 1e-5)
     if past:
-        for name, expected in ort_run(model.SerializeToString(), kept).items():
-            assert_close(found[name], expected, 1e-5)
+        for name, expected in ort_run(model.SerializeToString(), fed).items():
+            assert_close(results[name], expected, 1e-5)
 
 
 @pytest.mark.parametrize("sinks", [None, np.array([0.5, -1.0, 2.0, 0.0], np.float32)])
@@ -190,11 +190,11 @@ def test_a_sink_takes_a_share_of_each_query(steps, sinks, ort_run):
     feeds = {"q": heads(rng, 2, steps, 64), "k": heads(rng, 2, steps, 32), "v": heads(rng, 2, steps, 32)}
     feeds |= {"past_k": None, "past_v": None, "seqlens": np.full(2, steps - 1, np.int32)}
     feeds |= {"total": np.array([steps], np.int32), "cos": None, "sin": None, "ids": None, "bias": None, "sinks": sinks}
-    model, kept = build("GroupQueryAttention", feeds, 3, opset=21, domain="com.microsoft", num_heads=4, kv_num_heads=2,
+    model, fed = build("GroupQueryAttention", feeds, 3, opset=21, domain="com.microsoft", num_heads=4, kv_num_heads=2,
                         **({"smooth_softmax": 1} if sinks is None else {}))  # fmt: skip
-    found = check(model, kept, 1e-5)
-    for name, expected in ort_run(model.SerializeToString(), kept).items():
-        assert_close(found[name], expected, 1e-5)
+    results = check(model, fed, 1e-5)
+    for name, expected in ort_run(model.SerializeToString(), fed).items():
+        assert_close(results[name], expected, 1e-5)
 
 
 @pytest.mark.parametrize("interleaved", [0, 1])
@@ -205,19 +205,19 @@ def test_rotary_embedding(interleaved, rank):
     for ids in (None, rng.integers(0, 9, (2, 5))):
         caches = [heads(rng, *((2, 5, 3) if ids is None else (9, 3))) for _ in range(2)]
         feeds = {"x": x, "cos": caches[0], "sin": caches[1], "ids": ids}
-        model, kept = build("RotaryEmbedding", feeds, opset=23, num_heads=3, interleaved=interleaved,
+        model, fed = build("RotaryEmbedding", feeds, opset=23, num_heads=3, interleaved=interleaved,
                             rotary_embedding_dim=6)  # fmt: skip
-        check(model, kept, 1e-6)
+        check(model, fed, 1e-6)
 
 
 @pytest.mark.parametrize("ids", [np.array([3]), np.array([[0, 1, 2, 3, 4], [4, 5, 6, 7, 8]])])
 def test_rotary_embedding_of_microsoft(ids, ort_run):
     rng = np.random.default_rng(11)
     feeds = {"x": heads(rng, 2, 5, 24), "ids": ids, "cos": heads(rng, 9, 4), "sin": heads(rng, 9, 4)}
-    model, kept = build("RotaryEmbedding", feeds, opset=21, domain="com.microsoft", constants=(2, 3))
-    found = check(model, kept, 1e-6)
-    for name, expected in ort_run(model.SerializeToString(), kept).items():
-        assert_close(found[name], expected, 1e-6)
+    model, fed = build("RotaryEmbedding", feeds, opset=21, domain="com.microsoft", constants=(2, 3))
+    results = check(model, fed, 1e-6)
+    for name, expected in ort_run(model.SerializeToString(), fed).items():
+        assert_close(results[name], expected, 1e-6)
 
 
 def test_tokens_one_by_one_stay_compiled_and_values_that_always_change_do_not():
@@ -262,6 +262,6 @@ def test_a_score_overflows_before_it_is_scaled(operator, attributes, ort_run):
     recipe = Recipe(23)
     names = [recipe.input(name, array) for name, array in feeds.items()]
     model = recipe.model(recipe.node(operator, *names, scale=0.01, **attributes))
-    ((name, found),) = check(model, feeds, 1e-5).items()
-    assert np.isnan(found[0, 1, :8]).all()
-    assert_close(found, ort_run(model.SerializeToString(), feeds)[name], 1e-5)
+    ((name, actual),) = check(model, feeds, 1e-5).items()
+    assert np.isnan(actual[0, 1, :8]).all()
+    assert_close(actual, ort_run(model.SerializeToString(), feeds)[name], 1e-5)

@@ -12,9 +12,9 @@ IMAGE, KERNEL = np.ones((1, 2, 5, 5), np.float32), np.ones((2, 2, 3, 3), np.floa
 HEADS = np.ones((1, 2, 3, 4), np.float32)
 ROWS = np.arange(12, dtype=np.float32).reshape(3, 4)
 NODES = [
-    *[("Conv", (IMAGE, KERNEL), {name: given}) for name, given in (
+    *[("Conv", (IMAGE, KERNEL), {name: value}) for name, value in (
         ("pads", [-1] * 4), ("pads", [-1, 0, 0, -1]), ("dilations", [-1, -1]), ("strides", [0, 0]), ("group", 0))],
-    *[("ConvTranspose", (IMAGE, KERNEL), {name: given}) for name, given in (
+    *[("ConvTranspose", (IMAGE, KERNEL), {name: value}) for name, value in (
         ("pads", [-1, 0, 0, -1]), ("dilations", [-1, -1]), ("strides", [-1, -1]), ("output_padding", [-1, -1]))],
     ("AveragePool", (IMAGE,), {"kernel_shape": [2, 2], "pads": [9] * 4}),
     ("AveragePool", (IMAGE,), {"kernel_shape": [2, 2], "dilations": [0, 0]}),
@@ -39,27 +39,29 @@ NODES = [
 ]  # fmt: skip
 
 
-def check_same(model, made, x):
+def check_same(model, output, x):
     """The same values, or the same words about the same node."""
-    both, found = Both(model), []
+    both, results = Both(model), []
     for runner in (both.hot, both.cold):
         try:
-            found.append(runner.run({"x": x}, keep=False)[made])
+            results.append(runner.run({"x": x}, keep=False)[output])
         except RunError as error:
-            found.append(str(error).split("; inside numba part")[0])
-    ours, theirs = found
+            results.append(str(error).split("; inside numba part")[0])
+    ours, theirs = results
     if isinstance(theirs, str) or isinstance(ours, str) or theirs.dtype.kind != "f":
         np.testing.assert_array_equal(ours, theirs)
     else:
         assert_close(ours, theirs, 1e-5)
 
 
-@pytest.mark.parametrize(("op_type", "arrays", "attributes"), NODES, ids=lambda it: it if type(it) is str else "")
+@pytest.mark.parametrize(
+    ("op_type", "arrays", "attributes"), NODES, ids=lambda parameter: parameter if type(parameter) is str else ""
+)
 def test_both_say_and_make_the_same(op_type, arrays, attributes):
     recipe = Recipe(23)
     x = recipe.input("x", arrays[0])
-    made = recipe.node(op_type, x, *map(recipe.constant, arrays[1:]), **attributes)
-    check_same(recipe.model(made, infer=False), made, arrays[0])
+    output = recipe.node(op_type, x, *map(recipe.constant, arrays[1:]), **attributes)
+    check_same(recipe.model(output, infer=False), output, arrays[0])
 
 
 @pytest.mark.parametrize("change", [{"tree_roots": [-1]}, {"nodes_featureids": [-1, 0, 0]}, {}])
@@ -71,15 +73,17 @@ def test_a_forest_leads_nowhere_but_to_its_own_nodes(change):
         "leaf_weights": np.array([5.23, 12.12, -12.23, 7.21], np.float32), "tree_roots": [0], "n_targets": 2,
     }  # fmt: skip
     recipe = Recipe()
-    given = attributes | change
-    given |= {name: numpy_helper.from_array(v, name) for name, v in given.items() if isinstance(v, np.ndarray)}
-    made = recipe.node("TreeEnsemble", recipe.input("x", ROWS), domain="ai.onnx.ml", **given)
-    model = recipe.model(made, infer=False)
+    node_attributes = attributes | change
+    node_attributes |= {
+        name: numpy_helper.from_array(v, name) for name, v in node_attributes.items() if isinstance(v, np.ndarray)
+    }
+    output = recipe.node("TreeEnsemble", recipe.input("x", ROWS), domain="ai.onnx.ml", **node_attributes)
+    model = recipe.model(output, infer=False)
     model.opset_import[2].version = 5
-    check_same(model, made, ROWS)
+    check_same(model, output, ROWS)
 
 
 def test_text_is_not_made_of_shapes_while_binding():
     recipe = Recipe()
-    made = recipe.node("Cast", recipe.node("Shape", recipe.input("x", ROWS)), to=TensorProto.STRING)
-    check_same(recipe.model(made), made, ROWS)
+    output = recipe.node("Cast", recipe.node("Shape", recipe.input("x", ROWS)), to=TensorProto.STRING)
+    check_same(recipe.model(output), output, ROWS)

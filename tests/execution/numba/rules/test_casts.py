@@ -44,10 +44,10 @@ def test_every_vector_of_a_chain_is_rounded(target):
     x = (rng.standard_normal((7, 37)) * 2.0 ** rng.integers(-30, 20, (7, 37))).astype(np.float32)
     recipe = Recipe()
     y = recipe.node("Cast", recipe.node("Cast", recipe.node("Neg", recipe.input("x", x)), to=target), to=1)
-    found = check(recipe.model(recipe.node("Neg", y)), {"x": x}, 0)
+    results = check(recipe.model(recipe.node("Neg", y)), {"x": x}, 0)
     narrow = np.float16 if target == TensorProto.FLOAT16 else ml_dtypes.bfloat16
     with np.errstate(over="ignore"):
-        np.testing.assert_array_equal(next(iter(found.values())), x.astype(narrow).astype(np.float32))
+        np.testing.assert_array_equal(next(iter(results.values())), x.astype(narrow).astype(np.float32))
 
 
 def test_no_fusion_passes_over_a_cast_that_rounds():

@@ -17,16 +17,16 @@ def rng():
 
 
 @pytest.mark.parametrize(
-    ("processor", "wanted"), [("znver4", "vpdpwssd"), ("sapphirerapids", "vpdpwssd"), ("x86-64-v3", "vpmaddwd")]
+    ("processor", "instruction"), [("znver4", "vpdpwssd"), ("sapphirerapids", "vpdpwssd"), ("x86-64-v3", "vpmaddwd")]
 )
-def test_pairs_are_one_instruction(processor, wanted, monkeypatch):
+def test_pairs_are_one_instruction(processor, instruction, monkeypatch):
     """Products and sum of pairs, also on processors that are not this one, whose code cannot run here."""
     import llvmlite.binding as llvm
     from llvmlite import ir
 
     from onnxlab.execution.numba.kernels.simd import narrow_integers
 
-    lanes = 8 if wanted == "vpmaddwd" else 16
+    lanes = 8 if instruction == "vpmaddwd" else 16
     names = {8: "llvm.x86.avx2.pmadd.wd", 16: "llvm.x86.avx512.pmaddw.d.512"}
     monkeypatch.setattr(narrow_integers, "_PAIRS", ((lanes, names[lanes]),))
     sums, shorts = ir.VectorType(ir.IntType(32), lanes), ir.VectorType(ir.IntType(16), 2 * lanes)
@@ -38,7 +38,7 @@ def test_pairs_are_one_instruction(processor, wanted, monkeypatch):
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     machine = llvm.Target.from_triple("x86_64-unknown-linux-gnu").create_target_machine(cpu=processor, opt=3)
-    assert wanted in machine.emit_assembly(llvm.parse_assembly(str(module)))
+    assert instruction in machine.emit_assembly(llvm.parse_assembly(str(module)))
 
 
 @pytest.mark.parametrize("narrow_weights", [True, False])
@@ -65,9 +65,9 @@ def test_a_tile_of_pairs_adds_by_one_instruction(narrow_weights, monkeypatch):
     parsed = llvm.parse_assembly(str(module))
     passes = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3))
     passes.getModulePassManager().run(parsed, passes)
-    made = machine.emit_assembly(parsed)
-    assert made.count("vpdpwssd") == ROWS * VECTORS
-    assert "vpmaddwd" not in made
+    assembly = machine.emit_assembly(parsed)
+    assert assembly.count("vpdpwssd") == ROWS * VECTORS
+    assert "vpmaddwd" not in assembly
 
 
 @pytest.mark.parametrize("lanes", [4, 8, 16])
@@ -105,11 +105,11 @@ def test_quads(rng, lanes, instruction, vnni, monkeypatch):
     lowest = -128 if vnni else -64  # beyond which two neighbors would saturate
     weights = rng.integers(lowest, -lowest, (lanes, 4)).astype(np.int8)
     levels[:2], weights[0], weights[1] = 255, lowest, -lowest - 1
-    found = rng.integers(-1000, 1000, lanes).astype(np.int32)
-    expected = found + (levels.astype(np.int32) * weights).sum(axis=1)
+    totals = rng.integers(-1000, 1000, lanes).astype(np.int32)
+    expected = totals + (levels.astype(np.int32) * weights).sum(axis=1)
     call = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)(object_loading.load("quads", code))
-    call(*(array.__array_interface__["data"][0] for array in (levels, weights, found)))
-    np.testing.assert_array_equal(found, expected)
+    call(*(array.__array_interface__["data"][0] for array in (levels, weights, totals)))
+    np.testing.assert_array_equal(totals, expected)
 
 
 @pytest.mark.parametrize(("processor", "lanes"), [("znver4", 16), ("sapphirerapids", 8), ("alderlake", 8)])
@@ -129,9 +129,9 @@ def test_quads_are_one_instruction(processor, lanes, monkeypatch):
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     machine = llvm.Target.from_triple("x86_64-unknown-linux-gnu").create_target_machine(cpu=processor, opt=3)
-    made = machine.emit_assembly(llvm.parse_assembly(str(module)))
-    assert made.count("vpdpbusd") == 1
-    assert "vpmadd" not in made
+    assembly = machine.emit_assembly(llvm.parse_assembly(str(module)))
+    assert assembly.count("vpdpbusd") == 1
+    assert "vpmadd" not in assembly
 
 
 @pytest.mark.skipif(not os.environ.get("ONNXLAB_LONG"), reason="every kernel is compiled anew: minutes")

@@ -27,10 +27,10 @@ def test_convolutions(activation, added, ort_run):
         recipe = Recipe(17)
         x, z = (recipe.input(name, array) for name, array in feeds.items())
         w, b = (rng.standard_normal(shape, np.float32) for shape in ((10, 6 // group, 3, 3), 10))
-        given = [x, recipe.constant(w / 5), recipe.constant(b), *([z] if added else [])]
+        operands = [x, recipe.constant(w / 5), recipe.constant(b), *([z] if added else [])]
         options = {"activation": activation, "activation_params": ACTIVATIONS[activation]}
         options = {name: value for name, value in options.items() if value}
-        y = recipe.node("FusedConv", *given, domain=DOMAIN, group=group, pads=[1, 1, 1, 1], **options)
+        y = recipe.node("FusedConv", *operands, domain=DOMAIN, group=group, pads=[1, 1, 1, 1], **options)
         agree(recipe, [y, recipe.node("Neg", z)], feeds, ort_run)
 
 
@@ -40,10 +40,12 @@ def test_gemm(activation, ort_run):
     feeds = {"a": rng.standard_normal((5, 12), np.float32)}
     recipe = Recipe(17)
     constants = [rng.standard_normal(shape, np.float32) for shape in ((7, 12), 7)]
-    given = [recipe.input("a", feeds["a"]), *map(recipe.constant, constants)]
+    operands = [recipe.input("a", feeds["a"]), *map(recipe.constant, constants)]
     names = ("activation_alpha", "activation_beta")
     options = dict(zip(names, ACTIVATIONS[activation], strict=False))
-    y = recipe.node("FusedGemm", *given, domain=DOMAIN, transB=1, alpha=0.7, beta=1.5, activation=activation, **options)
+    y = recipe.node(
+        "FusedGemm", *operands, domain=DOMAIN, transB=1, alpha=0.7, beta=1.5, activation=activation, **options
+    )
     agree(recipe, [y], feeds, ort_run)
 
 
@@ -75,8 +77,8 @@ def test_products_over_an_axis_before_the_batch(batches, ort_run):
     shapes = {"a": (3, 2, 4, 5), "b": (3, 2, 5, 6)}
     recipe, feeds, names = Recipe(17), {}, []
     for (name, shape), batch in zip(shapes.items(), batches, strict=True):
-        given = (shape[-2], *shape[:-2], shape[-1]) if batch else shape
-        feeds[name] = rng.standard_normal(given, np.float32)
+        fed_shape = (shape[-2], *shape[:-2], shape[-1]) if batch else shape
+        feeds[name] = rng.standard_normal(fed_shape, np.float32)
         names.append(recipe.input(name, feeds[name]))
     y = recipe.node("FusedMatMul", *names, domain=DOMAIN, transBatchA=batches[0], transBatchB=batches[1])
     agree(recipe, [y], feeds, ort_run)

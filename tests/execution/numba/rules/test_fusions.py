@@ -34,10 +34,10 @@ class Writer:
             return self.names[term.name]
         operands = [self.write(operand) for operand in term.operands]
         attributes = {"ReduceMean": {"axes": [-1]}, "Softmax": {"axis": -1}}.get(term.op_type, {})
-        made = self.recipe.node(term.op_type, *operands, **attributes)
+        output = self.recipe.node(term.op_type, *operands, **attributes)
         if term.name:
-            self.names[term.name] = made
-        return made
+            self.names[term.name] = output
+        return output
 
     def variable(self, name):
         if name not in self.names:
@@ -149,11 +149,11 @@ def test_skip_norms_with_their_bias_and_their_sum(simple):
     op_type = "SkipSimplifiedLayerNormalization" if simple else "SkipLayerNormalization"
     for skip, bias, outputs in ((feeds["skip"], True, 4), (feeds["skip"], False, 4), (feeds["skip"][:1], True, 1),
                                 (feeds["skip"], False, 1)):  # fmt: skip
-        given = {name: array for name, array in (feeds | {"skip": skip}).items() if bias or name != "b"}
+        fed = {name: array for name, array in (feeds | {"skip": skip}).items() if bias or name != "b"}
         recipe = Recipe(21)
-        names = [recipe.input(name, array) for name, array in given.items()]
-        found = recipe.nodes_of(op_type, outputs, *names, domain="com.microsoft", epsilon=1e-3)
-        check(recipe.model(*found[::3]), given, 1e-5)
+        names = [recipe.input(name, array) for name, array in fed.items()]
+        outputs_of_node = recipe.nodes_of(op_type, outputs, *names, domain="com.microsoft", epsilon=1e-3)
+        check(recipe.model(*outputs_of_node[::3]), fed, 1e-5)
 
 
 def test_a_simplified_norm_along_several_axes():

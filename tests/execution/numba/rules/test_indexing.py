@@ -74,10 +74,10 @@ def test_pad_by_attributes(mode, opset, ort_run):
             recipe = Recipe(opset)
             y = recipe.node("Pad", recipe.input("x", x), pads=amounts, mode=mode, **extra)
             model = recipe.model(recipe.node("Relu", y))
-            found = check(model, {"x": x})
+            results = check(model, {"x": x})
             if opset > 6:  # onnxruntime's oldest
                 for name, expected in ort_run(model.SerializeToString(), {"x": x}).items():
-                    assert_close(found[name], expected, 1e-6)
+                    assert_close(results[name], expected, 1e-6)
 
 
 @pytest.mark.parametrize("coordinates", ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric",
@@ -96,10 +96,10 @@ def test_resize(mode, coordinates, ort_run):
             y = recipe.node("Resize", y, "", recipe.constant(np.array(scales, np.float32)), mode=mode,
                             coordinate_transformation_mode=coordinates, **options)  # fmt: skip
             model = recipe.model(y)
-            found = check(model, {"x": x}, 1e-5)
+            results = check(model, {"x": x}, 1e-5)
             if mode != "nearest" and coordinates != "align_corners" and not options:  # whose length it rounds
                 expected = ort_run(model.SerializeToString(), {"x": x})
-                assert_close(found[y], expected[y], 1e-4)
+                assert_close(results[y], expected[y], 1e-4)
 
 
 def test_resize_to_sizes_and_upsample():
@@ -146,6 +146,6 @@ def test_small_floats_are_widened_inside(dtype):
     (region,) = both.regions()
     assert not region.reason
     assert ours[y].dtype == dtype
-    kept = np.isfinite(theirs[y].astype(np.float32))
-    np.testing.assert_array_equal(np.isfinite(ours[y].astype(np.float32)), kept)
-    np.testing.assert_allclose(ours[y][kept].astype(np.float32), theirs[y][kept].astype(np.float32), atol=0.04)
+    finite = np.isfinite(theirs[y].astype(np.float32))
+    np.testing.assert_array_equal(np.isfinite(ours[y].astype(np.float32)), finite)
+    np.testing.assert_allclose(ours[y][finite].astype(np.float32), theirs[y][finite].astype(np.float32), atol=0.04)

@@ -31,8 +31,8 @@ def test_matmul_integer(rng, shape, dtypes):
         check(recipe.model(known), {"a": a})
     recipe = Recipe()
     feeds = {"a": a, "b": b, "z": zero}
-    made = recipe.node("MatMulInteger", *(recipe.input(name, array) for name, array in feeds.items()))
-    check(recipe.model(made), feeds)
+    output = recipe.node("MatMulInteger", *(recipe.input(name, array) for name, array in feeds.items()))
+    check(recipe.model(output), feeds)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 5, 6, 7, 13, 50])
@@ -46,7 +46,7 @@ def test_bytes_at_their_limits(rng, rows, columns):
     zeros = rng.integers(0, 256, rows).astype(np.uint8)
     recipe = Recipe()
     x = recipe.input("a", a)
-    made = [
+    products = [
         recipe.node("MatMulInteger", x, recipe.constant(weights), recipe.constant(zero), *rest)
         for weights, zero, rest in (
             (b, zeros, ()), (b, np.uint8(255), ()), (b, np.uint8(0), ()),
@@ -54,7 +54,7 @@ def test_bytes_at_their_limits(rng, rows, columns):
             (b.view(np.uint8), np.uint8(7), [recipe.constant(np.uint8(3))]),  # beyond int8 without its zero point
         )
     ]  # fmt: skip
-    check(recipe.model(*made), {"a": a})
+    check(recipe.model(*products), {"a": a})
 
 
 def test_rows_beyond_what_is_made_bytes_at_once(rng):
@@ -62,11 +62,11 @@ def test_rows_beyond_what_is_made_bytes_at_once(rng):
     a, b = integers(rng, np.int8, 40, 9001), integers(rng, np.int8, 9001, 17)
     x, w = integers(rng, np.uint8, 1, 300, 9, 9), integers(rng, np.int8, 70, 300, 5, 5)
     recipe = Recipe()
-    made = recipe.node("MatMulInteger", recipe.input("a", a), recipe.constant(b), recipe.constant(np.int8(-3)))
+    output = recipe.node("MatMulInteger", recipe.input("a", a), recipe.constant(b), recipe.constant(np.int8(-3)))
     image = recipe.node(
         "ConvInteger", recipe.input("x", x), recipe.constant(w), recipe.constant(np.uint8(100)), pads=[2] * 4
     )
-    check(recipe.model(made, image), {"a": a, "x": x})
+    check(recipe.model(output, image), {"a": a, "x": x})
 
 
 @pytest.mark.parametrize("dtypes", [(np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8)])
@@ -138,12 +138,18 @@ def test_convolutions(rng, channels, kernel):
 
 
 @pytest.mark.parametrize("last", [0, 1])
-@pytest.mark.parametrize(("channels", "group", "made"), [(17, 17, 17), (6, 3, 9), (40, 40, 40), (4, 2, 34), (3, 1, 18)])
-def test_grouped_convolutions_as_onnxruntime(rng, channels, group, made, last):
-    x, w = integers(rng, np.uint8, 2, channels, 7, 6), integers(rng, np.int8, made, channels // group, 3, 3, bits=7)
+@pytest.mark.parametrize(
+    ("channels", "group", "out_channels"), [(17, 17, 17), (6, 3, 9), (40, 40, 40), (4, 2, 34), (3, 1, 18)]
+)
+def test_grouped_convolutions_as_onnxruntime(rng, channels, group, out_channels, last):
+    x, w = (
+        integers(rng, np.uint8, 2, channels, 7, 6),
+        integers(rng, np.int8, out_channels, channels // group, 3, 3, bits=7),
+    )
     recipe = Recipe()
-    parameters = [np.float32(0.02), np.uint8(9), w, np.abs(normal(rng, made)) / 90, np.zeros(made, np.int8),
-                  np.float32(0.05), np.uint8(7), rng.integers(-900, 900, made).astype(np.int32)]  # fmt: skip
+    parameters = [np.float32(0.02), np.uint8(9), w, np.abs(normal(rng, out_channels)) / 90,
+                  np.zeros(out_channels, np.int8), np.float32(0.05), np.uint8(7),
+                  rng.integers(-900, 900, out_channels).astype(np.int32)]  # fmt: skip
     constants = [recipe.constant(array) for array in parameters]
     options = {"group": group, "pads": [1] * 4}
     if last:
@@ -232,27 +238,29 @@ class Floats:
 @pytest.mark.parametrize("dtype", BYTES)
 def test_floats_that_stand_for_integers(rng, dtype):
     """Convolutions, residual, pools and a classifier: as integers all along, within one level of the float way."""
-    made = Floats(rng, dtype)
-    recipe = made.recipe
+    floats = Floats(rng, dtype)
+    recipe = floats.recipe
     x = normal(rng, 2, 3, 12, 12)
-    first = made.around(recipe.input("x", x), 0.02, 3)
-    y = recipe.node("Conv", first, made.weights(17, 3, 3, 3), made.bias(17), pads=[1] * 4)
-    y = made.around(recipe.node("Relu", y), 0.05, np.iinfo(dtype).min)
-    z = made.around(recipe.node("Conv", y, made.weights(17, 1, 3, 3), made.bias(17), pads=[1] * 4, group=17), 0.1, 0)
-    z = made.around(recipe.node("Conv", z, made.weights(17, 17, 1, 1), made.bias(17)), 0.2, 5)
-    y = made.around(recipe.node("Add", y, z), 0.2, 4)
-    y = made.around(recipe.node("MaxPool", y, kernel_shape=[2, 2], strides=[2, 2]), 0.2, 4)
-    y = made.around(recipe.node("GlobalAveragePool", y), 0.02, 4)
+    first = floats.around(recipe.input("x", x), 0.02, 3)
+    y = recipe.node("Conv", first, floats.weights(17, 3, 3, 3), floats.bias(17), pads=[1] * 4)
+    y = floats.around(recipe.node("Relu", y), 0.05, np.iinfo(dtype).min)
+    z = floats.around(
+        recipe.node("Conv", y, floats.weights(17, 1, 3, 3), floats.bias(17), pads=[1] * 4, group=17), 0.1, 0
+    )
+    z = floats.around(recipe.node("Conv", z, floats.weights(17, 17, 1, 1), floats.bias(17)), 0.2, 5)
+    y = floats.around(recipe.node("Add", y, z), 0.2, 4)
+    y = floats.around(recipe.node("MaxPool", y, kernel_shape=[2, 2], strides=[2, 2]), 0.2, 4)
+    y = floats.around(recipe.node("GlobalAveragePool", y), 0.02, 4)
     y = recipe.node("Flatten", y)
-    y = recipe.node("Gemm", made.around(y, 0.02, 4), made.weights(9, 17), made.bias(9), transB=1)
-    y = made.around(y, 0.03, 6)
-    w = made.weights(9, 33, axis=1)
+    y = recipe.node("Gemm", floats.around(y, 0.02, 4), floats.weights(9, 17), floats.bias(9), transB=1)
+    y = floats.around(y, 0.03, 6)
+    w = floats.weights(9, 33, axis=1)
     y = recipe.node("MatMul", y, w)
-    both_ways = Both(recipe.model(*made.quantized, y))
+    both_ways = Both(recipe.model(*floats.quantized, y))
     ours, theirs = both_ways.run({"x": x})
     (region,) = both_ways.regions()
     assert not region.reason
-    for name in made.quantized:
+    for name in floats.quantized:
         difference = np.abs(ours[name].astype(int) - theirs[name])
         assert difference.max() <= 1
         assert np.mean(difference > 0) <= 0.02, name
@@ -261,10 +269,10 @@ def test_floats_that_stand_for_integers(rng, dtype):
 
 
 def test_two_quantized_inputs_multiply(rng):
-    made = Floats(rng, np.int8)
-    recipe = made.recipe
+    floats = Floats(rng, np.int8)
+    recipe = floats.recipe
     feeds = {"a": normal(rng, 2, 3, 7, 5), "b": normal(rng, 2, 3, 5, 9)}
-    a, b = (made.around(recipe.input(name, array), 0.02, 4) for name, array in feeds.items())
+    a, b = (floats.around(recipe.input(name, array), 0.02, 4) for name, array in feeds.items())
     check(recipe.model(recipe.node("MatMul", a, b)), feeds)
 
 
@@ -287,6 +295,6 @@ def test_batches_of_none_and_threads(rng):
     y = recipe.node("MatMulInteger", recipe.input("x", x, ["n", 33]), recipe.constant(w), zero)
     y = recipe.node("Relu", recipe.node("Cast", y, to=1))
     model = recipe.model(y)
-    one, two = check(model, {"x": x}), check(model, {"x": x}, threads=2)
-    np.testing.assert_array_equal(one[y], two[y])
+    single, two = check(model, {"x": x}), check(model, {"x": x}, threads=2)
+    np.testing.assert_array_equal(single[y], two[y])
     assert Both(model).run({"x": x[:0]})[0][y].shape == (0, 70)

@@ -75,13 +75,15 @@ def test_convolution(rng, channels, kernel):
 
 
 @pytest.mark.parametrize(
-    ("channels", "group", "made"), [(17, 17, 17), (6, 3, 9), (33, 33, 66), (4, 2, 34), (16, 16, 16)]
+    ("channels", "group", "out_channels"), [(17, 17, 17), (6, 3, 9), (33, 33, 66), (4, 2, 34), (16, 16, 16)]
 )
-def test_grouped_convolution(rng, channels, group, made):
+def test_grouped_convolution(rng, channels, group, out_channels):
     recipe = Recipe()
     x = normal(rng, 2, channels, 7, 6)
-    w = recipe.constant(normal(rng, made, channels // group, 3, 3))
-    y = recipe.node("Conv", recipe.input("x", x), w, recipe.constant(normal(rng, made)), group=group, pads=[1, 1, 1, 1])
+    w = recipe.constant(normal(rng, out_channels, channels // group, 3, 3))
+    y = recipe.node(
+        "Conv", recipe.input("x", x), w, recipe.constant(normal(rng, out_channels)), group=group, pads=[1, 1, 1, 1]
+    )
     y = recipe.node("Clip", y, recipe.constant(np.float32(-0.5)), recipe.constant(np.float32(1.5)))
     check(recipe.model(y), {"x": x})
 
@@ -95,11 +97,11 @@ def test_grouped_convolution(rng, channels, group, made):
 )  # fmt: skip
 def test_transposed_convolution(rng, group, extra):
     """Each phase of the strides by itself; the fewest channels and those that fill vectors."""
-    for channels, made, batch in ((3, 1, 1), (33, 17, 3)):
+    for channels, out_channels, batch in ((3, 1, 1), (33, 17, 3)):
         recipe = Recipe()
         x = normal(rng, batch, channels, 4, 5)
-        w = recipe.constant(normal(rng, channels, made, 3, 3))
-        bias = recipe.constant(normal(rng, made * group))
+        w = recipe.constant(normal(rng, channels, out_channels, 3, 3))
+        bias = recipe.constant(normal(rng, out_channels * group))
         y = recipe.node("ConvTranspose", recipe.input("x", x), w, bias, group=group, **extra)
         check(recipe.model(recipe.node("Relu", y)), {"x": x}, 4e-6)
 
@@ -209,8 +211,8 @@ def test_scalars_of_rank_none_and_one(rng):
     feeds = {"s": np.float32(0.7).reshape(()), "x": normal(rng, 2, 5, 33)}
     s, x = (recipe.input(name, np.asarray(array)) for name, array in feeds.items())
     scaled = recipe.node("Mul", s, recipe.constant(np.float32(0.02)))
-    one = recipe.node("Add", recipe.node("Mul", scaled, recipe.constant(np.array([3], np.float32))), scaled)
-    check(recipe.model(recipe.node("Mul", x, scaled), recipe.node("Div", x, one)), feeds)
+    shifted = recipe.node("Add", recipe.node("Mul", scaled, recipe.constant(np.array([3], np.float32))), scaled)
+    check(recipe.model(recipe.node("Mul", x, scaled), recipe.node("Div", x, shifted)), feeds)
 
 
 def test_booleans_choose(rng):
@@ -240,8 +242,8 @@ def test_moves_are_views_or_copies(rng):
 def test_logarithm_of_softmax_where_numbers_are_too_large_to_add_to(rng):
     recipe = Recipe()
     x = np.stack([np.full(33, 1e9, np.float32), np.full(33, -1e30, np.float32), normal(rng, 33)])
-    found = check(recipe.model(recipe.node("LogSoftmax", recipe.input("x", x))), {"x": x})
-    np.testing.assert_allclose(next(iter(found.values()))[:2], -np.log(33), rtol=1e-6)
+    results = check(recipe.model(recipe.node("LogSoftmax", recipe.input("x", x))), {"x": x})
+    np.testing.assert_allclose(next(iter(results.values()))[:2], -np.log(33), rtol=1e-6)
 
 
 def test_inputs_of_any_layout(rng):
@@ -268,16 +270,18 @@ def test_every_operation_is_tabled():
     assert len(set(EXPRESSIONS)) == len(EXPRESSIONS)
 
 
-@pytest.mark.parametrize(("channels", "made", "size", "batch"), [(24, 24, 12, 1), (33, 31, 14, 2), (64, 48, 17, 1)])
-def test_winograd_and_its_error(rng, channels, made, size, batch):
+@pytest.mark.parametrize(
+    ("channels", "out_channels", "size", "batch"), [(24, 24, 12, 1), (33, 31, 14, 2), (64, 48, 17, 1)]
+)
+def test_winograd_and_its_error(rng, channels, out_channels, size, batch):
     """With everything that may join it; `precise` does without, to the rounding of NumPy's way."""
     recipe = Recipe()
     x = normal(rng, batch, channels, size, size + 1)
-    w, bias = recipe.constant(normal(rng, made, channels, 3, 3)), recipe.constant(normal(rng, made))
+    w, bias = recipe.constant(normal(rng, out_channels, channels, 3, 3)), recipe.constant(normal(rng, out_channels))
     y = recipe.node("Conv", recipe.input("x", x), w, bias, pads=[1, 0, 1, 2])
-    y = recipe.node("Add", y, recipe.input("z", normal(rng, batch, made, size, size + 1)))
+    y = recipe.node("Add", y, recipe.input("z", normal(rng, batch, out_channels, size, size + 1)))
     y = recipe.node("Clip", y, recipe.constant(np.float32(-40)), recipe.constant(np.float32(60)))
-    feeds = {"x": x, "z": normal(rng, batch, made, size, size + 1)}
+    feeds = {"x": x, "z": normal(rng, batch, out_channels, size, size + 1)}
     check(recipe.model(y), feeds, 1e-5)
     check(recipe.model(y), feeds, 2e-6, precise=True)
 

@@ -16,8 +16,8 @@ def product(rng, rows, depth, columns, bits, block, zeros=None, bias=False, dtyp
     inputs = [recipe.input("x", x), recipe.constant(b)]
     inputs.append(recipe.constant((np.abs(normal(rng, columns * blocks)) / 10).astype(dtype)))
     packed = rng.integers(0, 256, (columns, -(-blocks * bits // 8))).astype(np.uint8)
-    given = {"packed": packed.reshape(-1), "float": (normal(rng, columns * blocks) * 2).astype(dtype)}
-    inputs.append(recipe.constant(given[zeros]) if zeros else "")
+    points_by_kind = {"packed": packed.reshape(-1), "float": (normal(rng, columns * blocks) * 2).astype(dtype)}
+    inputs.append(recipe.constant(points_by_kind[zeros]) if zeros else "")
     if bias:
         inputs += ["", recipe.constant(normal(rng, columns).astype(dtype))]
     y = recipe.node("MatMulNBits", *inputs, domain="com.microsoft", K=depth, N=columns, bits=bits, block_size=block)

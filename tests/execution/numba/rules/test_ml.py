@@ -34,10 +34,10 @@ def forest(rng, trees, depth, features, targets, votes, modes=MODES[:1], missing
                 if targets == 1 or rng.random() < 0.7:
                     for name, value in zip(ballots, (tree, node, target, float(rng.standard_normal())), strict=True):
                         ballots[name].append(value)
-    found = {f"nodes_{name}": values for name, values in lists.items()}
+    attributes = {f"nodes_{name}": values for name, values in lists.items()}
     if missing:
-        found["nodes_missing_value_tracks_true"] = [int(rng.integers(2)) for _ in lists["modes"]]
-    return found | {f"{votes}_{name}": values for name, values in ballots.items()}
+        attributes["nodes_missing_value_tracks_true"] = [int(rng.integers(2)) for _ in lists["modes"]]
+    return attributes | {f"{votes}_{name}": values for name, values in ballots.items()}
 
 
 def made(op_type, feeds, outputs, **attributes):
@@ -68,10 +68,10 @@ def test_every_comparison(rng, mode):
 @pytest.mark.parametrize("targets", [1, 3])
 def test_regression(rng, aggregate, targets):
     feeds = features(rng, 65, 5)
-    found = forest(rng, 7, 3, 5, targets, "target", MODES)
+    trees = forest(rng, 7, 3, 5, targets, "target", MODES)
     for base in ({}, {"base_values": [0.5, -1.0, 2.0][:targets]}):
         model = made(
-            "TreeEnsembleRegressor", feeds, 1, n_targets=targets, aggregate_function=aggregate, **found, **base
+            "TreeEnsembleRegressor", feeds, 1, n_targets=targets, aggregate_function=aggregate, **trees, **base
         )
         both(model, feeds, threads=2)
 
@@ -79,17 +79,17 @@ def test_regression(rng, aggregate, targets):
 def test_missing_values(rng):
     feeds = features(rng, 33, 5)
     feeds["x"][rng.random((33, 5)) < 0.3] = np.nan
-    found = forest(rng, 5, 4, 5, 1, "target", MODES[:4], missing=True)
-    both(made("TreeEnsembleRegressor", feeds, 1, n_targets=1, **found), feeds)
+    trees = forest(rng, 5, 4, 5, 1, "target", MODES[:4], missing=True)
+    both(made("TreeEnsembleRegressor", feeds, 1, n_targets=1, **trees), feeds)
 
 
 @pytest.mark.parametrize("transform", ["NONE", "LOGISTIC", "SOFTMAX"])
 @pytest.mark.parametrize("classes", [2, 5])
 def test_classification(rng, transform, classes):
     feeds = features(rng, 65, 5)
-    found = forest(rng, 7, 3, 5, classes, "class")
+    trees = forest(rng, 7, 3, 5, classes, "class")
     labels = [7, 3, 11, 2, 5][:classes]
-    model = made("TreeEnsembleClassifier", feeds, 2, classlabels_int64s=labels, post_transform=transform, **found)
+    model = made("TreeEnsembleClassifier", feeds, 2, classlabels_int64s=labels, post_transform=transform, **trees)
     both(model, feeds, compiled=classes > 2)
 
 
@@ -98,11 +98,11 @@ def test_classification(rng, transform, classes):
 @pytest.mark.parametrize("positive", [False, True])
 def test_votes_for_one_of_two_classes(rng, transform, which, positive):
     feeds = features(rng, 65, 5)
-    found = forest(rng, 7, 3, 5, 1, "class")
-    found["class_ids"] = [which] * len(found["class_ids"])
+    trees = forest(rng, 7, 3, 5, 1, "class")
+    trees["class_ids"] = [which] * len(trees["class_ids"])
     if positive:
-        found["class_weights"] = [abs(weight) / 5 for weight in found["class_weights"]]
-    both(made("TreeEnsembleClassifier", feeds, 2, classlabels_int64s=[4, 9], post_transform=transform, **found), feeds)
+        trees["class_weights"] = [abs(weight) / 5 for weight in trees["class_weights"]]
+    both(made("TreeEnsembleClassifier", feeds, 2, classlabels_int64s=[4, 9], post_transform=transform, **trees), feeds)
 
 
 @pytest.mark.parametrize("transform", ["NONE", "LOGISTIC", "SOFTMAX"])
@@ -110,10 +110,10 @@ def test_votes_for_one_of_two_classes(rng, transform, which, positive):
 def test_linear_models(rng, transform, count):
     feeds = {"x": normal(rng, 33, 5)}
     coefficients, intercepts = normal(rng, count * 5).tolist(), normal(rng, count).tolist()
-    found = {"coefficients": coefficients, "intercepts": intercepts, "post_transform": transform}
-    both(made("LinearRegressor", feeds, 1, targets=count, **found), feeds)
+    attributes = {"coefficients": coefficients, "intercepts": intercepts, "post_transform": transform}
+    both(made("LinearRegressor", feeds, 1, targets=count, **attributes), feeds)
     labels = [7, 3, 11][: max(2, count)]
-    both(made("LinearClassifier", feeds, 2, classlabels_ints=labels, **found), feeds)
+    both(made("LinearClassifier", feeds, 2, classlabels_ints=labels, **attributes), feeds)
 
 
 @pytest.mark.parametrize("norm", ["MAX", "L1", "L2"])

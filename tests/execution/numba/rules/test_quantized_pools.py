@@ -15,12 +15,12 @@ def quantization(recipe, scale, zero, dtype):
 def same(model, feeds, ort_run):
     """As ONNX Runtime to the level; means that lie between two levels may fall to either in NumPy."""
     both = Both(model)
-    found, plain = both.run(feeds)
+    compiled, plain = both.run(feeds)
     assert [region.reason for region in both.regions()] == [""]
     for name, expected in ort_run(model.SerializeToString(), feeds).items():
-        np.testing.assert_array_equal(found[name], expected)
-        assert found[name].dtype == plain[name].dtype
-        assert np.abs(found[name].astype(int) - plain[name]).max() <= 1
+        np.testing.assert_array_equal(compiled[name], expected)
+        assert compiled[name].dtype == plain[name].dtype
+        assert np.abs(compiled[name].astype(int) - plain[name]).max() <= 1
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8])
@@ -37,9 +37,9 @@ def test_pools(dtype, last, ort_run):
             ("QLinearAveragePool", {"kernel_shape": [1, 2], "count_include_pad": 1, "pads": [0, 0, 0, 1]}),
         ):
             recipe = Recipe(17)
-            given = [recipe.input("x", x), *quantization(recipe, 0.03, 3, dtype)]
-            given += quantization(recipe, 0.021, 5, dtype)
-            y = recipe.node(op_type, *given, domain=DOMAIN, channels_last=last, **options)
+            operands = [recipe.input("x", x), *quantization(recipe, 0.03, 3, dtype)]
+            operands += quantization(recipe, 0.021, 5, dtype)
+            y = recipe.node(op_type, *operands, domain=DOMAIN, channels_last=last, **options)
             same(recipe.model(y), {"x": x}, ort_run)
 
 

@@ -48,8 +48,8 @@ def layer(rng, op_type, steps, batch, width, hidden, direction="forward", parts=
     return recipe.model(*results), feeds
 
 
-def both(made, tolerance=4e-6, onnxruntime=True):
-    model, feeds = made
+def both(model_and_feeds, tolerance=4e-6, onnxruntime=True):
+    model, feeds = model_and_feeds
     ours = check(model, feeds, tolerance)
     if onnxruntime:
         for name, expected in oracle(model, feeds).items():
@@ -103,11 +103,11 @@ def test_activations(rng, name):
     count = {"Affine": 2, "ScaledTanh": 2, "HardSigmoid": 2, "LeakyRelu": 1, "ThresholdedRelu": 1, "Elu": 1}.get(
         name, 0
     )
-    for given in {0, count}:
-        values = {"activation_alpha": [0.3] * (given > 0), "activation_beta": [0.2] * (given > 1)}
+    for parameter_count in {0, count}:
+        values = {"activation_alpha": [0.3] * (parameter_count > 0), "activation_beta": [0.2] * (parameter_count > 1)}
         parameters = {key: value for key, value in values.items() if value}
-        made = layer(rng, "LSTM", 3, 2, 5, 11, parts="b", activations=[name, "Tanh", "Tanh"], **parameters)
-        both(made, onnxruntime=False)
+        model_and_feeds = layer(rng, "LSTM", 3, 2, 5, 11, parts="b", activations=[name, "Tanh", "Tanh"], **parameters)
+        both(model_and_feeds, onnxruntime=False)
 
 
 def test_gates_are_clipped(rng):
@@ -119,11 +119,11 @@ def test_gates_are_clipped(rng):
 def test_long_sequences_are_several_records(rng):
     """And threads, of which each takes a direction or some of the batch, change nothing."""
     model, feeds = layer(rng, "LSTM", 900, 40, 3, 64, "bidirectional", "bl")
-    made = Both(model, threads=2)
-    ours, theirs = made.run(feeds)
+    runners = Both(model, threads=2)
+    ours, theirs = runners.run(feeds)
     for name, expected in theirs.items():
         assert_close(ours[name], expected, 4e-6, name)
-    ((plan,),) = [list(plans_of(region).values()) for region in made.regions()]
+    ((plan,),) = [list(plans_of(region).values()) for region in runners.regions()]
     assert len(plan.stages) > 1
 
 
@@ -142,10 +142,10 @@ def test_no_two_neighbors_are_beyond_16_bits(depth, columns, large, seed):
     rows = quads.transpose(0, 2, 4, 1, 3).reshape(2, quads.shape[2] * 4, -1).astype(np.int32)
     for signed in (np.maximum(rows, 0), np.minimum(rows, 0)):
         assert np.abs(signed[:, ::2] + signed[:, 1::2]).max() <= 128
-    for made, expected, repeated in zip(rows, matrix, places, strict=True):
+    for row, expected, repeated in zip(rows, matrix, places, strict=True):
         begin = depth + depth % 2
-        total = made[:depth, :columns].copy()
-        np.add.at(total, repeated, made[begin : begin + len(repeated), :columns])
+        total = row[:depth, :columns].copy()
+        np.add.at(total, repeated, row[begin : begin + len(repeated), :columns])
         np.testing.assert_array_equal(total, expected)
 
 

@@ -10,10 +10,10 @@ from tests.execution.support.regions import Both, Recipe, check
 def model(rng, samples, step, length=None, window=None, deep=True, **attributes):
     recipe = Recipe()
     x = rng.standard_normal((2, samples, 1) if deep else (2, samples), dtype=np.float32)
-    given = [recipe.constant(np.int64(step)), "" if window is None else recipe.constant(window)]
+    operands = [recipe.constant(np.int64(step)), "" if window is None else recipe.constant(window)]
     if length is not None:
-        given.append(recipe.constant(np.int64(length)))
-    return recipe.model(recipe.node("STFT", recipe.input("x", x), *given, **attributes)), {"x": x}
+        operands.append(recipe.constant(np.int64(length)))
+    return recipe.model(recipe.node("STFT", recipe.input("x", x), *operands, **attributes)), {"x": x}
 
 
 @pytest.mark.parametrize("onesided", [0, 1])
@@ -43,7 +43,7 @@ def test_long_frames_and_complex_signals_are_left_to_numpy():
     assert [region.reason for region in both.regions()] == ["frames of 1024 samples are quicker by a fast transform"]
     assert all(np.array_equal(ours[name], theirs[name]) for name in theirs)
     recipe, x = Recipe(), rng.standard_normal((1, 64, 2), dtype=np.float32)
-    given = [recipe.constant(np.int64(8)), "", recipe.constant(np.int64(16))]
-    both = Both(recipe.model(recipe.node("STFT", recipe.input("x", x), *given, onesided=0)))
+    operands = [recipe.constant(np.int64(8)), "", recipe.constant(np.int64(16))]
+    both = Both(recipe.model(recipe.node("STFT", recipe.input("x", x), *operands, onesided=0)))
     both.run({"x": x})
     assert not both.regions()

@@ -9,15 +9,15 @@ from onnxlab.execution.numba.plan import autotune
 from onnxlab.execution.numba.provider import NumbaProvider
 
 
-def convolution(rng, channels, made, size, pads, residual):
+def convolution(rng, channels, out_channels, size, pads, residual):
     node, vi = helper.make_node, helper.make_tensor_value_info
-    weights = (rng.standard_normal((made, channels, 3, 3)) * 0.1).astype(np.float32)
+    weights = (rng.standard_normal((out_channels, channels, 3, 3)) * 0.1).astype(np.float32)
     nodes = [node("Conv", ["x", "w", "b"], ["c"], pads=pads)]
     nodes.append(node("Add", ["c", "c2"], ["s"]) if residual else node("Identity", ["c"], ["s"]))
     nodes.append(node("Clip", ["s", "", "top"], ["y"]) if residual else node("Identity", ["s"], ["y"]))
     constants = [numpy_helper.from_array(weights, "w"), numpy_helper.from_array(weights[:, 0, 0, 0], "b"),
                  numpy_helper.from_array(np.float32(1e30), "top"),
-                 numpy_helper.from_array(np.ones((made, 1, 1), np.float32), "c2")]  # fmt: skip
+                 numpy_helper.from_array(np.ones((out_channels, 1, 1), np.float32), "c2")]  # fmt: skip
     graph = helper.make_graph(nodes, "g", [vi("x", 1, [1, channels, *size])], [vi("y", 1, None)], constants)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9).SerializeToString()
 
@@ -31,7 +31,7 @@ def winograd(monkeypatch):
 def both(model, x):
     loaded = onnxlab.load(model)
     providers = (["numpy"], [NumbaProvider(background=False, least=0), "numpy"])
-    return [loaded.run({"x": x}, providers=one)["y"] for one in providers]
+    return [loaded.run({"x": x}, providers=names)["y"] for names in providers]
 
 
 @pytest.mark.parametrize("pixel", [np.nan, np.inf, -np.inf, 6.5504e7, 1e30, -3e5])
@@ -39,10 +39,12 @@ def both(model, x):
 @pytest.mark.parametrize("residual", [False, True])
 def test_one_pixel(winograd, pixel, place, residual):
     rng = np.random.default_rng(0)
-    channels, made, size, pads = (19, 21, (30, 31), [1, 1, 1, 1]) if residual else (16, 16, (32, 32), [1, 0, 1, 1])
+    channels, out_channels, size, pads = (
+        (19, 21, (30, 31), [1, 1, 1, 1]) if residual else (16, 16, (32, 32), [1, 0, 1, 1])
+    )
     x = rng.standard_normal((1, channels, *size)).astype(np.float32)
     x[0, 5, place[0], place[1]] = pixel
-    plain, compiled = both(convolution(rng, channels, made, size, pads, residual), x)
+    plain, compiled = both(convolution(rng, channels, out_channels, size, pads, residual), x)
     finite = np.isfinite(plain)
     np.testing.assert_array_equal(compiled[~finite], plain[~finite])
     far = finite & (np.abs(plain) < 100)
