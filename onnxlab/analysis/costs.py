@@ -58,8 +58,5 @@ def _size(dim: Dim, sizes: dict[Atom, Dim]) -> int:
     """A dim with FREE for each symbol; `sizes` are those of the atoms met so far."""
     if not isinstance(dim, Expr):
         return dim
-    try:
-        size = replace_symbols(dim, lambda _: FREE, sizes)
-    except ZeroDivisionError:
-        return FREE
+    size = replace_symbols(dim, lambda _: FREE, sizes)
     return max(0, size) if isinstance(size, int) else FREE

@@ -20,9 +20,12 @@ from onnxlab.infer import Inference
 
 REFUSED = frozenset(
     ("type-mismatch", "arity", "attribute-missing", "attribute-type", "attribute-unknown", "attribute-repeated",
-     "deprecated", "single-assignment", "opset-newer", "ir-version", "declared-type")
+     "attribute-reference", "deprecated", "single-assignment", "opset-newer", "ir-version", "declared-type")
 )  # fmt: skip
-"""Codes of errors for which ONNX Runtime too refuses a model; "declared-type" of outputs that a node makes."""
+"""Codes of errors for which ONNX Runtime too refuses a model; "declared-type" of outputs that a node makes.
+
+"attribute-reference" is refused by ONNX alone: ONNX Runtime takes a value that ONNX says is not there.
+"""
 
 GE_DUMP = "ge-dump"
 """The code for which a dump of GE is not run."""
@@ -50,6 +53,8 @@ class Judge:
         """Why a run is refused for an error, and what to do."""
         if problem.code == GE_DUMP:
             return str(problem)
+        if problem.code == "attribute-reference":
+            return f"{problem}; runtimes take different values for it: strict=False runs it with the default"
         return f"{problem}; onnxruntime refuses such a model too: strict=False runs it all the same"
 
     def needed(self, problem: Diagnostic, nodes: set[int]) -> bool:

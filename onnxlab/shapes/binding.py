@@ -24,27 +24,24 @@ _FUNCTIONS: dict[str, Callable[..., Dim]] = {
 def evaluate(dim: Dim, bindings: Mapping[str, int]) -> int | None:
     """The number that `dim` is with each symbol replaced by the value of its name.
 
-    None if one is missing, or the number is no int64.
+    None if one is missing, there is no such number, or it is no int64.
     """
     value = substitute(dim, bindings)
     return value if isinstance(value, int) and -MAX_COEFFICIENT <= value < MAX_COEFFICIENT else None
 
 
 def substitute(dim: Dim, bindings: Mapping[str, Dim]) -> Dim:
-    """`dim` with each symbol that `bindings` names replaced.
-
-    Raises ZeroDivisionError where a divisor becomes 0.
-    """
+    """`dim` with each symbol that `bindings` names replaced."""
     return replace_symbols(dim, lambda atom: bindings.get(atom.name))
 
 
 def replace_symbols(dim: Dim, replacement: Replacement, done: dict[Atom, Dim] | None = None) -> Dim:
     """`dim` with each symbol replaced by what `replacement` returns for it; None keeps it.
 
+    A function that has no value then, since a divisor is 0 or dims do not broadcast, is kept as it is.
+
     Args:
         done: what atoms became, to be handed on to the next of many calls with the same replacement.
-
-    Raises ZeroDivisionError where a divisor becomes 0.
     """
     if not isinstance(dim, Expr):
         return dim
@@ -65,7 +62,10 @@ def _replace(dim: Dim, done: Mapping[Atom, Dim]) -> Dim:
 
 def _replaced(atom: Atom, replacement: Replacement, done: Mapping[Atom, Dim]) -> Dim:
     if atom.function:
-        return _FUNCTIONS[atom.function](*[_replace(argument, done) for argument in atom.arguments])
+        try:
+            return _FUNCTIONS[atom.function](*[_replace(argument, done) for argument in atom.arguments])
+        except (ZeroDivisionError, ValueError):
+            return cast("Dim", make({(atom,): 1}))
     if atom.definition is not None:
         return _replace(atom.definition, done)
     value = replacement(atom)

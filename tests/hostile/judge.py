@@ -36,7 +36,7 @@ in the output that the pool had, not in the larger one of `output_shape`. Scales
 stretch the corners to that length rounded down.
 """
 
-_SCORED = frozenset(("Attention", "GroupQueryAttention", "MultiHeadAttention"))
+_SCORED = frozenset(("Attention", "FlexAttention", "GroupQueryAttention", "MultiHeadAttention"))
 _SATURATING = frozenset(("Erf", "GRU", "Gelu", "LSTM", "Mish", "RNN", "Sigmoid", "Softmax", "Swish", "Tanh"))
 _RESOLVED = 1e-2
 """Functions that end in 0 or 1 are approximated with an error of a float32's rounding of 1, whatever their magnitude,
@@ -142,10 +142,32 @@ def overflows(proto, feeds):
 
     onnxruntime computes them as doubles and converts those back, which C leaves undefined beyond the type.
     """
-    arrays = [array for array in map(np.asarray, feeds.values()) if array.dtype.kind in "iu"]
+    arrays = [array for array in tensors(feeds.values()) if array.dtype.kind in "iu"]
     ends = (int(end) for array in arrays for end in (array.min(initial=0), array.max(initial=0)))
     largest = max(map(abs, ends), default=0)
     return largest > _BASE and any(node.op_type == "Pow" for node in _nodes(proto))
+
+
+def tensors(values):
+    """The arrays of feeds, those in sequences too; scalars as arrays."""
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            yield from tensors(value)
+        elif not isinstance(value, dict) and value is not None:
+            yield np.asarray(value)
+
+
+def underflows(proto, feeds):
+    """The magnitude that counts where a weight of a softmax may be subnormal and multiply a number from LARGE on, or 0.
+
+    A weight of 4e-40 may be 0 as well (flushed, or by another exp), and of 3e38 that makes 0.1.
+    """
+    if not any(node.op_type == "Softmax" or node.op_type in _SCORED for node in _nodes(proto)):
+        return 0.0
+    floats = [array for array in tensors(feeds.values()) if array.dtype in (np.float32, np.float64)]
+    finite = [np.abs(array[np.isfinite(array)]).max(initial=0) for array in floats]
+    largest = max(map(float, finite), default=0.0)
+    return largest * float(np.finfo(np.float32).tiny) / 1e-4 if largest > divergence.LARGE else 0.0
 
 
 def least(proto):

@@ -17,7 +17,7 @@ import onnxlab
 from onnxlab.errors import EditError
 from tests.hostile import campaign, server
 from tests.hostile.divergence import close, is_excused
-from tests.hostile.judge import is_comparable, least, overflows, rounds_scores
+from tests.hostile.judge import is_comparable, least, overflows, rounds_scores, underflows
 from tests.hostile.trial import Broken, Case, limits
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -201,3 +201,19 @@ def test_a_node_that_makes_the_same_of_the_same_is_not_to_blame(theirs, ours, ex
 def test_powers_of_large_integers_are_not_compared(op_type, largest, expected):
     proto = helper.make_model(helper.make_graph([helper.make_node(op_type, ["x", "x"], ["y"])], "g", [], []))
     assert overflows(proto, {"x": np.array([largest, 1]), "empty": np.zeros(0, np.int32)}) == expected
+
+
+def test_weights_that_may_underflow_times_large_numbers_are_compared_by_what_they_make():
+    def proto(op_type):
+        return helper.make_model(helper.make_graph([helper.make_node(op_type, ["q", "k", "v"], ["y"])], "g", [], []))
+
+    large, usual = {"v": np.float32([3e38, 1])}, {"v": np.float32([3, np.inf])}
+    assert underflows(proto("Attention"), large) == pytest.approx(3e38 * 1.17549435e-38 / 1e-4)
+    assert not underflows(proto("MatMul"), large)
+    assert not underflows(proto("Softmax"), usual)
+
+
+def test_feeds_may_be_sequences():
+    proto = helper.make_model(helper.make_graph([helper.make_node("Pow", ["x", "y"], ["z"])], "g", [], []))
+    assert overflows(proto, {"x": [np.zeros((2, 3), np.int64), np.full((4, 1), 10)], "y": np.float32(1)})
+    assert not overflows(proto, {"x": [np.zeros((2, 3), np.int64)], "y": {"a": 20}})

@@ -20,6 +20,7 @@ from onnxlab.shapes import (
     notation,
     parse,
     product,
+    substitute,
     symbol,
     text,
 )
@@ -210,3 +211,11 @@ def test_polynomials_of_polynomials_become_unknown() -> None:
 @pytest.mark.parametrize("written", ["(" * 90 + "n" + ")" * 90 + " + 1", "n + " + "9" * 5000, "n+" * 2000 + "n"])
 def test_texts_that_nest_too_deep_or_are_too_long_are_names(written: str) -> None:
     assert parse(written) is symbol(written)
+
+
+def test_a_function_without_a_value_is_kept() -> None:
+    quotient, wide = floor_div(N, H), broadcast(N, H)
+    assert evaluate(quotient, {"n": 3, "h": 0}) is None
+    assert evaluate(wide, {"n": 3, "h": 2}) is None
+    assert substitute(wide * 2, {"n": 3, "h": 2}) == wide * 2
+    assert evaluate(wide, {"n": 3, "h": 1}) == 3

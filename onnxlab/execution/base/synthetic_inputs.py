@@ -114,6 +114,8 @@ def synthesize(
     limits.reserve(drawn := count * _DRAWN, f"making up an array for {name!r}")
     try:
         return (draw or ordinary)(rng, shape, dtype)
+    except MemoryError as error:  # a process may have less than the machine
+        raise LimitError(f"there is no memory for a made-up array for {name!r}: {error}") from error
     finally:
         limits.release(drawn)
 
@@ -126,10 +128,7 @@ def _size(dim: Dim, axis: int, rank: int, sizes: dict[str, int]) -> int:
     for name in sorted(dim.symbols):
         if name not in sizes:
             sizes[name] = _conventional(name, sizes) or default
-    try:
-        size = evaluate(dim, sizes)
-    except ZeroDivisionError:
-        size = None
+    size = evaluate(dim, sizes)
     return max(size, 0) if size is not None else default
 
 

@@ -84,6 +84,7 @@ class Operator:
         faults: what is wrong with its attributes, found at the same time.
         oddities: what is wrong with it and no matter to its rule: attributes that it does not have, deprecation.
         repeated: an attribute that it has more than once, "" where there is none.
+        unbound: an attribute that refers to one of a function although no function is around, "" where there is none.
         given: a NodeProto with its operator and attributes, serialized; graphs left out. Empty where a list is long.
         source: then the node itself; its long lists are cut off where onnx's rules do not look at them.
         memo: outcomes by the facts of the inputs.
@@ -105,6 +106,7 @@ class Operator:
     faults: Sequence[Problem] = ()
     oddities: Sequence[Problem] = ()
     repeated: str = ""
+    unbound: str = ""
     memo: dict[tuple[Fact | None, ...], Outcome] = field(default_factory=dict)
     source: onnx.NodeProto | None = None
     _proto: onnx.NodeProto | None = None
@@ -243,6 +245,7 @@ def make(
         not bodies,
     )
     operator.repeated = _repeated(attributes)
+    operator.unbound = next((str(attribute.name) for attribute in attributes[:] if attribute.ref_attr_name), "")
     if bodies and rule is None:  # a rule of onnx that looks into graphs
         operator.proto.attribute.extend(a for a in attributes if a.type in GRAPH_KINDS)
     return operator

@@ -72,10 +72,11 @@ def attribute_problems(schema: Schema, attributes: Mapping[str, Any]) -> list[Pr
     return problems
 
 
-def oddities(schema: Schema, attributes: Mapping[str, Any], repeated: str) -> list[Problem]:
+def oddities(schema: Schema, attributes: Mapping[str, Any], repeated: str, unbound: str = "") -> list[Problem]:
     """Problems of a node that do not matter to its shapes.
 
-    They are attributes that the operator of ONNX does not have or that stand twice, and its deprecation.
+    They are attributes that the operator of ONNX does not have or that stand twice, a reference to the attribute of a
+    function where none is around, and its deprecation.
     """
     if schema.onnx is None and not schema.runtime:  # registered here: others may know more of it
         return []
@@ -89,6 +90,10 @@ def oddities(schema: Schema, attributes: Mapping[str, Any], repeated: str) -> li
     if repeated:
         message = f"it has more than one attribute {repeated!r}"
         problems.append(Problem("error", "attribute-repeated", message, "one", "two", "clear one of them"))
+    if unbound:
+        message = f"its attribute {unbound!r} refers to an attribute of a function, and the node is in no function"
+        hint = "set the attribute to a value"
+        problems.append(Problem("error", "attribute-reference", message, "a value", "a reference", hint))
     if schema.deprecated:
         message = f"it is deprecated since version {schema.since_version}"
         hint = "use what replaced it, or an older opset"

@@ -49,7 +49,9 @@ class Answers:
         if schema is not None:
             if operator.arity is None:
                 operator.faults = schema_checks.attribute_problems(schema, operator.attributes)
-                operator.oddities = schema_checks.oddities(schema, self._told(operator), operator.repeated)
+                operator.oddities = schema_checks.oddities(
+                    schema, self._told(operator), operator.repeated, operator.unbound
+                )
                 operator.arity = schema_checks.arity_problem(schema, inputs, len(operator.outputs))
             problems.extend(operator.faults)
             if operator.arity:

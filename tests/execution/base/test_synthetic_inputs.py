@@ -3,10 +3,13 @@ import onnx
 import pytest
 
 from onnxlab import dtypes
+from onnxlab.errors import LimitError
 from onnxlab.execution.base.synthetic_inputs import synthesize
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.shapes import MapFact, OptionalFact, SequenceFact, TensorFact, known, symbol, tensor
+from onnxlab.limits import Limits
+from onnxlab.shapes import MapFact, OptionalFact, SequenceFact, TensorFact, floor_div, known, symbol, tensor
+from onnxlab.shapes.arithmetic import broadcast
 from tests.execution.support.models import node, runner
 
 
@@ -65,3 +68,17 @@ def test_whole_models_run_on_made_up_inputs(corpus, name):
     run = Runner(ModelGraph(proto, corpus[name].parent))
     results = run.run_nodes(run.graph.main.order())
     assert all(name in results for name in run.graph.snapshot().main.outputs)
+
+
+def test_too_little_memory_is_a_limit():
+    def draw(rng, shape, dtype):
+        raise MemoryError("no room")
+
+    with pytest.raises(LimitError, match="made-up array for 'x': no room"):
+        synthesize(tensor(dtypes.FLOAT, 3), np.random.default_rng(0), {}, draw, Limits.usual(), "x")
+
+
+def test_sizes_that_do_not_fit_each_other_are_made_up():
+    n, m = symbol("n"), symbol("m")
+    assert made(tensor(dtypes.FLOAT, broadcast(n, m)), {"n": 8, "m": 6}).ndim == 1
+    assert made(tensor(dtypes.FLOAT, floor_div(n, m)), {"n": 8, "m": 0}).ndim == 1

@@ -100,3 +100,9 @@ def test_index_tuples_of_no_indices():
     agree("GatherND", floats(2, 2), np.zeros((2, 0), np.int64), opset=13)
     agree("GatherND", floats(2, 3, 2), np.zeros((2, 4, 0), np.int64), opset=13, batch_dims=1)
     agree("Hardmax", floats(4, 0), opset=13)
+
+
+@pytest.mark.parametrize("count", [0, 2, 4, 2**62])
+def test_split_into_another_number_than_its_outputs_is_refused(count):
+    with pytest.raises(ValueError, match=f"num_outputs is {count}: expected 3"):
+        run("Split", floats(7, 2), opset=18, outputs=3, num_outputs=count)

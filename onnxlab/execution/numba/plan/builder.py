@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,8 @@ class PlanBuilder:
     def output(self, number: int, shape: Sequence[int], dtype: Any) -> View:
         """The caller's array of this number."""
         dtype = np.dtype(dtype)
-        return self.piece.place("output", 0, shape, dense(shape, dtype.itemsize), dtype, number)
+        nbytes = prod(shape) * dtype.itemsize
+        return self.piece.place("output", nbytes, shape, dense(shape, dtype.itemsize), dtype, number)
 
     def keep(self, array: Array) -> int:
         """The address of an array that lives as long as the plan."""
@@ -71,7 +73,13 @@ class PlanBuilder:
             values: its words by the names of FIELDS; those left out are 0.
             reads, writes: what it touches, for the layout of the arena; what `values` show is found out.
             work: about how many nanoseconds it takes.
+
+        Raises:
+            OverflowError: an element of a view lies outside of its buffer.
         """
+        for view in (*reads, *writes):
+            if view is not None and not view.is_inside:
+                raise OverflowError(f"{kernel} would leave its memory: {view.shape} of {view.buffer.nbytes} bytes")
         row: list[Word] = [values.get(name, 0) for name in FIELDS[kernel]]
         row[1] = units
         touched = [view.buffer for view in (*reads, *writes) if view is not None]

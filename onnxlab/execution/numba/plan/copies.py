@@ -43,7 +43,13 @@ def merged(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list
 
 
 def emit_copy(builder: PlanBuilder, source: View, target: View) -> None:
-    """Copy one view into another of the same shape and item size."""
+    """Copy one view into another of the same shape and item size.
+
+    Raises:
+        OverflowError: the shapes differ.
+    """
+    if source.shape != target.shape:
+        raise OverflowError(f"a copy of {source.shape} into {target.shape}")
     order = sorted(range(len(target.shape)), key=lambda axis: -target.strides[axis])
     shape = [target.shape[axis] for axis in order]
     sizes, (reads, writes) = merged(shape, [[view.strides[axis] for axis in order] for view in (source, target)])

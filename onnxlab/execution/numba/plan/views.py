@@ -61,6 +61,19 @@ class View:
         return self.size * self.dtype.itemsize
 
     @property
+    def is_inside(self) -> bool:
+        """Whether all elements lie in the buffer."""
+        first, end = self.offset, self.offset + self.dtype.itemsize
+        for size, stride in zip(self.shape, self.strides, strict=True):
+            if size < 1:
+                return True
+            if stride < 0:
+                first += (size - 1) * stride
+            else:
+                end += (size - 1) * stride
+        return first >= 0 and end <= self.buffer.nbytes
+
+    @property
     def contiguous(self) -> bool:
         """Whether the elements lie in row-major order without gaps."""
         return self.is_laid_out(dense(self.shape, self.dtype.itemsize))

@@ -14,7 +14,7 @@ from onnxlab.limits import Body, InferContext, RunContext
 from onnxlab.ops.base.estimates import attention_flops
 from onnxlab.ops.base.kernel_helpers import Array, is_small_float, narrow, widen
 from onnxlab.ops.base.registry import Attributes, kernel, rule
-from onnxlab.ops.base.rule_helpers import MaybeFact, dims_text, like
+from onnxlab.ops.base.rule_helpers import MaybeFact, dims_text, like, must_equal
 from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.onnx.math.matmul import for_blas
 from onnxlab.ops.onnx.nn.activation import swish
@@ -346,10 +346,26 @@ def attention_rule(
         groups, new, key_size, value_size = k.shape[1], k.shape[2], k.shape[3], v.shape[3]
         y = like(q, (batch, heads, seq, value_size))
     total = new
+    _past_fits("past_key", past_key, (batch, groups, key_size))
+    _past_fits("past_value", past_value, (batch, groups, value_size))
     if past_key is not None:
         total = new + past_key.shape[2] if past_key.shape and len(past_key.shape) == 4 else ctx.symbol(1, 2)
     present = like(k, (batch, groups, total, key_size))
     return y, present, like(v, (batch, groups, total, value_size)), like(q, (batch, heads, seq, total))
+
+
+def _past_fits(name: str, past: MaybeFact, expected: tuple[Dim, Dim, Dim]) -> None:
+    """Raise FactError where a cache is certainly not [batch, heads, length, size] of the new keys or values."""
+    if past is None or past.shape is None:
+        return
+    if len(past.shape) != 4:
+        raise FactError(
+            f"{name} has shape {dims_text(past.shape)}", code="rank-mismatch", expected="rank 4",
+            found=f"rank {len(past.shape)}",
+        )  # fmt: skip
+    batch, heads, _, size = past.shape
+    for dim, size_of_past, part in zip(expected, (batch, heads, size), ("batch", "heads", "head size"), strict=True):
+        must_equal(dim, size_of_past, "the {} of {} {} is another than that of the new ones", part, name, past.shape)
 
 
 @rule("RotaryEmbedding", since=23)

@@ -114,7 +114,9 @@ def split_13(
     axis = normal_axis(axis, x.ndim)
     if split is not None and split.size:
         return split_at(x, axis, integers(split))
-    total, count = x.shape[axis], num_outputs or len(ctx.outputs)
+    total, count = x.shape[axis], len(ctx.outputs)
+    if num_outputs is not None and num_outputs != count:
+        raise ValueError(f"num_outputs is {num_outputs}: expected {count}, as many as the node has outputs")
     if num_outputs is None and total % count:
         raise ValueError(f"axis {axis} has {total} elements, which do not split into {count} equal parts")
     part = -(-total // count)

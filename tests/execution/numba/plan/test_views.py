@@ -3,10 +3,13 @@
 from math import prod
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.lib.stride_tricks import as_strided
 
+from onnxlab.execution.numba.plan.builder import PlanBuilder
+from onnxlab.execution.numba.plan.copies import emit_copy
 from onnxlab.execution.numba.plan.views import Buffer, View, dense
 
 
@@ -40,3 +43,18 @@ def test_no_memory_is_looked_at():
     down, across = dense((side, side), 4)
     view = View(Buffer("arena", 4 * side * side), 0, (side, side), (across, down), np.dtype(np.float32))
     assert view.reshaped([side * side]) is None
+
+
+def test_a_record_that_leaves_its_memory_is_refused():
+    builder = PlanBuilder()
+    view = builder.allocate((2, 3), np.float32)
+    assert view.is_inside
+    assert view.at(12, (3,), (4,)).is_inside
+    assert view.at(20, (3,), (-8,)).is_inside
+    assert view.at(400, (0,), (4,)).is_inside
+    for beyond in (view.at(16, (3,), (4,)), view.at(0, (3, 3), (12, 4)), view.at(4, (2,), (-8,))):
+        assert not beyond.is_inside
+        with pytest.raises(OverflowError, match="would leave its memory"):
+            builder.emit("copy", 1, {}, [view], [beyond])
+    with pytest.raises(OverflowError, match="a copy of"):
+        emit_copy(builder, view, builder.allocate((3, 2), np.float32))

@@ -1,8 +1,10 @@
 """Attention: the operators and the pattern, against NumPy and ONNX Runtime."""
 
 import numpy as np
+import onnx
 import pytest
 
+from onnxlab.errors import RunError
 from tests.execution.support.internals import plans_of
 from tests.execution.support.regions import Both, Recipe, assert_close, check
 
@@ -265,3 +267,19 @@ def test_a_score_overflows_before_it_is_scaled(operator, attributes, ort_run):
     ((name, actual),) = check(model, feeds, 1e-5).items()
     assert np.isnan(actual[0, 1, :8]).all()
     assert_close(actual, ort_run(model.SerializeToString(), feeds)[name], 1e-5)
+
+
+@pytest.mark.parametrize("other", ["past_key", "past_value"])
+@pytest.mark.parametrize("shape", [(2, 4, 5, 8), (3, 3, 5, 8), (2, 3, 5, 16), (2, 2, 5, 8)])
+def test_a_past_of_other_sizes_is_refused_and_writes_nowhere(other, shape):
+    rng = np.random.default_rng(0)
+    feeds = {"Q": heads(rng, 2, 3, 4, 8)} | {name: heads(rng, 2, 3, 6, 8) for name in "KV"}
+    feeds |= {name: heads(rng, *(shape if name == other else (2, 3, 5, 8))) for name in ("past_key", "past_value")}
+    shapes = [f"float{list(array.shape)} {name}" for name, array in feeds.items() if name != other]
+    text = f"""<ir_version: 11, opset_import: ["" : 23]>
+    g ({", ".join(shapes)}, float[a, b, c, d] {other}) => (y, present_key, present_value) {{
+        y, present_key, present_value = Attention (Q, K, V, , past_key, past_value)
+    }}"""
+    both = Both(onnx.parser.parse_model(text))
+    with pytest.raises(RunError):
+        both.run(feeds)

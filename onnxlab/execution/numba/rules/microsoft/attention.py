@@ -106,6 +106,10 @@ def _joint_present(binder: Binder, past: str, k: View, v: View, output: str) -> 
     if k.shape != v.shape:
         raise UnbindableError("keys and values of different sizes in one cache")
     before = binder.floats(past) if past else None
+    if before is not None and (
+        len(before.shape) != 5 or (*before.shape[:3], before.shape[4]) != (2, *k.shape[:2], k.shape[3])
+    ):
+        raise UnbindableError(f"past {before.shape} before {k.shape}")
     length = before.shape[3] if before is not None else 0
     shape = (2, *k.shape[:2], length + k.shape[2], k.shape[3])
     target = binder.allocate(output, shape, np.float32)
@@ -259,6 +263,10 @@ def _packed_heads(binder: Binder, node: NodeView, count: int, shared: int) -> tu
 def _cache(binder: Binder, past: str, new: View, places: Sequence[int], total: int, output: str) -> View:
     """[B, H, size, D]: past keys or values, with the new ones of each entry of the batch from its place on."""
     before = binder.floats(past) if past else None
+    if before is not None and (
+        len(before.shape) != 4 or (*before.shape[:2], before.shape[3]) != (*new.shape[:2], new.shape[3])
+    ):
+        raise UnbindableError(f"past {before.shape} before {new.shape}")
     size = max(total, before.shape[2] if before is not None else 0)
     target = binder.allocate(output, (*new.shape[:2], size, new.shape[3]), np.float32)
     if before is None or before.shape[2] < size:

@@ -154,6 +154,8 @@ def present(binder: Binder, past: str, new: View, output: str) -> View:
         binder.put(output, new)
         return new
     before = binder.floats(past)
+    if len(before.shape) != 4 or (*before.shape[:2], before.shape[3]) != (*new.shape[:2], new.shape[3]):
+        raise UnbindableError(f"past {before.shape} before {new.shape}")
     shape = (*new.shape[:2], before.shape[2] + new.shape[2], new.shape[3])
     target = binder.allocate(output, shape, np.float32)
     for at, view in ((0, before), (before.shape[2], new)):
