@@ -22,6 +22,7 @@ from bench.measure import Figure, Line, Row
 from onnxlab.execution.run.runner import Runner
 from onnxlab.transforms import verification
 from onnxlab.transforms.engine import count_nodes
+from onnxlab.transforms.losses import statements
 from onnxlab.transforms.passes import worklist
 from onnxlab.transforms.rewriting import Rewriting
 from onnxlab.transforms.rounding import rounded_runs
@@ -60,10 +61,11 @@ def _corpus() -> Iterator[Line]:
     for name in corpus.NAMES:
         model, path = onnxlab.load(corpus.path(name)), corpus.path(name)
         values = {value.name for value in model.graph.values.values()}
-        said = _said(model)
+        said = statements(model.graph)
         receipt = model.simplify()
         refused += len(receipt.refused)
-        unreported += max(len(said - _said(model)) - len(receipt.lost), 0)
+        listed = {(loss.key, loss.text) for loss in receipt.lost}
+        unreported += len(said.keys() - statements(model.graph).keys() - listed)
         broken += not _computes_the_same(name, path, model)
         left = {value.name for value in model.graph.values.values()}
         kept.append(len(left & values) / max(len(left), 1))
@@ -103,13 +105,6 @@ def _optimized() -> Iterator[Line]:
 
 def _run(model: onnxlab.Model, feeds: dict[str, Any]) -> None:
     Runner(model.graph, model.inference.fact).run(dict(feeds), keep=False, strict=False)
-
-
-def _said(model: onnxlab.Model) -> set[tuple[str, str]]:
-    """What nodes say of themselves: metadata, and lines of documentation."""
-    nodes = [record.proto for record in model.graph.nodes.values()]
-    found = {(entry.key, entry.value) for node in nodes for entry in node.metadata_props}
-    return found | {("", line) for node in nodes for line in node.doc_string.splitlines()}
 
 
 def _nodes(model: onnx.ModelProto | None) -> int | None:

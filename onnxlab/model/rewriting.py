@@ -19,9 +19,10 @@ from onnxlab.transforms.rewriting import Rewriting as GraphRewriting
 from onnxlab.transforms.rules import table
 from onnxlab.transforms.rules.rule import AnyRule, Level
 from onnxlab.transforms.rules.user_rules import RuleSource, rules_from
+from onnxlab.transforms.subject import Trust
 from onnxlab.transforms.suggestions import Suggestion, suggestions
 from onnxlab.transforms.verification import Judgment
-from onnxlab.transforms.verified import Rewrite, Trust
+from onnxlab.transforms.verified import Rewrite
 
 _MICROSOFT = frozenset(("com.microsoft",))
 

@@ -1,29 +1,33 @@
 """Rewriting: rules and passes that leave a model with fewer nodes that compute the same, tried before they stay.
 
 Files:
-    difference    Changes that make a model's main graph that of another one; nodes are paired by the names of their
-                  values.
-    engine        Plans of `simplify`, `optimize` and `rewrite`: rules and passes over a model, inside of an edit that
-                  is open.
-    foreign       Optimizers of others, run in a process of their own; what they make is brought back as one
-                  application.
-    near_misses   Why rules do not apply at a node: for each of them the deepest point at which it failed, in words.
-    occurrences   Where the pattern of a text matches in a model, as handles.
-    proving       Whether an edit by hand changed what a model computes: the model as it was, and as it is, on inputs
-                  of every kind.
-    receipt       What rewriting did: each application of a rule or pass, what was lost, and what running both models
-                  said.
-    regions       Regions: the nodes of one application before and after, run apart from the model on inputs of their
-                  own.
-    rewriting     The graph as passes see it: facts, constants, and the few edits that rewriting is made of.
-    rounding      Runs in which everything that is computed is off by a rounding: how far a model amplifies the order
-                  of its sums.
-    suggestions   What would help a model: each rule alone, where it applies, what it gains, measured, and what
-                  running both says.
-    verification  Proof by execution: a model before and after a rewrite, run on inputs of several kinds and compared.
-    verified      Rewrites that are tried before they stay: run before and after, taken back where an output differs,
-                  and noted.
-    passes/       Passes, one file each: what they look for and what they put there.
-    patterns/     Patterns of nodes as text, and where they match.
-    rules/        Rules: patterns of nodes with what takes their place.
+    bringing_back  What another optimizer made of a model, brought back by the structural difference; what it need not
+                   touch stays.
+    engine         Plans of `simplify`, `optimize` and `rewrite`: rules and passes over a model, inside of an edit
+                   that is open.
+    foreign        Optimizers of others, run in a process of their own; what they make is brought back as one
+                   application.
+    losses         What a model says of itself, documentation and metadata: carried over to what replaces a node, or
+                   listed as lost.
+    near_misses    Why rules do not apply at a node: for each of them the deepest point at which it failed, in words.
+    occurrences    Where the pattern of a text matches in a model, as handles.
+    proving        Whether an edit by hand changed what a model computes: the model as it was, and as it is, on inputs
+                   of every kind.
+    receipt        What rewriting did: each application of a rule or pass, what was lost, and what running both models
+                   said.
+    regions        Regions: the nodes of one application before and after, run apart from the model on inputs of their
+                   own.
+    rewriting      The graph as passes see it: facts, constants, and the few edits that rewriting is made of.
+    rounding       Runs in which everything that is computed is off by a rounding: how far a model amplifies the order
+                   of its sums.
+    subject        The model that is verified: how it is run, on which inputs, and whether these say anything.
+    suggestions    What would help a model: each rule alone, where it applies, what it gains, measured, and what
+                   running both says.
+    verification   Proof by execution: a model before and after a rewrite, run on inputs of several kinds and
+                   compared.
+    verified       Rewrites that are tried before they stay: run before and after, taken back where an output differs,
+                   and noted.
+    passes/        Passes, one file each: what they look for and what they put there.
+    patterns/      Patterns of nodes as text, and where they match.
+    rules/         Rules: patterns of nodes with what takes their place.
 """

@@ -11,7 +11,7 @@ import onnx
 from onnxlab.errors import TransformError
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.printable import printable
-from onnxlab.transforms.difference import bring
+from onnxlab.transforms.bringing_back import bring_back
 from onnxlab.transforms.engine import Plan
 from onnxlab.transforms.rewriting import Rewriting
 
@@ -46,7 +46,7 @@ def plan_of(engine: str, graph: ModelGraph, level: str = "basic") -> Plan:
 
     def plan(rewriting: Rewriting) -> None:
         if rewriting.allows(engine, ""):
-            bring(rewriting, result, engine)
+            bring_back(rewriting, result, engine)
 
     return plan
 

@@ -5,8 +5,9 @@ import onnx
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer import Inference
+from onnxlab.transforms.subject import Subject, Trust
 from onnxlab.transforms.verification import Judgment
-from onnxlab.transforms.verified import Subject, Trust, compared
+from onnxlab.transforms.verified import compared
 
 
 class _TakeBackError(Exception):

@@ -3,15 +3,19 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from onnxlab.printable import printable_lines
+from onnxlab.transforms.losses import Loss
 
 Verdict = Literal["bit equal", "equal within noise", "finite inputs only", "different", "not run"]
 """What running the model before and after on the same inputs said."""
 
 VERDICTS: tuple[Verdict, ...] = ("not run", "bit equal", "equal within noise", "finite inputs only", "different")
 """From best to worst, after "not run"."""
+
+
+_SHOWN: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,7 @@ class Receipt:
     Attributes:
         applied: each application, in order.
         nodes: how many nodes the graphs had before and have now, Constant not counted.
-        lost: names of removed nodes with what they said of themselves: documentation, metadata.
+        lost: what the model says no more of what went: documentation, metadata, quantization of tensors.
         refused: what was taken back: what differed, and for which inputs.
         verdict: what running both models said of all that stayed.
         note: what limits the verdict, "" where nothing does.
@@ -77,7 +81,7 @@ class Receipt:
 
     applied: tuple[Application, ...] = ()
     nodes: tuple[int, int] = (0, 0)
-    lost: tuple[str, ...] = ()
+    lost: tuple[Loss, ...] = ()
     refused: tuple[Refusal, ...] = ()
     verdict: Verdict = "not run"
     note: str = ""
@@ -93,15 +97,15 @@ class Receipt:
         lines += [f"  {self.note}"] * bool(self.note)
         lines += [f"  {count} × {rule}" for rule, count in self.counts.items()]
         lines += [f"  taken back: {refusal}" for refusal in self.refused]
-        if self.lost:
-            shown = ", ".join(self.lost[:8]) + (f" and {len(self.lost) - 8} more" if len(self.lost) > 8 else "")
-            lines.append(f"  documentation or metadata of removed nodes lost: {shown}")
+        lines += [f"  lost: {loss}" for loss in self.lost[:_SHOWN]]
+        if len(self.lost) > _SHOWN:
+            lines.append(f"  and {len(self.lost) - _SHOWN} more lines of documentation and metadata of what went")
         return printable_lines(lines)
 
     def as_dict(self) -> dict[str, object]:
         """The receipt for a file, as JSON holds it."""
         return {
-            "schema": "onnxlab/receipt/2",
+            "schema": "onnxlab/receipt/3",
             "nodes": list(self.nodes),
             "verdict": self.verdict,
             "note": self.note,
@@ -109,6 +113,6 @@ class Receipt:
                 {"rule": entry.rule, "place": entry.place, "what": entry.what, "verdict": entry.verdict}
                 for entry in self.applied
             ],
-            "lost": list(self.lost),
+            "lost": [{"of": loss.of, "key": loss.key, "text": loss.text} for loss in self.lost],
             "refused": [{"rule": entry.rule, "place": entry.place, "why": entry.why} for entry in self.refused],
         }

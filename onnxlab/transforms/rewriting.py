@@ -22,6 +22,7 @@ from onnxlab.infer.rules.fact_frame import Frame
 from onnxlab.infer.walk.walker import Walker
 from onnxlab.ops import find_traits
 from onnxlab.shapes import UNKNOWN, Fact, TensorFact
+from onnxlab.transforms.losses import carry_over, spoken
 from onnxlab.transforms.receipt import Application
 
 Array = np.ndarray[Any, Any]
@@ -64,7 +65,6 @@ class Rewriting:
         graph: the model.
         options: what may be done.
         applied: what was done so far.
-        lost: names of removed nodes that said something of themselves.
         regions: the nodes of each application of a rule, where they are asked for.
         budget: bytes that folding may still add to the model.
         inputs_are_weights: whether the model is of before IR version 4, when every initializer had to be an input.
@@ -78,7 +78,6 @@ class Rewriting:
         self.options = options or Options()
         self.budget = self.options.budget
         self.applied: list[Application] = []
-        self.lost: list[str] = []
         self.regions: list[Any] = []
         self._names: FreshNames | None = None
         self._before_zero_signs: set[int] | None = None
@@ -272,11 +271,19 @@ class Rewriting:
         """Write down an application."""
         self.applied.append(Application(rule, label, what, place))
 
-    def remove(self, node: NodeRecord) -> None:
-        """Take a node out whose values nothing reads, or which something else makes by the end of the edit."""
-        if node.proto.doc_string or node.proto.metadata_props:
-            self.lost.append(self.graph.label(node))
+    def remove(self, node: NodeRecord, heir: NodeRecord | ValueRecord | None = None) -> None:
+        """Take a node out whose values nothing reads, or which something else makes by the end of the edit.
+
+        Args:
+            node: to be removed.
+            heir: a node, or a stored value, that gets its documentation and metadata.
+        """
+        carry_over(self.graph, node.proto, heir)
         self.graph.apply(RemoveNode(node.id))
+
+    def heir(self, value: ValueRecord) -> NodeRecord | ValueRecord:
+        """What gets the documentation of a node whose place a value takes: what makes it, or itself."""
+        return self.maker(value) or value
 
     def bypass(self, node: NodeRecord, source: ValueRecord) -> bool:
         """Let the readers of a node's value read another one and take the node out; False where that cannot be.
@@ -292,14 +299,13 @@ class Rewriting:
             if any(scope != node.scope for scope, _ in value.formal_outputs) or _is_read_in_bodies(graph, source):
                 return False
             fact = self.fact(value.id)
-            if node.proto.doc_string or node.proto.metadata_props:
-                self.lost.append(graph.label(node))
+            carry_over(graph, node.proto, self.heir(source))
             bypass_to_output(graph, node, source, value)
             self._frame.set(source.id, fact)
             return True
         if not self.redirect(value, source):
             return False
-        self.remove(node)
+        self.remove(node, self.heir(source))
         return True
 
     def redirect(self, old: ValueRecord, new: ValueRecord) -> bool:
@@ -346,11 +352,12 @@ class Rewriting:
         read = [value for value in outputs if value.uses or value.formal_outputs]
         if any(value.formal_outputs or value.id not in arrays for value in read):
             return False
-        stored = [(value.name, arrays[value.id]) for value in read]
+        constants = [(value.name, arrays[value.id]) for value in read]
         scope = self.graph.scopes[node.scope]
+        removed = spoken(node.proto)
         self.remove(node)
-        for name, array in stored:
-            self.store(name, array, scope)
+        for name, array in constants:
+            carry_over(self.graph, removed, self.heir(self.store(name, array, scope)))
         return True
 
 

@@ -15,7 +15,8 @@ from onnxlab.transforms.engine import PASSES, Plan, count_nodes
 from onnxlab.transforms.receipt import Verdict
 from onnxlab.transforms.rewriting import Options
 from onnxlab.transforms.rules.rule import AnyRule
-from onnxlab.transforms.verified import Rewrite, Subject, Trust
+from onnxlab.transforms.subject import Subject, Trust
+from onnxlab.transforms.verified import Rewrite
 
 MOST_RUNS_BYTES: Final = 1 << 29
 """Of a model: larger ones are not copied for onnxruntime, and its time is not told."""
@@ -67,7 +68,7 @@ def suggestions(
         plans: dict[str, Plan] = {name: engine.only([by_name[name]]) for name in names}
         plans |= {name: engine.standard((), (name, "unused")) for name in PASSES}
         subject = Subject(graph, inference)
-        known = verification.cases(subject.run, subject.samples(trust)) if trust.verify else []
+        known = subject.cases(trust) if trust.verify else []
         before = _Measured(graph, inference.fact, known, timed)
         candidates = [
             _tried(graph, inference, name, docs.get(name, PASS_DOCS.get(name, "")), plan, options, known, before)

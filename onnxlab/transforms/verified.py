@@ -4,17 +4,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from onnxlab.errors import EditError, OnnxlabError
+from onnxlab.errors import EditError
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer import Inference
 from onnxlab.transforms import verification
 from onnxlab.transforms.engine import Plan, count_nodes, rewrite
+from onnxlab.transforms.losses import Loss, lost, statements
 from onnxlab.transforms.receipt import Application, Receipt, Refusal
 from onnxlab.transforms.regions import Regions
 from onnxlab.transforms.rewriting import Options, Rewriting
-from onnxlab.transforms.rounding import rounded_runs
-from onnxlab.transforms.verification import Case, Feeds, Judgment, RunModel
+from onnxlab.transforms.subject import Subject, Trust
+from onnxlab.transforms.verification import Case, Feeds, Judgment
 
 MOST_REFUSALS: Final = 24
 """Applications that are taken back one by one, before nothing is done at all."""
@@ -22,95 +23,9 @@ MOST_REFUSALS: Final = 24
 _TWICE: Final = 2  # refused places of one rule after which all of it is
 
 
-@dataclass(frozen=True, slots=True)
-class Trust:
-    """How a rewrite is verified.
-
-    Attributes:
-        verify: whether the model is run before and after.
-        samples: inputs to run it on, None for made-up ones.
-        finite_only: whether what differs for NaN and infinities alone is accepted.
-        regions: whether the nodes of each application are run apart from the model too, as for rules of users.
-    """
-
-    verify: bool = True
-    samples: Sequence[Feeds] | None = None
-    finite_only: bool = False
-    regions: bool = False
-
-    def accepts(self, judged: Judgment) -> bool:
-        """Whether what was rewritten may stay."""
-        good = ("not run", "bit equal", "equal within noise")
-        return judged.verdict in good or (self.finite_only and judged.verdict == "finite inputs only")
-
-
-class Subject:
-    """A model that is run.
-
-    Args:
-        graph: the model.
-        inference: its facts.
-    """
-
-    def __init__(self, graph: ModelGraph, inference: Inference) -> None:
-        self.graph = graph
-        self.inference = inference
-
-    def run(self, feeds: Feeds) -> Mapping[str, Any]:
-        """The outputs for inputs; values that are kept stay as they are."""
-        return Runner(self.graph, self.inference.fact).run(dict(feeds), keep=False, seed=0, strict=False)
-
-    def rounded(self) -> list[RunModel]:
-        """Runs in which what nodes compute is off by a rounding."""
-        return rounded_runs(self.graph, self.inference.fact)
-
-    def samples(self, trust: Trust) -> list[Feeds]:
-        """Inputs to verify with: those given, else made-up ones of several sizes; none where none can be made."""
-        if trust.samples is not None:
-            return list(trust.samples)
-        runner = Runner(self.graph, self.inference.fact)
-        feeds: list[Feeds] = []
-        try:
-            feeds.append(runner.sample_inputs(None, seed=0))
-            feeds += [sized for sizes in _SIZES if (sized := self._sized(runner, sizes)) is not None]
-        except OnnxlabError:
-            pass
-        return feeds
-
-    def _sized(self, runner: Runner, sizes: Callable[[int], int]) -> Feeds | None:
-        """Inputs with other sizes of the symbolic dims; None where there are none, or they cannot be made up."""
-        names = dict.fromkeys(
-            str(dim)
-            for vid in self.graph.main.inputs
-            for dim in self.inference.fact(vid).shape or ()
-            if not isinstance(dim, int)
-        )
-        if not names:
-            return None
-        chosen = {name: sizes(place) for place, name in enumerate(names)}
-        try:
-            return runner.sample_inputs(None, seed=1, sizes=chosen)
-        except OnnxlabError:
-            return None
-
-    def compute(self, names: Sequence[str]) -> dict[str, Any]:
-        """Arrays of values that depend on no input."""
-        return Runner(self.graph, self.inference.fact).run({}, list(names), keep=False, strict=False)
-
-    def doubts(self, known: list[Case]) -> str:
-        """What keeps cases of this model from saying anything, "" where nothing does."""
-        if all(case.failed for case in known):
-            return "the model could not be run, so that nothing was verified: " + next(
-                (case.failed for case in known), "no inputs can be made up for it"
-            )
-        if not verification.reacts(self.run, known):
-            return "the outputs hardly depend on the inputs, so that equal ones say little"
-        return ""
-
-
 def compared(before: Subject, after: Subject, trust: Trust) -> Judgment:
     """What running two models on the same inputs says."""
-    known = verification.cases(before.run, before.samples(trust))
+    known = before.cases(trust)
     judged = verification.judge_with_noise(after.run, known, before.rounded)
     doubts = before.doubts(known)
     return replace(judged, why=judged.why or doubts) if doubts else judged
@@ -125,7 +40,7 @@ class _Tried:
     """What came of an attempt."""
 
     applied: tuple[Application, ...]
-    lost: tuple[str, ...]
+    lost: tuple[Loss, ...]
     nodes: int
     judged: Judgment
     refused: tuple[Refusal, ...] = ()
@@ -152,6 +67,7 @@ class Rewrite:
         self._plan = plan
         self._options = options
         self._trust = trust
+        self._said = statements(graph)
         self._known: list[Case] = []
         self._is_rounded = False  # whether the noise of what nodes compute is measured
         self._regions = Regions()
@@ -172,7 +88,7 @@ class Rewrite:
             before = count_nodes(self._graph)
             note, subject = "", self._subject
             if self._trust.verify:
-                self._known = verification.cases(subject.run, subject.samples(self._trust))
+                self._known = subject.cases(self._trust)
                 note = subject.doubts(self._known)
             options, refused = self._options, list[Refusal]()
             if self._trust.verify and (note or self._trust.regions):
@@ -208,7 +124,12 @@ class Rewrite:
         try:
             with self._graph.edit(self._label):
                 done = rewrite(self._graph, self._inference.facts, self._subject.compute, self._plan, options)
-                tried = _Tried(tuple(done.applied), tuple(done.lost), count_nodes(self._graph), Judgment("not run"))
+                tried = _Tried(
+                    tuple(done.applied),
+                    lost(self._said, statements(self._graph)),
+                    count_nodes(self._graph),
+                    Judgment("not run"),
+                )
                 if self._known and done.applied:
                     tried.judged = verification.judge(self._runs(done), self._known)
                 elif self._known:
@@ -270,7 +191,3 @@ def _places(options: Options, refused: Sequence[Refusal]) -> set[tuple[str, str]
     before = [rule for rule, _ in options.refused]
     rules = {refusal.rule for refusal in refused if before.count(refusal.rule) >= _TWICE}
     return {(refusal.rule, refusal.value) for refusal in refused} | {(rule, "") for rule in rules}
-
-
-_SIZES: Final[tuple[Callable[[int], int], ...]] = (lambda place: 1, lambda place: 3 + place)
-"""Sizes of the symbolic dims by their place: all of them one, and all of them different."""

@@ -32,7 +32,7 @@ def test_rewrite_on_the_command_line(path: Path, capsys: pytest.CaptureFixture[s
     assert main(words) == 0
     assert len(onnx.load(target).graph.node) == 2
     told = json.loads(receipt.read_text())
-    assert told["schema"] == "onnxlab/receipt/2"
+    assert told["schema"] == "onnxlab/receipt/3"
     assert [each["rule"] for each in told["applied"]] == ["relu_again"]
     assert main([*words, "--dry-run"]) == 0
     path.with_name("other.json").write_text("{}")

@@ -7,6 +7,7 @@ import pytest
 import onnxlab
 from onnxlab.transforms import verification
 from onnxlab.transforms.rounding import rounded_runs
+from tests.support import corpus
 from tests.support.regions import region
 
 CANCELS, AMPLIFIES = 17, 984
@@ -63,3 +64,21 @@ def test_the_place_where_most_differs_is_told() -> None:
     feeds[0, 1], feeds[2, 3] = -1, -8
     cases = verification.cases(model.run, [{"x": feeds}])
     assert verification.judge(now.run, cases).why == "y differs on normal inputs at [2, 3]: 0.0 before, -4.0 now"
+
+
+@pytest.mark.parametrize("name", ["silero_vad_if", "silero_vad_op18_ifless", "stft_audio"])
+def test_sizes_are_found_on_which_a_model_runs(name: str) -> None:
+    model = onnxlab.load(corpus.path(name))
+    receipt = model.simplify()
+    assert receipt.verdict in ("bit equal", "equal within noise")
+    assert (receipt.note, receipt.refused) == ("", ())
+
+
+def test_a_model_that_never_runs_is_said_to_be_unverified() -> None:
+    body = "s = Constant<value_ints = [5, 7]>() a = Identity(x) y = Reshape(a, s)"
+    model = onnxlab.load(onnx.parser.parse_model(
+        f'<ir_version: 9, opset_import: ["" : 20]> g (float[n,4] x) => (float[5,7] y) {{ {body} }}'
+    ))  # fmt: skip
+    receipt = model.simplify()
+    assert receipt.verdict == "not run"
+    assert receipt.note.startswith("the model could not be run, so that nothing was verified: ")

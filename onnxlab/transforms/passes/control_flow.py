@@ -8,6 +8,7 @@ from onnxlab.graph.edit.changes import InsertNode, RemoveNode, SetInitializer
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.protos.renaming import Renaming
 from onnxlab.ops import find_traits
+from onnxlab.transforms.losses import carry_over, spoken
 from onnxlab.transforms.rewriting import Rewriting
 
 DECIDED = "decided branch"
@@ -52,6 +53,7 @@ def _decide(rewriting: Rewriting, node: NodeRecord) -> None:
     stored = [(names[tensor.name], tensor) for tensor in body.proto.initializer]
     scope = graph.scopes[node.scope]
     position = scope.position(node)
+    removed, result = spoken(node.proto), next((name for name in node.proto.output if name), "")
     rewriting.remove(node)
     for name, tensor in stored:
         copy = onnx.TensorProto()
@@ -63,6 +65,8 @@ def _decide(rewriting: Rewriting, node: NodeRecord) -> None:
     for name, fact in facts.items():
         if name in scope.names:
             rewriting.say(scope.names[name], fact)
+    if result in scope.names:
+        carry_over(graph, removed, rewriting.heir(graph.values[scope.names[result]]))
     rewriting.note(DECIDED, place, label, f"its condition is always {str(known).lower()}")
 
 

@@ -45,7 +45,7 @@ def _join(rewriting: Rewriting, earlier: NodeRecord, node: NodeRecord) -> None:
         return
     pairs = [(old, new) for old, new in zip(node.outputs, earlier.outputs, strict=True) if old]
     if all(rewriting.redirect(values[old], values[new]) for old, new in pairs):
-        rewriting.remove(node)
+        rewriting.remove(node, earlier)
         rewriting.note(NODES, place, label, f"does what {other} does")
 
 

@@ -2,18 +2,16 @@
 
 from onnxlab.graph import edits
 from onnxlab.graph.edit.changes import RemoveFormal
-from onnxlab.graph.index.records import NodeRecord
 from onnxlab.transforms.rewriting import Rewriting
 
 NAME = "dead code elimination"
 
 
 def run(rewriting: Rewriting) -> None:
-    """Take out what is not used; what removed nodes said of themselves is counted as lost."""
+    """Take out what is not used."""
     graph = rewriting.graph
     if not rewriting.allows(NAME, ""):
         return
-    documented = {node.id: graph.label(node) for node in graph.nodes.values() if _says_something(node)}
     for count, kind in (
         (edits.drop_dead_nodes(graph), "nodes that no output depends on"),
         (_drop_weights_as_inputs(rewriting), "weights of a model of before IR version 4 that nothing reads"),
@@ -22,11 +20,6 @@ def run(rewriting: Rewriting) -> None:
     ):
         if count:
             rewriting.note(NAME, "", f"{count} {kind}", "taken out")
-    rewriting.lost += [label for ident, label in documented.items() if ident not in graph.nodes]
-
-
-def _says_something(node: NodeRecord) -> bool:
-    return bool(node.proto.doc_string or node.proto.metadata_props)
 
 
 def _drop_weights_as_inputs(rewriting: Rewriting) -> int:

@@ -13,6 +13,7 @@ from onnxlab.graph.edit.changes import InsertNode, RemoveNode
 from onnxlab.graph.edit.merging import adopt_opsets
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.shapes import Fact
+from onnxlab.transforms.losses import joined
 from onnxlab.transforms.patterns.matcher import Match
 from onnxlab.transforms.patterns.pattern import Argument, Call, Literal, Name, Number, Output, Rest
 from onnxlab.transforms.rewriting import Array, Rewriting
@@ -53,7 +54,7 @@ def _bypass(rewriting: Rewriting, match: Match, name: Name) -> tuple[list[NodeRe
         return [], f"an output of the graph cannot be {source.name}"
     calls = zip(match.nodes[1:], match.pattern.calls()[1:], strict=True)
     for node in [node for node, call in calls if not call.stays]:
-        rewriting.remove(node)
+        rewriting.remove(node, rewriting.heir(source))
     return [graph.nodes[ident] for ident in readers if ident in graph.nodes], ""
 
 
@@ -120,8 +121,7 @@ class _Builder:
         while len(outputs) > 1 and not self._is_read(root, len(outputs) - 1):
             outputs.pop()
         last = self._node(replacement, outputs)
-        if _adopt(last, match):
-            self._rewriting.lost.append(graph.label(root))
+        _adopt(last, match)
         domains = {call.domain for call in replacement.calls() if call.domain}
         imports = [helper.make_opsetid(domain, 1) for domain in domains]
         adopt_opsets(graph, imports, self._protos, scope, "the replacement")
@@ -225,21 +225,18 @@ class _Builder:
         return self._rewriting.store(self._rewriting.fresh(f"{self._label}_{name}"), array, scope).name
 
 
-def _adopt(new_node: onnx.NodeProto, match: Match) -> bool:
-    """Give a node the name, documentation and metadata of those whose place it takes.
-
-    Returns:
-        Whether some of it is lost, as two nodes say different things under one key.
-    """
-    root: Any = match.root.proto
-    new_node.name = root.name
-    new_node.doc_string = "\n".join(
-        dict.fromkeys(node.proto.doc_string for node in match.nodes if node.proto.doc_string)
-    )
+def _adopt(new_node: onnx.NodeProto, match: Match) -> None:
+    """Give a node the name of the one whose place it takes, and documentation and metadata of all that go."""
+    new_node.name = match.root.proto.name
     held: dict[str, str] = {}
-    for node in match.nodes:
-        for entry in node.proto.metadata_props:
+    for node, call in zip(match.nodes, match.pattern.calls(), strict=True):
+        if call.stays:
+            continue
+        proto: onnx.NodeProto = node.proto
+        new_node.doc_string = joined(new_node.doc_string, proto.doc_string)
+        for entry in proto.metadata_props:
             held.setdefault(entry.key, entry.value)
+        new_node.device_configurations.extend(entry for entry in proto.device_configurations
+                                          if entry not in new_node.device_configurations)  # fmt: skip
     for key, text in held.items():
         new_node.metadata_props.add(key=key, value=text)
-    return any(held[entry.key] != entry.value for node in match.nodes for entry in node.proto.metadata_props)

@@ -1,0 +1,148 @@
+"""The model that is verified: how it is run, on which inputs, and whether these say anything."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from onnxlab.errors import OnnxlabError
+from onnxlab.execution.run.runner import Runner
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.infer import Inference
+from onnxlab.transforms import verification
+from onnxlab.transforms.rounding import rounded_runs
+from onnxlab.transforms.verification import Case, Feeds, Judgment, RunModel
+
+SEARCH_SECONDS: Final = 10.0
+"""Time to look for sizes on which a model runs, where it does not on those that are usual."""
+
+_LARGER: Final = (1, 16, 64, 256, 1024, 4096, 16384)
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """How a rewrite is verified.
+
+    Attributes:
+        verify: whether the model is run before and after.
+        samples: inputs to run it on, None for made-up ones.
+        finite_only: whether what differs for NaN and infinities alone is accepted.
+        regions: whether the nodes of each application are run apart from the model too, as for rules of users.
+    """
+
+    verify: bool = True
+    samples: Sequence[Feeds] | None = None
+    finite_only: bool = False
+    regions: bool = False
+
+    def accepts(self, judged: Judgment) -> bool:
+        """Whether what was rewritten may stay."""
+        good = ("not run", "bit equal", "equal within noise")
+        return judged.verdict in good or (self.finite_only and judged.verdict == "finite inputs only")
+
+
+class Subject:
+    """A model that is run.
+
+    Args:
+        graph: the model.
+        inference: its facts.
+    """
+
+    def __init__(self, graph: ModelGraph, inference: Inference) -> None:
+        self.graph = graph
+        self.inference = inference
+
+    def run(self, feeds: Feeds) -> Mapping[str, Any]:
+        """The outputs for inputs; values that are kept stay as they are."""
+        return Runner(self.graph, self.inference.fact).run(dict(feeds), keep=False, seed=0, strict=False)
+
+    def rounded(self) -> list[RunModel]:
+        """Runs in which what nodes compute is off by a rounding."""
+        return rounded_runs(self.graph, self.inference.fact)
+
+    def cases(self, trust: Trust) -> list[Case]:
+        """What the model makes of inputs of every kind; where it runs on none of them, of sizes on which it does."""
+        known = verification.cases(self.run, self.samples(trust))
+        if trust.samples is None and known and all(case.failed for case in known):
+            known = verification.cases(self.run, self._of_other_sizes()) or known
+        return known
+
+    def samples(self, trust: Trust) -> list[Feeds]:
+        """Inputs to verify with: those given, else made-up ones of several sizes; none where none can be made."""
+        if trust.samples is not None:
+            return list(trust.samples)
+        runner = Runner(self.graph, self.inference.fact)
+        feeds: list[Feeds] = []
+        try:
+            feeds.append(runner.sample_inputs(None, seed=0))
+            feeds += [sized for sizes in _SIZES if (sized := self._sized(runner, sizes)) is not None]
+        except OnnxlabError:
+            pass
+        return feeds
+
+    def _symbols(self) -> list[str]:
+        """Names of the symbolic dims of the inputs."""
+        facts = [self.inference.fact(vid) for vid in self.graph.main.inputs]
+        return list(dict.fromkeys(str(dim) for fact in facts for dim in fact.shape or () if not isinstance(dim, int)))
+
+    def _sized(self, runner: Runner, sizes: Callable[[int], int]) -> Feeds | None:
+        """Inputs with other sizes of the symbolic dims; None where there are none, or they cannot be made up."""
+        names = self._symbols()
+        if not names:
+            return None
+        try:
+            return runner.sample_inputs(None, seed=1, sizes={name: sizes(place) for place, name in enumerate(names)})
+        except OnnxlabError:
+            return None
+
+    def _of_other_sizes(self) -> list[Feeds]:
+        """Inputs of sizes on which the model runs, and more of other sizes; none where none are met."""
+        runner = Runner(self.graph, self.inference.fact)
+        end = time.perf_counter() + SEARCH_SECONDS
+        for sizes in _larger(self._symbols()):
+            if time.perf_counter() > end:
+                break
+            feeds = self._tried(runner, sizes)
+            if feeds is not None:
+                most = max(sizes.values())
+                others = [{name: size if size < most else 2 * size for name, size in sizes.items()}]
+                others.append({name: size if size == most else 3 * size for name, size in sizes.items()})
+                more = [self._tried(runner, other) for other in others]
+                return [feeds, *(extra for extra in more if extra is not None)]
+        return []
+
+    def _tried(self, runner: Runner, sizes: Mapping[str, int]) -> Feeds | None:
+        """Inputs of some sizes; None where the model does not run on them."""
+        try:
+            feeds = runner.sample_inputs(None, seed=0, sizes=sizes)
+            self.run(feeds)
+        except OnnxlabError:
+            return None
+        return feeds
+
+    def compute(self, names: Sequence[str]) -> dict[str, Any]:
+        """Arrays of values that depend on no input."""
+        return Runner(self.graph, self.inference.fact).run({}, list(names), keep=False, strict=False)
+
+    def doubts(self, known: list[Case]) -> str:
+        """What keeps cases of this model from saying anything, "" where nothing does."""
+        if all(case.failed for case in known):
+            return "the model could not be run, so that nothing was verified: " + next(
+                (case.failed for case in known), "no inputs can be made up for it"
+            )
+        if not verification.reacts(self.run, known):
+            return "the outputs hardly depend on the inputs, so that equal ones say little"
+        return ""
+
+
+def _larger(names: Sequence[str]) -> Iterator[dict[str, int]]:
+    """Sizes to be tried: one dim large, the last first, and the others one; or all of them alike."""
+    for size in _LARGER if names else ():
+        for large in reversed(names):
+            yield {name: size if name == large else 1 for name in names}
+        yield dict.fromkeys(names, size)
+
+
+_SIZES: Final[tuple[Callable[[int], int], ...]] = (lambda place: 1, lambda place: 3 + place)
+"""Sizes of the symbolic dims by their place: all of them one, and all of them different."""
