@@ -193,8 +193,8 @@ class Value(ValueFields):
             >>> value.producer
             <Node '/stem/relu/Relu': Relu>
         """
-        made = self._record.producer
-        return Node(self._graph, made[0]) if made else None
+        producer = self._record.producer
+        return Node(self._graph, producer[0]) if producer else None
 
     @property
     def uses(self) -> tuple[tuple[Node, int], ...]:
@@ -239,9 +239,9 @@ class Value(ValueFields):
             ()
         """
         graph = self._graph
-        found = other.id if isinstance(other, Value) else graph.resolve_value(other)
+        replacement = other.id if isinstance(other, Value) else graph.resolve_value(other)
         chosen = None if readers is None else [node._record for node in readers]
-        edits.redirect(graph, self._record, graph.values[found], chosen)
+        edits.redirect(graph, self._record, graph.values[replacement], chosen)
 
     def insert_after(self, op_type: str, *others: "Value | str | None", **attributes: Any) -> Node:
         """Put a new node behind this value: all that read it read the node's output.

@@ -64,12 +64,12 @@ class Querying(Editing):
             >>> model.find(where=lambda node: len(node.inputs) > 4)[0]
             <Node '/stem/bn/BatchNormalization': BatchNormalization>
         """
-        asked = None if where is None else (lambda node: where(Node(self.graph, node.id)))
-        found = queries.find(
+        condition = None if where is None else (lambda node: where(Node(self.graph, node.id)))
+        matches = queries.find(
             self.graph, self._fact_of, op_type=op_type, domain=domain, name=name, dtype=dtype, shape=shape,
-            scope=None if scope is None else self._scope_record(scope), where=asked, attributes=attributes,
+            scope=None if scope is None else self._scope_record(scope), where=condition, attributes=attributes,
         )  # fmt: skip
-        return [Node(self.graph, node) for node in found]
+        return [Node(self.graph, node) for node in matches]
 
     def find_values(
         self,
@@ -100,7 +100,7 @@ class Querying(Editing):
             [<Value 'head.minus_one'>, <Value 'head.fc.weight'>, <Value 'head.fc.bias'>]
         """
         where = None if scope is None else self._scope_record(scope)
-        found = queries.find_values(
+        matches = queries.find_values(
             self.graph, self._fact_of, name=name, dtype=dtype, shape=shape, kind=kind, scope=where
         )
-        return [Value(self.graph, value) for value in found]
+        return [Value(self.graph, value) for value in matches]

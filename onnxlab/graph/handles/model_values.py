@@ -100,13 +100,13 @@ class ValueEditing(Lookup):
             (<Value 'probabilities'>, <Value 'stem/relu_out'>)
         """
         record = self._value_record(value)
-        given = None if dtype is None and shape is None else declare(record.name, dtype, shape)
-        known = self._declaration if given is None else lambda _: given
+        declaration = None if dtype is None and shape is None else declare(record.name, dtype, shape)
+        known = self._declaration if declaration is None else lambda _: declaration
         if scope is not None:
             edits.declare_output(self.graph, record, known(record.id), position, self._scope_record(scope))
             return (Value(self.graph, record.id),)
-        made = edits.add_output(self.graph, record, known, position)
-        return tuple(Value(self.graph, each.id) for each in made)
+        outputs = edits.add_output(self.graph, record, known, position)
+        return tuple(Value(self.graph, output.id) for output in outputs)
 
     def remove_output(self, value: ValueKey, *, scope: str = "") -> None:
         """Take a value out of the outputs; what makes it stays.
@@ -153,7 +153,7 @@ class ValueEditing(Lookup):
         """
         ends, starts = self._value_records(outputs), self._value_records(inputs)
         done = edits.cut(self.graph, ends, starts, siblings, self._declaration)
-        return tuple(Value(self.graph, each.id) for each in done)
+        return tuple(Value(self.graph, changed.id) for changed in done)
 
     def remove_behind(self, value: ValueKey) -> int:
         """Remove all nodes that depend on a value, and the outputs that they compute; the value itself stays.

@@ -79,10 +79,12 @@ class Opsets(Spelled, MutableMapping[str, int]):
         return {canonical(entry.domain): entry.version for entry in proto.opset_import}
 
     def __getitem__(self, domain: str) -> int:
-        found = self._imports()
-        if canonical(domain) not in found:
-            raise MissingKeyError(f"no opset of domain {domain!r} is imported; there are {', '.join(map(repr, found))}")
-        return found[canonical(domain)]
+        imports = self._imports()
+        if canonical(domain) not in imports:
+            raise MissingKeyError(
+                f"no opset of domain {domain!r} is imported; there are {', '.join(map(repr, imports))}"
+            )
+        return imports[canonical(domain)]
 
     def __setitem__(self, domain: str, version: int) -> None:
         metadata.set_opset(self._graph, domain, version, self._function)

@@ -184,8 +184,8 @@ class Structure(Spelled, metaclass=ShortHelp):
             >>> model.structure.boundary(["/stem/conv/Conv", "/stem/bn/BatchNormalization"]).outputs
             (<Value 'stem/bn_out'>,)
         """
-        found = cones.boundary(self._graph, self._ids(nodes))
-        sides = (found.inputs, found.initializers, found.captures, found.outputs, found.internal, found.unused)
+        ids = cones.boundary(self._graph, self._ids(nodes))
+        sides = (ids.inputs, ids.initializers, ids.captures, ids.outputs, ids.internal, ids.unused)
         return Boundary(*(tuple(Value(self._graph, value) for value in side) for side in sides))
 
     def copies(self, nodes: NodeKeys) -> list[list[Node]]:
@@ -203,8 +203,8 @@ class Structure(Spelled, metaclass=ShortHelp):
             0
         """
         records = self._model._node_records(nodes)
-        found = find_copies(self._graph, records)
-        return [[Node(self._graph, copy[node.id]) for node in records] for copy in found]
+        blocks = find_copies(self._graph, records)
+        return [[Node(self._graph, copy[node.id]) for node in records] for copy in blocks]
 
     def _sorted_out(self, starts: Starts) -> tuple[list[int], list[ValueRecord]]:
         """Ids of the nodes, and records of the values, among what was given."""

@@ -25,16 +25,16 @@ class Bindings(Edges):
             scope = self.scopes.get(scope.parent)
         return 0
 
-    def declare(self, scope: Scope, name: str, wanted: int = 0) -> ValueRecord:
+    def declare(self, scope: Scope, name: str, known_id: int = 0) -> ValueRecord:
         """The record of a name that is about to be defined in `scope`; readers inside it follow."""
         if vid := scope.names.get(name):
             self.undefined.discard(vid)
             return self.values[vid]
         outer = self.lookup(self.parent_of(scope), name) if scope.parent else 0
-        if outer and (outer == wanted or not wanted) and self._only_read_inside(outer, scope):
+        if outer and (outer == known_id or not known_id) and self._only_read_inside(outer, scope):
             self.undefined.discard(outer)
             return self._rehome(self.values[outer], scope)
-        value = self._new_value(scope, name, wanted)
+        value = self._new_value(scope, name, known_id)
         if outer:
             self._move_readers(self.values[outer], value)
             self.settle(self.values[outer])
@@ -48,9 +48,9 @@ class Bindings(Edges):
         self.undefined.add(value.id)
         return value
 
-    def _new_value(self, scope: Scope, name: str, wanted: int) -> ValueRecord:
+    def _new_value(self, scope: Scope, name: str, known_id: int) -> ValueRecord:
         values = self.values
-        vid = wanted if wanted and wanted not in values else self.new_id()
+        vid = known_id if known_id and known_id not in values else self.new_id()
         value = values[vid] = self.value_type(vid, name, scope.id, [], self._unread())
         scope.names[name] = vid
         return value
@@ -136,7 +136,7 @@ class Bindings(Edges):
     def _declaration(self, value: ValueRecord) -> onnx.ValueInfoProto | None:
         """The declaration of a value's type: its graph input, else its graph output, else the first value_info."""
         scope = self.scopes[value.scope]
-        found: Any = None
+        info: Any = None
         if scope.kind != "function" and (value.is_input or value.formal_outputs):
             if value.is_input:
                 return scope.proto.input[scope.inputs.index(value.id)]  # type: ignore[no-any-return]
@@ -144,10 +144,10 @@ class Bindings(Edges):
                 return scope.proto.output[min(returned)]  # type: ignore[no-any-return]
         if len(scope.proto.value_info):
             positions = scope.places("value_info").positions(value.name)
-            found = scope.proto.value_info[positions[0]] if positions else None
-        return found  # type: ignore[no-any-return]
+            info = scope.proto.value_info[positions[0]] if positions else None
+        return info  # type: ignore[no-any-return]
 
-    def refresh_initializer(self, scope: Scope, name: str, wanted: int = 0) -> ValueRecord | None:
+    def refresh_initializer(self, scope: Scope, name: str, known_id: int = 0) -> ValueRecord | None:
         """Find the tensor of a name again after one came, went or was replaced; the last of several counts.
 
         Returns the value, None where there is none of this name.
@@ -160,7 +160,7 @@ class Bindings(Edges):
                 break
         if tensor is None and name not in scope.names:
             return None
-        value = self.declare(scope, name, wanted)
+        value = self.declare(scope, name, known_id)
         value.initializer = tensor
         self.settle(value)
         return value

@@ -92,9 +92,9 @@ class Builder(Bindings):
                     values[vid] = record(vid, name, scope_id, [(ident, slot)], unread(), ())
                     names[name] = vid
                     outputs.append(vid)
-        made = [record.id for record in records]
-        scope.node_ids = FileOrder(made, labels)
-        self.nodes.update(zip(made, records, strict=True))
+        idents = [record.id for record in records]
+        scope.node_ids = FileOrder(idents, labels)
+        self.nodes.update(zip(idents, records, strict=True))
         return records
 
     def _declare_types(self, scope: Scope) -> None:

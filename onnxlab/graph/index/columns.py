@@ -101,11 +101,11 @@ class Columns(NamedTuple):
         rows = nodes.searchsorted(strange)
         makes[rows] = [len(self.odd[node]) for node in strange]
         begins = np.cumsum(makes) - makes
-        made = np.repeat(nodes + 1 - begins, makes) + np.arange(makes.sum())
+        outputs = np.repeat(nodes + 1 - begins, makes) + np.arange(makes.sum())
         for node, begin in zip(strange, begins[rows].tolist(), strict=True):
-            made[begin : begin + len(self.odd[node])] = self.odd[node]
+            outputs[begin : begin + len(self.odd[node])] = self.odd[node]
         starts = self.starts[first : end + 1]
-        return Rows(nodes, self.inputs[starts[0] : starts[-1]], np.diff(starts), made, makes)
+        return Rows(nodes, self.inputs[starts[0] : starts[-1]], np.diff(starts), outputs, makes)
 
     def arities(self) -> Numbers:
         """One number for each scope, count of inputs and of outputs, by row; below 0 where a slot may be empty.
@@ -116,11 +116,11 @@ class Columns(NamedTuple):
         scopes = np.zeros(len(counts), np.int64)
         for scope, (first, end) in self.rows.items() if len(self.rows) > 1 else ():
             scopes[first:end] = scope
-        found = (scopes << 2 * _BITS) + (counts << _BITS) + self.makes
-        found[(counts | self.makes) >> _BITS > 0] = -1
-        found[self.starts.searchsorted(np.flatnonzero(self.inputs == 0), "right") - 1] = -1
-        found[self.nodes.searchsorted(list(self.odd))] = -1
-        return found
+        codes = (scopes << 2 * _BITS) + (counts << _BITS) + self.makes
+        codes[(counts | self.makes) >> _BITS > 0] = -1
+        codes[self.starts.searchsorted(np.flatnonzero(self.inputs == 0), "right") - 1] = -1
+        codes[self.nodes.searchsorted(list(self.odd))] = -1
+        return codes
 
 
 class Search:
@@ -143,8 +143,8 @@ class Search:
         if self._lookups > max(_LEAST, (end - first) // _ROWS):
             return None
         key = wire_format.node_name(name.encode(errors="replace").decode())
-        found = np.flatnonzero(columns.names[first:end] == hash(key))
-        return columns.nodes[found + first].tolist()  # type: ignore[no-any-return]
+        rows = np.flatnonzero(columns.names[first:end] == hash(key))
+        return columns.nodes[rows + first].tolist()  # type: ignore[no-any-return]
 
     def readers(self, value: int) -> list[tuple[int, int]]:
         """(node id, input slot) wherever a value is read, in the order of the nodes."""

@@ -59,13 +59,13 @@ class Edges(Order):
     def _returned(self, value: ValueRecord, scope_id: int, positions: tuple[int, ...]) -> None:
         """Say at which positions a graph or function returns a value."""
         before = [place for place in value.formal_outputs if place[0] == scope_id]
-        kept = tuple(place for place in value.formal_outputs if place[0] != scope_id)
+        elsewhere = tuple(place for place in value.formal_outputs if place[0] != scope_id)
         owner = self.scopes[scope_id].owner if value.producers else 0
-        value.formal_outputs = kept
+        value.formal_outputs = elsewhere
         if owner:
             for place in before:
                 self._edge_removed(value, owner, place)
-        value.formal_outputs = (*kept, *((scope_id, position) for position in positions))
+        value.formal_outputs = (*elsewhere, *((scope_id, position) for position in positions))
         if owner:
             for position in positions:
                 self._edge_added(value, owner, (scope_id, position))
@@ -79,7 +79,7 @@ class Edges(Order):
                 for watcher in self.watchers:
                     watcher.edge_removed(value, before[0], node_id, slot)
         if len(producers) > 1:
-            producers.sort(key=lambda made: (self.nodes[made[0]].label, made[1]))
+            producers.sort(key=lambda producer: (self.nodes[producer[0]].label, producer[1]))
         value.producers = producers
         if producers and is_read:
             for node_id, slot in self.readers(value):

@@ -112,8 +112,8 @@ class Index(Builder):
         for vid in returned:
             self._returned(self.values[vid], scope.id, ())
             self.settle(self.values[vid])
-        given, scope.inputs = dict.fromkeys(scope.inputs), []
-        for vid in given:
+        inputs, scope.inputs = dict.fromkeys(scope.inputs), []
+        for vid in inputs:
             self.values[vid].is_input = False
             self.settle(self.values[vid])
         for vid in list(scope.names.values()):
@@ -222,8 +222,10 @@ class Index(Builder):
                     left.append(value)
         node.outputs = now
         for value in left:
-            kept = {(ident, slot) for slot, vid in enumerate(now) if vid == value.id}
-            self._set_producers(value, [made for made in value.producers if made[0] != ident or made in kept])
+            slots = {(ident, slot) for slot, vid in enumerate(now) if vid == value.id}
+            self._set_producers(
+                value, [producer for producer in value.producers if producer[0] != ident or producer in slots]
+            )
         return left
 
     # -- formal inputs and outputs ----------------------------------------------------------------------------------

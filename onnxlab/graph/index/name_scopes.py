@@ -45,25 +45,25 @@ class NameScopes:
         proto = node.proto
         entries = proto.metadata_props
         if entries:
-            said = {entry.key: entry.value for entry in entries}
-            if scopes := said.get(_SCOPES):
+            metadata = {entry.key: entry.value for entry in entries}
+            if scopes := metadata.get(_SCOPES):
                 return self._remember(scopes, split_name_scopes)
-            if namespace := said.get(_NAMESPACE):
+            if namespace := metadata.get(_NAMESPACE):
                 return self._remember(namespace, split_namespace)
         return self._of_name(proto.name)
 
     def paths(self, nodes: Iterable[NodeRecord]) -> list[int]:
         """The paths that many nodes claim."""
-        known, found = self._memo.get, []
+        known, paths = self._memo.get, []
         for node in nodes:
             proto = node.proto
             if proto.metadata_props:
-                found.append(self.path(node))
+                paths.append(self.path(node))
                 continue
             name = proto.name
             path = known(name[: name.rfind("/") + 1])
-            found.append(self._of_name(name) if path is None else path)
-        return found
+            paths.append(self._of_name(name) if path is None else path)
+        return paths
 
     def common(self, left: int, right: int) -> int:
         """The longest path that both lie in."""

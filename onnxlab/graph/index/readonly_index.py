@@ -42,17 +42,17 @@ class UnreadValue(ValueRecord):
     __slots__ = ("_index", "_maker")
 
     def __init__(
-        self, ident: int, name: str, scope: int, made: list[tuple[int, int]] | int, index: GlanceIndex,
+        self, ident: int, name: str, scope: int, producers: list[tuple[int, int]] | int, index: GlanceIndex,
         formal_outputs: tuple[tuple[int, int], ...] = (), is_input: bool = False, initializer: Any = None,
     ) -> None:  # fmt: skip
         self.id = ident
         self.name = name
         self.scope = scope
         self._index = index
-        if made.__class__ is int:
-            self._maker = made
+        if producers.__class__ is int:
+            self._maker = producers
         else:
-            self.producers = made  # type: ignore[assignment]
+            self.producers = producers  # type: ignore[assignment]
         self.formal_outputs = formal_outputs
         self.is_input = is_input
         self.initializer = initializer
@@ -129,22 +129,22 @@ class GlanceIndex(Index):
 
     def forget_signatures(self) -> None:
         """Let go of what only a first inference asks for."""
-        for found in (self.signatures, self.constants, self.attributes):
-            found.clear()
+        for table in (self.signatures, self.constants, self.attributes):
+            table.clear()
 
-    def write_down(self, value: UnreadValue, what: str) -> None:
+    def write_down(self, value: UnreadValue, field: str) -> None:
         """Give a value its `producers` or `uses`: those that it had when the model was read. Once."""
         with self._writing:
             try:
-                object.__getattribute__(value, what)  # another thread was first, and may have changed them since
+                object.__getattribute__(value, field)  # another thread was first, and may have changed them since
             except AttributeError:
-                setattr(value, what, [(value._maker, 0)] if what == "producers" else self._uses_of(value.id))
+                setattr(value, field, [(value._maker, 0)] if field == "producers" else self._uses_of(value.id))
 
     def _uses_of(self, value: int) -> dict[tuple[int, int], None]:
-        found = self._search.readers(value)
+        uses = self._search.readers(value)
         if len(self.scopes) > 1:  # a scope is read before the bodies in it
-            found.sort(key=lambda use: self._path(self.nodes[use[0]]))
-        return dict.fromkeys(found)
+            uses.sort(key=lambda use: self._path(self.nodes[use[0]]))
+        return dict.fromkeys(uses)
 
     def _path(self, node: NodeRecord) -> tuple[int, ...]:
         """Ids from the main graph or function down to a node: in the order of the file, as they were given."""
@@ -170,12 +170,14 @@ class GlanceIndex(Index):
         protos = scope.proto.node[:]
         labels = spread(len(protos))
         values, names, scope_id, last = self.values, scope.names, scope.id, self._last_id
-        made, left, read, given = {}, [], self._read, self._serialized(scope)
-        data, bodiless, signatures, noted = given[0], self._bodiless, self.signatures, self._notes.reads
+        records, left, read, extent = {}, [], self._read, self._serialized(scope)
+        data, bodiless, signatures, noted = extent[0], self._bodiless, self.signatures, self._notes.reads
         note_reads, note_end, note_name = noted.extend, noted.append, self._notes.names.append
         value_of = names.get if "" not in names else lambda name: names.get(name) if name else None
         declare, odd = names.setdefault, self._notes.odd
-        for proto, label, (reads, makes, start, at, end) in zip(protos, labels, wire_format.heads(*given), strict=True):
+        for proto, label, (reads, makes, start, at, end) in zip(
+            protos, labels, wire_format.heads(*extent), strict=True
+        ):
             last = ident = last + 1
             inputs: list[Any] = list(map(value_of, reads))  # None: absent, from outside, or made later
             note_reads(inputs)
@@ -195,7 +197,7 @@ class GlanceIndex(Index):
                 outputs.append(vid)
             if last - ident != len(outputs):
                 odd[ident] = outputs
-            node = made[ident] = NodeRecord(ident, scope_id, proto, label, inputs, outputs, NO_BODIES)
+            node = records[ident] = NodeRecord(ident, scope_id, proto, label, inputs, outputs, NO_BODIES)
             met = bodiless.get(data[at:end]) if inputs else None
             if met is not None:  # as for most nodes
                 signatures[ident] = met
@@ -208,10 +210,10 @@ class GlanceIndex(Index):
             if may_have_bodies or None in inputs:
                 left.append((node, may_have_bodies, len(noted)))
         self._last_id, self._left = last, left
-        self._notes.enter(scope_id, made, last)
-        scope.node_ids = FileOrder(made, labels)
-        self.nodes.update(made)
-        return list(made.values())
+        self._notes.enter(scope_id, records, last)
+        scope.node_ids = FileOrder(records, labels)
+        self.nodes.update(records)
+        return list(records.values())
 
     def _serialized(self, scope: Scope) -> tuple[bytes, int, int, int]:
         """Bytes with the nodes of a scope, where the first one begins, where the scope ends, and the nodes' tag."""
@@ -233,16 +235,16 @@ class GlanceIndex(Index):
             if (constant := wire_format.constant(data, at, end)) is not None:
                 self.constants[node.id] = constant
                 return False
-            found = self.attributes[node.id] = node.proto.attribute[:]
-            return not _have_no_graphs(found)
+            attributes = self.attributes[node.id] = node.proto.attribute[:]
+            return not _have_no_graphs(attributes)
         if end - at > MAX_SIGNATURE:
             return not _have_no_graphs(node.proto.attribute[:])
-        given = data[at:end]
-        known = self._bodiless.get(given)
+        signature = data[at:end]
+        known = self._bodiless.get(signature)
         if known is None:
             if not _have_no_graphs(node.proto.attribute[:]):
                 return True
-            known = self._bodiless[given] = given
+            known = self._bodiless[signature] = signature
         self.signatures[node.id] = known  # the same object for all that do the same
         return False
 

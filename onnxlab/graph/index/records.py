@@ -153,10 +153,10 @@ class Scope:
 
     def places(self, field: str) -> Entries:
         """The positions of the messages of a repeated field; collected when first asked for."""
-        found = self.entries.get(field)
-        if found is None:
-            found = self.entries[field] = Entries(field, getattr(self.proto, field, ()))
-        return found
+        entries = self.entries.get(field)
+        if entries is None:
+            entries = self.entries[field] = Entries(field, getattr(self.proto, field, ()))
+        return entries
 
 
 @dataclass(slots=True)

@@ -77,8 +77,8 @@ class Tables:
         domain = "" if domain == "ai.onnx" else domain
         for node in self.nodes.values():
             if node.domain == domain:
-                own = self.root_of(self.scopes[node.scope])
-                if own is root or not (own.is_function or root.is_function):
+                node_root = self.root_of(self.scopes[node.scope])
+                if node_root is root or not (node_root.is_function or root.is_function):
                     yield node
 
     # -- neighbors -------------------------------------------------------------------------------------------------
@@ -105,18 +105,18 @@ class Tables:
     def producers(self, node: NodeRecord) -> Iterator[int]:
         """Ids of the nodes of the same scope that make what `node` or a body of it reads; may repeat."""
         for vid in [*node.inputs, *self.captures(node)] if node.bodies else node.inputs:
-            if vid and (made := self.values[vid].producer):
-                maker = self.nodes[made[0]]
+            if vid and (producer := self.values[vid].producer):
+                maker = self.nodes[producer[0]]
                 if maker.scope == node.scope:
                     yield maker.id
 
     def captures(self, node: NodeRecord) -> list[int]:
         """Ids of the values that the bodies of a node read from outside of them; may repeat."""
-        found: list[int] = []
+        captured: list[int] = []
         for bodies in node.bodies.values():
             for body in bodies:
-                found.extend(vid for vid in self._read_in(body) if not self.is_inside(self.values[vid].scope, body))
-        return found
+                captured.extend(vid for vid in self._read_in(body) if not self.is_inside(self.values[vid].scope, body))
+        return captured
 
     def _read_in(self, scope_id: int) -> Iterator[int]:
         """Ids of the values that nodes and outputs of a scope and of the scopes in it read; may repeat."""

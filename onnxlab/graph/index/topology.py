@@ -43,14 +43,14 @@ def reachable(
     starts: Iterable[int], neighbors: Callable[[int], Iterable[int]], allowed: Callable[[int], bool]
 ) -> set[int]:
     """Everything that can be reached from `starts`, which count as reached, over nodes that are `allowed`."""
-    found = set(starts)
-    stack = list(found)
+    reached = set(starts)
+    stack = list(reached)
     while stack:
         for neighbor in neighbors(stack.pop()):
-            if neighbor not in found and allowed(neighbor):
-                found.add(neighbor)
+            if neighbor not in reached and allowed(neighbor):
+                reached.add(neighbor)
                 stack.append(neighbor)
-    return found
+    return reached
 
 
 def is_acyclic(edges: Mapping[int, set[int]]) -> bool:

@@ -93,8 +93,8 @@ def decode(attribute: onnx.AttributeProto) -> Any:
             return tensors.to_array(field)
         case "tensors":
             return [tensors.to_array(item) for item in field]
-    if (found := long_list(attribute)) is not None:
-        return found
+    if (items := long_list(attribute)) is not None:
+        return items
     return texts(field) if kind == "strings" else list(field)
 
 

@@ -74,11 +74,11 @@ def locations(model: onnx.ModelProto) -> dict[str, str]:
     Raises:
         LoadError: a tensor's entries are malformed.
     """
-    found: dict[str, str] = {}
+    tensor_at: dict[str, str] = {}
     for tensor in all_tensors(model):
         if is_external(tensor):
-            found.setdefault(ExternalData.of(tensor).location, tensor.name)
-    return found
+            tensor_at.setdefault(ExternalData.of(tensor).location, tensor.name)
+    return tensor_at
 
 
 def all_tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
@@ -246,12 +246,12 @@ def _open_beneath(folder: Path, relative: PurePath) -> int:
     """Open a file below `folder` without following any link, one part of the path after the other."""
     if os.open not in os.supports_dir_fd:
         return os.open(folder / relative, _READ | _NOFOLLOW)
-    here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    current = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         for part in relative.parts[:-1]:
-            inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | _NOFOLLOW, dir_fd=here)
-            os.close(here)
-            here = inner
-        return os.open(relative.name, _READ | _NOFOLLOW, dir_fd=here)
+            inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | _NOFOLLOW, dir_fd=current)
+            os.close(current)
+            current = inner
+        return os.open(relative.name, _READ | _NOFOLLOW, dir_fd=current)
     finally:
-        os.close(here)
+        os.close(current)

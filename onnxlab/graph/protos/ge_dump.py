@@ -93,7 +93,7 @@ def inputs(node: onnx.NodeProto) -> list[Reference | None]:
 
 def awaited(node: onnx.NodeProto) -> list[Reference]:
     """The nodes that a node waits for, by control edges."""
-    return [found for found in map(split, node.input) if found is not None and found.is_control]
+    return [reference for reference in map(split, node.input) if reference is not None and reference.is_control]
 
 
 def descriptor(node: onnx.NodeProto, side: str, port: int) -> Descriptor:
@@ -104,15 +104,15 @@ def descriptor(node: onnx.NodeProto, side: str, port: int) -> Descriptor:
         side: "input" or "output".
         port: from 0 on.
     """
-    wanted = {f"{side}_desc_{key}:{port}": key for key in ("dtype", "shape", "layout", "origin_shape", "origin_layout")}
-    found: dict[str, Any] = {}
+    key_of = {f"{side}_desc_{key}:{port}": key for key in ("dtype", "shape", "layout", "origin_shape", "origin_layout")}
+    parts: dict[str, Any] = {}
     for attribute in node.attribute:
-        key = wanted.get(attribute.name)
+        key = key_of.get(attribute.name)
         if key in ("shape", "origin_shape"):
-            found[key] = _shape(attribute)
+            parts[key] = _shape(attribute)
         elif key is not None:
-            found[key] = attribute.s.decode("utf-8", "replace")
-    return Descriptor(**found)
+            parts[key] = attribute.s.decode("utf-8", "replace")
+    return Descriptor(**parts)
 
 
 def _shape(attribute: onnx.AttributeProto) -> tuple[int, ...] | None:
@@ -143,11 +143,11 @@ def _ports(node: onnx.NodeProto, side: str) -> Iterator[int]:
             yield int(port)
 
 
-def _told(found: Descriptor) -> str:
-    here = f"{found.dtype} {_dims(found.shape)} {found.layout}".strip()
-    before = f"{_dims(found.origin_shape)} {found.origin_layout}".strip()
-    same = (found.origin_shape, found.origin_layout) == (found.shape, found.layout)
-    return here if same or not found.origin_layout else f"{here}, from {before}"
+def _told(port: Descriptor) -> str:
+    current = f"{port.dtype} {_dims(port.shape)} {port.layout}".strip()
+    before = f"{_dims(port.origin_shape)} {port.origin_layout}".strip()
+    same = (port.origin_shape, port.origin_layout) == (port.shape, port.layout)
+    return current if same or not port.origin_layout else f"{current}, from {before}"
 
 
 def _dims(shape: tuple[int, ...] | None) -> str:

@@ -35,13 +35,13 @@ def parse_doc(doc: str) -> dict[str, str] | None:
     """The properties in a doc string, in order; None where it is not of the form, or printing would change it."""
     if not doc.startswith("$"):
         return None
-    found: dict[str, str] = {}
+    properties: dict[str, str] = {}
     for part in doc[1:].split("$"):
         key, colon, text = part.partition(":")
-        if not key or not colon or key in found:
+        if not key or not colon or key in properties:
             return None
-        found[key] = text
-    return found
+        properties[key] = text
+    return properties
 
 
 def print_doc(properties: Mapping[str, str]) -> str:
@@ -58,8 +58,8 @@ def print_doc(properties: Mapping[str, str]) -> str:
 
 def is_save_node(node: onnx.NodeProto, output: Any) -> bool:
     """Tell whether a node is what Glow saves an output by: an Identity that the output's saveName names."""
-    said = parse_doc(output.doc_string) if output is not None else None
-    return node.op_type == "Identity" and said is not None and said.get("saveName") == node.name != ""
+    properties = parse_doc(output.doc_string) if output is not None else None
+    return node.op_type == "Identity" and properties is not None and properties.get("saveName") == node.name != ""
 
 
 def notes(message: Any) -> dict[str, str]:
@@ -67,8 +67,8 @@ def notes(message: Any) -> dict[str, str]:
     if not isinstance(message, onnx.NodeProto):
         return dict(parse_doc(message.doc_string) or {})
     part, options = partition_of(message), options_of(message)
-    found = {"Partition": part} if part else {}
-    return found | {f"{option} of {backend}": ", ".join(texts) for (backend, option), texts in options.items()}
+    texts_of = {"Partition": part} if part else {}
+    return texts_of | {f"{option} of {backend}": ", ".join(texts) for (backend, option), texts in options.items()}
 
 
 def input_quantization(
@@ -82,12 +82,12 @@ def input_quantization(
     """
     known: dict[str, tuple[float, int]] = {}
     for message in described:
-        said = parse_doc(message.doc_string) or {}
+        properties = parse_doc(message.doc_string) or {}
         try:
-            known[message.name] = float(said["qScale"]), int(said["qOffset"])
+            known[message.name] = float(properties["qScale"]), int(properties["qOffset"])
         except (KeyError, ValueError):
             continue
-    found = {}
+    implied_of = {}
     for ident, node in nodes:
         held: dict[str, Any] = {a.name: a.f if a.type == onnx.AttributeProto.FLOAT else a.i for a in node.attribute}
         if node.op_type == "Identity" and node.input[0] in known:
@@ -102,8 +102,8 @@ def input_quantization(
                 for key, number in zip(("qScale", "qOffset"), known[name], strict=True)
             }  # fmt: skip
             if implied:
-                found[ident] = implied
-    return found
+                implied_of[ident] = implied
+    return implied_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +130,10 @@ class Partition:
 
     def texts(self) -> tuple[str, ...]:
         """The cells of its row under `COLUMNS`."""
-        told = {**self.hints, **self.options}
+        settings = {**self.hints, **self.options}
         return (
             self.name, self.backend, ", ".join(map(str, self.devices)), str(self.size), str(self.replication),
-            ", ".join(f"{key}={text}" for key, text in told.items()),
+            ", ".join(f"{key}={text}" for key, text in settings.items()),
         )  # fmt: skip
 
 
@@ -184,9 +184,9 @@ def partition_of(node: onnx.NodeProto) -> str:
 
 def options_of(node: onnx.NodeProto) -> dict[tuple[str, str], tuple[str, ...]]:
     """The values of a node's options by (backend, option)."""
-    found = {}
+    options = {}
     for attribute in node.attribute:
         backend, _, option = attribute.name.removeprefix(_OPTION).partition("_")
         if attribute.name.startswith(_OPTION) and option:
-            found[backend, option] = tuple(text.decode("utf-8", "replace") for text in attribute.strings)
-    return found
+            options[backend, option] = tuple(text.decode("utf-8", "replace") for text in attribute.strings)
+    return options

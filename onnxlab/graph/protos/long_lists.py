@@ -69,20 +69,20 @@ class Items:
         with _lock:  # the message must not get other items meanwhile
             if self.attribute is not None:
                 return getattr(self.attribute, self.kind)[index]
-            found = self._stored[index]
-            return found.tolist() if isinstance(found, np.ndarray | np.generic) else found
+            stored = self._stored[index]
+            return stored.tolist() if isinstance(stored, np.ndarray | np.generic) else stored
 
     def array(self) -> "np.ndarray[Any, Any]":
         """All items: float32, int64 or, for strings, object."""
         with _lock:
-            found = self._stored if self.attribute is None else getattr(self.attribute, self.kind)
+            stored = self._stored if self.attribute is None else getattr(self.attribute, self.kind)
             claim(self.count * _DECODED[self.kind], f"the list of attribute {self.name!r:.200}, decoded,")
             if self.kind != "strings":
-                return np.asarray(found, _DTYPES[self.kind])
-        found = texts(found[:])
-        made = np.empty(self.count, object)
-        made[:] = found
-        return made
+                return np.asarray(stored, _DTYPES[self.kind])
+        stored = texts(stored[:])
+        array = np.empty(self.count, object)
+        array[:] = stored
+        return array
 
     def let_go(self) -> None:
         """Keep the items in as few bytes as they take, since the message is about to get others."""
@@ -108,14 +108,14 @@ class Items:
         with _lock:
             if self.attribute is not None:
                 return self.attribute
-            made = onnx.AttributeProto(name=self.name, type=_TYPES[self.kind])
+            attribute = onnx.AttributeProto(name=self.name, type=_TYPES[self.kind])
             if self.kind == "floats":
-                made.MergeFromString(packed(self._stored))
+                attribute.MergeFromString(packed(self._stored))
             elif self.kind == "strings":
-                made.strings[:] = self._stored[:]
+                attribute.strings[:] = self._stored[:]
             else:
-                made.ints.extend(self._stored.tolist())
-            return made
+                attribute.ints.extend(self._stored.tolist())
+            return attribute
 
 
 class LongList(Sequence[Any]):
@@ -135,11 +135,11 @@ class LongList(Sequence[Any]):
     @property
     def array(self) -> "np.ndarray[Any, Any]":
         """All items, read-only: float32, int64 or, for strings, object."""
-        found = self._array
-        if found is None:
-            self._array = found = self.items.array().view()
-            found.flags.writeable = False
-        return found  # type: ignore[no-any-return]
+        array = self._array
+        if array is None:
+            self._array = array = self.items.array().view()
+            array.flags.writeable = False
+        return array  # type: ignore[no-any-return]
 
     def forget(self) -> None:
         """Drop the array, which is made again when it is asked for."""
@@ -149,10 +149,10 @@ class LongList(Sequence[Any]):
         return self.items.count
 
     def __getitem__(self, index: Any) -> Any:
-        found = self.items.read(index)
+        items = self.items.read(index)
         if self.items.kind == "strings":
-            return texts(found) if isinstance(index, slice) else text(found)
-        return found
+            return texts(items) if isinstance(index, slice) else text(items)
+        return items
 
     def __iter__(self) -> Iterator[Any]:
         for start in range(0, len(self), _CHUNK):
@@ -208,9 +208,9 @@ def _compact(array: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
     if dtype.kind == "i" and array.size:
         narrow = np.promote_types(np.min_scalar_type(array.min()), np.min_scalar_type(array.max()))
         dtype = dtype if narrow.kind == "f" else narrow  # no integer holds a negative one and all of uint64
-    made = np.frombuffer(mmap.mmap(-1, max(1, array.size * dtype.itemsize)), dtype, array.size)
-    made[:] = array
-    return made
+    compact = np.frombuffer(mmap.mmap(-1, max(1, array.size * dtype.itemsize)), dtype, array.size)
+    compact[:] = array
+    return compact
 
 
 def overwrite(old: onnx.AttributeProto, new: "onnx.AttributeProto | Items") -> Items | None:
@@ -274,10 +274,10 @@ def items_of(attribute: onnx.AttributeProto) -> Items | None:
     """The items of an attribute with a long list; the same object for as long as it is referenced."""
     if not (kind := _kind_of_long(attribute)):
         return None
-    found = _made.get(id(attribute))
-    if found is None or found.attribute is not attribute or found.kind != kind:
-        found = _made[id(attribute)] = Items(attribute, kind)
-    return found
+    items = _made.get(id(attribute))
+    if items is None or items.attribute is not attribute or items.kind != kind:
+        items = _made[id(attribute)] = Items(attribute, kind)
+    return items
 
 
 def long_list(attribute: onnx.AttributeProto) -> LongList | None:
@@ -285,11 +285,11 @@ def long_list(attribute: onnx.AttributeProto) -> LongList | None:
     items = items_of(attribute)
     if items is None:
         return None
-    made = items.view() if items.view is not None else None
-    if made is None:
-        made = LongList(items)
-        items.view = ref(made)
-    return made
+    view = items.view() if items.view is not None else None
+    if view is None:
+        view = LongList(items)
+        items.view = ref(view)
+    return view
 
 
 _made: WeakValueDictionary[int, Items] = WeakValueDictionary()

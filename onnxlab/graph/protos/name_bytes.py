@@ -37,13 +37,13 @@ def set_string(proto: Any, field: str, name: Name) -> None:
         proto.MergeFromString(_field(proto, field, name))
 
 
-def text(given: str) -> str:
+def text(name: str) -> str:
     """A string itself. Raises EditError where it cannot be written to a file: where it has half of a surrogate pair."""
     try:
-        given.encode()
+        name.encode()
     except UnicodeEncodeError as error:
         raise unwritable(error) from None
-    return given
+    return name
 
 
 def unwritable(error: UnicodeEncodeError) -> EditError:

@@ -94,13 +94,13 @@ class Renaming:
             self._rename(node, values)
 
 
-def _resolve(node: onnx.NodeProto, given: Mapping[str, onnx.AttributeProto]) -> None:
+def _resolve(node: onnx.NodeProto, actuals: Mapping[str, onnx.AttributeProto]) -> None:
     """Put what a call gives in the place of references to attributes of the function."""
     for position in reversed(range(len(node.attribute))):
         attribute = node.attribute[position]
         if not attribute.ref_attr_name:
             continue
-        name, doc, actual = attribute.name, attribute.doc_string, given.get(attribute.ref_attr_name)
+        name, doc, actual = attribute.name, attribute.doc_string, actuals.get(attribute.ref_attr_name)
         del node.attribute[position]
         if actual is not None:
             node.attribute.insert(position, actual)

@@ -12,10 +12,10 @@ def insert_message(messages: Any, position: int, message: Any) -> Any:
         TypeError: the field has messages of another type; it is as it was.
     """
     messages.insert(position, type(message)())
-    made = messages[position]
+    entry = messages[position]
     try:
-        made.CopyFrom(message)
+        entry.CopyFrom(message)
     except BaseException:
         del messages[position]
         raise
-    return made
+    return entry

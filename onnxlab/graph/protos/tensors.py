@@ -175,9 +175,9 @@ def _flat(tensor: onnx.TensorProto, count: int, base_dir: Path | None) -> Array:
     return _from_field(tensor, count, bits)
 
 
-def _wrong_count(tensor: onnx.TensorProto, found: str, expected: str) -> LoadError:
+def _wrong_count(tensor: onnx.TensorProto, count: str, expected: str) -> LoadError:
     return LoadError(
-        f"tensor {tensor.name!r} has {found}, but {dtypes.name(tensor.data_type)}{list(tensor.dims)} takes {expected}"
+        f"tensor {tensor.name!r} has {count}, but {dtypes.name(tensor.data_type)}{list(tensor.dims)} takes {expected}"
     )
 
 
@@ -236,8 +236,8 @@ def _encoded(item: Any) -> bytes:
 def _unpack(raw: Bytes, bits: int, count: int) -> Bytes:
     """`count` numbers of `bits` bits, the first in the lowest bits of the first byte, to one byte each."""
     if bits == 6:
-        each = np.unpackbits(raw, bitorder="little")[: 6 * count].reshape(count, 6)
-        return np.packbits(each, axis=1, bitorder="little").reshape(-1)
+        rows = np.unpackbits(raw, bitorder="little")[: 6 * count].reshape(count, 6)
+        return np.packbits(rows, axis=1, bitorder="little").reshape(-1)
     per_byte = 8 // bits
     out = np.empty((raw.size, per_byte), np.uint8)
     for slot in range(per_byte):
@@ -245,14 +245,14 @@ def _unpack(raw: Bytes, bits: int, count: int) -> Bytes:
     return out.reshape(-1)[:count]
 
 
-def _pack(each: Bytes, bits: int) -> bytes:
+def _pack(numbers: Bytes, bits: int) -> bytes:
     """The inverse of `_unpack`; the last byte is filled up with zeros."""
     if bits == 6:
-        wide = np.unpackbits(each.reshape(-1, 1), axis=1, bitorder="little")[:, :6]
+        wide = np.unpackbits(numbers.reshape(-1, 1), axis=1, bitorder="little")[:, :6]
         return np.packbits(wide.reshape(-1), bitorder="little").tobytes()
     per_byte = 8 // bits
-    slots = np.zeros((_packed_size(each.size, bits), per_byte), np.uint8)
-    slots.reshape(-1)[: each.size] = each & np.uint8((1 << bits) - 1)
+    slots = np.zeros((_packed_size(numbers.size, bits), per_byte), np.uint8)
+    slots.reshape(-1)[: numbers.size] = numbers & np.uint8((1 << bits) - 1)
     shifts = np.arange(per_byte, dtype=np.uint8) * np.uint8(bits)
     joined: Array = np.bitwise_or.reduce(slots << shifts, axis=1)
     return joined.tobytes()

@@ -61,9 +61,9 @@ def extent(data: bytes, at: int) -> tuple[int, int]:
     return start, start + size
 
 
-def find(data: bytes, at: int, end: int, wanted: int) -> int:
+def find(data: bytes, at: int, end: int, field_tag: int) -> int:
     """The position of the first field with a tag of one byte, from `at` on; `end` where there is none."""
-    while at < end and data[at] != wanted:
+    while at < end and data[at] != field_tag:
         at = _after(data, at)
     return at
 
@@ -172,8 +172,8 @@ def constant(data: bytes, at: int, end: int) -> re.Match[bytes] | None:
     `at` and `end` are those of its signature; the groups of the match are (2) the tensor's dims, serialized, and (3)
     its element type. The rest of the tensor follows, then TENSOR up to the `endpos` of the match.
     """
-    found = _CONSTANT.match(data, at, end)
-    if found is None:
+    match = _CONSTANT.match(data, at, end)
+    if match is None:
         return None
-    size, start = varint(data, found.start(1))
-    return found if data[start + size : end] == TENSOR else None
+    size, start = varint(data, match.start(1))
+    return match if data[start + size : end] == TENSOR else None

@@ -33,10 +33,10 @@ def find_copies(graph: ModelGraph, nodes: Sequence[NodeRecord]) -> list[dict[int
     copies = []
     for candidate in candidates:
         if candidate not in used:
-            for found in _matches(graph, plan, signatures, {start: candidate}):
-                if used.isdisjoint(found.values()) and _is_verified(graph, block, found):
-                    copies.append(found)
-                    used.update(found.values())
+            for copy in _matches(graph, plan, signatures, {start: candidate}):
+                if used.isdisjoint(copy.values()) and _is_verified(graph, block, copy):
+                    copies.append(copy)
+                    used.update(copy.values())
                     break
     return copies
 
@@ -44,8 +44,8 @@ def find_copies(graph: ModelGraph, nodes: Sequence[NodeRecord]) -> list[dict[int
 def signature(node: NodeRecord) -> tuple[object, ...]:
     """The properties that must be equal for two nodes to match, names and wires apart."""
     proto = node.proto
-    given = proto.attribute
-    attributes = sorted([attribute.SerializeToString(deterministic=True) for attribute in given]) if given else ()
+    protos = proto.attribute
+    attributes = sorted([attribute.SerializeToString(deterministic=True) for attribute in protos]) if protos else ()
     shape = (tuple(map(bool, node.inputs)), tuple(map(bool, node.outputs)))
     return (node.domain, proto.op_type, proto.overload, shape, *attributes)
 
@@ -56,11 +56,11 @@ def _rarest(
     """The node of the block with the fewest like it in the scope, and these in file order."""
     scope = graph.scopes[next(iter(block.values())).scope]
     operators = {node.proto.op_type for node in block.values()}
-    alike: dict[tuple[object, ...], list[int]] = {each: [] for each in signatures.values()}
+    alike: dict[tuple[object, ...], list[int]] = {key: [] for key in signatures.values()}
     for ident in scope.node_ids:
         node = graph.nodes[ident]
-        if node.proto.op_type in operators and (mine := signature(node)) in alike:
-            alike[mine].append(ident)
+        if node.proto.op_type in operators and (key_of_node := signature(node)) in alike:
+            alike[key_of_node].append(ident)
     start = min(block, key=lambda ident: (len(alike[signatures[ident]]), block[ident].label))
     return start, alike[signatures[start]]
 
@@ -86,8 +86,8 @@ def _plan(graph: ModelGraph, block: dict[int, NodeRecord], start: int) -> list[S
 
 def _neighbors(graph: ModelGraph, block: dict[int, NodeRecord], at: int) -> Iterator[Step]:
     for slot, vid in enumerate(block[at].inputs):
-        if vid and (made := graph.values[vid].producer) and made[0] in block:
-            yield at, "up", made[1], slot, made[0]
+        if vid and (producer := graph.values[vid].producer) and producer[0] in block:
+            yield at, "up", producer[1], slot, producer[0]
     for out, vid in enumerate(block[at].outputs):
         for use, slot in graph.values[vid].uses if vid else ():
             if use in block:
@@ -95,45 +95,45 @@ def _neighbors(graph: ModelGraph, block: dict[int, NodeRecord], at: int) -> Iter
 
 
 def _matches(
-    graph: ModelGraph, plan: list[Step], signatures: dict[int, tuple[object, ...]], found: dict[int, int]
+    graph: ModelGraph, plan: list[Step], signatures: dict[int, tuple[object, ...]], first: dict[int, int]
 ) -> Iterator[dict[int, int]]:
     """Every way to lay the plan onto the graph; steps with several possibilities are tried one after another."""
-    choices = [iter([found])]
+    choices = [iter([first])]
     while choices:
-        here = next(choices[-1], None)
-        if here is None:
+        partial = next(choices[-1], None)
+        if partial is None:
             choices.pop()
         elif len(choices) > len(plan):
-            yield here
+            yield partial
         else:
-            choices.append(_onward(graph, plan[len(choices) - 1], signatures, here))
+            choices.append(_onward(graph, plan[len(choices) - 1], signatures, partial))
 
 
 def _onward(
-    graph: ModelGraph, step: Step, signatures: dict[int, tuple[object, ...]], here: dict[int, int]
+    graph: ModelGraph, step: Step, signatures: dict[int, tuple[object, ...]], partial: dict[int, int]
 ) -> Iterator[dict[int, int]]:
     known, way, out, slot, following = step
-    node, values, nodes = graph.nodes[here[known]], graph.values, graph.nodes
-    taken = set(here.values())
+    node, values, nodes = graph.nodes[partial[known]], graph.values, graph.nodes
+    used = set(partial.values())
     if way == "up":
         vid = node.inputs[slot]
-        made = values[vid].producer if vid else None
-        possible = [made[0]] if made and made[1] == out else []
+        producer = values[vid].producer if vid else None
+        possible = [producer[0]] if producer and producer[1] == out else []
     else:
         vid = node.outputs[out]
         possible = sorted((use for use, at in values[vid].uses if at == slot), key=lambda use: nodes[use].label)
-    for each in possible:
-        same_scope = nodes[each].scope == node.scope
-        if each not in taken and same_scope and signature(nodes[each]) == signatures[following]:
-            yield {**here, following: each}
+    for candidate in possible:
+        same_scope = nodes[candidate].scope == node.scope
+        if candidate not in used and same_scope and signature(nodes[candidate]) == signatures[following]:
+            yield {**partial, following: candidate}
 
 
-def _is_verified(graph: ModelGraph, block: dict[int, NodeRecord], found: dict[int, int]) -> bool:
+def _is_verified(graph: ModelGraph, block: dict[int, NodeRecord], copy_of: dict[int, int]) -> bool:
     """Whether all wires agree: those inside one to one, those from outside by kind, and the same value to the same."""
     values: dict[int, int] = {}
     back: dict[int, int] = {}
     for ident, node in block.items():
-        copy = graph.nodes[found[ident]]
+        copy = graph.nodes[copy_of[ident]]
         for ours, theirs in zip([*node.inputs, *node.outputs], [*copy.inputs, *copy.outputs], strict=True):
             if not ours and not theirs:
                 continue
@@ -141,25 +141,25 @@ def _is_verified(graph: ModelGraph, block: dict[int, NodeRecord], found: dict[in
                 return False
             if _made_inside(graph, ours, block) and back.setdefault(theirs, ours) != ours:
                 return False
-            if not _same_kind(graph.values[ours], graph.values[theirs], block, found):
+            if not _same_kind(graph.values[ours], graph.values[theirs], block, copy_of):
                 return False
     return all(
-        graph.index.captures(node) == graph.index.captures(graph.nodes[found[ident]])
+        graph.index.captures(node) == graph.index.captures(graph.nodes[copy_of[ident]])
         for ident, node in block.items()
         if node.bodies
     )
 
 
 def _made_inside(graph: ModelGraph, value: int, block: dict[int, NodeRecord]) -> bool:
-    made = graph.values[value].producer
-    return bool(made and made[0] in block)
+    producer = graph.values[value].producer
+    return bool(producer and producer[0] in block)
 
 
-def _same_kind(ours: ValueRecord, theirs: ValueRecord, block: dict[int, NodeRecord], found: dict[int, int]) -> bool:
+def _same_kind(ours: ValueRecord, theirs: ValueRecord, block: dict[int, NodeRecord], copy_of: dict[int, int]) -> bool:
     maker, other = ours.producer, theirs.producer
     if maker and maker[0] in block:
-        return other == (found[maker[0]], maker[1])
-    if other and other[0] in found.values():
+        return other == (copy_of[maker[0]], maker[1])
+    if other and other[0] in copy_of.values():
         return False
     return _stored_shape(ours) == _stored_shape(theirs)
 

@@ -60,14 +60,14 @@ class _Comparison:
         for ident in self._hierarchy.groups:  # inner ones first
             block = blocks.get(ident)
             inner = [] if block is None else [blocks[item] for item in block.items if isinstance(item, int)]
-            if block is not None and sizes[block.size] > 1 and all(each.kind for each in inner):
+            if block is not None and sizes[block.size] > 1 and all(part.kind for part in inner):
                 form = self._form(block)
                 block.kind = numbers.setdefault(form, len(numbers) + 1)
-        found: dict[int, list[int]] = defaultdict(list)
+        by_kind: dict[int, list[int]] = defaultdict(list)
         for ident, block in blocks.items():
             if block.kind:
-                found[block.kind].append(ident)
-        return [groups for groups in found.values() if len(groups) > 1]
+                by_kind[block.kind].append(ident)
+        return [groups for groups in by_kind.values() if len(groups) > 1]
 
     def _collect(self) -> None:
         """Blocks by group, in file order."""

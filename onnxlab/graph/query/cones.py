@@ -35,8 +35,8 @@ def upstream(graph: ModelGraph, via: Via = "any") -> Neighbors:
     def captured(at: int) -> Iterator[int]:
         scope = nodes[at].scope
         for vid in index.captures(nodes[at]) if nodes[at].bodies else ():
-            if vid and (made := values[vid].producer) and nodes[made[0]].scope == scope:
-                yield made[0]
+            if vid and (producer := values[vid].producer) and nodes[producer[0]].scope == scope:
+                yield producer[0]
 
     return {"any": both, "data": data, "capture": captured}[via]
 
@@ -58,8 +58,8 @@ def readers(graph: ModelGraph, value: ValueRecord, via: Via = "any") -> Iterator
     nodes, index, scope = graph.nodes, graph.index, value.scope
     for use, _ in value.uses:
         direct = nodes[use].scope == scope
-        wanted = via == "any" or direct == (via == "data")
-        if wanted and (reader := use if direct else index.owner_in(nodes[use], scope)):
+        matches = via == "any" or direct == (via == "data")
+        if matches and (reader := use if direct else index.owner_in(nodes[use], scope)):
             yield reader
     if via != "data":
         for body, _ in value.formal_outputs:
@@ -122,8 +122,8 @@ def paths(graph: ModelGraph, start: int, end: int, via: Via = "any") -> Iterator
     step = downstream(graph, via)
 
     def onward(at: int) -> Iterator[int]:
-        found = {node for node in step(at) if node in inside}
-        return iter(sorted(found, key=lambda node: graph.nodes[node].label))
+        following = {node for node in step(at) if node in inside}
+        return iter(sorted(following, key=lambda node: graph.nodes[node].label))
 
     trail, stack = [start], [iter(()) if start == end else onward(start)]
     if start == end:
@@ -164,16 +164,16 @@ class Boundary:
 def boundary(graph: ModelGraph, nodes: Iterable[int]) -> Boundary:
     """The inputs and outputs of a selection of nodes of one scope. Costs as much as the nodes' own wires."""
     chosen = {node.id: node for node in sorted((graph.nodes[at] for at in set(nodes)), key=lambda node: node.label)}
-    made = dict.fromkeys(vid for node in chosen.values() for vid in node.outputs if vid)
+    computed = dict.fromkeys(vid for node in chosen.values() for vid in node.outputs if vid)
     read = dict.fromkeys(vid for node in chosen.values() for vid in node.inputs if vid)
     captured = dict.fromkeys(vid for node in chosen.values() for vid in graph.index.captures(node) if vid)
-    outside = [vid for vid in {**read, **captured} if vid not in made]
+    outside = [vid for vid in {**read, **captured} if vid not in computed]
     values = graph.values
     stored = tuple(vid for vid in outside if values[vid].initializer is not None)
     outputs: list[int] = []
     internal: list[int] = []
     unused: list[int] = []
-    for vid in made:
+    for vid in computed:
         if _leaves(graph, vid, chosen):
             outputs.append(vid)
         else:
@@ -244,4 +244,4 @@ def nodes_of(graph: ModelGraph, scope: Scope | None = None) -> Sequence[int]:
     """Ids of the nodes of a scope (default: of all scopes, main graph first)."""
     if scope is not None:
         return scope.node_ids
-    return [node for each in graph.scopes.values() for node in each.node_ids]
+    return [node for inner in graph.scopes.values() for node in inner.node_ids]

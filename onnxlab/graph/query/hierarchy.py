@@ -87,8 +87,8 @@ class _Sorted:
             if isinstance(places, range):
                 return order[places.start : places.stop]
             return list(map(order.__getitem__, places))
-        found = order[places.start : places.stop] if isinstance(places, range) else order[places]
-        return found.tolist()  # type: ignore[no-any-return]
+        nodes = order[places.start : places.stop] if isinstance(places, range) else order[places]
+        return nodes.tolist()  # type: ignore[no-any-return]
 
     def node(self, place: int) -> NodeRecord:
         """A node by its place."""
@@ -138,10 +138,10 @@ class Hierarchy:
         self._claims, self._waiting, self._members, self._group_of = {}, {}, [], None
         for table in (self._top, self._homes, self._former):
             table.clear()
-        found: list[Group] = []
+        published: list[Group] = []
         for scope in graph.scopes.values():
-            found += self._publish(*self._sort(graph, scope, lazily.get(scope.id)))
-        self.groups = {group.id: group for group in reversed(found)}
+            published += self._publish(*self._sort(graph, scope, lazily.get(scope.id)))
+        self.groups = {group.id: group for group in reversed(published)}
         return self.groups != groups or self.group_of != (_by_node(members_of) if group_of is None else group_of)
 
     def _sort(self, graph: Connections, scope: Scope, wires: Wires | None) -> tuple[Box, _Sorted]:
@@ -177,8 +177,8 @@ class Hierarchy:
         """Cut those of some groups that waited for it; tell whether any did."""
         waiting = [(group, *self._waiting.pop(group)) for group in groups if group in self._waiting]
         for group, sort, box in waiting:
-            found = self._publish(box, sort, group)
-            self.groups = {**{inner.id: inner for inner in reversed(found)}, **self.groups}
+            published = self._publish(box, sort, group)
+            self.groups = {**{inner.id: inner for inner in reversed(published)}, **self.groups}
         return bool(waiting)
 
     def follow(self, graph: Connections, nodes: Collection[int], removed: Collection[int]) -> bool:
@@ -240,10 +240,10 @@ class Hierarchy:
         by = len(come) - len(gone)
         if not group:
             return
-        found = self.groups[group]
-        nodes = tuple(node for node in found.nodes if node not in gone) + tuple(come)
-        self.groups[group] = replace(found, nodes=nodes, size=found.size + by)
-        for outer in self._above(found.parent):
+        record = self.groups[group]
+        nodes = tuple(node for node in record.nodes if node not in gone) + tuple(come)
+        self.groups[group] = replace(record, nodes=nodes, size=record.size + by)
+        for outer in self._above(record.parent):
             self.groups[outer] = replace(self.groups[outer], size=self.groups[outer].size + by)
         for empty in [ident for ident in reversed(self._above(group)) if not self.groups[ident].size]:
             del self.groups[empty]
@@ -299,7 +299,7 @@ class Hierarchy:
             self._top[sort.scope] = len(top.nodes)
             self._members.append((direct, 0))
         row = [(child, around) for child in top.children]
-        found: list[Group] = []
+        published: list[Group] = []
         for box, parent in row:
             gid = self._ids.setdefault((sort.scope, box.key), len(self._ids) + 1)
             size = size_of(box)
@@ -311,15 +311,15 @@ class Hierarchy:
                 nodes = sort.settle(box.nodes, gid)
                 self._members.append((nodes, gid))
                 row.extend((child, gid) for child in box.children)
-            found.append(Group(gid, parent, box.name, box.kind, sort.scope, nodes, size, box.about, box.units))
-        return found
+            published.append(Group(gid, parent, box.name, box.kind, sort.scope, nodes, size, box.about, box.units))
+        return published
 
 
 def _by_node(members_of: Iterable[tuple[Sequence[int], int]]) -> dict[int, int]:
-    found: dict[int, int] = {}
+    group_of: dict[int, int] = {}
     for nodes, group in members_of:
-        found.update(dict.fromkeys(nodes, group))
-    return found
+        group_of.update(dict.fromkeys(nodes, group))
+    return group_of
 
 
 def _level(graph: Connections, scope: Scope, wires: Wires | None, claims: list[int] | None, names: NameScopes) -> Level:
@@ -332,8 +332,8 @@ def _level(graph: Connections, scope: Scope, wires: Wires | None, claims: list[i
         constants[place] = records[place].op_type == "Constant"
     if claims is not None and any(claims):
         return Level(readers, sources, constants, claims, names)
-    said = parameter_paths(records, graph.values, sources, names) if records else None
-    return Level(readers, sources, constants, said, names, certain=False)
+    claimed = parameter_paths(records, graph.values, sources, names) if records else None
+    return Level(readers, sources, constants, claimed, names, certain=False)
 
 
 def _stores(scope: Scope) -> bool:

@@ -25,9 +25,9 @@ def cut(boxes: int, spans: Spans, former: Sequence[int], starts: int, limit: int
         starts: how many started one then.
         limit: most boxes of a level.
     """
-    kept = [0, *filter(None, former)]
-    if len(kept) > max(1, starts // 2) and _longest(kept, boxes) <= limit:
-        return kept
+    positions = [0, *filter(None, former)]
+    if len(positions) > max(1, starts // 2) and _longest(positions, boxes) <= limit:
+        return positions
     return _cut_where_narrow(live_values(boxes, spans), part_length(boxes, limit))
 
 
@@ -42,8 +42,8 @@ def part_length(boxes: int, limit: int) -> int:
 
 def live_values(boxes: int, spans: Spans) -> np.ndarray[Any, Any]:
     """Number of values that are live between each position and the one before it; entry 0 is 0."""
-    made, read = spans
-    change = np.bincount(made + 1, minlength=boxes + 1) - np.bincount(read + 1, minlength=boxes + 1)
+    begins, read = spans
+    change = np.bincount(begins + 1, minlength=boxes + 1) - np.bincount(read + 1, minlength=boxes + 1)
     return np.cumsum(change[:boxes])
 
 
@@ -67,8 +67,8 @@ def _cut_where_narrow(live: np.ndarray[Any, Any], length: int) -> list[int]:
 
 
 def _narrowest(live: np.ndarray[Any, Any], low: int, high: int, ideal: int) -> int:
-    here = live[low:high]
-    places = np.flatnonzero(here == here.min()) + low
+    window = live[low:high]
+    places = np.flatnonzero(window == window.min()) + low
     return int(places[np.abs(places - ideal).argmin()])
 
 

@@ -66,17 +66,17 @@ class Row:
         """The nodes from one place to before another one, but inner groups, in order."""
         if not (self.boxes or self.fed):
             return self.heads[low:high]
-        found = [self.heads[place] for place in range(low, high) if place not in self.boxes]
-        return sorted(chain(found, *(nodes for place, nodes in self.fed.items() if low <= place < high)))
+        direct = [self.heads[place] for place in range(low, high) if place not in self.boxes]
+        return sorted(chain(direct, *(nodes for place, nodes in self.fed.items() if low <= place < high)))
 
     def places(self) -> dict[int, int]:
         """The place of each node, those of inner groups included."""
-        found = {head: place for place, head in enumerate(self.heads) if place not in self.boxes}
+        place_of = {head: place for place, head in enumerate(self.heads) if place not in self.boxes}
         for place, box in self.boxes.items():
-            found.update(dict.fromkeys(members(box), place))
+            place_of.update(dict.fromkeys(members(box), place))
         for place, nodes in self.fed.items():
-            found.update(dict.fromkeys(nodes, place))
-        return found
+            place_of.update(dict.fromkeys(nodes, place))
+        return place_of
 
 
 class Level:
@@ -152,10 +152,10 @@ class Level:
                 other = self.paths[reader]
                 if other == path:
                     continue
-                found = memo.get((path, other))
-                if found is None:
-                    found = memo[path, other] = self._split(path, other)
-                level, source, target = found
+                edge = memo.get((path, other))
+                if edge is None:
+                    edge = memo[path, other] = self._split(path, other)
+                level, source, target = edge
                 # a node that stands directly in the level is a box of its own, numbered below the paths
                 boxes = edges.setdefault(level, {})
                 boxes.setdefault(source or ~node, set()).add(target or ~reader)
@@ -240,7 +240,7 @@ class Level:
         while members:
             if ready:
                 box = ready.popleft()
-                taken = members.pop(box)
+                drained = members.pop(box)
             else:
                 box = min(
                     (box for box, nodes in members.items() if any(not waits[node] for node in nodes)),
@@ -250,10 +250,10 @@ class Level:
                 if not box:  # the file itself has a cycle: leave the rest as it is
                     parts.extend((box, nodes) for box, nodes in members.items() if box > 0)
                     break
-                taken = self._drain(members[box], dict(waits))
-                left = set(taken)
+                drained = self._drain(members[box], dict(waits))
+                left = set(drained)
                 members[box] = [node for node in members[box] if node not in left]
-            for node in taken:
+            for node in drained:
                 for reader in self.consumers[node]:
                     if reader in box_of:
                         waits[reader] -= 1
@@ -263,20 +263,20 @@ class Level:
                             if not outside[other] and other in members:
                                 ready.append(other)
             if box > 0:
-                parts.append((box, sorted(taken)))
+                parts.append((box, sorted(drained)))
         return parts
 
     def _drain(self, nodes: list[int], waits: dict[int, int]) -> list[int]:
         """The nodes of a group that can stand before everything that the group still waits for."""
         inside = set(nodes)
-        taken = []
+        drained = []
         for node in nodes:  # in topological order
             if not waits[node]:
-                taken.append(node)
+                drained.append(node)
                 for reader in self.consumers[node]:
                     if reader in inside:
                         waits[reader] -= 1
-        return taken
+        return drained
 
     # -- rows ------------------------------------------------------------------------------------------------
 
@@ -329,32 +329,32 @@ class Level:
         for nodes, where in places:
             place[nodes] = where
         inside = np.concatenate([nodes for nodes, _ in places])  # each once, whatever the order
-        here = place[inside]
+        defined = place[inside]
         first, count, readers = self._reads
         count = count[inside]
         edges = np.repeat(first[inside] - (np.cumsum(count) - count), count) + np.arange(count.sum())
-        there = place[readers[edges]]
-        last = here.copy()
+        read_at = place[readers[edges]]
+        last = defined.copy()
         is_read = count > 0
         begins = (np.cumsum(count) - count)[is_read]
         if begins.size:
-            last[is_read] = np.maximum(here[is_read], np.maximum.reduceat(there, begins))
+            last[is_read] = np.maximum(defined[is_read], np.maximum.reduceat(read_at, begins))
         place[inside] = -1
-        lives = last > here
-        return here[lives], last[lives]
+        lives = last > defined
+        return defined[lives], last[lives]
 
     def _spans_between(self, low: int, high: int) -> Spans:
         """The same for the nodes from one to before another: what they read is in one piece."""
         begins, counts, readers = self._readers.columns
         first = begins[low]
-        there = readers[first : begins[high - 1] + counts[high - 1]] - low
-        there[there >= high - low] = -1
-        here = np.flatnonzero(counts[low:high])
-        if not here.size:
-            return here, here
-        last = np.maximum.reduceat(there, begins[low:high][here] - first)
-        lives = last > here
-        return here[lives], last[lives]
+        read_at = readers[first : begins[high - 1] + counts[high - 1]] - low
+        read_at[read_at >= high - low] = -1
+        defined = np.flatnonzero(counts[low:high])
+        if not defined.size:
+            return defined, defined
+        last = np.maximum.reduceat(read_at, begins[low:high][defined] - first)
+        lives = last > defined
+        return defined[lives], last[lives]
 
     def _places(self, row: Row) -> list[tuple[np.ndarray[Any, Any], Any]]:
         """The nodes of a row with where they stand along it."""
@@ -364,9 +364,9 @@ class Level:
             is_node[list(row.boxes)] = False
             heads, where = heads[is_node], where[is_node]
         inside = chain(row.fed.items(), ((place, list(members(box))) for place, box in row.boxes.items()))
-        found: list[tuple[np.ndarray[Any, Any], Any]] = [(heads, where)]
-        found += [(np.array(nodes, np.int64), place) for place, nodes in inside]
-        return found
+        parts: list[tuple[np.ndarray[Any, Any], Any]] = [(heads, where)]
+        parts += [(np.array(nodes, np.int64), place) for place, nodes in inside]
+        return parts
 
     @cached_property
     def _room(self) -> np.ndarray[Any, Any]:

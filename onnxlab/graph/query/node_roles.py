@@ -34,12 +34,12 @@ def roles(
     beside: dict[int, bool] = {}  # by value: whether nothing heavy came before it, or it is made of shapes
     measured: dict[int, bool] = {}
     fixed: set[int] = set()
-    found: list[int] = []
+    roles_by_place: list[int] = []
     heavy: list[bool] = []
     for place, node in enumerate(nodes):
         if sources[place]:
             fixed.update(node.outputs)
-            found.append(SOURCE)
+            roles_by_place.append(SOURCE)
             heavy.append(False)
             continue
         read = [value for value in node.inputs if value and value not in fixed and not _is_stored(values[value])]
@@ -51,9 +51,9 @@ def roles(
         for value in node.outputs:
             measured[value] = is_measure
             beside[value] = is_beside
-        found.append(BESIDE if is_beside else TRUNK)
+        roles_by_place.append(BESIDE if is_beside else TRUNK)
         heavy.append(weighs)
-    return found, heavy
+    return roles_by_place, heavy
 
 
 def _is_stored(value: ValueRecord) -> bool:

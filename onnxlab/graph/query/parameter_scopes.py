@@ -43,9 +43,9 @@ def parameter_paths(
     by_value: dict[int, tuple[int, int]] = {}  # place and path of what makes a value
     for place, node in enumerate(nodes):
         if paths[place] == ROOT and not sources[place] and not _is_border(node):
-            made = [by_value[value] for value in node.inputs if value in by_value]
-            if made:
-                paths[place] = max(made)[1]
+            inputs = [by_value[value] for value in node.inputs if value in by_value]
+            if inputs:
+                paths[place] = max(inputs)[1]
         if paths[place] != ROOT:
             by_value.update((value, (place, paths[place])) for value in node.outputs if value)
     return paths
@@ -72,25 +72,25 @@ def _stored_names(
     nodes: Sequence[NodeRecord], values: Mapping[int, ValueRecord], sources: Sequence[int]
 ) -> dict[int, str]:
     """The name of the parameter behind each value that is one, or is made of nothing but one."""
-    found = {value.id: value.name for value in values.values() if value.initializer is not None}
+    names = {value.id: value.name for value in values.values() if value.initializer is not None}
     for node in compress(nodes, sources):
         if node.op_type != "Constant":
-            read = (found[value] for value in node.inputs if value in found and node.op_type != "ConstantOfShape")
+            read = (names[value] for value in node.inputs if value in names and node.op_type != "ConstantOfShape")
             name = next(read, "")
-            found.update((value, name or values[value].name) for value in node.outputs if value)
-    return found
+            names.update((value, name or values[value].name) for value in node.outputs if value)
+    return names
 
 
 def _path_of(node: NodeRecord, stored: Mapping[int, str], names: NameScopes) -> int:
-    found = ROOT
+    common = ROOT
     for value in node.inputs:
         name = stored.get(value, "")
         if not name or _MEANINGLESS.match(name) or COUNTED.match(name):
             continue
         path = names.named(parts_of(name))
         if path != ROOT:
-            found = path if found == ROOT else names.common(found, path)
-    return found
+            common = path if common == ROOT else names.common(common, path)
+    return common
 
 
 def parts_of(name: str) -> tuple[str, ...]:
@@ -99,10 +99,10 @@ def parts_of(name: str) -> tuple[str, ...]:
     if len(parts) == 1 and (stem := _KIND.sub("", name)) != name:
         return (stem,)
     parts = parts[:-1]
-    found: list[str] = []
+    joined: list[str] = []
     for part in parts:
-        if _NUMBER.fullmatch(part) and found:
-            found[-1] = f"{found[-1]}.{part}"
+        if _NUMBER.fullmatch(part) and joined:
+            joined[-1] = f"{joined[-1]}.{part}"
         else:
-            found.append(part)
-    return tuple(found)
+            joined.append(part)
+    return tuple(joined)

@@ -51,16 +51,16 @@ def find(
     """
     tests = _tests(graph, op_type, domain, name, attributes or {})
     if dtype is not None or shape is not None:
-        wanted = 0 if dtype is None else elem_type_of(dtype)
-        fits = _fact_test(wanted, shape)
+        elem_type = 0 if dtype is None else elem_type_of(dtype)
+        fits = _fact_test(elem_type, shape)
         tests.append(lambda node: any(vid and fits(fact_of(vid)) for vid in node.outputs))
     if where is not None:
         tests.append(where)
     nodes = graph.nodes
-    found: Iterable[int] = nodes_of(graph, scope)
+    matches: Iterable[int] = nodes_of(graph, scope)
     for test in tests:
-        found = [node for node in found if test(nodes[node])]
-    return list(found)
+        matches = [node for node in matches if test(nodes[node])]
+    return list(matches)
 
 
 def _tests(
@@ -77,46 +77,46 @@ def _tests(
     if name is not None:
         fits_name = _glob(name)
         tests.append(lambda node: fits_name(node.proto.name or graph.label(node)))
-    for key, wanted in attributes.items():
-        tests.append(lambda node, key=key, wanted=wanted: _has_attribute(graph, node, key, wanted))  # type: ignore[misc]
+    for key, expected in attributes.items():
+        tests.append(lambda node, key=key, expected=expected: _has_attribute(graph, node, key, expected))  # type: ignore[misc]
     return tests
 
 
 def _canonical(domain: Pattern) -> Pattern:
     if isinstance(domain, str):
         return "" if domain == "ai.onnx" else domain
-    return ["" if each == "ai.onnx" else each for each in domain]
+    return ["" if name == "ai.onnx" else name for name in domain]
 
 
 def _glob(pattern: Pattern) -> Callable[[str], bool]:
     patterns = [pattern] if isinstance(pattern, str) else list(pattern)
-    if not any(sign in each for each in patterns for sign in "*?["):
+    if not any(sign in glob for glob in patterns for sign in "*?["):
         return frozenset(patterns).__contains__
-    compiled = [compile_pattern(translate(each)) for each in patterns]
+    compiled = [compile_pattern(translate(glob)) for glob in patterns]
     exact = frozenset(patterns)  # a name may hold brackets itself
 
-    return lambda text: text in exact or any(each.match(text) for each in compiled)
+    return lambda text: text in exact or any(glob.match(text) for glob in compiled)
 
 
-def _has_attribute(graph: ModelGraph, node: NodeRecord, name: str, wanted: Any) -> bool:
-    given = next((attribute for attribute in node.proto.attribute if attribute.name == name), None)
-    if wanted is None or wanted is ...:
-        return (given is None) == (wanted is None)
-    if given is not None:
-        return _equal(decode(given), wanted)
+def _has_attribute(graph: ModelGraph, node: NodeRecord, name: str, expected: Any) -> bool:
+    attribute_proto = next((attribute for attribute in node.proto.attribute if attribute.name == name), None)
+    if expected is None or expected is ...:
+        return (attribute_proto is None) == (expected is None)
+    if attribute_proto is not None:
+        return _equal(decode(attribute_proto), expected)
     schema = graph.schema(node)
     spec = schema.attributes.get(name) if schema else None
-    return spec is not None and spec.default is not None and _equal(spec.default, wanted)
+    return spec is not None and spec.default is not None and _equal(spec.default, expected)
 
 
-def _equal(found: Any, wanted: Any) -> bool:
-    if isinstance(wanted, float) and isinstance(found, float):
-        return bool(np.float32(found) == np.float32(wanted))  # attributes hold single precision
-    if isinstance(found, np.ndarray) or isinstance(wanted, np.ndarray):
-        return bool(np.array_equal(found, wanted))
-    if isinstance(found, list) and isinstance(wanted, Sequence) and not isinstance(wanted, str | bytes):
-        return len(found) == len(wanted) and all(map(_equal, found, wanted))
-    return bool(found == wanted)
+def _equal(actual: Any, expected: Any) -> bool:
+    if isinstance(expected, float) and isinstance(actual, float):
+        return bool(np.float32(actual) == np.float32(expected))  # attributes hold single precision
+    if isinstance(actual, np.ndarray) or isinstance(expected, np.ndarray):
+        return bool(np.array_equal(actual, expected))
+    if isinstance(actual, list) and isinstance(expected, Sequence) and not isinstance(expected, str | bytes):
+        return len(actual) == len(expected) and all(map(_equal, actual, expected))
+    return bool(actual == expected)
 
 
 def _fact_test(elem_type: int, shape: Sequence[Any] | None) -> Callable[[Fact], bool]:
@@ -131,18 +131,18 @@ def _fact_test(elem_type: int, shape: Sequence[Any] | None) -> Callable[[Fact], 
     return fits
 
 
-def fits_shape(shape: Sequence[Any], wanted: Sequence[Any]) -> bool:
+def fits_shape(shape: Sequence[Any], expected: Sequence[Any]) -> bool:
     """Whether dims are those wanted: ints, names of dims, None for any one, `...` (once) for any number of them."""
-    wanted = tuple(wanted)
-    if ... in wanted:
-        at = wanted.index(...)
-        head, tail = wanted[:at], wanted[at + 1 :]
+    expected = tuple(expected)
+    if ... in expected:
+        at = expected.index(...)
+        head, tail = expected[:at], expected[at + 1 :]
         if len(shape) < len(head) + len(tail):
             return False
         return fits_shape(shape[: len(head)], head) and fits_shape(shape[len(shape) - len(tail) :], tail)
-    if len(shape) != len(wanted):
+    if len(shape) != len(expected):
         return False
-    return all(want is None or dim == want or text(dim) == want for dim, want in zip(shape, wanted, strict=True))
+    return all(want is None or dim == want or text(dim) == want for dim, want in zip(shape, expected, strict=True))
 
 
 def find_values(
@@ -166,16 +166,16 @@ def find_values(
     if kind is not None and kind not in _KINDS:
         raise NameLookupError(f"values are of the kinds {', '.join(_KINDS)}, not {kind!r}.{suggestion(kind, _KINDS)}")
     scopes = graph.scopes.values() if scope is None else [scope]
-    found: list[ValueRecord] = [graph.values[vid] for each in scopes for vid in each.names.values()]
+    matches: list[ValueRecord] = [graph.values[vid] for inner in scopes for vid in inner.names.values()]
     if kind is not None:
-        found = [value for value in found if _KINDS[kind](value)]
+        matches = [value for value in matches if _KINDS[kind](value)]
     if name is not None:
         fits_name = _glob(name)
-        found = [value for value in found if fits_name(value.name)]
+        matches = [value for value in matches if fits_name(value.name)]
     if dtype is not None or shape is not None:
         fits = _fact_test(0 if dtype is None else elem_type_of(dtype), shape)
-        found = [value for value in found if fits(fact_of(value.id))]
-    return [value.id for value in found]
+        matches = [value for value in matches if fits(fact_of(value.id))]
+    return [value.id for value in matches]
 
 
 _KINDS: dict[str, Callable[[ValueRecord], Any]] = {

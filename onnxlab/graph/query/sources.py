@@ -57,18 +57,18 @@ def _makers(nodes: Mapping[int, NodeRecord], order: Sequence[int]) -> dict[int, 
 def _consumers(graph: Connections, scope: Scope, order: Sequence[int], makers: Mapping[int, int]) -> list[list[int]]:
     """Positions of the readers of each node, in the order of the file; from the inputs, of which there are few."""
     nodes, maker_of = graph.nodes, makers.get
-    found: list[list[int]] = [[] for _ in order]
+    consumers: list[list[int]] = [[] for _ in order]
     position = _in_file_order(scope, order) if scope.backward else enumerate(order)
     for number, ident in position:
         node = nodes[ident]
         for vid in node.inputs:
             if (maker := maker_of(vid)) is not None:
-                found[maker].append(number)
+                consumers[maker].append(number)
         if node.bodies:
             for vid in _read_inside(graph, node):
                 if (maker := maker_of(vid)) is not None:
-                    found[maker].append(number)
-    return found
+                    consumers[maker].append(number)
+    return consumers
 
 
 def _in_file_order(scope: Scope, order: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -137,10 +137,10 @@ def _activation(count: Counter[str]) -> str:
 
 def common_name(names: Sequence[str]) -> str:
     """The common part of names: "res2_0" of "gpu_0/res2_0_branch2a" and "gpu_0/res2_0_branch2b"; "" for little."""
-    told = [name for name in names if name and not COUNTED.match(name)]
-    if len(told) < LEAST_TOLD:
+    telling = [name for name in names if name and not COUNTED.match(name)]
+    if len(telling) < LEAST_TOLD:
         return ""
-    common = _common_start(min(told), max(told))
+    common = _common_start(min(telling), max(telling))
     cut = max(common.rfind(mark) for mark in "/._")
     common = common[: cut if cut > 0 else 0].strip("/._")
     last = common.rpartition("/")[2].rpartition(".")[2]
@@ -149,4 +149,6 @@ def common_name(names: Sequence[str]) -> str:
 
 def _common_start(left: str, right: str) -> str:
     """The common start of two texts; of a sorted list the first and the last decide."""
-    return "".join(mine for mine, _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False)))
+    return "".join(
+        character for character, _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False))
+    )

@@ -98,7 +98,7 @@ class UnitFinder:
     def _place(self, box: Box, row: Row, unit: Unit) -> list[int]:
         """Put a unit into its box: as a box of its own or into its one group; returns what stands in it directly."""
         inner = [row.boxes[place] for place in unit.places if place in row.boxes]
-        if len(unit.places) > 1 and all(size_of(each) <= TINY for each in inner):
+        if len(unit.places) > 1 and all(size_of(box_of_unit) <= TINY for box_of_unit in inner):
             return self._wrap(box, row, unit, inner)
         nodes = sorted(chain.from_iterable(row.nodes[place] for place in unit.places if place not in row.boxes))
         if len(inner) == 1 and len(self._shown(nodes)) <= MOST_ABSORBED:
@@ -187,19 +187,19 @@ class UnitFinder:
         for index, place in enumerate(trunk):
             nodes = members(row.boxes[place]) if place in row.boxes else row.nodes[place]
             index_of.update((node, index) for node in nodes)
-        found: list[set[int]] = [set() for _ in trunk]
-        given: dict[int, set[int]] = {}
+        readers: list[set[int]] = [set() for _ in trunk]
+        readers_of_input: dict[int, set[int]] = {}
         for node, index in index_of.items():
             if self._roles[node] != TRUNK:
                 continue
             for value in self._nodes[node].inputs:
                 if value and not self._values[value].producers and self._values[value].initializer is None:
-                    given.setdefault(value, set()).add(index)
+                    readers_of_input.setdefault(value, set()).add(index)
             for reader in self._level.consumers[node]:
                 other = index_of.get(reader, index)
                 if other > index and self._roles[reader] == TRUNK:
-                    found[index].add(other)
-        return [sorted(each) for each in found], [sorted(each) for each in given.values()]
+                    readers[index].add(other)
+        return [sorted(indices) for indices in readers], [sorted(indices) for indices in readers_of_input.values()]
 
     def _unit(self, row: Row, places: list[int]) -> Unit:
         ops: list[str] = []
@@ -215,7 +215,10 @@ class UnitFinder:
                     depthwise += len(dims) > 1 and dims[1] == 1 and dims[0] > 1
                 if record.op_type in _strided():
                     halves |= any(
-                        stride > 1 for each in record.proto.attribute if each.name == "strides" for stride in each.ints
+                        stride > 1
+                        for attribute in record.proto.attribute
+                        if attribute.name == "strides"
+                        for stride in attribute.ints
                     )
         return Unit(list(places), tuple(ops), depthwise, halves)
 
@@ -227,27 +230,27 @@ class UnitFinder:
 
     def _glued(self, row: Row, units: list[Unit]) -> list[Unit]:
         """Activations, normalizations and the like stay with what they finish."""
-        found: list[Unit] = []
+        glued: list[Unit] = []
         for unit in units:
             begins = any(op in _beginners() for op in unit.ops) or any(place in row.boxes for place in unit.places)
-            if begins or not found:
-                found.append(unit)
+            if begins or not glued:
+                glued.append(unit)
             else:
-                found[-1] = self._unit(row, found[-1].places + unit.places)
-        if len(found) > 1 and not any(op in _beginners() for op in found[0].ops) and not _has_box(row, found[0]):
-            found[:2] = [self._unit(row, found[0].places + found[1].places)]
-        return found
+                glued[-1] = self._unit(row, glued[-1].places + unit.places)
+        if len(glued) > 1 and not any(op in _beginners() for op in glued[0].ops) and not _has_box(row, glued[0]):
+            glued[:2] = [self._unit(row, glued[0].places + glued[1].places)]
+        return glued
 
     def _separable(self, row: Row, units: list[Unit]) -> list[Unit]:
         """A depthwise convolution in a chain takes the convolutions with it that widen and narrow the channels."""
-        found: list[Unit] = []
+        merged: list[Unit] = []
         place = 0
         while place < len(units):
             unit = units[place]
             if unit.depthwise and _convs(unit) == 1:
                 parts = [unit]
-                if found and _convs(found[-1]) == 1 and not found[-1].depthwise and not _has_pool(found[-1]):
-                    parts.insert(0, found.pop())
+                if merged and _convs(merged[-1]) == 1 and not merged[-1].depthwise and not _has_pool(merged[-1]):
+                    parts.insert(0, merged.pop())
                 while place + 1 < len(units) and not units[place + 1].depthwise and _convs(parts[-1]) + len(parts) < 5:
                     following = units[place + 1]
                     if _has_box(row, following) or _convs(following) == 0 or _has_pool(following):
@@ -256,10 +259,10 @@ class UnitFinder:
                     place += 1
                     if _convs(following) == 1:
                         break
-                unit = self._unit(row, [each for part in parts for each in part.places])
-            found.append(unit)
+                unit = self._unit(row, [place_of_part for part in parts for place_of_part in part.places])
+            merged.append(unit)
             place += 1
-        return found
+        return merged
 
     def _with_sides(self, row: Row, units: list[Unit], others: Sequence[int]) -> list[Unit]:
         """Put what is beside the trunk to the unit that reads it first, or, where several units do, into a unit."""
@@ -295,12 +298,12 @@ class UnitFinder:
     @cached_property
     def _behind(self) -> list[bool]:
         """Whether a node is on the trunk or reads something of it, at any distance."""
-        found = [role == TRUNK for role in self._roles]
+        behind = [role == TRUNK for role in self._roles]
         for node, readers in enumerate(self._level.consumers):
-            if found[node]:
+            if behind[node]:
                 for reader in readers:
-                    found[reader] = True
-        return found
+                    behind[reader] = True
+        return behind
 
     # -- stages ----------------------------------------------------------------------------------------------
 
@@ -317,8 +320,8 @@ class UnitFinder:
         for number, run in enumerate(runs, start=1):
             inner = [row.boxes[place] for place in run]
             stage = Box((box.key, "stage", inner[0].key), f"stage {number}", [], inner, kind="stage", units=len(run))
-            taken = set(map(id, inner))
-            box.children = [child for child in box.children if id(child) not in taken]
+            staged = set(map(id, inner))
+            box.children = [child for child in box.children if id(child) not in staged]
             box.children.append(stage)
 
     # -- words -----------------------------------------------------------------------------------------------

@@ -39,11 +39,11 @@ class Readers:
     """The positions of the readers of each node, in the order of the file; may repeat.
 
     Args:
-        given: (where the readers of each begin among all, how many there are, all), or a list for each.
+        readers: (where the readers of each begin among all, how many there are, all), or a list for each.
     """
 
-    def __init__(self, given: tuple[Numbers, Numbers, Numbers] | list[list[int]]) -> None:
-        self._given = given
+    def __init__(self, readers: tuple[Numbers, Numbers, Numbers] | list[list[int]]) -> None:
+        self._given = readers
 
     @cached_property
     def lists(self) -> list[list[int]]:
@@ -94,15 +94,15 @@ class Wires:
 
     def _note_makers(self, rows: Rows, sort: bool) -> None:
         """Note the first maker of each value, by its id less the least one."""
-        made, makers = rows.made, np.repeat(self._place, rows.makes)
-        if not made.all():
-            made, makers = made[made != 0], makers[made != 0]
+        values, makers = rows.made, np.repeat(self._place, rows.makes)
+        if not values.all():
+            values, makers = values[values != 0], makers[values != 0]
         if sort:
             by_place = np.argsort(makers, kind="stable")
-            made, makers = made[by_place], makers[by_place]
-        self._least = int(made.min()) if made.size else 0
-        self._makers = np.full(int(made.max()) - self._least + 1 if made.size else 0, -1, np.int64)
-        self._makers[made[::-1] - self._least] = makers[::-1]  # of several the one that is written last counts
+            values, makers = values[by_place], makers[by_place]
+        self._least = int(values.min()) if values.size else 0
+        self._makers = np.full(int(values.max()) - self._least + 1 if values.size else 0, -1, np.int64)
+        self._makers[values[::-1] - self._least] = makers[::-1]  # of several the one that is written last counts
 
     def made_by(self, values: Numbers) -> Numbers:
         """The first node that makes each of some values, -1 where that is none of the scope."""
@@ -110,9 +110,9 @@ class Wires:
         inside = (places >= 0) & (places < len(self._makers))
         if inside.all():
             return self._makers[places]
-        found = np.full(len(values), -1, np.int64)
-        found[inside] = self._makers[places[inside]]
-        return found
+        makers = np.full(len(values), -1, np.int64)
+        makers[inside] = self._makers[places[inside]]
+        return makers
 
     @cached_property
     def owners(self) -> list[int]:
@@ -145,31 +145,33 @@ class Wires:
         counts = np.bincount(makers, minlength=len(self.order))
         return Readers((np.cumsum(counts) - counts, counts, readers[np.argsort(makers, kind="stable")]))
 
-    def fed_by(self, given: Callable[[int], bool], may: Callable[[int], bool], stored: Sequence[int] = ()) -> bytearray:
-        """Whether each node reads nothing but given values, and what such nodes before it make.
+    def fed_by(
+        self, is_source: Callable[[int], bool], may: Callable[[int], bool], stored: Sequence[int] = ()
+    ) -> bytearray:
+        """Whether each node reads nothing but sources, and what such nodes before it make.
 
         Args:
-            given: whether a value that no node of the scope makes is one, by its id.
+            is_source: whether a value that no node of the scope makes is one, by its id.
             may: asked of a node that reads nothing else: whether it is to count.
             stored: values that are not asked of the nodes that make them.
         """
         makers = np.where(np.isin(self.reads, stored), -1, self.makers) if stored else self.makers
         outside = (makers < 0) & (self.reads != 0)
         values, which = np.unique(self.reads[outside], return_inverse=True)
-        is_given = np.fromiter(map(given, values.tolist()), bool, len(values))
+        is_given = np.fromiter(map(is_source, values.tolist()), bool, len(values))
         never = np.zeros(len(self.order), bool)
         never[self.readers[outside][~is_given[which]]] = True
         never[self.readers[makers >= self.readers]] = True  # on a cycle
         waits = np.bincount(self.readers[makers >= 0], minlength=len(self.order))
-        found = bytearray(len(self.order))
+        fed = bytearray(len(self.order))
         ready = [node for node in np.flatnonzero(~never & (waits == 0)).tolist() if may(node)]
         begins, counts, readers = self._by_maker(makers, self.readers).columns if ready else (waits, waits, waits)
         left: dict[int, int] = {}
         while ready:
             node = ready.pop()
-            found[node] = True
+            fed[node] = True
             for reader in readers[begins[node] : begins[node] + counts[node]].tolist():
                 left[reader] = left.get(reader, int(waits[reader])) - 1
                 if not left[reader] and not never[reader] and may(reader):
                     ready.append(reader)
-        return found
+        return fed

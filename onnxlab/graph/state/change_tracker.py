@@ -96,17 +96,17 @@ class Caches:
         self.views: Views | None = None
         self.forget_name = names.forget
 
-    def keep(self, key: Any, thing: Any) -> None:
+    def keep(self, key: Any, cache: Any) -> None:
         """Put into `kept` what is to be told of edits from now on."""
-        self.kept[key] = thing
+        self.kept[key] = cache
         self.keeps = True
 
     def forget_node(self, node: NodeRecord) -> None:
         """Drop what is known of a node."""
         if self.views is not None:
             self.views.forget_node(node)
-        for kept in self.kept.values():
-            kept.forget_node(node.id)
+        for cache in self.kept.values():
+            cache.forget_node(node.id)
 
     def forget_all_nodes(self) -> None:
         """Drop what is known of any node."""
@@ -118,24 +118,24 @@ class Caches:
 
     def forget_scope(self, scope: int) -> None:
         """Drop what is known of a scope."""
-        for kept in self.kept.values():
-            kept.forget_scope(scope)
+        for cache in self.kept.values():
+            cache.forget_scope(scope)
         if self.views is not None:
             self.views.forget_scope(scope)
 
     def forget_data(self, scope: int, value: int) -> None:
         """Drop what is cached of the data of an initializer of a scope."""
         self.forget_array(value)
-        for kept in self.kept.values():
-            kept.forget_scope(scope)
+        for cache in self.kept.values():
+            cache.forget_scope(scope)
         if self.views is not None:
             self.views.forget_data(value)
 
     def forget_array(self, value: int) -> None:
         """Drop the array of a value and what was derived from it."""
         self.arrays.pop(value, None)
-        for kept in self.kept.values():
-            kept.forget_value(value)
+        for cache in self.kept.values():
+            cache.forget_value(value)
 
 
 class ChangeTracker:
@@ -325,8 +325,8 @@ def _parted(touched: AbstractSet[int], records: Mapping[int, Any]) -> tuple[froz
     """(those that are there, those that are not) of some ids."""
     if touched <= records.keys():
         return frozenset(touched), _NONE
-    there = frozenset(filter(records.__contains__, touched))
-    return there, frozenset(touched - there)
+    present = frozenset(filter(records.__contains__, touched))
+    return present, frozenset(touched - present)
 
 
 _NONE: frozenset[int] = frozenset()

@@ -46,10 +46,10 @@ class NodeWriteBuffer:
             return insert_message(scope.proto.node, position, proto)  # type: ignore[no-any-return]
         if self._takes_back(None, position, proto):
             return proto
-        own = onnx.NodeProto()
-        own.CopyFrom(proto)
-        self._waiting.append(Shift(None, position, node, own))
-        return own
+        copy = onnx.NodeProto()
+        copy.CopyFrom(proto)
+        self._waiting.append(Shift(None, position, node, copy))
+        return copy
 
     def remove(self, scope: Scope, position: int, node: NodeRecord) -> None:
         """Take the message of a node from a position; holders of it keep its content."""
@@ -91,10 +91,10 @@ class NodeWriteBuffer:
             del nodes[shift.source]
         if shift.target is None:
             return
-        made = insert_message(nodes, shift.target, proto)
+        live = insert_message(nodes, shift.target, proto)
         node = self._index.nodes.get(shift.node)
         if node is not None and node.proto is proto:  # else a later shift has another message for it
-            node.proto = made
+            node.proto = live
             refresh_bodies(self._index, node)
 
 

@@ -130,13 +130,13 @@ class GraphState:
         if caches.generation != schemas.registry.generation:
             caches.schemas.clear()
             caches.generation = schemas.registry.generation
-        found = caches.schemas.get((node.scope, domain, op_type))
-        if found is None:
+        schema = caches.schemas.get((node.scope, domain, op_type))
+        if schema is None:
             version = self.opset_version(domain, self.scopes[node.scope])
-            found = None if version is None else schemas.find(domain, op_type, version)
-            if found is not None:  # onnx may come to know one later
-                caches.schemas[node.scope, domain, op_type] = found
-        return found
+            schema = None if version is None else schemas.find(domain, op_type, version)
+            if schema is not None:  # onnx may come to know one later
+                caches.schemas[node.scope, domain, op_type] = schema
+        return schema
 
     # -- messages and data ------------------------------------------------------------------------------------------
 

@@ -67,8 +67,8 @@ class Names:
         if not key:
             raise NameLookupError("an empty name means no node; use a position, an output name, or model.node(id)")
         for scope, name in self._split_path(key):
-            if found := self._in_scope(scope, name, key):
-                return found
+            if node := self._in_scope(scope, name, key):
+                return node
         raise NameLookupError(f"no node is called {key!r}, and none makes a value of that name.{self._suggest(key)}")
 
     def tells(self, scope: Scope, name: str) -> bool:
@@ -86,8 +86,8 @@ class Names:
             return ids
         if names is None or self._stale:
             names = self._names(scope)
-        found = names.get(name, 0)
-        return found if isinstance(found, dict) else (found,) if found else ()
+        entry = names.get(name, 0)
+        return entry if isinstance(entry, dict) else (entry,) if entry else ()
 
     def _searched(self, scope: Scope, name: str) -> list[int] | None:
         """Ids of the nodes with a name, without a table of all; None where that is there or has to be made."""
@@ -114,8 +114,8 @@ class Names:
         if ids:
             return ids[0]
         vid = scope.names.get(name)
-        if vid and (made := self.index.values[vid].producer):
-            return made[0]
+        if vid and (producer := self.index.values[vid].producer):
+            return producer[0]
         operator, _, position = name.rpartition("#")
         if operator and position.isdigit() and int(position) < len(scope.node_ids):
             node = scope.node_ids[int(position)]
@@ -126,20 +126,20 @@ class Names:
     def _names(self, scope: Scope) -> dict[str, int | dict[int, None]]:
         if self._stale:
             self._refresh()
-        found = self._by_name.get(scope.id)
-        if found is None:
+        ids_of = self._by_name.get(scope.id)
+        if ids_of is None:
             nodes, ids = self.index.nodes, list(scope.node_ids)
             if scope.id == self.index.main.id:
                 self._touched.clear()
             names = [nodes[node].proto.name for node in ids]
             self._known[scope.id] = dict(zip(ids, names, strict=True))
-            found = self._by_name[scope.id] = dict(zip(names, ids, strict=True))
-            if len(found) < len(names):
+            ids_of = self._by_name[scope.id] = dict(zip(names, ids, strict=True))
+            if len(ids_of) < len(names):
                 for name, node in zip(names, ids, strict=True):
-                    if found[name] != node:
-                        _enter(found, name, node)
-            found.pop("", None)
-        return found
+                    if ids_of[name] != node:
+                        _enter(ids_of, name, node)
+            ids_of.pop("", None)
+        return ids_of
 
     def _refresh(self) -> None:
         for ident, scope in self._stale.items():
@@ -217,9 +217,9 @@ class Names:
             return self.index.main
         short = without_branch(path)
         for telling in (False, True) if "#" in path else (False,):
-            found = {without_branch(self.scope_path(scope, telling)): scope for scope in self.index.scopes.values()}
-            if short in found:
-                return found[short]
+            scope_at = {without_branch(self.scope_path(scope, telling)): scope for scope in self.index.scopes.values()}
+            if short in scope_at:
+                return scope_at[short]
         known = ", ".join(repr(self.scope_path(scope)) for scope in list(self.index.scopes.values())[1:20]) or "none"
         raise NameLookupError(f"no body or function is called {path!r}; there are {known}")
 
@@ -237,22 +237,22 @@ class Names:
 
 def _enter(names: dict[str, int | dict[int, None]], name: str, node: int) -> None:
     """Give one more node a name."""
-    found = names.get(name)
-    if found is None:
+    entry = names.get(name)
+    if entry is None:
         names[name] = node
-    elif isinstance(found, int):
-        names[name] = {found: None, node: None}
+    elif isinstance(entry, int):
+        names[name] = {entry: None, node: None}
     else:
-        found[node] = None
+        entry[node] = None
 
 
 def _strike(names: dict[str, int | dict[int, None]], name: str, node: int) -> None:
     """Take a name from a node."""
-    found = names[name]
-    if isinstance(found, int) or len(found) == 1:
+    entry = names[name]
+    if isinstance(entry, int) or len(entry) == 1:
         del names[name]
     else:
-        del found[node]
+        del entry[node]
 
 
 def without_branch(path: str) -> str:
