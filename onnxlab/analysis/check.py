@@ -73,12 +73,12 @@ class Checker:
         if touched.opsets or touched.functions or touched.metadata:
             self.dirty = None
             return
-        for what, idents in (
+        for kind, idents in (
             ("node", touched.nodes | touched.removed_nodes),
             ("value", touched.values | touched.removed_values | touched.declared),
             ("scope", touched.scopes | touched.removed_scopes),
         ):
-            self.dirty.update((what, ident) for ident in idents)
+            self.dirty.update((kind, ident) for ident in idents)
         if touched.structure and len(self._graph.scopes) > 1:
             # what a body's names hide depends on what stands where outside of it
             for scope in self._graph.scopes.values():
@@ -91,12 +91,12 @@ class Checker:
         with graph.lock:
             if ge_dump.is_dump(graph.header):
                 return check_ge.problems(graph)
-            found = Findings()
-            models.check_model(graph.proto, found)
+            findings = Findings()
+            models.check_model(graph.proto, findings)
             if graph.proto.functions and graph.proto.ir_version >= 8:
-                models.check_functions(graph, found)
+                models.check_functions(graph, findings)
             self._refresh()
-            result = list(found.found)
+            result = list(findings.found)
             for key in sorted(self._found):
                 result += self._found[key]
             for node, value, code, message in order_problems(graph):
@@ -114,8 +114,11 @@ class Checker:
             if ge_dump.is_dump(graph.header):
                 return []
             if self._doubts[0] != graph.version:
-                found = Inference(graph, Policy(as_onnx=True, cross_check=True)).diagnostics
-                self._doubts = graph.version, [_doubt(problem) for problem in found if problem.severity == "error"]
+                diagnostics = Inference(graph, Policy(as_onnx=True, cross_check=True)).diagnostics
+                self._doubts = (
+                    graph.version,
+                    [_doubt(problem) for problem in diagnostics if problem.severity == "error"],
+                )
             return list(self._doubts[1])
 
     def _refresh(self) -> None:
@@ -123,8 +126,8 @@ class Checker:
         if self.dirty is None:
             self._found.clear()
             everything: Iterable[Dirty] = (
-                (what, ident)
-                for what, records in (("scope", graph.scopes), ("node", graph.nodes), ("value", graph.values))
+                (kind, ident)
+                for kind, records in (("scope", graph.scopes), ("node", graph.nodes), ("value", graph.values))
                 for ident in records
             )
         else:
@@ -140,23 +143,23 @@ class Checker:
 
     def _check(self, key: Dirty, imports: dict[int, dict[str, int]]) -> list[Diagnostic]:
         """Problems of one node, value or scope; none where it is not in the model any more."""
-        what, ident = key
+        kind, ident = key
         graph = self._graph
-        if what == "node" and (node := graph.nodes.get(ident)):
-            found = Findings(node=ident, scope=node.scope)
-            check_node(graph, node, self._imports(graph.scopes[node.scope], imports), found)
-            return found.found
-        if what == "value" and (value := graph.values.get(ident)):
+        if kind == "node" and (node := graph.nodes.get(ident)):
+            findings = Findings(node=ident, scope=node.scope)
+            check_node(graph, node, self._imports(graph.scopes[node.scope], imports), findings)
+            return findings.found
+        if kind == "value" and (value := graph.values.get(ident)):
             if not value.producers and value.initializer is None:
                 return []
             maker = value.producers[-1][0] if value.producers else 0
-            found = Findings(node=maker, value=ident, scope=value.scope)
-            check_value(graph, value, found)
-            return found.found
-        if what == "scope" and (scope := graph.scopes.get(ident)):
-            found = Findings(node=scope.owner, scope=ident)
-            check_scope(graph, scope, found)
-            return found.found
+            findings = Findings(node=maker, value=ident, scope=value.scope)
+            check_value(graph, value, findings)
+            return findings.found
+        if kind == "scope" and (scope := graph.scopes.get(ident)):
+            findings = Findings(node=scope.owner, scope=ident)
+            check_scope(graph, scope, findings)
+            return findings.found
         return []
 
     def _imports(self, scope: Scope, known: dict[int, dict[str, int]]) -> dict[str, int]:
@@ -218,19 +221,19 @@ def check(source: Any, *, types: bool = True, providers: Sequence[str | Provider
         graph = ModelGraph(proto, origin.base_dir)
         checker = Checker(graph)
         rules = [*foreign_strings(origin.strings), *checker.problems()]
-        found = combined(rules, Inference(graph).diagnostics, checker.doubts) if types else rules
-        return [*found, *unread(graph.header, providers)]
+        diagnostics = combined(rules, Inference(graph).diagnostics, checker.doubts) if types else rules
+        return [*diagnostics, *unread(graph.header, providers)]
     problems: list[Diagnostic] = source.check(types=types, providers=providers)
     return problems
 
 
 def unread(header: onnx.ModelProto, providers: Sequence[str | Provider] | None) -> list[Diagnostic]:
     """Warnings of versions in the head of a model that some providers do not read; None names none of them."""
-    found = Findings()
+    findings = Findings()
     for provider in () if providers is None else named(providers):
         if isinstance(provider, Reader):
-            models.check_reader(header, provider, found)
-    return found.found
+            models.check_reader(header, provider, findings)
+    return findings.found
 
 
 def foreign_strings(stand_ins: Iterable[str]) -> list[Diagnostic]:

@@ -18,22 +18,22 @@ def _of_scope(graph: ModelGraph, scope: Scope) -> list[Diagnostic]:
     names = Counter(node.name for node in nodes)
     listed = {name for node in nodes for name in node.proto.output}
     read = {name for node in nodes for name in node.proto.input}
-    found = []
+    diagnostics = []
     for node in nodes:
         label = graph.label(node)
         if names[node.name] > 1:
             message = f"{names[node.name]} nodes are called {node.name!r}, so references to it are ambiguous"
-            found.append(Diagnostic("error", "ge-name", message, node.id, 0, scope.id, hint="rename all but one"))
+            diagnostics.append(Diagnostic("error", "ge-name", message, node.id, 0, scope.id, hint="rename all but one"))
         for name in node.proto.input:
             if name and (reference := ge_dump.split(name)) is None:
                 message = f"{label} reads {name!r}, which is no reference of the form node:port"
-                found.append(Diagnostic("error", "ge-reference", message, node.id, 0, scope.id))
+                diagnostics.append(Diagnostic("error", "ge-reference", message, node.id, 0, scope.id))
             elif name and reference is not None and name not in listed:
-                there = f"{reference.node!r} does not list it" if reference.node in names else "there is no such node"
-                message = f"{label} reads {name!r}: {there}"
-                found.append(Diagnostic("error", "ge-reference", message, node.id, 0, scope.id))
+                reason = f"{reference.node!r} does not list it" if reference.node in names else "there is no such node"
+                message = f"{label} reads {name!r}: {reason}"
+                diagnostics.append(Diagnostic("error", "ge-reference", message, node.id, 0, scope.id))
         for name in node.proto.output:
             if name not in read:
                 message = f"{label} lists its output {name!r}, which nothing reads"
-                found.append(Diagnostic("warning", "ge-unread", message, node.id, 0, scope.id))
-    return found
+                diagnostics.append(Diagnostic("warning", "ge-unread", message, node.id, 0, scope.id))
+    return diagnostics

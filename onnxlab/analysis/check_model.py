@@ -51,14 +51,14 @@ def check_ir_version(proto: onnx.ModelProto, findings: Findings) -> None:
         )  # fmt: skip
 
 
-def check_newer(imports: Sequence[onnx.OperatorSetIdProto], what: str, findings: Findings) -> None:
+def check_newer(imports: Sequence[onnx.OperatorSetIdProto], subject: str, findings: Findings) -> None:
     """Whether ONNX's own domains are imported in versions that the installed onnx knows."""
     for entry in imports:
         newest = schemas.newest_official(entry.domain)
         if newest is not None and entry.version > newest:
             findings.error(
-                "opset-newer", f"{what} imports version {entry.version} of {entry.domain or 'ai.onnx'!r}, newer than "
-                "the installed onnx package knows: what its operators mean is not known here",
+                "opset-newer", f"{subject} imports version {entry.version} of {entry.domain or 'ai.onnx'!r}, newer "
+                "than the installed onnx package knows: what its operators mean is not known here",
                 "correct the version, or install a newer onnx package", f"at most {newest}", str(entry.version),
             )  # fmt: skip
 
@@ -100,20 +100,20 @@ def check_reader(proto: onnx.ModelProto, reader: Reader, findings: Findings) -> 
             )  # fmt: skip
 
 
-def _check_versions(imports: Sequence[onnx.OperatorSetIdProto], what: str, findings: Findings) -> None:
-    check_newer([entry for entry in imports if entry.version < _INT32], what, findings)
+def _check_versions(imports: Sequence[onnx.OperatorSetIdProto], subject: str, findings: Findings) -> None:
+    check_newer([entry for entry in imports if entry.version < _INT32], subject, findings)
     for entry in imports:
         if not -_INT32 <= entry.version < _INT32:
             findings.error(
-                "opset", f"{what} imports version {entry.version} of {entry.domain or 'ai.onnx'!r}",
+                "opset", f"{subject} imports version {entry.version} of {entry.domain or 'ai.onnx'!r}",
                 "correct the version", "a version", str(entry.version),
             )  # fmt: skip
 
 
 def imports_of(entries: Sequence[onnx.OperatorSetIdProto], ir_version: int) -> dict[str, int]:
     """{domain: version} as written; a model from before opsets has version 1."""
-    found = {entry.domain: entry.version for entry in entries}
-    return found if found or ir_version >= 3 else {"": 1}
+    versions = {entry.domain: entry.version for entry in entries}
+    return versions if versions or ir_version >= 3 else {"": 1}
 
 
 def check_functions(graph: "ModelGraph", findings: Findings) -> None:
@@ -140,31 +140,31 @@ def check_functions(graph: "ModelGraph", findings: Findings) -> None:
             if merged.get(entry.domain, _NONE) == _NONE:
                 merged[entry.domain] = entry.version
     for function in functions:
-        own = {entry.domain: entry.version for entry in function.opset_import}
+        declared = {entry.domain: entry.version for entry in function.opset_import}
         for node in function.node:
-            versions = own.get(node.domain, _NONE), merged.get(node.domain, _NONE)
+            versions = declared.get(node.domain, _NONE), merged.get(node.domain, _NONE)
             _check_compatible(node, function, *versions, findings)
 
 
 def _check_compatible(
-    node: onnx.NodeProto, function: onnx.FunctionProto, own: int, merged: int, findings: Findings
+    node: onnx.NodeProto, function: onnx.FunctionProto, declared: int, merged: int, findings: Findings
 ) -> None:
     """A function may import another version than the model only where the operator is the same in both."""
     label = f"{node.op_type} in function {function.name!r}"
-    if own == _NONE:
+    if declared == _NONE:
         findings.error(
             "missing-opset", f"{label} is of the domain {node.domain!r}, which the function does not import",
             "add the opset import to the function", f"an opset import of {node.domain!r}", "none",
         )  # fmt: skip
         return
-    if merged in (_NONE, own):
+    if merged in (_NONE, declared):
         return
-    ours, theirs = (schemas.find(node.domain, node.op_type, version) for version in (own, merged))
+    ours, theirs = (schemas.find(node.domain, node.op_type, version) for version in (declared, merged))
     if (ours and ours.since_version) != (theirs and theirs.since_version):
         findings.error(
             "function-opset",
-            f"{label} means another operator in opset {own}, which the function imports, than in {merged}",
-            "let the function import the opset of the model", str(merged), str(own),
+            f"{label} means another operator in opset {declared}, which the function imports, than in {merged}",
+            "let the function import the opset of the model", str(merged), str(declared),
         )  # fmt: skip
 
 
@@ -174,18 +174,18 @@ def _key(domain: str, name: str, overload: str) -> tuple[str, str, str]:
 
 def _callees(nodes: Sequence[onnx.NodeProto], keys: set[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
     """The functions that some nodes call, those in bodies included."""
-    found: dict[tuple[str, str, str], None] = {}
+    callees: dict[tuple[str, str, str], None] = {}
     pending: list[Any] = [nodes]
     while pending:
         for node in pending.pop():
             key = _key(node.domain, node.op_type, node.overload)
             if key in keys:
-                found[key] = None
+                callees[key] = None
             for attribute in node.attribute:
                 if attribute.HasField("g"):
                     pending.append(attribute.g.node)
                 pending += [body.node for body in attribute.graphs]
-    return list(found)
+    return list(callees)
 
 
 def _check_calls(calls: dict[tuple[str, str, str], list[tuple[str, str, str]]], findings: Findings) -> None:
@@ -196,11 +196,11 @@ def _check_calls(calls: dict[tuple[str, str, str], list[tuple[str, str, str]]], 
             continue
         path: dict[tuple[str, str, str], Iterator[tuple[str, str, str]]] = {root: iter(calls[root])}
         while path:
-            here = next(reversed(path))
-            callee = next(path[here], None)
+            current = next(reversed(path))
+            callee = next(path[current], None)
             if callee is None:
-                done.add(here)
-                del path[here]
+                done.add(current)
+                del path[current]
             elif callee in path:
                 names = [key[1] for key in path]
                 cycle = " → ".join([*names[list(path).index(callee) :], callee[1]])

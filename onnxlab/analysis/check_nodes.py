@@ -98,9 +98,9 @@ def _check_unknown(graph: "ModelGraph", node: NodeRecord, version: int, findings
 
 def _check_custom(schema: Schema, node: NodeRecord, label: str, findings: Findings) -> None:
     """An operator whose schema was registered here: onnx has none, and looks only whether the domain is its own."""
-    own = Findings(findings.node, findings.value, findings.scope)
-    _check_schema(schema, node, label, own)
-    findings.found += [replace(problem, code=f"{problem.code}-unchecked") for problem in own.found]
+    unchecked = Findings(findings.node, findings.value, findings.scope)
+    _check_schema(schema, node, label, unchecked)
+    findings.found += [replace(problem, code=f"{problem.code}-unchecked") for problem in unchecked.found]
     if node.proto.domain in OFFICIAL:
         findings.warning(
             "unknown-to-onnx", f"{label}: {node.proto.op_type} stands in ONNX's own domain, which has no such operator",
@@ -110,22 +110,22 @@ def _check_custom(schema: Schema, node: NodeRecord, label: str, findings: Findin
 
 def _check_schema(schema: Schema, node: NodeRecord, label: str, findings: Findings, by_glow: bool = False) -> None:
     proto = node.proto
-    for what, names, formal, low, high in (
+    for kind, names, formal, low, high in (
         ("input", proto.input, schema.input, schema.min_input, schema.max_input),
         ("output", proto.output, schema.output, schema.min_output, schema.max_output),
     ):
         count = len(names)
         if not low <= count <= high:
-            wanted = str(low) if low == high else f"at least {low}" if count < low else f"at most {high}"
+            expected = str(low) if low == high else f"at least {low}" if count < low else f"at most {high}"
             findings.error(
-                "arity", f"{label} ({proto.op_type}) has {count} {what}s, its operator takes {wanted}",
-                f"connect or remove {what}s", wanted, str(count),
+                "arity", f"{label} ({proto.op_type}) has {count} {kind}s, its operator takes {expected}",
+                f"connect or remove {kind}s", expected, str(count),
             )  # fmt: skip
         for slot, name in enumerate(names):
             parameter = formal(slot)
             if not name and parameter is not None and parameter.option == "single":
                 findings.error(
-                    "arity", f"the required {what} {parameter.name!r} of {label} ({proto.op_type}) is absent",
+                    "arity", f"the required {kind} {parameter.name!r} of {label} ({proto.op_type}) is absent",
                     f"connect a value to {parameter.name!r}", parameter.name, "nothing",
                 )  # fmt: skip
     present = set()
@@ -185,41 +185,41 @@ def _check_attributes(graph: "ModelGraph", node: NodeRecord, findings: Findings)
                 "attribute-repeated", f"{label} has more than one attribute {name!r}", "clear one of them", "one", "two"
             )
         seen.add(name)
-        what = f"attribute {name!r} of {label}"
+        subject = f"attribute {name!r} of {label}"
         used = [descriptor.name for descriptor, _ in attribute.ListFields() if descriptor.name in _VALUE_FIELDS]
-        _check_fields(attribute, used, what, inside, graph.proto.ir_version, findings)
+        _check_fields(attribute, used, subject, inside, graph.proto.ir_version, findings)
         if not _TENSORS.isdisjoint(used):
-            _check_tensors(attribute, graph.base_dir, what, findings)
+            _check_tensors(attribute, graph.base_dir, subject, findings)
 
 
 def _check_fields(
-    attribute: onnx.AttributeProto, used: list[str], what: str, inside: bool, ir_version: int, findings: Findings
+    attribute: onnx.AttributeProto, used: list[str], subject: str, inside: bool, ir_version: int, findings: Findings
 ) -> None:
     if ir_version >= 2 and not attribute.HasField("type"):
-        findings.error("attribute-type", f"{what} does not say its type", "set its type", "a type", "none")
+        findings.error("attribute-type", f"{subject} does not say its type", "set its type", "a type", "none")
     elif attribute.HasField("type"):
         kind = attribute_type_name(attribute.type) if attribute.type else "undefined"
         for name in used:
             if _VALUE_FIELDS[name] != kind:
                 findings.error(
-                    "attribute-value", f"{what} is of type {kind} and has its value in {name!r}",
+                    "attribute-value", f"{subject} is of type {kind} and has its value in {name!r}",
                     "set the type that belongs to the value", _VALUE_FIELDS[name], kind,
                 )  # fmt: skip
     if len(used) > 1:
         findings.error(
-            "attribute-value", f"{what} has more than one value", "clear all but one", "one", ", ".join(used)
+            "attribute-value", f"{subject} has more than one value", "clear all but one", "one", ", ".join(used)
         )
     if inside and attribute.HasField("ref_attr_name") and used:
         findings.error(
-            "attribute-value", f"{what} refers to an attribute of the function and has a value of its own",
+            "attribute-value", f"{subject} refers to an attribute of the function and has a value of its own",
             "clear one of the two", attribute.ref_attr_name, used[0],
         )  # fmt: skip
 
 
-def _check_tensors(attribute: onnx.AttributeProto, base_dir: Path | None, what: str, findings: Findings) -> None:
-    one: tuple[Any, ...] = (attribute.t,) if attribute.HasField("t") else ()
-    for tensor in (*one, *attribute.tensors):
-        check_tensor(tensor, base_dir, findings, f"the tensor in {what}")
-    one = (attribute.sparse_tensor,) if attribute.HasField("sparse_tensor") else ()
-    for sparse in (*one, *attribute.sparse_tensors):
-        check_sparse(sparse, base_dir, findings, f"the sparse tensor in {what}")
+def _check_tensors(attribute: onnx.AttributeProto, base_dir: Path | None, subject: str, findings: Findings) -> None:
+    single: tuple[Any, ...] = (attribute.t,) if attribute.HasField("t") else ()
+    for tensor in (*single, *attribute.tensors):
+        check_tensor(tensor, base_dir, findings, f"the tensor in {subject}")
+    single = (attribute.sparse_tensor,) if attribute.HasField("sparse_tensor") else ()
+    for sparse in (*single, *attribute.sparse_tensors):
+        check_sparse(sparse, base_dir, findings, f"the sparse tensor in {subject}")

@@ -33,9 +33,9 @@ def check_scope(graph: "ModelGraph", scope: Scope, findings: Findings) -> None:
     if scope.is_function:
         _check_function(graph, scope, findings)
         return
-    for what, infos in (("input", scope.proto.input), ("output", scope.proto.output)):
+    for kind, infos in (("input", scope.proto.input), ("output", scope.proto.output)):
         for info in infos:
-            _check_formal(info, f"{what} {info.name!r} of {path}", scope.kind != "subgraph", findings)
+            _check_formal(info, f"{kind} {info.name!r} of {path}", scope.kind != "subgraph", findings)
     _once(f"input of {path}", (info.name for info in scope.proto.input), "graph-input", findings)
     for position, vid in enumerate(scope.outputs):
         value = graph.values.get(vid)
@@ -62,34 +62,34 @@ def _check_function(graph: "ModelGraph", scope: Scope, findings: Findings) -> No
             )  # fmt: skip
 
 
-def _once(what: str, names: Iterable[str], code: str, findings: Findings) -> None:
+def _once(subject: str, names: Iterable[str], code: str, findings: Findings) -> None:
     for name, count in Counter(names).items():
         if count > 1:
-            findings.error(code, f"{what} {name!r} is there {count} times", "rename or remove one", "1", str(count))
+            findings.error(code, f"{subject} {name!r} is there {count} times", "rename or remove one", "1", str(count))
 
 
-def _check_formal(info: onnx.ValueInfoProto, what: str, typed: bool, findings: Findings) -> None:
+def _check_formal(info: onnx.ValueInfoProto, subject: str, typed: bool, findings: Findings) -> None:
     if not info.name:
-        findings.error("value-name", f"{what} has no name", "give it a name", "a name", "none")
+        findings.error("value-name", f"{subject} has no name", "give it a name", "a name", "none")
     kind = info.type.WhichOneof("value") if info.HasField("type") else None
     if not typed and kind is not None:  # bodies get their types from the node around them
-        _check_elements(info.type, what, typed, findings)
+        _check_elements(info.type, subject, typed, findings)
     if not typed:
         return
     if kind is None:
-        findings.error("value-type", f"{what} has no type", "declare its type", "a type", "none")
+        findings.error("value-type", f"{subject} has no type", "declare its type", "a type", "none")
         return
-    _check_elements(info.type, what, typed, findings)
+    _check_elements(info.type, subject, typed, findings)
     part = getattr(info.type, kind)
     for field in _TYPE_FIELDS.get(kind, ()):
         if not part.HasField(field) or (field == "name" and not part.name):
             findings.error(
-                "value-type", f"the type of {what} has no {field}",
+                "value-type", f"the type of {subject} has no {field}",
                 f"set the {field} of its {kind}; a shape may have unknown dims", field, "none",
             )  # fmt: skip
 
 
-def _check_elements(kind: onnx.TypeProto, what: str, typed: bool, findings: Findings) -> None:
+def _check_elements(kind: onnx.TypeProto, subject: str, typed: bool, findings: Findings) -> None:
     """The element types that a type names have to exist, those of its elements too; it need not name any in a body."""
     levels = [kind]
     while levels:
@@ -98,7 +98,7 @@ def _check_elements(kind: onnx.TypeProto, what: str, typed: bool, findings: Find
         if field is None:
             if typed and level is not kind:
                 findings.error(
-                    "value-type", f"the type of {what} does not say what its elements are",
+                    "value-type", f"the type of {subject} does not say what its elements are",
                     "set the type of its elements", "a type", "none",
                 )  # fmt: skip
             continue
@@ -110,11 +110,11 @@ def _check_elements(kind: onnx.TypeProto, what: str, typed: bool, findings: Find
             levels.append(part.value_type)
         elif field == "opaque_type":
             hint = "give it the type of a tensor, a sequence, an optional or a map"
-            findings.warning("value-type-opaque", f"no operator of ONNX takes the opaque type of {what}", hint)
+            findings.warning("value-type-opaque", f"no operator of ONNX takes the opaque type of {subject}", hint)
         number = part.key_type if field == "map_type" else getattr(part, "elem_type", 1)
         if isinstance(number, int) and number not in _ELEMENTS and (typed or number):
             (findings.error if typed else findings.warning)(
-                "value-type-unknown", f"the type of {what} names element type {number}, which does not exist",
+                "value-type-unknown", f"the type of {subject} names element type {number}, which does not exist",
                 "set it to a value of TensorProto.DataType", "1 for float32, 7 for int64, …", str(number),
             )  # fmt: skip
 

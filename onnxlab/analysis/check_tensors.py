@@ -19,37 +19,42 @@ _INT64_MAX = (1 << 63) - 1
 _SIX_BITS = (dtypes.FLOAT6E2M3, dtypes.FLOAT6E3M2)
 
 
-def check_tensor(tensor: onnx.TensorProto, base_dir: Path | None, findings: Findings, what: str) -> None:
+def check_tensor(tensor: onnx.TensorProto, base_dir: Path | None, findings: Findings, subject: str) -> None:
     """Problems of one tensor; `what` is how messages call it."""
     if not tensor.data_type:
-        findings.error("tensor-type", f"{what} has no element type", "set its data_type", "an element type", "0")
+        findings.error("tensor-type", f"{subject} has no element type", "set its data_type", "an element type", "0")
         return
     present = [name for name in _VALUE_FIELDS if len(getattr(tensor, name))]
     if external_data.is_external(tensor):
-        _check_external(tensor, base_dir, findings, what, present)
+        _check_external(tensor, base_dir, findings, subject, present)
         return
-    count = _count(tensor.dims, findings, what)
+    count = _count(tensor.dims, findings, subject)
     if count is None:
         return
     if count == 0 and present:
         findings.error(
-            "tensor-data", f"{what} has the shape {list(tensor.dims)} without elements, but has data in {present[0]}",
+            "tensor-data",
+            f"{subject} has the shape {list(tensor.dims)} without elements, but has data in {present[0]}",
             "clear the data or correct the shape", "no data", present[0],
         )  # fmt: skip
     elif count and len(present) != 1:
-        found = " and ".join(present) or "none"
+        filled = " and ".join(present) or "none"
         hint = "clear the others" if present else "give it data, or a shape without elements"
         findings.error(
-            "tensor-data", f"{what} of shape {list(tensor.dims)} must have its data in one field", hint, "one", found
+            "tensor-data",
+            f"{subject} of shape {list(tensor.dims)} must have its data in one field",
+            hint,
+            "one",
+            filled,
         )
     elif not dtypes_known(tensor.data_type):
         name = "tensor-type-unchecked" if present == ["raw_data"] else "tensor-type"
         findings.error(
-            name, f"{what} has element type {tensor.data_type}, which this version of ONNX does not have",
+            name, f"{subject} has element type {tensor.data_type}, which this version of ONNX does not have",
             "use one that it has, or install a newer onnx package", "a known element type", str(tensor.data_type),
         )  # fmt: skip
     elif count and present:
-        _check_size(tensor, count, present[0], findings, what)
+        _check_size(tensor, count, present[0], findings, subject)
 
 
 def dtypes_known(elem_type: int) -> bool:
@@ -57,82 +62,82 @@ def dtypes_known(elem_type: int) -> bool:
     return elem_type in dtypes.ELEM_TYPES
 
 
-def _count(dims: object, findings: Findings, what: str) -> int | None:
+def _count(dims: object, findings: Findings, subject: str) -> int | None:
     """The product of the dimensions, None where that is no size."""
     shape = list(dims)  # type: ignore[call-overload]
     count = 1
     for dim in shape:
         if dim < 0:
             findings.error(
-                "tensor-shape", f"{what} has the shape {shape}: dimensions are at least 0",
+                "tensor-shape", f"{subject} has the shape {shape}: dimensions are at least 0",
                 "correct its dims", "dims ≥ 0", str(dim),
             )  # fmt: skip
             return None
         count *= dim
         if count > _INT64_MAX:
             findings.error(
-                "tensor-shape", f"{what} has the shape {shape}, more elements than 64 bits can count",
+                "tensor-shape", f"{subject} has the shape {shape}, more elements than 64 bits can count",
                 "correct its dims", "less than 2^63 elements", str(count),
             )  # fmt: skip
             return None
     return count
 
 
-def _check_size(tensor: onnx.TensorProto, count: int, present: str, findings: Findings, what: str) -> None:
+def _check_size(tensor: onnx.TensorProto, count: int, present: str, findings: Findings, subject: str) -> None:
     """The right field, with as many entries as the shape says."""
     elem_type = tensor.data_type
     if present == "raw_data":
         if elem_type == dtypes.STRING:
             findings.error(
-                "tensor-data", f"{what} has strings in raw_data", "put them into string_data", "string_data", present
+                "tensor-data", f"{subject} has strings in raw_data", "put them into string_data", "string_data", present
             )
             return
         expected, unit = (count * dtypes.bits(elem_type) + 7) // 8, "bytes"
     else:
-        wanted = tensors.field_of(elem_type)
-        if present != wanted:
+        field = tensors.field_of(elem_type)
+        if present != field:
             findings.error(
-                "tensor-data", f"{what} is {dtypes.name(elem_type)} and has its data in {present}",
-                f"put it into {wanted} or raw_data", wanted, present,
+                "tensor-data", f"{subject} is {dtypes.name(elem_type)} and has its data in {present}",
+                f"put it into {field} or raw_data", field, present,
             )  # fmt: skip
             return
         expected, unit = tensors.field_length(elem_type, count), "entries"
-    found = len(getattr(tensor, present))
-    if found != expected:
+    actual = len(getattr(tensor, present))
+    if actual != expected:
         # onnx lets a tensor have more than it needs, or less by its reading of packed types; those cannot be decoded
-        unchecked = found > expected or _lenient(elem_type, present, found, count)
+        unchecked = actual > expected or _lenient(elem_type, present, actual, count)
         findings.error(
             "tensor-size-unchecked" if unchecked else "tensor-size",
-            f"{what} of shape {list(tensor.dims)} has {found} {unit} of {present}",
-            "correct the shape or the data", f"{expected} {unit}", f"{found} {unit}",
+            f"{subject} of shape {list(tensor.dims)} has {actual} {unit} of {present}",
+            "correct the shape or the data", f"{expected} {unit}", f"{actual} {unit}",
         )  # fmt: skip
 
 
-def _lenient(elem_type: int, present: str, found: int, count: int) -> bool:
+def _lenient(elem_type: int, present: str, stored: int, count: int) -> bool:
     """Whether onnx.checker takes data that is too short: 4- and 2-bit types, of which it expects more in each int32."""
     bits = dtypes.bits(elem_type) if elem_type != dtypes.STRING else 0
-    return present == "int32_data" and 0 < bits < 8 and elem_type not in _SIX_BITS and found >= -(-count * bits // 32)
+    return present == "int32_data" and 0 < bits < 8 and elem_type not in _SIX_BITS and stored >= -(-count * bits // 32)
 
 
 def _check_external(
-    tensor: onnx.TensorProto, base_dir: Path | None, findings: Findings, what: str, present: list[str]
+    tensor: onnx.TensorProto, base_dir: Path | None, findings: Findings, subject: str, present: list[str]
 ) -> None:
     if present:
         findings.error(
-            "external-data", f"{what} has external data and {present[0]} too",
+            "external-data", f"{subject} has external data and {present[0]} too",
             "clear one of the two", "external data alone", present[0],
         )  # fmt: skip
         return
     locations = [entry.value for entry in tensor.external_data if entry.key == "location" and entry.HasField("value")]
     if not locations:
         findings.error(
-            "external-data", f"{what} is said to have external data, but not in which file",
+            "external-data", f"{subject} is said to have external data, but not in which file",
             "add a location to its external_data", "a location", "none",
         )  # fmt: skip
         return
     if base_dir is None:
         findings.warning(
-            "external-data-unseen", f"{what} has its data in {locations[0]!r}, which cannot be looked for",
+            "external-data-unseen", f"{subject} has its data in {locations[0]!r}, which cannot be looked for",
             "load the model by its path",
         )  # fmt: skip
         return
@@ -140,14 +145,14 @@ def _check_external(
         for rule in _LOCATION_RULES:
             if problem := rule(base_dir, location):
                 findings.error(
-                    "external-data", f"{what} has its data in {location!r}, which {problem}",
+                    "external-data", f"{subject} has its data in {location!r}, which {problem}",
                     "put a plain file into the model's folder and name it", "a plain file beside the model", location,
                 )  # fmt: skip
                 return
-    _check_range(tensor, base_dir, findings, what)
+    _check_range(tensor, base_dir, findings, subject)
 
 
-def _check_range(tensor: onnx.TensorProto, base_dir: Path, findings: Findings, what: str) -> None:
+def _check_range(tensor: onnx.TensorProto, base_dir: Path, findings: Findings, subject: str) -> None:
     """Offset, length and the size of the file, which onnx.checker does not look at; without reading the data."""
     try:
         where = external_data.ExternalData.of(tensor)
@@ -160,7 +165,7 @@ def _check_range(tensor: onnx.TensorProto, base_dir: Path, findings: Findings, w
     if (where.length is not None and where.length != needed) or where.offset + needed > size:
         findings.error(
             "external-data-unreadable",
-            f"{what} takes {needed} bytes at {where.offset} of {where.location!r}, "
+            f"{subject} takes {needed} bytes at {where.offset} of {where.location!r}, "
             f"which has {size}, and its length is given as {where.length}",
             "correct its external_data, or get the file that belongs to the model", f"{needed} bytes", f"{size} bytes",
         )  # fmt: skip
@@ -203,23 +208,23 @@ def _irregular(base_dir: Path, location: str) -> str:
 _LOCATION_RULES: tuple[Callable[[Path, str], str], ...] = (_empty, _absolute, _upward, _linked, _outside, _irregular)
 
 
-def check_sparse(sparse: onnx.SparseTensorProto, base_dir: Path | None, findings: Findings, what: str) -> None:
+def check_sparse(sparse: onnx.SparseTensorProto, base_dir: Path | None, findings: Findings, subject: str) -> None:
     """Problems of a sparse tensor: values of rank 1, ascending int64 indices within its shape."""
     if not sparse.HasField("values"):
-        findings.error("sparse-tensor", f"{what} has no values", "set its values", "values", "none")
+        findings.error("sparse-tensor", f"{subject} has no values", "set its values", "values", "none")
         return
-    check_tensor(sparse.values, base_dir, findings, f"the values of {what}")
+    check_tensor(sparse.values, base_dir, findings, f"the values of {subject}")
     values, shape = sparse.values, list(sparse.dims)
 
-    def wrong(message: str, expected: str, found: object) -> None:
-        findings.error("sparse-tensor", f"{what} {message}", "correct the sparse tensor", expected, str(found))
+    def wrong(message: str, expected: str, actual: object) -> None:
+        findings.error("sparse-tensor", f"{subject} {message}", "correct the sparse tensor", expected, str(actual))
 
     if len(values.dims) != 1:
         wrong("must have values of rank 1", "rank 1", f"rank {len(values.dims)}")
     elif not shape or min(shape) <= 0:
         wrong(f"has the shape {shape}", "one dim or more, all above 0", shape)
     elif sparse.HasField("indices"):
-        check_tensor(sparse.indices, base_dir, findings, f"the indices of {what}")
+        check_tensor(sparse.indices, base_dir, findings, f"the indices of {subject}")
         _check_indices(sparse, base_dir, wrong)
     elif values.dims[0]:
         wrong("has values but no indices", f"{values.dims[0]} indices", "none")

@@ -28,10 +28,10 @@ def flops_by_node(graph: ModelGraph, fact: Callable[[int], Fact]) -> Mapping[int
     def stand_in(value: int) -> Any:
         if not value:
             return None
-        found = fact(value)
-        if found not in known:
-            known[found] = _array(found, sizes)
-        return known[found]
+        value_fact = fact(value)
+        if value_fact not in known:
+            known[value_fact] = _array(value_fact, sizes)
+        return known[value_fact]
 
     counted = {}
     for ident, node in graph.nodes.items():

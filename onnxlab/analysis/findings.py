@@ -14,13 +14,15 @@ class Findings:
     scope: int = 0
     found: list[Diagnostic] = field(default_factory=list)
 
-    def error(self, code: str, message: str, hint: str, expected: str = "", found: str = "") -> None:
+    def error(self, code: str, message: str, hint: str, expected: str = "", actual: str = "") -> None:
         """Add a finding that makes the model invalid."""
-        self._add("error", code, message, hint, expected, found)
+        self._add("error", code, message, hint, expected, actual)
 
-    def warning(self, code: str, message: str, hint: str, expected: str = "", found: str = "") -> None:
+    def warning(self, code: str, message: str, hint: str, expected: str = "", actual: str = "") -> None:
         """Add a finding that leaves the model valid."""
-        self._add("warning", code, message, hint, expected, found)
+        self._add("warning", code, message, hint, expected, actual)
 
-    def _add(self, severity: Severity, code: str, message: str, hint: str, expected: str, found: str) -> None:
-        self.found.append(Diagnostic(severity, code, message, self.node, self.value, self.scope, expected, found, hint))
+    def _add(self, severity: Severity, code: str, message: str, hint: str, expected: str, actual: str) -> None:
+        self.found.append(
+            Diagnostic(severity, code, message, self.node, self.value, self.scope, expected, actual, hint)
+        )

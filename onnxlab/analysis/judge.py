@@ -46,8 +46,8 @@ class Judge:
                 message = "this is a dump of GE, whose operators only that engine runs; it can be looked at and edited"
                 return [Diagnostic("error", GE_DUMP, message)]
             problems = chain(self._inference.problems, self._inference.output_conflicts)
-            found = [each for each in problems if each.code in REFUSED and self._counts(each)]
-            return [*self._versions(), *self._made_twice(), *found]
+            refused = [problem for problem in problems if problem.code in REFUSED and self._counts(problem)]
+            return [*self._versions(), *self._made_twice(), *refused]
 
     def sentence(self, problem: Diagnostic) -> str:
         """Why a run is refused for an error, and what to do."""
@@ -90,11 +90,11 @@ class Judge:
         return schema is not None and (schema.onnx is not None or schema.runtime == "onnxruntime")
 
     def _versions(self) -> list[Diagnostic]:
-        proto, found = self._graph.header, Findings()
-        check_model.check_newer(proto.opset_import, "the model", found)
+        proto, findings = self._graph.header, Findings()
+        check_model.check_newer(proto.opset_import, "the model", findings)
         if proto.ir_version > onnx.IR_VERSION:
-            check_model.check_ir_version(proto, found)
-        return found.found
+            check_model.check_ir_version(proto, findings)
+        return findings.found
 
     def _made_twice(self) -> Iterator[Diagnostic]:
         graph, values = self._graph, self._graph.values
@@ -113,14 +113,14 @@ class Judge:
 
 def called(graph: ModelGraph, nodes: list[NodeRecord]) -> set[int]:
     """Scope ids of the functions that some nodes call, themselves, in their bodies or through other functions."""
-    found: set[int] = set()
+    reached: set[int] = set()
     waiting = list(nodes)
     while waiting:
         node = waiting.pop()
         inside = list(chain.from_iterable(node.bodies.values()))
         function = graph.index.functions.get(function_key(node.proto))
-        if function is not None and function not in found:
-            found.add(function)
+        if function is not None and function not in reached:
+            reached.add(function)
             inside.append(function)
-        waiting += [graph.nodes[each] for scope in inside for each in graph.scopes[scope].node_ids]
-    return found
+        waiting += [graph.nodes[ident] for scope in inside for ident in graph.scopes[scope].node_ids]
+    return reached

@@ -115,15 +115,15 @@ def profile(
     """
     if runs < 1:
         raise ValueError(f"runs is {runs}: at least one is needed")
-    given = runner.sample_inputs(feeds) if feeds is not None or not runner.last_inputs() else None
-    found: list[Entry] = []
+    samples = runner.sample_inputs(feeds) if feeds is not None or not runner.last_inputs() else None
+    best: list[Entry] = []
     for turn in range(runs):
         call = Call(limits, _part(progress, turn, runs), seed, runner.threads)
         watch = _Watch(call.position)
-        runner.observed(watch, given, call, outputs)
-        pairs = zip(watch.entries, found or watch.entries, strict=True)
-        found = [new if new.seconds < old.seconds else old for new, old in pairs]
-    return Profile(tuple(found), runs)
+        runner.observed(watch, samples, call, outputs)
+        pairs = zip(watch.entries, best or watch.entries, strict=True)
+        best = [new if new.seconds < old.seconds else old for new, old in pairs]
+    return Profile(tuple(best), runs)
 
 
 def _part(progress: Progress | None, turn: int, runs: int) -> Progress | None:

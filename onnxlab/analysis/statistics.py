@@ -88,7 +88,7 @@ def _of_numbers(array: np.ndarray[Any, Any], name: str) -> Statistics:
     with np.errstate(over="ignore", invalid="ignore"):  # float64 near its end: the deviation becomes infinite
         for chunk in _chunks(array):
             seen.add(chunk)
-    found = Statistics(
+    summary = Statistics(
         name,
         array.shape,
         array.size,
@@ -99,9 +99,9 @@ def _of_numbers(array: np.ndarray[Any, Any], name: str) -> Statistics:
         zeros=seen.zeros,
     )
     if seen.low is None or seen.high is None:
-        return found
+        return summary
     low, high = float(seen.low), float(seen.high)
-    return replace(found, mean=seen.mean, std=seen.std, counts=_histogram(array, low, high), low=low, high=high)
+    return replace(summary, mean=seen.mean, std=seen.std, counts=_histogram(array, low, high), low=low, high=high)
 
 
 class _Tally:

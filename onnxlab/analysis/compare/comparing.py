@@ -32,26 +32,26 @@ def compare_runs(
     """
     pairs = [(vid, matching.values[vid]) for vid in made_values(a.graph) if vid in matching.values]
     missing = [vid for vid in made_values(a.graph) if vid not in matching.values]
-    one, other = a.graph.values, b.graph.values
+    values, other = a.graph.values, b.graph.values
     pairs = [pair for pair in pairs if other[pair[1]].producers and other[pair[1]].scope == b.graph.main.id]
-    names = [one[vid].name for vid, _ in pairs]
-    mine = a.values(feeds, names)
-    noise = _noise(a, feeds, names, mine)
+    names = [values[vid].name for vid, _ in pairs]
+    arrays = a.values(feeds, names)
+    noise = _noise(a, feeds, names, arrays)
     its = b.values(_renamed(feeds, a.graph, b.graph, matching), [other[vid].name for _, vid in pairs])
     entries = []
     for vid, its_id in pairs:
-        name, called = one[vid].name, other[its_id].name
-        reference = mine[name]
+        name, called = values[vid].name, other[its_id].name
+        reference = arrays[name]
         explained = max(noise.get(name, 0.0), floor_of(reference))
         nodes = _maker(a.graph, vid), _maker(b.graph, its_id)
         entries.append(Entry(name, called, *nodes, error(reference, its[called]), explained))
-    found = tuple(entries)
+    compared = tuple(entries)
     if local:
         renamed = _renamed(feeds, a.graph, b.graph, matching)
-        reference = {other[its_id].name: mine[one[vid].name] for vid, its_id in pairs}
+        reference = {other[its_id].name: arrays[values[vid].name] for vid, its_id in pairs}
         errors = local_errors(b, renamed, reference)
-        found = with_local(found, {one[vid].name: errors.get(other[its_id].name) for vid, its_id in pairs})
-    return Comparison(found, tuple(one[vid].name for vid in missing), (a.runs, b.runs))
+        compared = with_local(compared, {values[vid].name: errors.get(other[its_id].name) for vid, its_id in pairs})
+    return Comparison(compared, tuple(values[vid].name for vid in missing), (a.runs, b.runs))
 
 
 def compare_recorded(a: RunSide, b: RecordedSide, feeds: Mapping[str, Any]) -> Comparison:
@@ -60,11 +60,11 @@ def compare_recorded(a: RunSide, b: RecordedSide, feeds: Mapping[str, Any]) -> C
     order = [(vid, values[vid].name) for vid in made_values(a.graph)]
     its = b.values(feeds, [name for _, name in order])
     names = [name for _, name in order if name in its]
-    mine = a.values(feeds, names)
-    noise = _noise(a, feeds, names, mine)
+    arrays = a.values(feeds, names)
+    noise = _noise(a, feeds, names, arrays)
     entries = [
-        Entry(name, name, _maker(a.graph, vid), "", error(mine[name], its[name]),
-              max(noise.get(name, 0.0), floor_of(mine[name])))
+        Entry(name, name, _maker(a.graph, vid), "", error(arrays[name], its[name]),
+              max(noise.get(name, 0.0), floor_of(arrays[name])))
         for vid, name in order if name in its
     ]  # fmt: skip
     return Comparison(tuple(entries), tuple(name for _, name in order if name not in its), (a.runs, 0))
@@ -82,15 +82,15 @@ def _noise(side: RunSide, feeds: Mapping[str, Any], names: list[str], known: Map
 
 def _renamed(feeds: Mapping[str, Any], a: ModelGraph, b: ModelGraph, matching: Matching) -> dict[str, Any]:
     """The inputs under the names of the second model; those that it does not have are left out."""
-    found, inputs = {}, {b.values[vid].name for vid in b.main.inputs}
+    renamed, inputs = {}, {b.values[vid].name for vid in b.main.inputs}
     for name, array in feeds.items():
         vid = a.main.names.get(name, 0)
         called = b.values[matching.values[vid]].name if vid in matching.values else name
         if called in inputs:
-            found[called] = array
-    return found
+            renamed[called] = array
+    return renamed
 
 
 def _maker(graph: ModelGraph, vid: int) -> str:
-    made = graph.values[vid].producer
-    return graph.label(graph.nodes[made[0]]) if made else ""
+    producer = graph.values[vid].producer
+    return graph.label(graph.nodes[producer[0]]) if producer else ""

@@ -97,8 +97,8 @@ class Comparison(metaclass=ShortHelp):
             >>> onnxlab.compare(model, other, local=True).guilty[0].node
             '/stem/relu/Relu'
         """
-        found = [entry for entry in self.entries if entry.is_guilty]
-        return sorted(found, key=lambda entry: -(entry.local.relative if entry.local else 0.0))
+        entries = [entry for entry in self.entries if entry.is_guilty]
+        return sorted(entries, key=lambda entry: -(entry.local.relative if entry.local else 0.0))
 
     def worst(self, count: int = 10) -> list[Entry]:
         """Choose the pairs that are furthest apart.
@@ -122,7 +122,7 @@ class Comparison(metaclass=ShortHelp):
         shown = self.guilty[:_SHOWN] or ([self.first, *off] if self.first else self.worst(3))
         if shown:
             lines.append(f"{'value':40} {'max/peak':>9} {'local':>9} {'SQNR dB':>8} {'cosine':>9} {'NaN':>5} first bad")
-        for entry in dict.fromkeys(each for each in shown if each is not None):
+        for entry in dict.fromkeys(candidate for candidate in shown if candidate is not None):
             local = "" if entry.local is None else f"{entry.local.relative:.2e}"
             error = entry.error
             lines.append(
@@ -172,8 +172,8 @@ class Comparison(metaclass=ShortHelp):
 
 
 def _entry(entry: Entry) -> dict[str, Any]:
-    made = {"a": entry.a, "b": entry.b, "node": entry.node, "noise": _number(entry.noise)}
-    return {**made, "diverges": entry.diverges, **_error(entry.error)} | (
+    row = {"a": entry.a, "b": entry.b, "node": entry.node, "noise": _number(entry.noise)}
+    return {**row, "diverges": entry.diverges, **_error(entry.error)} | (
         {"local": _error(entry.local)} if entry.local is not None else {}
     )
 

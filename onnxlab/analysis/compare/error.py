@@ -72,12 +72,12 @@ def _whole(equal: bool, problem: str) -> Error:
     return Error() if equal else Error(problem, relative=math.inf, sqnr=-math.inf, cosine=0.0, equal=False)
 
 
-def _same(one: Any, other: Any) -> bool:
-    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(map(_same, one, other))
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_same(item, other[key]) for key, item in one.items())
-    return bool(np.array_equal(one, other)) if one is not None and other is not None else one is other
+def _same(value: Any, other: Any) -> bool:
+    if isinstance(value, list | tuple) and isinstance(other, list | tuple):
+        return len(value) == len(other) and all(map(_same, value, other))
+    if isinstance(value, dict) and isinstance(other, dict):
+        return value.keys() == other.keys() and all(_same(item, other[key]) for key, item in value.items())
+    return bool(np.array_equal(value, other)) if value is not None and other is not None else value is other
 
 
 def _of_equal(reference: Array) -> Error:
@@ -88,19 +88,19 @@ def _of_equal(reference: Array) -> Error:
 
 def _numbers(reference: Array, other: Array) -> Error:
     kind: Any = np.complex128 if "c" in (reference.dtype.kind, other.dtype.kind) else np.float64
-    one, two = reference.astype(kind).reshape(-1), other.astype(kind).reshape(-1)
-    finite = np.isfinite(one) & np.isfinite(two)
-    nan = int(np.isnan(one).sum()), int(np.isnan(two).sum())
-    inf = int(np.isinf(one).sum()), int(np.isinf(two).sum())
-    odd = ~finite & ~((one == two) | (np.isnan(one) & np.isnan(two)))
-    mine, its = one[finite], two[finite]
-    apart = np.abs(mine - its)
-    peak, largest = float(np.abs(mine).max(initial=0.0)), float(apart.max(initial=0.0))
+    flat, other_flat = reference.astype(kind).reshape(-1), other.astype(kind).reshape(-1)
+    finite = np.isfinite(flat) & np.isfinite(other_flat)
+    nan = int(np.isnan(flat).sum()), int(np.isnan(other_flat).sum())
+    inf = int(np.isinf(flat).sum()), int(np.isinf(other_flat).sum())
+    odd = ~finite & ~((flat == other_flat) | (np.isnan(flat) & np.isnan(other_flat)))
+    ours, theirs = flat[finite], other_flat[finite]
+    apart = np.abs(ours - theirs)
+    peak, largest = float(np.abs(ours).max(initial=0.0)), float(apart.max(initial=0.0))
     relative = math.inf if odd.any() else largest / peak if peak else math.inf if largest else 0.0
     with np.errstate(all="ignore"):
-        signal, noise = float(np.vdot(mine, mine).real), float(np.vdot(apart, apart).real)
-        norms = math.sqrt(signal) * math.sqrt(float(np.vdot(its, its).real))
-        cosine = float(abs(np.vdot(mine, its)) / norms) if norms else float(signal == noise)
+        signal, noise = float(np.vdot(ours, ours).real), float(np.vdot(apart, apart).real)
+        norms = math.sqrt(signal) * math.sqrt(float(np.vdot(theirs, theirs).real))
+        cosine = float(abs(np.vdot(ours, theirs)) / norms) if norms else float(signal == noise)
     sqnr = math.inf if not noise else 10 * math.log10(signal / noise) if signal else -math.inf
     bad = odd.copy()
     bad[finite] |= apart > FLOORS.get(str(reference.dtype), 0.0) * peak

@@ -31,42 +31,42 @@ def local_errors(side: RunSide, feeds: Mapping[str, Any], reference: Mapping[str
     arrays = {name: array for name, array in reference.items() if isinstance(array, np.ndarray)}
     names = _free_names(side.graph, arrays)
     graph = _cut(side.graph, arrays, names)
-    given = {**feeds, **{names[name]: array for name, array in arrays.items()}}
+    inputs = {**feeds, **{names[name]: array for name, array in arrays.items()}}
     cut = RunSide(graph, Inference(graph).fact)
     side.runs += 1
-    wanted = list(arrays)
+    outputs = list(arrays)
     try:
-        made = cut.values(_read(graph, given), wanted)
+        recomputed = cut.values(_read(graph, inputs), outputs)
     except OnnxlabError:
-        return _one_by_one(cut, _read(graph, given), arrays)
-    return {name: error(arrays[name], made[name]) for name in wanted}
+        return _one_by_one(cut, _read(graph, inputs), arrays)
+    return {name: error(arrays[name], recomputed[name]) for name in outputs}
 
 
 def _one_by_one(side: RunSide, feeds: Mapping[str, Any], arrays: Mapping[str, Any]) -> dict[str, Error]:
     """The same where a node fails, which is then told of what it makes alone."""
-    found = {}
+    errors = {}
     for name, array in arrays.items():
         try:
-            found[name] = error(array, side.values(feeds, [name])[name])
+            errors[name] = error(array, side.values(feeds, [name])[name])
         except OnnxlabError as problem:
-            found[name] = Error(str(problem), relative=float("inf"), sqnr=float("-inf"), cosine=0.0, equal=False)
-    return found
+            errors[name] = Error(str(problem), relative=float("inf"), sqnr=float("-inf"), cosine=0.0, equal=False)
+    return errors
 
 
-def _read(graph: ModelGraph, given: Mapping[str, Any]) -> dict[str, Any]:
+def _read(graph: ModelGraph, arrays: Mapping[str, Any]) -> dict[str, Any]:
     """Those inputs that the cut model has."""
     inputs = {graph.values[vid].name for vid in graph.main.inputs}
-    return {name: array for name, array in given.items() if name in inputs}
+    return {name: array for name, array in arrays.items() if name in inputs}
 
 
 def _free_names(graph: ModelGraph, arrays: Mapping[str, Any]) -> dict[str, str]:
-    taken = {value.name for value in graph.values.values()}
+    used = {value.name for value in graph.values.values()}
     names = {}
     for name in arrays:
         spare = f"{name}.reference"
-        while spare in taken:
+        while spare in used:
             spare += "_"
-        taken.add(spare)
+        used.add(spare)
         names[name] = spare
     return names
 

@@ -79,13 +79,13 @@ class RecordedSide:
         if path is None:
             return None
         with path.open("rb") as file:
-            found = read_arrays(file, path.name)
-        return found if isinstance(found, np.ndarray) else None
+            array = read_arrays(file, path.name)
+        return array if isinstance(array, np.ndarray) else None
 
     def values(self, feeds: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
         """What was recorded under these names."""
-        found = ((name, self.of(name)) for name in names)
-        return {name: array for name, array in found if array is not None}
+        arrays = ((name, self.of(name)) for name in names)
+        return {name: array for name, array in arrays if array is not None}
 
 
 def file_name(value: str) -> str:
@@ -102,9 +102,9 @@ def made_values(graph: ModelGraph) -> Iterable[int]:
 def off_by_a_rounding(feeds: Mapping[str, Any]) -> dict[str, Any]:
     """The same inputs, every other element of floats the next larger number."""
     moved = dict(feeds)
-    for name, given in feeds.items():
-        if isinstance(given, np.ndarray) and given.dtype.kind == "f":
-            flat = given.reshape(-1).copy()
-            flat[::2] = np.nextafter(flat[::2], np.array(np.inf, given.dtype))
-            moved[name] = flat.reshape(given.shape)
+    for name, value in feeds.items():
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+            flat = value.reshape(-1).copy()
+            flat[::2] = np.nextafter(flat[::2], np.array(np.inf, value.dtype))
+            moved[name] = flat.reshape(value.shape)
     return moved

@@ -53,18 +53,18 @@ class Becoming:
 
     Args:
         graph: what is changed.
-        wanted: what it shall become; it stays as it is.
+        target: what it shall become; it stays as it is.
         matching: pairs of the ids of both.
     """
 
-    def __init__(self, graph: ModelGraph, wanted: ModelGraph, matching: Matching) -> None:
-        self._graph, self._wanted, self._matching = graph, wanted, matching
+    def __init__(self, graph: ModelGraph, target: ModelGraph, matching: Matching) -> None:
+        self._graph, self._target, self._matching = graph, target, matching
         self._pairs = {
-            one: other
-            for one, other in matching.nodes.items()
-            if _unknown(graph.nodes[one].proto) == _unknown(wanted.nodes[other].proto)
+            ident: other
+            for ident, other in matching.nodes.items()
+            if _unknown(graph.nodes[ident].proto) == _unknown(target.nodes[other].proto)
         }  # fields that this protobuf does not know come with the whole node
-        self._of = {other: one for one, other in self._pairs.items()}  # node of `wanted`: of the graph
+        self._of = {other: ident for ident, other in self._pairs.items()}  # node of `target`: of the graph
 
     def steps(self) -> Iterator[Change]:
         """The changes, to be applied one by one.
@@ -72,40 +72,40 @@ class Becoming:
         Raises:
             EditError: training graphs came or went, for which there is no change.
         """
-        graph, wanted = self._graph, self._wanted
-        if len(graph.header.training_info) != len(wanted.header.training_info):
+        graph, target = self._graph, self._target
+        if len(graph.header.training_info) != len(target.header.training_info):
             raise EditError("the models have different numbers of training graphs; save the second one instead")
-        yield from self._fields(("model", 0), graph.header, wanted.header, _OF_MODEL)
+        yield from self._fields(("model", 0), graph.header, target.header, _OF_MODEL)
         yield from self._functions()
-        for one, other in self._matching.scopes.items():
-            if one in graph.scopes:  # else it went with its owner
-                yield from self._names(graph.scopes[one], wanted.scopes[other])
-        for one, other in self._matching.scopes.items():
-            if one in graph.scopes:
-                yield from self._scope(graph.scopes[one], wanted.scopes[other])
-        for at, training in enumerate(wanted.header.training_info):
+        for ident, other in self._matching.scopes.items():
+            if ident in graph.scopes:  # else it went with its owner
+                yield from self._names(graph.scopes[ident], target.scopes[other])
+        for ident, other in self._matching.scopes.items():
+            if ident in graph.scopes:
+                yield from self._scope(graph.scopes[ident], target.scopes[other])
+        for at, training in enumerate(target.header.training_info):
             yield from self._fields(("training", at), graph.header.training_info[at], training, _OF_TRAINING)
 
-    def _fields(self, target: tuple[Any, int], one: Any, other: Any, apart: frozenset[str]) -> Iterator[Change]:
+    def _fields(self, target: tuple[Any, int], message: Any, other: Any, apart: frozenset[str]) -> Iterator[Change]:
         for field in other.DESCRIPTOR.fields:
             if field.name not in apart:
                 value = field_value(other, field.name)
-                if field_value(one, field.name) != value:
+                if field_value(message, field.name) != value:
                     yield SetField(target, field.name, value)
 
     def _functions(self) -> Iterator[Change]:
-        graph, wanted = self._graph, self._wanted.header.functions
-        keys = [function_key(proto) for proto in wanted]
+        graph, functions = self._graph, self._target.header.functions
+        keys = [function_key(proto) for proto in functions]
         for ident in list(graph.index.function_ids):
             if function_key(graph.scopes[ident].proto) not in keys:
                 yield RemoveFunction(ident)
         for at, key in enumerate(keys):
             present = [function_key(graph.scopes[ident].proto) for ident in graph.index.function_ids]
             if key not in present:
-                yield InsertFunction(at, wanted[at])
+                yield InsertFunction(at, functions[at])
             elif present[at] != key:
                 yield RemoveFunction(graph.index.function_ids[present.index(key)])
-                yield InsertFunction(at, wanted[at])
+                yield InsertFunction(at, functions[at])
 
     # -- names ------------------------------------------------------------------------------------------------------
 
@@ -114,9 +114,9 @@ class Becoming:
         graph = self._graph
         pairs = self._matching.values
         wants = {
-            vid: self._wanted.values[pairs[vid]].name
+            vid: self._target.values[pairs[vid]].name
             for vid in scope.names.values()
-            if vid in pairs and self._wanted.values[pairs[vid]].scope == other.id
+            if vid in pairs and self._target.values[pairs[vid]].scope == other.id
         }
         wants = {vid: name for vid, name in wants.items() if graph.values[vid].name != name}
         number = 0
@@ -128,7 +128,7 @@ class Becoming:
                 yield self._renaming(standing, spare)
         for vid, name in wants.items():
             value = graph.values[vid]
-            if not any(graph.index.lookup(each, name) for each in reading_scopes(graph, value)):
+            if not any(graph.index.lookup(reader_scope, name) for reader_scope in reading_scopes(graph, value)):
                 yield self._renaming(vid, name)  # else its readers and its maker get the new name one by one
 
     def _renaming(self, vid: int, name: str) -> Change:
@@ -140,7 +140,7 @@ class Becoming:
         yield from self._fields(("scope", scope.id), scope.proto, other.proto, _OF_SCOPE)
         pairs = self._pairs
         for ident in list(scope.node_ids):
-            if ident not in pairs or self._wanted.nodes[pairs[ident]].scope != other.id:
+            if ident not in pairs or self._target.nodes[pairs[ident]].scope != other.id:
                 yield RemoveNode(ident)
         yield from self._nodes(scope, other)
         kinds: tuple[Any, ...] = ("input", "output")
@@ -154,63 +154,63 @@ class Becoming:
 
     def _nodes(self, scope: Scope, other: Scope) -> Iterator[Change]:
         graph = self._graph
-        kept = {ident: at for at, ident in enumerate(scope.node_ids)}
+        positions = {ident: at for at, ident in enumerate(scope.node_ids)}
         order = list(other.node_ids)
-        common = [kept[self._of[ident]] for ident in order if self._of.get(ident) in kept]
+        common = [positions[self._of[ident]] for ident in order if self._of.get(ident) in positions]
         stays = longest_increasing(common)
         before, met = -1, 0
         for ident in order:
-            mine = self._of.get(ident)
-            if mine not in kept:
-                yield InsertNode(scope.id, before + 1, self._wanted.nodes[ident].proto)
+            node_id = self._of.get(ident)
+            if node_id not in positions:
+                yield InsertNode(scope.id, before + 1, self._target.nodes[ident].proto)
                 before += 1
                 continue
-            node = graph.nodes[mine]
+            node = graph.nodes[node_id]
             at = scope.position(node)
             if met not in stays:
-                yield MoveNode(mine, before if at < before else before + 1)
+                yield MoveNode(node_id, before if at < before else before + 1)
                 at = scope.position(node)
             met += 1
             before = at
-            yield from self._node(mine, self._wanted.nodes[ident].proto)
+            yield from self._node(node_id, self._target.nodes[ident].proto)
 
-    def _node(self, ident: int, wanted: onnx.NodeProto) -> Iterator[Change]:
+    def _node(self, ident: int, target: onnx.NodeProto) -> Iterator[Change]:
         node = self._graph.nodes[ident]
-        if node.proto.SerializeToString() == wanted.SerializeToString():
+        if node.proto.SerializeToString() == target.SerializeToString():
             return
-        if list(node.proto.input) != list(wanted.input):
-            yield SetInputs(ident, tuple(wanted.input))
-        if list(node.proto.output) != list(wanted.output):
-            yield SetOutputs(ident, tuple(wanted.output))
-        yield from self._attributes(ident, wanted)
-        yield from self._fields(("node", ident), node.proto, wanted, _OF_NODE)
+        if list(node.proto.input) != list(target.input):
+            yield SetInputs(ident, tuple(target.input))
+        if list(node.proto.output) != list(target.output):
+            yield SetOutputs(ident, tuple(target.output))
+        yield from self._attributes(ident, target)
+        yield from self._fields(("node", ident), node.proto, target, _OF_NODE)
 
-    def _attributes(self, ident: int, wanted: onnx.NodeProto) -> Iterator[Change]:
+    def _attributes(self, ident: int, target: onnx.NodeProto) -> Iterator[Change]:
         node = self._graph.nodes[ident]
-        ours, theirs = [item.name for item in node.proto.attribute], [item.name for item in wanted.attribute]
+        ours, theirs = [item.name for item in node.proto.attribute], [item.name for item in target.attribute]
         if ours != theirs or len(set(ours)) < len(ours):
-            if all(one == other for one, other in zip(node.proto.attribute, wanted.attribute, strict=False)) and (
-                len(ours) == len(theirs)
-            ):
+            if all(
+                attribute == other for attribute, other in zip(node.proto.attribute, target.attribute, strict=False)
+            ) and (len(ours) == len(theirs)):
                 return
             for at in range(len(ours) - 1, -1, -1):
                 yield SetAttribute(ident, ours[at], None, at)
-            for at, item in enumerate(wanted.attribute):
+            for at, item in enumerate(target.attribute):
                 yield SetAttribute(ident, item.name, item, at)
             return
-        for at, item in enumerate(wanted.attribute):
+        for at, item in enumerate(target.attribute):
             standing = node.proto.attribute[at]
             if standing != item and not self._is_followed(node.bodies.get(item.name, ()), standing, item):
                 yield SetAttribute(ident, item.name, item)
 
-    def _is_followed(self, bodies: Sequence[int], one: onnx.AttributeProto, other: onnx.AttributeProto) -> bool:
+    def _is_followed(self, bodies: Sequence[int], old: onnx.AttributeProto, other: onnx.AttributeProto) -> bool:
         """Whether attributes differ in their graphs alone, which are brought up to date by themselves."""
-        if not bodies or one.type != other.type or one.type not in GRAPH_KINDS or len(one.graphs) != len(other.graphs):
+        if not bodies or old.type != other.type or old.type not in GRAPH_KINDS or len(old.graphs) != len(other.graphs):
             return False
         if any(body not in self._matching.scopes for body in bodies):
             return False
         shells = []
-        for attribute in (one, other):
+        for attribute in (old, other):
             shell = onnx.AttributeProto.FromString(attribute.SerializeToString())
             shell.ClearField("g")
             shell.ClearField("graphs")
@@ -221,24 +221,24 @@ class Becoming:
 
     def _formals(self, scope: Scope, other: Scope, kind: Any) -> Iterator[Change]:
         present = getattr(scope.proto, kind)
-        wanted = list(getattr(other.proto, kind))
+        target = list(getattr(other.proto, kind))
         formals = scope.inputs if kind == "input" else scope.outputs
-        plan = _Plan([formal_name(item) for item in present], [formal_name(item) for item in wanted])
+        plan = _Plan([formal_name(item) for item in present], [formal_name(item) for item in target])
         ids = {self._graph.values[vid].name: vid for vid in formals}
         for at in plan.removed:
             yield RemoveFormal(scope.id, kind, at)
         for at, is_new in plan.placed():
             if is_new:
-                name = formal_name(wanted[at])
-                yield InsertFormal(scope.id, kind, at, wanted[at], {name: ids[name]} if name in ids else None)
-            elif not scope.is_function and getattr(scope.proto, kind)[at] != wanted[at]:
-                yield SetFormal(scope.id, kind, at, wanted[at])
+                name = formal_name(target[at])
+                yield InsertFormal(scope.id, kind, at, target[at], {name: ids[name]} if name in ids else None)
+            elif not scope.is_function and getattr(scope.proto, kind)[at] != target[at]:
+                yield SetFormal(scope.id, kind, at, target[at])
 
     def _entries(self, scope: Scope, other: Scope, field: EntryField) -> Iterator[Change]:
-        present, wanted = getattr(scope.proto, field), getattr(other.proto, field)
-        if not len(present) and not len(wanted):
+        present, target = getattr(scope.proto, field), getattr(other.proto, field)
+        if not len(present) and not len(target):
             return
-        names = [entry_name(field, item) for item in wanted]
+        names = [entry_name(field, item) for item in target]
         plan = _Plan([entry_name(field, item) for item in present], names)
         ids: Mapping[str, int] = dict(scope.names)
         for at in plan.removed:
@@ -246,9 +246,9 @@ class Becoming:
         for at, is_new in plan.placed():
             if is_new:
                 known = {names[at]: ids[names[at]]} if names[at] in ids else None
-                yield InsertEntry(scope.id, field, at, wanted[at], known)
-            elif getattr(scope.proto, field)[at] != wanted[at]:
-                yield ReplaceEntry(scope.id, field, at, wanted[at])
+                yield InsertEntry(scope.id, field, at, target[at], known)
+            elif getattr(scope.proto, field)[at] != target[at]:
+                yield ReplaceEntry(scope.id, field, at, target[at])
 
 
 class _Plan:
@@ -258,18 +258,18 @@ class _Plan:
         removed: positions that go, the last first.
     """
 
-    def __init__(self, present: Sequence[str], wanted: Sequence[str]) -> None:
-        mine, its = _numbered(present), _numbered(wanted)
-        place = {key: at for at, key in enumerate(mine)}
-        common = [key for key in its if key in place]
+    def __init__(self, present: Sequence[str], target: Sequence[str]) -> None:
+        present_keys, target_keys = _numbered(present), _numbered(target)
+        place = {key: at for at, key in enumerate(present_keys)}
+        common = [key for key in target_keys if key in place]
         stays = longest_increasing([place[key] for key in common])
         self._kept = {key for at, key in enumerate(common) if at in stays}
-        self._wanted = its
-        self.removed = [at for at in range(len(mine) - 1, -1, -1) if mine[at] not in self._kept]
+        self._target = target_keys
+        self.removed = [at for at in range(len(present_keys) - 1, -1, -1) if present_keys[at] not in self._kept]
 
     def placed(self) -> Iterator[tuple[int, bool]]:
         """(position, whether something is to be put there), from the first on."""
-        for at, key in enumerate(self._wanted):
+        for at, key in enumerate(self._target):
             yield at, key not in self._kept
 
 
@@ -280,8 +280,8 @@ def _unknown(node: onnx.NodeProto) -> list[tuple[int, int, str]]:
 
 def _numbered(names: Sequence[str]) -> list[tuple[str, int]]:
     seen: Counter[str] = Counter()
-    found = []
+    numbered = []
     for name in names:
-        found.append((name, seen[name]))
+        numbered.append((name, seen[name]))
         seen[name] += 1
-    return found
+    return numbered

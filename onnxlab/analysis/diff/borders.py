@@ -10,17 +10,21 @@ def borders(vertices: Vertices, growth: Growth) -> None:
     """Match what is left of values by who reads them, and the nodes of other operators that make them."""
     partner = growth.partner
     for _ in range(2):
-        for one in range(vertices.first):
-            if vertices.kinds[one] == MADE and partner[one] < 0 and (other := _by_readers(vertices, growth, one)) >= 0:
-                growth.force(one, other)
+        for vertex in range(vertices.first):
+            if (
+                vertices.kinds[vertex] == MADE
+                and partner[vertex] < 0
+                and (other := _by_readers(vertices, growth, vertex)) >= 0
+            ):
+                growth.force(vertex, other)
     for ours, theirs in zip(*(side[1] for side in vertices.formals), strict=False):
         if vertices.kinds[ours] == vertices.kinds[theirs] == MADE:
             growth.force(ours, theirs)
-    for one in range(vertices.first):
-        other = partner[one]
-        if other < 0 or vertices.kinds[one] != MADE:
+    for vertex in range(vertices.first):
+        other = partner[vertex]
+        if other < 0 or vertices.kinds[vertex] != MADE:
             continue
-        (maker, slot), (its, where) = vertices.maker[one], vertices.maker[other]
+        (maker, slot), (its, where) = vertices.maker[vertex], vertices.maker[other]
         alone = maker >= 0 and its >= 0 and slot == where and partner[maker] < 0 and partner[its] < 0
         if alone and any(
             ours >= 0 and partner[ours] == theirs
@@ -36,50 +40,50 @@ def settle_fused(vertices: Vertices, growth: Growth) -> None:
     makes the same value as before, whatever was taken out behind it.
     """
     partner = growth.partner
-    for one in range(len(partner)):
-        if vertices.kinds[one] != MADE or partner[one] >= 0 or vertices.maker[one][0] < 0:
+    for vertex in range(len(partner)):
+        if vertices.kinds[vertex] != MADE or partner[vertex] >= 0 or vertices.maker[vertex][0] < 0:
             continue
-        other = _read_instead(vertices, growth, one)
+        other = _read_instead(vertices, growth, vertex)
         before = partner[other] if other >= 0 else -1
         if before < 0 or vertices.kinds[before] != MADE or _agrees(vertices, growth, before, other):
             continue
         maker, its = vertices.maker[before][0], vertices.maker[other][0]
         changed = maker >= 0 and its >= 0 and not _does_the_same(vertices, growth, maker, its)
-        if changed and _is_above(vertices, maker, vertices.maker[one][0]):
+        if changed and _is_above(vertices, maker, vertices.maker[vertex][0]):
             partner[before] = -1
-            partner[one], partner[other] = other, one
+            partner[vertex], partner[other] = other, vertex
 
 
-def _read_instead(vertices: Vertices, growth: Growth, one: int) -> int:
+def _read_instead(vertices: Vertices, growth: Growth, vertex: int) -> int:
     """The value that the partners of all readers of a value read in its place, matched or not; -1 for several."""
-    found = -1
-    for node, slot in vertices.readers[one]:
+    candidate = -1
+    for node, slot in vertices.readers[vertex]:
         like = growth.partner[node]
         if like < 0 or slot >= len(vertices.inputs[like]):
             return -1
         value = vertices.inputs[like][slot]
-        if value < 0 or found not in (-1, value):
+        if value < 0 or candidate not in (-1, value):
             return -1
-        found = value
-    if found < 0:
+        candidate = value
+    if candidate < 0:
         ours, theirs = (side[1] for side in vertices.formals)
         for side, other in ((ours, theirs), (theirs, ours)):
-            if one in side and len(ours) == len(theirs):
-                return other[side.index(one)]
-    return found
+            if vertex in side and len(ours) == len(theirs):
+                return other[side.index(vertex)]
+    return candidate
 
 
-def _agrees(vertices: Vertices, growth: Growth, one: int, other: int) -> bool:
+def _agrees(vertices: Vertices, growth: Growth, vertex: int, other: int) -> bool:
     """Whether a reader of a value is the partner of a reader of its partner."""
     uses = set(vertices.readers[other])
-    return any((growth.partner[node], slot) in uses for node, slot in vertices.readers[one])
+    return any((growth.partner[node], slot) in uses for node, slot in vertices.readers[vertex])
 
 
-def _does_the_same(vertices: Vertices, growth: Growth, one: int, other: int) -> bool:
+def _does_the_same(vertices: Vertices, growth: Growth, node: int, other: int) -> bool:
     """Whether two nodes have one operator and read equal stored values."""
-    if vertices.loose[one] != vertices.loose[other] or len(vertices.inputs[one]) != len(vertices.inputs[other]):
+    if vertices.loose[node] != vertices.loose[other] or len(vertices.inputs[node]) != len(vertices.inputs[other]):
         return False
-    for ours, theirs in zip(vertices.inputs[one], vertices.inputs[other], strict=True):
+    for ours, theirs in zip(vertices.inputs[node], vertices.inputs[other], strict=True):
         if (ours < 0) != (theirs < 0):
             return False
         is_stored = ours >= 0 and STORED in (vertices.kinds[ours], vertices.kinds[theirs])
@@ -94,21 +98,23 @@ def _is_above(vertices: Vertices, above: int, node: int, steps: int = 8) -> bool
     for _ in range(steps):
         if above in around:
             return True
-        around = {vertices.maker[value][0] for each in around for value in vertices.inputs[each] if value >= 0} - {-1}
+        around = {
+            vertices.maker[value][0] for reached in around for value in vertices.inputs[reached] if value >= 0
+        } - {-1}
         if not around or len(around) > 64:
             return False
     return False
 
 
-def _by_readers(vertices: Vertices, growth: Growth, one: int) -> int:
+def _by_readers(vertices: Vertices, growth: Growth, vertex: int) -> int:
     """The value that the partners of all readers of a value read in its place, -1 where they disagree."""
-    found = -1
-    for node, slot in vertices.readers[one]:
+    candidate = -1
+    for node, slot in vertices.readers[vertex]:
         like = growth.partner[node]
         if like < 0 or slot >= len(vertices.inputs[like]):
             continue
         value = vertices.inputs[like][slot]
-        if value < 0 or growth.partner[value] >= 0 or vertices.kinds[value] != MADE or found not in (-1, value):
+        if value < 0 or growth.partner[value] >= 0 or vertices.kinds[value] != MADE or candidate not in (-1, value):
             return -1
-        found = value
-    return found
+        candidate = value
+    return candidate

@@ -13,22 +13,22 @@ _MANY = 8
 
 def bridge(vertices: Vertices, growth: Growth) -> int:
     """Go on behind nodes that came, went or changed their operator, on both sides of what is matched; count matches."""
-    found, partner = 0, growth.partner
-    for one in range(vertices.first):
-        other = partner[one]
+    matches, partner = 0, growth.partner
+    for vertex in range(vertices.first):
+        other = partner[vertex]
         if other < 0:
             continue
-        if vertices.kinds[one] == NODE:
-            found += _before(vertices, growth, one, other)
-        elif vertices.readers[one] and vertices.readers[other]:
-            found += _behind(vertices, growth, one, other)
-    return found
+        if vertices.kinds[vertex] == NODE:
+            matches += _before(vertices, growth, vertex, other)
+        elif vertices.readers[vertex] and vertices.readers[other]:
+            matches += _behind(vertices, growth, vertex, other)
+    return matches
 
 
-def _behind(vertices: Vertices, growth: Growth, one: int, other: int) -> int:
+def _behind(vertices: Vertices, growth: Growth, vertex: int, other: int) -> int:
     """Readers of a matched pair of values; where several could be meant, none is."""
     partner = growth.partner
-    ours = [use for use in vertices.readers[one] if partner[use[0]] < 0]
+    ours = [use for use in vertices.readers[vertex] if partner[use[0]] < 0]
     theirs = [use for use in vertices.readers[other] if partner[use[0]] < 0]
     if not ours or not theirs or len(ours) > _MANY or len(theirs) > _MANY:
         return 0
@@ -36,7 +36,7 @@ def _behind(vertices: Vertices, growth: Growth, one: int, other: int) -> int:
         pairs = [pair for use in ours for like in theirs if (pair := follows(vertices, growth, use, like))]
         entered = 0
         for node, like in pairs:
-            alone = sum(node == each[0] for each in pairs) == 1 == sum(like == each[1] for each in pairs)
+            alone = sum(node == entry[0] for entry in pairs) == 1 == sum(like == entry[1] for entry in pairs)
             if alone:
                 entered += growth.force(node, like)
         if entered:
@@ -58,13 +58,13 @@ def _equal(vertices: Vertices, use: Use, like: Use) -> bool:
 
 def _came(vertices: Vertices, growth: Growth, use: Use, like: Use) -> Use | None:
     """A node of the second model stands between the value and its reader."""
-    behind = [each for each in _onward(vertices, like[0]) if _equal(vertices, use, each)]
+    behind = [onward for onward in _onward(vertices, like[0]) if _equal(vertices, use, onward)]
     return (use[0], behind[0][0]) if len(behind) == 1 and growth.partner[behind[0][0]] < 0 else None
 
 
 def _went(vertices: Vertices, growth: Growth, use: Use, like: Use) -> Use | None:
     """A node of the first model stood there."""
-    behind = [each for each in _onward(vertices, use[0]) if _equal(vertices, each, like)]
+    behind = [onward for onward in _onward(vertices, use[0]) if _equal(vertices, onward, like)]
     return (behind[0][0], like[0]) if len(behind) == 1 and growth.partner[behind[0][0]] < 0 else None
 
 
@@ -77,12 +77,14 @@ def _onward(vertices: Vertices, node: int) -> Iterator[tuple[int, int]]:
 
 def _became(vertices: Vertices, growth: Growth, use: Use, like: Use) -> Use | None:
     """One node became the other: what they make goes to the same place."""
-    (node, slot), (other, there) = use, like
+    (node, slot), (other, other_slot) = use, like
     labels, partner = vertices.loose, growth.partner
-    if slot != there or len(vertices.outputs[node]) != len(vertices.outputs[other]):
+    if slot != other_slot or len(vertices.outputs[node]) != len(vertices.outputs[other]):
         return None
     after, its = list(_onward(vertices, node)), list(_onward(vertices, other))
-    same = any(partner[reader] == found and at == to for reader, at in after[:_MANY] for found, to in its[:_MANY])
+    same = any(
+        partner[reader] == counterpart and at == to for reader, at in after[:_MANY] for counterpart, to in its[:_MANY]
+    )
     if not same:
         same = {(labels[reader], at) for reader, at in after} == {(labels[reader], at) for reader, at in its}
     return (node, other) if same else None
@@ -90,7 +92,7 @@ def _became(vertices: Vertices, growth: Growth, use: Use, like: Use) -> Use | No
 
 def _before(vertices: Vertices, growth: Growth, node: int, like: int) -> int:
     """What makes the inputs of a matched pair of nodes, past one node that came or went."""
-    found = 0
+    matches = 0
     partner, labels = growth.partner, vertices.loose
     for ours, theirs in zip(vertices.inputs[node], vertices.inputs[like], strict=False):
         if ours < 0 or theirs < 0 or (partner[ours] >= 0 and partner[theirs] >= 0):
@@ -99,14 +101,14 @@ def _before(vertices: Vertices, growth: Growth, node: int, like: int) -> int:
         if maker < 0 or its < 0:
             continue
         if labels[maker] == labels[its]:
-            found += growth.force(maker, its)
+            matches += growth.force(maker, its)
             continue
         above, beyond = _above(vertices, maker), _above(vertices, its)
         if beyond >= 0 and labels[maker] == labels[beyond]:
-            found += growth.force(maker, beyond)
+            matches += growth.force(maker, beyond)
         elif above >= 0 and labels[above] == labels[its]:
-            found += growth.force(above, its)
-    return found
+            matches += growth.force(above, its)
+    return matches
 
 
 def _above(vertices: Vertices, node: int) -> int:

@@ -70,9 +70,9 @@ class Change:
         where = f" in {self.scope}" if self.scope else ""
         if self.kind == "renamed":
             return f"{self.subject} {self.a}{where}: renamed to {self.b}"
-        what = f" {self.field}" if self.field else ""
+        field = f" {self.field}" if self.field else ""
         if not self.old and not self.new:
-            return f"{self.subject} {name}{where}: {self.kind}{what}"
+            return f"{self.subject} {name}{where}: {self.kind}{field}"
         if self.kind in ("added", "removed"):
-            return f"{self.subject} {name}{where}: {self.kind}{what}: {self.new or self.old}"
-        return f"{self.subject} {name}{where}:{what} {self.old or 'none'} → {self.new or 'none'}"
+            return f"{self.subject} {name}{where}: {self.kind}{field}: {self.new or self.old}"
+        return f"{self.subject} {name}{where}:{field} {self.old or 'none'} → {self.new or 'none'}"

@@ -75,8 +75,8 @@ class Diff(metaclass=ShortHelp):
         if self._is_same:
             return ()
         with no_collection():
-            found = Listing((self.a, self.b), self.matching, self.tolerance).changes()
-            return tuple(change for change in found if change.ignored_as not in self.ignored)
+            listed = Listing((self.a, self.b), self.matching, self.tolerance).changes()
+            return tuple(change for change in listed if change.ignored_as not in self.ignored)
 
     @cached_property
     def regions(self) -> tuple[Region, ...]:
@@ -204,10 +204,10 @@ class Diff(metaclass=ShortHelp):
     def _listed(self) -> Iterable[tuple[str, tuple[Change, ...], int]]:
         """(kind, what is shown of it, how many more there are)."""
         for kind in ("removed", "added", "changed", "renamed", "moved"):
-            found = self.of_kind(kind)
+            changes = self.of_kind(kind)
             shown = _FEW if kind in _SHORT else _SHOWN
-            if found:
-                yield kind, found[:shown], max(0, len(found) - shown)
+            if changes:
+                yield kind, changes[:shown], max(0, len(changes) - shown)
 
     def __repr__(self) -> str:
         return f"<Diff: {self._headline()}>"

@@ -29,56 +29,58 @@ class Growth:
     def loosen(self) -> None:
         """From now on operators and types are enough; what is matched grows anew."""
         self._is_strict, self._labels = False, self._vertices.loose
-        self._queue.extend((one, other) for one, other in enumerate(self.partner) if 0 <= one < self._vertices.first)
-        self._queue = deque((one, other) for one, other in self._queue if other >= 0)
+        self._queue.extend(
+            (vertex, other) for vertex, other in enumerate(self.partner) if 0 <= vertex < self._vertices.first
+        )
+        self._queue = deque((vertex, other) for vertex, other in self._queue if other >= 0)
         self._run()
 
-    def enter(self, one: int, other: int) -> bool:
+    def enter(self, vertex: int, other: int) -> bool:
         """Match two vertices, and what follows from it; False where one has a partner, or wires contradict."""
-        if not self._fits(one, other):
+        if not self._fits(vertex, other):
             return False
-        self._take(one, other)
+        self._take(vertex, other)
         self._run()
         return True
 
-    def force(self, one: int, other: int) -> bool:
+    def force(self, vertex: int, other: int) -> bool:
         """Match two vertices whatever they are, and what follows from it; False where one has a partner."""
-        if self.partner[one] >= 0 or self.partner[other] >= 0:
+        if self.partner[vertex] >= 0 or self.partner[other] >= 0:
             return False
-        self._take(one, other)
+        self._take(vertex, other)
         self._run()
         return True
 
-    def is_grounded(self, one: int, other: int) -> bool:
+    def is_grounded(self, vertex: int, other: int) -> bool:
         """Whether a wire of two vertices leads to a pair on either side."""
         vertices, partner = self._vertices, self.partner
-        if vertices.kinds[one] == NODE:
+        if vertices.kinds[vertex] == NODE:
             for ours, theirs in (
-                *zip(vertices.inputs[one], vertices.inputs[other], strict=False),
-                *zip(vertices.outputs[one], vertices.outputs[other], strict=False),
+                *zip(vertices.inputs[vertex], vertices.inputs[other], strict=False),
+                *zip(vertices.outputs[vertex], vertices.outputs[other], strict=False),
             ):
                 if ours >= 0 and partner[ours] == theirs and vertices.kinds[ours] != STORED:
                     return True
             return False
-        (maker, slot), (its, where) = vertices.maker[one], vertices.maker[other]
+        (maker, slot), (its, where) = vertices.maker[vertex], vertices.maker[other]
         if maker >= 0 and partner[maker] == its and slot == where:
             return True
         readers = vertices.readers[other]
-        return any((partner[node], slot) in readers for node, slot in vertices.readers[one] if partner[node] >= 0)
+        return any((partner[node], slot) in readers for node, slot in vertices.readers[vertex] if partner[node] >= 0)
 
-    def _take(self, one: int, other: int) -> None:
-        self.partner[one], self.partner[other] = other, one
-        self._queue.append((one, other))
+    def _take(self, vertex: int, other: int) -> None:
+        self.partner[vertex], self.partner[other] = other, vertex
+        self._queue.append((vertex, other))
 
-    def _fits(self, one: int, other: int) -> bool:
+    def _fits(self, vertex: int, other: int) -> bool:
         vertices, partner = self._vertices, self.partner
-        if partner[one] >= 0 or partner[other] >= 0 or vertices.kinds[one] != vertices.kinds[other]:
+        if partner[vertex] >= 0 or partner[other] >= 0 or vertices.kinds[vertex] != vertices.kinds[other]:
             return False
-        kind = vertices.kinds[one]
+        kind = vertices.kinds[vertex]
         if kind == NODE:
-            return not self._contradicts(one, other)
+            return not self._contradicts(vertex, other)
         if kind == MADE:
-            (maker, slot), (its, where) = vertices.maker[one], vertices.maker[other]
+            (maker, slot), (its, where) = vertices.maker[vertex], vertices.maker[other]
             return slot == where and (
                 (maker < 0 and its < 0) or partner[maker] in (its, -1 if self._may(maker, its) else its)
             )
@@ -95,13 +97,13 @@ class Growth:
             and (self._labels[maker] == self._labels[other])
         )
 
-    def _contradicts(self, one: int, other: int) -> bool:
+    def _contradicts(self, vertex: int, other: int) -> bool:
         """Whether wires of two nodes lead to vertices with other partners: any where strict, else the most of them."""
         vertices, partner = self._vertices, self.partner
         against = agree = 0
         for ours, theirs in (
-            *zip(vertices.inputs[one], vertices.inputs[other], strict=False),
-            *zip(vertices.outputs[one], vertices.outputs[other], strict=False),
+            *zip(vertices.inputs[vertex], vertices.inputs[other], strict=False),
+            *zip(vertices.outputs[vertex], vertices.outputs[other], strict=False),
         ):
             if ours >= 0 and theirs >= 0:
                 if partner[ours] == theirs:
@@ -113,18 +115,18 @@ class Growth:
     def _run(self) -> None:
         queue, kinds = self._queue, self._vertices.kinds
         while queue:
-            one, other = queue.popleft()
-            if kinds[one] == NODE:
-                self._from_node(one, other)
+            vertex, other = queue.popleft()
+            if kinds[vertex] == NODE:
+                self._from_node(vertex, other)
             else:
-                self._from_value(one, other)
+                self._from_value(vertex, other)
 
-    def _from_node(self, one: int, other: int) -> None:
+    def _from_node(self, vertex: int, other: int) -> None:
         vertices, partner = self._vertices, self.partner
-        for ours, theirs in zip(vertices.outputs[one], vertices.outputs[other], strict=False):
+        for ours, theirs in zip(vertices.outputs[vertex], vertices.outputs[other], strict=False):
             if ours >= 0 and theirs >= 0 and partner[ours] < 0 and partner[theirs] < 0:
                 self._take(ours, theirs)
-        for ours, theirs in zip(vertices.inputs[one], vertices.inputs[other], strict=False):
+        for ours, theirs in zip(vertices.inputs[vertex], vertices.inputs[other], strict=False):
             if ours < 0 or theirs < 0 or partner[ours] >= 0 or partner[theirs] >= 0:
                 continue
             kind = vertices.kinds[ours]
@@ -140,30 +142,30 @@ class Growth:
             ):
                 self._take(ours, theirs)
 
-    def _is_alone(self, one: int, other: int) -> bool:
+    def _is_alone(self, vertex: int, other: int) -> bool:
         """Whether two stored values of other elements have so many readers that one can have become the other."""
-        return len(self._vertices.readers[one]) == len(self._vertices.readers[other])
+        return len(self._vertices.readers[vertex]) == len(self._vertices.readers[other])
 
-    def _from_value(self, one: int, other: int) -> None:
+    def _from_value(self, vertex: int, other: int) -> None:
         vertices, partner = self._vertices, self.partner
-        (maker, slot), (its, where) = vertices.maker[one], vertices.maker[other]
+        (maker, slot), (its, where) = vertices.maker[vertex], vertices.maker[other]
         if slot == where and self._may(maker, its) and not self._contradicts(maker, its):
             self._take(maker, its)
-        readers, theirs = vertices.readers[one], vertices.readers[other]
+        readers, theirs = vertices.readers[vertex], vertices.readers[other]
         if not readers or not theirs or len(readers) > 64 or len(theirs) > 64:
             return  # what many nodes read tells them not apart
         labels = self._labels
         if len(readers) == 1 == len(theirs):
-            (reader, at), (like, there) = readers[0], theirs[0]
-            if at == there and self._may(reader, like) and not self._contradicts(reader, like):
+            (reader, at), (like, its_slot) = readers[0], theirs[0]
+            if at == its_slot and self._may(reader, like) and not self._contradicts(reader, like):
                 self._take(reader, like)
             return
-        found: dict[tuple[int, int], list[int]] = {}
+        by_label: dict[tuple[int, int], list[int]] = {}
         for side, uses in enumerate((readers, theirs)):
             for reader, at in uses:
                 if partner[reader] < 0:
-                    found.setdefault((labels[reader], at), []).append(reader if not side else ~reader)
-        for pair in found.values():
+                    by_label.setdefault((labels[reader], at), []).append(reader if not side else ~reader)
+        for pair in by_label.values():
             if len(pair) == 2 and pair[0] >= 0 > pair[1]:
                 reader, like = pair[0], ~pair[1]
                 if partner[reader] < 0 and partner[like] < 0 and not self._contradicts(reader, like):

@@ -20,51 +20,51 @@ def identical(a: ModelGraph, b: ModelGraph) -> bool:
     """Whether all messages are equal, and what lies in data files too."""
     if a is b:
         return True
-    one, other = a.proto, b.proto
-    return one == other and _same_data(one, other, a.base_dir, b.base_dir)
+    model, other = a.proto, b.proto
+    return model == other and _same_data(model, other, a.base_dir, b.base_dir)
 
 
-def _same_data(one: onnx.ModelProto, other: onnx.ModelProto, mine: Path | None, its: Path | None) -> bool:
-    if mine is not None and its is not None and mine.resolve() == its.resolve():
+def _same_data(model: onnx.ModelProto, other: onnx.ModelProto, base_dir: Path | None, other_dir: Path | None) -> bool:
+    if base_dir is not None and other_dir is not None and base_dir.resolve() == other_dir.resolve():
         return True
-    for first, second in zip(external_data.all_tensors(one), external_data.all_tensors(other), strict=True):
+    for first, second in zip(external_data.all_tensors(model), external_data.all_tensors(other), strict=True):
         if external_data.is_external(first):
             try:
-                if not _same_elements(LazyTensor(first, mine), LazyTensor(second, its)):
+                if not _same_elements(LazyTensor(first, base_dir), LazyTensor(second, other_dir)):
                     return False
             except LoadError:
                 return False
     return True
 
 
-def _same_elements(one: LazyTensor, other: LazyTensor) -> bool:
-    for start in range(0, one.size, _BLOCK):
-        count = min(_BLOCK, one.size - start)
-        if one.elements(start, count).tobytes() != other.elements(start, count).tobytes():
+def _same_elements(tensor: LazyTensor, other: LazyTensor) -> bool:
+    for start in range(0, tensor.size, _BLOCK):
+        count = min(_BLOCK, tensor.size - start)
+        if tensor.elements(start, count).tobytes() != other.elements(start, count).tobytes():
             return False
     return True
 
 
 def same_places(a: ModelGraph, b: ModelGraph) -> Matching:
     """The pairs of two models that are equal: everything by its place."""
-    found = Matching()
-    for one, other in zip(_scopes(a), _scopes(b), strict=True):
-        mine, its = a.scopes[one], b.scopes[other]
-        found.scopes[one] = other
-        found.nodes.update(zip(mine.node_ids, its.node_ids, strict=True))
-        found.values.update({vid: its.names[name] for name, vid in mine.names.items() if name in its.names})
-    return found
+    matching = Matching()
+    for ident, other in zip(_scopes(a), _scopes(b), strict=True):
+        scope, its = a.scopes[ident], b.scopes[other]
+        matching.scopes[ident] = other
+        matching.nodes.update(zip(scope.node_ids, its.node_ids, strict=True))
+        matching.values.update({vid: its.names[name] for name, vid in scope.names.items() if name in its.names})
+    return matching
 
 
 def _scopes(graph: ModelGraph) -> list[int]:
     """Scopes in an order that depends on the file alone."""
     pending = [graph.main.id, *graph.index.function_ids]
     pending += [ident for ident, scope in sorted(graph.scopes.items()) if scope.kind == "training"]
-    found = []
+    idents = []
     while pending:
         scope = graph.scopes[pending.pop(0)]
-        found.append(scope.id)
+        idents.append(scope.id)
         for ident in scope.node_ids:
             for bodies in graph.nodes[ident].bodies.values():
                 pending.extend(bodies)
-    return found
+    return idents

@@ -44,26 +44,27 @@ class Matching:
     names_agree: bool = True
 
 
-def match(one: ModelGraph, other: ModelGraph, fingerprints: Fingerprints | None = None) -> Matching:
+def match(model: ModelGraph, other: ModelGraph, fingerprints: Fingerprints | None = None) -> Matching:
     """Find what two models have in common.
 
     Args:
         fingerprints: break ties among what structure cannot tell apart.
     """
-    found = Matching()
-    roots = ({root: scope for scope in graph.scopes.values() if (root := _root_key(scope))} for graph in (one, other))
-    mine, its = roots
-    pairs = [(scope, its[key]) for key, scope in mine.items() if key in its]
+    matching = Matching()
+    roots, other_roots = (
+        {root: scope for scope in graph.scopes.values() if (root := _root_key(scope))} for graph in (model, other)
+    )
+    pairs = [(scope, other_roots[key]) for key, scope in roots.items() if key in other_roots]
     while pairs:
         scopes = pairs.pop(0)
-        before = set(found.nodes)
-        _match_scopes((one, other), scopes, found, fingerprints)
-        for ident in found.nodes.keys() - before:
-            ours, theirs = one.nodes[ident].bodies, other.nodes[found.nodes[ident]].bodies
+        before = set(matching.nodes)
+        _match_scopes((model, other), scopes, matching, fingerprints)
+        for ident in matching.nodes.keys() - before:
+            ours, theirs = model.nodes[ident].bodies, other.nodes[matching.nodes[ident]].bodies
             for name in ours.keys() & theirs.keys():
                 inner = zip(ours[name], theirs[name], strict=False)
-                pairs += [(one.scopes[body], other.scopes[like]) for body, like in inner]
-    return found
+                pairs += [(model.scopes[body], other.scopes[like]) for body, like in inner]
+    return matching
 
 
 def _root_key(scope: Scope) -> tuple[str, ...] | None:
@@ -74,12 +75,12 @@ def _root_key(scope: Scope) -> tuple[str, ...] | None:
 
 
 def _match_scopes(
-    graphs: tuple[ModelGraph, ModelGraph], scopes: tuple[Scope, Scope], found: Matching, prints: Fingerprints | None
+    graphs: tuple[ModelGraph, ModelGraph], scopes: tuple[Scope, Scope], matching: Matching, prints: Fingerprints | None
 ) -> None:
-    found.scopes[scopes[0].id] = scopes[1].id
+    matching.scopes[scopes[0].id] = scopes[1].id
     vertices = Vertices(graphs, scopes)
     growth = Growth(vertices)
-    _enter_known(vertices, growth, scopes, found)
+    _enter_known(vertices, growth, scopes, matching)
     refinement = Refinement(vertices, growth.partner)
     names = _Names(graphs, vertices, growth)
     _spread(vertices, growth, refinement, names)
@@ -96,16 +97,16 @@ def _match_scopes(
     borders(vertices, growth)
     settle_fused(vertices, growth)
     if scopes[0].kind == "graph":
-        found.names_agree = names.agree
-    _store(graphs, vertices, growth, found)
+        matching.names_agree = names.agree
+    _store(graphs, vertices, growth, matching)
 
 
-def _enter_known(vertices: Vertices, growth: Growth, scopes: tuple[Scope, Scope], found: Matching) -> None:
+def _enter_known(vertices: Vertices, growth: Growth, scopes: tuple[Scope, Scope], matching: Matching) -> None:
     """What is outside was matched before; formals of bodies and functions go by their place."""
     ours, theirs = vertices.index
-    for vid, one in list(ours.items()):
-        if vertices.kinds[one] == OUTER and (other := theirs.get(found.values.get(vid, 0), -1)) >= 0:
-            growth.force(one, other)
+    for vid, vertex in list(ours.items()):
+        if vertices.kinds[vertex] == OUTER and (other := theirs.get(matching.values.get(vid, 0), -1)) >= 0:
+            growth.force(vertex, other)
     if scopes[0].kind != "graph" and len(scopes[0].inputs) == len(scopes[1].inputs):
         for vid, its in zip(scopes[0].inputs, scopes[1].inputs, strict=True):
             growth.force(ours[vid], theirs[its])
@@ -116,8 +117,8 @@ def _spread(vertices: Vertices, growth: Growth, refinement: Refinement, names: _
     for _ in range(_ROUNDS):
         entered = 0
         for open_, numbers in refinement.levels("strict" if growth.is_strict else "loose"):
-            for one, other in unique_pairs(open_, numbers, vertices.first):
-                entered += growth.enter(one, other)
+            for vertex, other in unique_pairs(open_, numbers, vertices.first):
+                entered += growth.enter(vertex, other)
             if entered:
                 break
         entered += names.enter()
@@ -132,9 +133,9 @@ def _ties(vertices: Vertices, growth: Growth, refinement: Refinement, depth: int
         entered = 0
         ((open_, numbers),) = refinement.levels(labels, (depth,))
         for ours, theirs in groups(open_, numbers, vertices.first):
-            for one, other in zip(ours, theirs, strict=True):
-                if growth.is_strict or growth.is_grounded(one, other):
-                    entered += growth.enter(one, other)
+            for vertex, other in zip(ours, theirs, strict=True):
+                if growth.is_strict or growth.is_grounded(vertex, other):
+                    entered += growth.enter(vertex, other)
         if not entered:
             return
 
@@ -170,33 +171,40 @@ class _Names:
         self.agree = sum(partner[at] == common.get(at) for at in matched) >= _KEPT * len(matched)
         if not self.agree:
             return 0
-        return sum(self._enter(one, other) for one, other in common.items() if partner[one] < 0 > partner[other])
+        return sum(
+            self._enter(vertex, other) for vertex, other in common.items() if partner[vertex] < 0 > partner[other]
+        )
 
-    def _enter(self, one: int, other: int) -> bool:
+    def _enter(self, vertex: int, other: int) -> bool:
         vertices, labels = self._vertices, self._vertices.loose
-        (maker, slot), (its, where) = vertices.maker[one], vertices.maker[other]
+        (maker, slot), (its, where) = vertices.maker[vertex], vertices.maker[other]
         if maker < 0 or its < 0:
-            return vertices.kinds[one] == vertices.kinds[other] and self._growth.force(one, other)
+            return vertices.kinds[vertex] == vertices.kinds[other] and self._growth.force(vertex, other)
         if slot != where or labels[maker] != labels[its]:
             return False
-        return self._growth.force(maker, its) or self._growth.force(one, other)
+        return self._growth.force(maker, its) or self._growth.force(vertex, other)
 
 
 def _value_names(graph: ModelGraph, index: Mapping[int, int]) -> dict[str, int]:
     return {graph.values[vid].name: at for vid, at in index.items() if vid in graph.values}
 
 
-def _store(graphs: tuple[ModelGraph, ModelGraph], vertices: Vertices, growth: Growth, found: Matching) -> None:
+def _store(graphs: tuple[ModelGraph, ModelGraph], vertices: Vertices, growth: Growth, matching: Matching) -> None:
     """Write the pairs down by ids; Constants go with what they make."""
     ids, values = vertices.ids, (graphs[0].values, graphs[1].values)
-    for one in range(vertices.first):
-        other = growth.partner[one]
+    for vertex in range(vertices.first):
+        other = growth.partner[vertex]
         if other < 0:
             continue
-        if vertices.kinds[one] == NODE:
-            found.nodes[ids[one]] = ids[other]
+        if vertices.kinds[vertex] == NODE:
+            matching.nodes[ids[vertex]] = ids[other]
             continue
-        found.values[ids[one]] = ids[other]
-        made, its = values[0][ids[one]].producer, values[1][ids[other]].producer
-        if made and its and vertices.maker[one][0] < 0 > vertices.maker[other][0] and vertices.kinds[one] != OUTER:
-            found.nodes[made[0]] = its[0]
+        matching.values[ids[vertex]] = ids[other]
+        producer, its = values[0][ids[vertex]].producer, values[1][ids[other]].producer
+        if (
+            producer
+            and its
+            and vertices.maker[vertex][0] < 0 > vertices.maker[other][0]
+            and vertices.kinds[vertex] != OUTER
+        ):
+            matching.nodes[producer[0]] = its[0]

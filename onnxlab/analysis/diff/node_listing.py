@@ -26,25 +26,25 @@ class NodeListing:
         self._matched = set(matching.nodes.values())
         self._matched_values = set(matching.values.values())
 
-    def changes(self, mine: Scope, its: Scope, path: str) -> Iterator[Change]:
+    def changes(self, before: Scope, after: Scope, path: str) -> Iterator[Change]:
         """All changes of nodes of two scopes."""
         pairs = self._matching.nodes
-        kept = []
-        for ident in mine.node_ids:
+        paired = []
+        for ident in before.node_ids:
             node = self._a.nodes[ident]
             if ident not in pairs:
                 if not self._stays_as_value(node):
                     yield Change("removed", "node", self._a.label(node), "", old=_call(node), scope=path, a_id=ident)
             else:
-                kept.append(ident)
-        for ident in its.node_ids:
+                paired.append(ident)
+        for ident in after.node_ids:
             if ident not in self._matched:
                 node = self._b.nodes[ident]
                 if not self._came_as_value(node):
                     yield Change("added", "node", "", self._b.label(node), new=_call(node), scope=path, b_id=ident)
-        for ident in kept:
+        for ident in paired:
             yield from self._pair(self._a.nodes[ident], self._b.nodes[pairs[ident]], path)
-        yield from self._moves(mine, its, kept, path)
+        yield from self._moves(before, after, paired, path)
 
     def _stays_as_value(self, node: NodeRecord) -> bool:
         """Whether a node is a Constant whose value the other model stores otherwise, which is told of the value."""
@@ -53,59 +53,59 @@ class NodeListing:
     def _came_as_value(self, node: NodeRecord) -> bool:
         return is_constant(node) and all(vid in self._matched_values for vid in node.outputs if vid)
 
-    def _pair(self, one: NodeRecord, other: NodeRecord, path: str) -> Iterator[Change]:
-        name, called = self._a.label(one), self._b.label(other)
-        ids = (one.id, other.id)
-        mine, its = one.proto, other.proto
-        if mine.name != its.name:
+    def _pair(self, node: NodeRecord, other: NodeRecord, path: str) -> Iterator[Change]:
+        name, called = self._a.label(node), self._b.label(other)
+        ids = (node.id, other.id)
+        before, after = node.proto, other.proto
+        if before.name != after.name:
             yield Change(
-                "renamed", "node", mine.name or name, its.name or called, scope=path, a_id=one.id, b_id=other.id
+                "renamed", "node", before.name or name, after.name or called, scope=path, a_id=node.id, b_id=other.id
             )
-        if signature(mine.SerializeToString(), False) != signature(its.SerializeToString(), False):
-            yield from self._fields(one, other, path)
+        if signature(before.SerializeToString(), False) != signature(after.SerializeToString(), False):
+            yield from self._fields(node, other, path)
         values = self._matching.values
-        for slot, (vid, new) in enumerate(zip_longest(one.inputs, other.inputs, fillvalue=0)):
+        for slot, (vid, new) in enumerate(zip_longest(node.inputs, other.inputs, fillvalue=0)):
             if (values.get(vid, -1) if vid else 0) != new:
                 old_name = self._a.values[vid].name if vid else ""
                 new_name = self._b.values[new].name if new else ""
                 yield Change("changed", "node", name, called, f"input {slot}", old_name, new_name, path, *ids)
-        if [bool(vid) for vid in one.outputs] != [bool(vid) for vid in other.outputs]:
-            counts = str(len(one.outputs)), str(len(other.outputs))
+        if [bool(vid) for vid in node.outputs] != [bool(vid) for vid in other.outputs]:
+            counts = str(len(node.outputs)), str(len(other.outputs))
             yield Change("changed", "node", name, called, "outputs", *counts, path, *ids)
 
-    def _fields(self, one: NodeRecord, other: NodeRecord, path: str) -> Iterator[Change]:
-        name, called = self._a.label(one), self._b.label(other)
-        ids = (one.id, other.id)
-        mine, its = one.proto, other.proto
-        if (old := _operator(mine)) != (new := _operator(its)):
+    def _fields(self, node: NodeRecord, other: NodeRecord, path: str) -> Iterator[Change]:
+        name, called = self._a.label(node), self._b.label(other)
+        ids = (node.id, other.id)
+        before, after = node.proto, other.proto
+        if (old := _operator(before)) != (new := _operator(after)):
             yield Change("changed", "node", name, called, "operator", old, new, path, *ids)
-        ours, theirs = ({each.name: each for each in proto.attribute} for proto in (mine, its))
+        ours, theirs = ({attribute.name: attribute for attribute in proto.attribute} for proto in (before, after))
         for key in {**ours, **theirs}:
             was, now = ours.get(key), theirs.get(key)
-            bodies = len(one.bodies.get(key, ())), len(other.bodies.get(key, ()))
+            bodies = len(node.bodies.get(key, ())), len(other.bodies.get(key, ()))
             if was is not None and now is not None and (was == now or bodies[0] == bodies[1] > 0):
                 continue
             old, new = texts.attribute_text(was), texts.attribute_text(now)
             yield Change("changed", "node", name, called, f"attribute {key}", old, new, path, *ids)
-        if mine.doc_string != its.doc_string:
-            old, new = texts.shortened(mine.doc_string), texts.shortened(its.doc_string)
+        if before.doc_string != after.doc_string:
+            old, new = texts.shortened(before.doc_string), texts.shortened(after.doc_string)
             yield Change("changed", "node", name, called, "documentation", old, new, path, *ids)
-        notes = [{entry.key: entry.value for entry in proto.metadata_props} for proto in (mine, its)]
+        notes = [{entry.key: entry.value for entry in proto.metadata_props} for proto in (before, after)]
         if notes[0] != notes[1]:
-            told = [texts.shortened(", ".join(f"{key}={value}" for key, value in each.items())) for each in notes]
-            yield Change("changed", "node", name, called, "metadata", told[0], told[1], path, *ids)
+            shown = [texts.shortened(", ".join(f"{key}={value}" for key, value in note.items())) for note in notes]
+            yield Change("changed", "node", name, called, "metadata", shown[0], shown[1], path, *ids)
 
-    def _moves(self, mine: Scope, its: Scope, kept: list[int], path: str) -> Iterator[Change]:
-        inverse = {self._matching.nodes[ident]: at for at, ident in enumerate(kept)}
-        order = [inverse[ident] for ident in its.node_ids if ident in inverse]
+    def _moves(self, before: Scope, after: Scope, paired: list[int], path: str) -> Iterator[Change]:
+        inverse = {self._matching.nodes[ident]: at for at, ident in enumerate(paired)}
+        order = [inverse[ident] for ident in after.node_ids if ident in inverse]
         stays = longest_increasing(order)
         for position, at in enumerate(order):
             if position not in stays:
-                one = self._a.nodes[kept[at]]
-                other = self._b.nodes[self._matching.nodes[one.id]]
-                places = str(mine.position(one)), str(its.position(other))
-                yield Change("moved", "node", self._a.label(one), self._b.label(other), "position", *places, path,
-                             one.id, other.id)  # fmt: skip
+                node = self._a.nodes[paired[at]]
+                other = self._b.nodes[self._matching.nodes[node.id]]
+                places = str(before.position(node)), str(after.position(other))
+                yield Change("moved", "node", self._a.label(node), self._b.label(other), "position", *places, path,
+                             node.id, other.id)  # fmt: skip
 
 
 def _operator(proto: onnx.NodeProto) -> str:

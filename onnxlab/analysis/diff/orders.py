@@ -11,8 +11,8 @@ def moved(before: Sequence[Any], after: Sequence[Any]) -> list[Any]:
     """The fewest items that have to move for the common ones of two orders to agree."""
     place = {item: at for at, item in enumerate(before)}
     common = [item for item in after if item in place]
-    kept = longest_increasing([place[item] for item in common])
-    return [item for at, item in enumerate(common) if at not in kept]
+    stays = longest_increasing([place[item] for item in common])
+    return [item for at, item in enumerate(common) if at not in stays]
 
 
 def longest_increasing(numbers: Sequence[int]) -> set[int]:
@@ -28,9 +28,9 @@ def longest_increasing(numbers: Sequence[int]) -> set[int]:
             ends.append(at)
         else:
             tails[place], ends[place] = number, at
-    kept: set[int] = set()
+    positions: set[int] = set()
     at = ends[-1] if ends else -1
     while at >= 0:
-        kept.add(at)
+        positions.add(at)
         at = before[at]
-    return kept
+    return positions

@@ -49,8 +49,8 @@ def _scope(graph: ModelGraph, scope: Scope, indent: str) -> Iterator[str]:
         for tensor in scope.proto.initializer:
             yield f"{indent}initializer {tensor.name}: {stored(tensor, graph)}"
         for sparse in scope.proto.sparse_initializer:
-            told = f"{texts.stored_text(sparse)} {_digest(sparse.values, graph)}"
-            yield f"{indent}initializer {sparse.values.name}: {told}"
+            summary = f"{texts.stored_text(sparse)} {_digest(sparse.values, graph)}"
+            yield f"{indent}initializer {sparse.values.name}: {summary}"
     for ident in scope.node_ids:
         node = graph.nodes[ident]
         yield indent + _node(graph, node.proto)

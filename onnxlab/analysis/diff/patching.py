@@ -37,8 +37,8 @@ def patch(graph: ModelGraph, diff: Diff, *, strict: bool = True, label: str = ""
                 raise EditError(graph.read_only)
             matching = diff.matching
             if graph is not diff.a:
-                here = same_places(diff.a, graph)
-                matching = _through(here, diff)
+                same_pairs = same_places(diff.a, graph)
+                matching = _through(same_pairs, diff)
             if not identical(graph, diff.b):
                 graph.replay(label, Becoming(graph, diff.b, matching).steps())
             return []
@@ -51,10 +51,14 @@ def patch(graph: ModelGraph, diff: Diff, *, strict: bool = True, label: str = ""
         return transfer.missing
 
 
-def _through(here: Matching, diff: Diff) -> Matching:
+def _through(pairs: Matching, diff: Diff) -> Matching:
     """The pairs of a difference, of a model that is equal to its first one."""
-    found = Matching()
-    found.nodes = {here.nodes[one]: other for one, other in diff.matching.nodes.items() if one in here.nodes}
-    found.values = {here.values[one]: other for one, other in diff.matching.values.items() if one in here.values}
-    found.scopes = {here.scopes[one]: other for one, other in diff.matching.scopes.items() if one in here.scopes}
-    return found
+    matching = Matching()
+    matching.nodes = {pairs.nodes[ident]: other for ident, other in diff.matching.nodes.items() if ident in pairs.nodes}
+    matching.values = {
+        pairs.values[ident]: other for ident, other in diff.matching.values.items() if ident in pairs.values
+    }
+    matching.scopes = {
+        pairs.scopes[ident]: other for ident, other in diff.matching.scopes.items() if ident in pairs.scopes
+    }
+    return matching

@@ -54,21 +54,21 @@ class Refinement:
         up = _Sums(self._source, self._target, self._slot * _UP, partner < 0)
         down = _Sums(self._target, self._source, self._slot * _DOWN, partner < 0)
         above, below = base.copy(), base.copy()
-        kept = {0: base[open_]}
+        numbers = {0: base[open_]}
         for depth in range(1, max(depths) + 1):
             up.add(above, base)
             down.add(below, base)
             if depth in depths:
-                kept[depth] = mixed(above[open_] + _UP) + mixed(below[open_] + _DOWN)
+                numbers[depth] = mixed(above[open_] + _UP) + mixed(below[open_] + _DOWN)
         for depth in depths:
-            yield open_, kept[depth]
+            yield open_, numbers[depth]
 
 
 class _Sums:
     """A round in one direction: what comes over the wires, summed by the vertex that they lead to."""
 
-    def __init__(self, source: Places, target: Places, slot: Numbers, wanted: Places) -> None:
-        chosen = np.flatnonzero(wanted[target])
+    def __init__(self, source: Places, target: Places, slot: Numbers, included: Places) -> None:
+        chosen = np.flatnonzero(included[target])
         order = chosen[np.argsort(target[chosen], kind="stable")]
         self._source, self._slot = source[order], slot[order]
         targets = target[order]

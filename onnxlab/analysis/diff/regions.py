@@ -32,22 +32,22 @@ def regions(a: ModelGraph, b: ModelGraph, matching: Matching) -> list[Region]:
     A region begins with nodes that have no partner and hang together by values that have none either; it takes in
     the pair of nodes that makes what it was made for.
     """
-    inverse = {other: one for one, other in matching.nodes.items()}
-    back = {other: one for one, other in matching.values.items()}
+    inverse = {other: a_id for a_id, other in matching.nodes.items()}
+    back = {other: a_id for a_id, other in matching.values.items()}
     parts = _Parts()
     _join(parts, a, 0, matching.nodes, matching.values)
     _join(parts, b, 1, inverse, back)
-    for one, other in matching.values.items():
-        mine, its = a.values[one].producer, b.values[other].producer
-        if mine is None or its is None or matching.nodes.get(mine[0]) == its[0]:
+    for a_id, other in matching.values.items():
+        producer, its = a.values[a_id].producer, b.values[other].producer
+        if producer is None or its is None or matching.nodes.get(producer[0]) == its[0]:
             continue
-        ours, theirs = (0, mine[0]), (1, its[0])
+        ours, theirs = (0, producer[0]), (1, its[0])
         parts.join(ours, theirs)
-        for side, ident, pairs in ((0, mine[0], matching.nodes), (1, its[0], inverse)):
+        for side, ident, pairs in ((0, producer[0], matching.nodes), (1, its[0], inverse)):
             if ident in pairs:
                 parts.join((side, ident), (1 - side, pairs[ident]))
-    found = [region for members in parts.all() if (region := _region(a, b, matching, members)) is not None]
-    return sorted(found, key=lambda region: (-len(region.before), region.before))
+    result = [region for members in parts.all() if (region := _region(a, b, matching, members)) is not None]
+    return sorted(result, key=lambda region: (-len(region.before), region.before))
 
 
 class _Parts:
@@ -64,16 +64,16 @@ class _Parts:
             item = above[item]
         return item
 
-    def join(self, one: tuple[int, int], other: tuple[int, int]) -> None:
+    def join(self, item: tuple[int, int], other: tuple[int, int]) -> None:
         """Put two items into one set."""
-        self._above[self._top(one)] = self._top(other)
+        self._above[self._top(item)] = self._top(other)
 
     def all(self) -> Iterable[list[tuple[int, int]]]:
         """The sets."""
-        found: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        sets: dict[tuple[int, int], list[tuple[int, int]]] = {}
         for item in self._above:
-            found.setdefault(self._top(item), []).append(item)
-        return found.values()
+            sets.setdefault(self._top(item), []).append(item)
+        return sets.values()
 
 
 def _join(parts: _Parts, graph: ModelGraph, side: int, nodes: Mapping[int, int], values: Mapping[int, int]) -> None:
@@ -95,9 +95,9 @@ def _region(a: ModelGraph, b: ModelGraph, matching: Matching, members: list[tupl
     if not before or not after or len(before) == len(after) == 1:
         return None
     inside = set(after)
-    made = [vid for ident in before for vid in a.nodes[ident].outputs if vid in matching.values]
+    outputs = [vid for ident in before for vid in a.nodes[ident].outputs if vid in matching.values]
     shared = []
-    for vid in made:
+    for vid in outputs:
         maker = b.values[matching.values[vid]].producer
         if maker is not None and maker[0] in inside:
             shared.append((vid, matching.values[vid]))

@@ -89,16 +89,16 @@ def array_of(graph: ModelGraph, stored: Any) -> np.ndarray[Any, Any] | None:
         return None
 
 
-def distance(one: np.ndarray[Any, Any] | None, other: np.ndarray[Any, Any] | None) -> float:
+def distance(array: np.ndarray[Any, Any] | None, other: np.ndarray[Any, Any] | None) -> float:
     """The largest difference of two arrays relative to the largest magnitude of the first; infinite for other types."""
-    if one is None or other is None or one.dtype != other.dtype or one.shape != other.shape:
+    if array is None or other is None or array.dtype != other.dtype or array.shape != other.shape:
         return math.inf
-    if one.dtype.kind not in "fiubc" and one.dtype.kind != "V":
-        return 0.0 if bool(np.array_equal(one, other)) else math.inf
-    if not one.size or one.tobytes() == other.tobytes():
+    if array.dtype.kind not in "fiubc" and array.dtype.kind != "V":
+        return 0.0 if bool(np.array_equal(array, other)) else math.inf
+    if not array.size or array.tobytes() == other.tobytes():
         return 0.0
-    wide: Any = np.complex128 if one.dtype.kind == "c" else np.float64
-    first, second = one.astype(wide), other.astype(wide)
+    wide: Any = np.complex128 if array.dtype.kind == "c" else np.float64
+    first, second = array.astype(wide), other.astype(wide)
     if not np.array_equal(np.isfinite(first), np.isfinite(second)):
         return math.inf
     finite = np.isfinite(first)

@@ -81,7 +81,7 @@ class Hunt(metaclass=ShortHelp):
             >>> model.hunt().first("nan") is None
             True
         """
-        return next((each for each in self.findings if kind in (None, each.kind)), None)
+        return next((finding for finding in self.findings if kind in (None, finding.kind)), None)
 
     def __str__(self) -> str:
         if not self.findings:
@@ -102,17 +102,17 @@ def hunt(side: RunSide, feeds: Mapping[str, Any]) -> Hunt:
         array = known.get(name)
         if not isinstance(array, np.ndarray) or not array.size or not _is_real(array):
             continue
-        made = graph.values[vid].producer
-        node = graph.nodes[made[0]] if made else None
+        producer = graph.values[vid].producer
+        node = graph.nodes[producer[0]] if producer else None
         label = graph.label(node) if node else ""
-        reads = {graph.values[each].name for each in node.inputs if each} if node else set()
+        reads = {graph.values[read].name for read in node.inputs if read} if node else set()
         for kind, bad in _bad_elements(array, find_traits(node.domain, node.op_type).saturates if node else None):
             begins = kind in seen and not reads & seen[kind]
             findings.append(_finding(kind, name, label, bad, begins))
             seen.setdefault(kind, set()).add(name)
         if (dead := _dead_channels(array)) is not None:
             at = np.flatnonzero(dead)
-            channels = tuple(int(each) for each in at[:32])
+            channels = tuple(int(channel) for channel in at[:32])
             findings.append(Finding("dead", name, label, len(at), len(dead), (channels[0],), channels=channels))
     return Hunt(tuple(findings), len(order))
 
@@ -133,20 +133,20 @@ def _bad_elements(array: Any, ends: tuple[float, float] | None) -> Iterator[tupl
     wide = array.astype(np.float64)
     sizes = np.abs(wide)
     finite = np.isfinite(wide)
-    found: list[tuple[Kind, Any]] = [("nan", np.isnan(wide)), ("infinite", np.isinf(wide))]
+    masks: list[tuple[Kind, Any]] = [("nan", np.isnan(wide)), ("infinite", np.isinf(wide))]
     if array.dtype.itemsize > 2:
-        found.append(("beyond float16", finite & (sizes > _LARGEST_HALF)))
+        masks.append(("beyond float16", finite & (sizes > _LARGEST_HALF)))
     if ends is not None:
         low, high = ends
         at_ends = (wide <= low + 1e-6) | (wide >= high - 1e-6)
         if float(at_ends.mean()) >= _SATURATED:
-            found.append(("saturated", at_ends))
-    yield from ((kind, bad) for kind, bad in found if bad.any())
+            masks.append(("saturated", at_ends))
+    yield from ((kind, bad) for kind, bad in masks if bad.any())
 
 
 def _finding(kind: Kind, value: str, node: str, bad: Any, begins: bool) -> Finding:
     at = np.unravel_index(int(np.argmax(bad.reshape(-1))), bad.shape)
-    return Finding(kind, value, node, int(bad.sum()), bad.size, tuple(int(each) for each in at), begins)
+    return Finding(kind, value, node, int(bad.sum()), bad.size, tuple(int(position) for position in at), begins)
 
 
 def _dead_channels(array: Any) -> Any:

@@ -81,12 +81,12 @@ class Expression:
             raise WatchError(f"{self.text!r} has no answer: {error}") from None
 
     def _wrong(self, expected: str) -> WatchError:
-        found = self._tokens[self._at] if self._at < len(self._tokens) else "the end"
-        return WatchError(f"{self.text!r}: expected {expected}, found {found}; measures are {', '.join(MEASURES)}")
+        token = self._tokens[self._at] if self._at < len(self._tokens) else "the end"
+        return WatchError(f"{self.text!r}: expected {expected}, found {token}; measures are {', '.join(MEASURES)}")
 
-    def _next(self, *wanted: str) -> str:
+    def _next(self, *symbols: str) -> str:
         """The next token where it is one of those wanted, else ""."""
-        if self._at < len(self._tokens) and self._tokens[self._at] in wanted:
+        if self._at < len(self._tokens) and self._tokens[self._at] in symbols:
             self._at += 1
             return self._tokens[self._at - 1]
         return ""
@@ -120,16 +120,16 @@ class Expression:
         return lambda measure: _COMPARISONS[sign](left(measure), right(measure))
 
     def _sum(self) -> Part:
-        found = self._product()
+        result = self._product()
         while sign := self._next("+", "-"):
-            found = _combined(operator.add if sign == "+" else operator.sub, found, self._product())
-        return found
+            result = _combined(operator.add if sign == "+" else operator.sub, result, self._product())
+        return result
 
     def _product(self) -> Part:
-        found = self._signed()
+        result = self._signed()
         while sign := self._next("*", "/"):
-            found = _combined(operator.mul if sign == "*" else operator.truediv, found, self._signed())
-        return found
+            result = _combined(operator.mul if sign == "*" else operator.truediv, result, self._signed())
+        return result
 
     def _signed(self) -> Part:
         if self._next("-"):
@@ -187,14 +187,14 @@ class Expression:
 def _tokens(text: str) -> list[str]:
     if len(text) > LONGEST:
         raise WatchError(f"an expression has at most {LONGEST} characters, this one has {len(text)}")
-    found, at = [], 0
+    tokens, at = [], 0
     while text[at:].strip():
         match = _TOKEN.match(text, at)
         if match is None:
             raise WatchError(f"{text!r}: {text[at:].strip()[0]!r} at {at} has no meaning in an expression")
-        found.append(next(group for group in match.groups() if group))
+        tokens.append(next(group for group in match.groups() if group))
         at = match.end()
-    return found
+    return tokens
 
 
 def _number(value: Any) -> Any:
@@ -207,24 +207,24 @@ def _combined(combine: Callable[[Any, Any], Any], left: Part, right: Part) -> Pa
     return lambda measure: combine(_number(left(measure)), _number(right(measure)))
 
 
-def equal(one: Any, other: Any) -> bool:
+def equal(value: Any, other: Any) -> bool:
     """Whether two sides are equal: in tuples None is anything, and a name any size, the same each time."""
-    if isinstance(one, tuple) and isinstance(other, tuple):
+    if isinstance(value, tuple) and isinstance(other, tuple):
         sizes: dict[str, Any] = {}
-        return len(one) == len(other) and all(_fits(mine, its, sizes) for mine, its in zip(one, other, strict=True))
-    if isinstance(one, Size) or isinstance(other, Size):
-        named = one if isinstance(one, Size) else other
-        text = other if named is one else one
+        return len(value) == len(other) and all(_fits(dim, its, sizes) for dim, its in zip(value, other, strict=True))
+    if isinstance(value, Size) or isinstance(other, Size):
+        named = value if isinstance(value, Size) else other
+        text = other if named is value else value
         return isinstance(text, str) and text == named.name  # dtype == float32
-    if isinstance(one, float) and isinstance(other, float) and math.isnan(one) and math.isnan(other):
+    if isinstance(value, float) and isinstance(other, float) and math.isnan(value) and math.isnan(other):
         return True
-    return bool(one == other)
+    return bool(value == other)
 
 
-def _fits(one: Any, other: Any, sizes: dict[str, Any]) -> bool:
-    if one is None or other is None:
+def _fits(dim: Any, other: Any, sizes: dict[str, Any]) -> bool:
+    if dim is None or other is None:
         return True
-    for size, number in ((one, other), (other, one)):
+    for size, number in ((dim, other), (other, dim)):
         if isinstance(size, Size):
             return bool(sizes.setdefault(size.name, number) == number)
-    return bool(one == other)
+    return bool(dim == other)

@@ -81,7 +81,7 @@ class Watches:
     @property
     def failing(self) -> list[Checked]:
         """Those that do not hold."""
-        return [each for each in self.check() if each.state == "fails"]
+        return [checked for checked in self.check() if checked.state == "fails"]
 
     def to_pytest(self, model: str, inputs: str = "") -> str:
         """Write the watches as a test file that needs pytest and onnxlab alone.
@@ -101,11 +101,11 @@ class Watches:
         record = self._graph.values.get(value)
         if record is None:
             return Checked("?", expression.text, "unknown", "the value is gone")
-        found: dict[str, Any] = {}
+        numbers: dict[str, Any] = {}
 
         def measure(name: str) -> Any:
-            found[name] = self._measure(value, name)
-            return found[name]
+            numbers[name] = self._measure(value, name)
+            return numbers[name]
 
         try:
             holds = expression(measure)
@@ -113,8 +113,8 @@ class Watches:
             return Checked(record.name, expression.text, "unknown", str(missing))
         except WatchError as error:
             return Checked(record.name, expression.text, "fails", str(error))
-        told = ", ".join(f"{name} = {_text(number)}" for name, number in found.items())
-        return Checked(record.name, expression.text, "holds" if holds else "fails", "" if holds else told)
+        measurements = ", ".join(f"{name} = {_text(number)}" for name, number in numbers.items())
+        return Checked(record.name, expression.text, "holds" if holds else "fails", "" if holds else measurements)
 
     def _measure(self, value: int, name: str) -> Any:
         array = self._store.get(value) if self._store.fresh(value) else None
@@ -140,17 +140,17 @@ class Watches:
         return tuple(dim if isinstance(dim, int) else None for dim in fact.shape)
 
 
-def measured(found: Statistics, array: Any, name: str) -> Any:
+def measured(summary: Statistics, array: Any, name: str) -> Any:
     """One measure of an array by its statistics."""
     if name == "abs_max":
-        return max(abs(found.minimum or 0), abs(found.maximum or 0))
+        return max(abs(summary.minimum or 0), abs(summary.maximum or 0))
     if name in ("min", "max"):
-        return found.minimum if name == "min" else found.maximum
+        return summary.minimum if name == "min" else summary.maximum
     if name == "shape":
-        return tuple(found.shape)
+        return tuple(summary.shape)
     if name == "rank":
         return np.ndim(array)
-    return getattr(found, name)
+    return getattr(summary, name)
 
 
 def _text(number: Any) -> str:
