@@ -40,8 +40,8 @@ def rule_on_channels_last(infer: Infer) -> Infer:
     """A rule for images with channels last, from one for [N, C, …]; its first output alone."""
 
     def moved(ctx: InferContext, attributes: Attributes, x: Fact, *others: MaybeFact) -> Fact:
-        found = infer(ctx, attributes, like(x, channels_first(x.shape)), *others)
-        first: Fact = found[0] if isinstance(found, tuple) else found
+        inferred = infer(ctx, attributes, like(x, channels_first(x.shape)), *others)
+        first: Fact = inferred[0] if isinstance(inferred, tuple) else inferred
         return like(first, channels_last(first.shape))
 
     moved.__doc__ = f"{infer.__doc__} Channels last."

@@ -100,10 +100,10 @@ def scratch(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
     nbytes = prod(shape) * dtype.itemsize
     if nbytes > 1 << 23:
         return np.empty(shape, dtype)
-    kept: Array | None = getattr(_local, "scratch", None)
-    if kept is None or kept.nbytes < nbytes:
-        kept = _local.scratch = np.empty(nbytes, np.uint8)
-    return kept[:nbytes].view(dtype).reshape(shape)
+    buffer: Array | None = getattr(_local, "scratch", None)
+    if buffer is None or buffer.nbytes < nbytes:
+        buffer = _local.scratch = np.empty(nbytes, np.uint8)
+    return buffer[:nbytes].view(dtype).reshape(shape)
 
 
 def legacy_operand(a: Array, b: Array, broadcast: int, axis: int | None) -> Array:
@@ -130,15 +130,15 @@ def at(*index: Any) -> Any:
     return index
 
 
-def normal_axis(axis: int, rank: int, what: str = "axis") -> int:
+def normal_axis(axis: int, rank: int, label: str = "axis") -> int:
     """Return a possibly negative axis as one from 0 to rank − 1.
 
     Raises:
         ValueError: out of range.
     """
     if not -rank <= axis < rank:
-        wanted = f"expected {-rank} to {rank - 1}" if rank else "a scalar has no axes"
-        raise ValueError(f"{what} {axis} is out of range for rank {rank}: {wanted}")
+        expected = f"expected {-rank} to {rank - 1}" if rank else "a scalar has no axes"
+        raise ValueError(f"{label} {axis} is out of range for rank {rank}: {expected}")
     return int(axis) % rank
 
 

@@ -114,8 +114,8 @@ def _made(
     bindings: _Bindings, slot: int, kinds: Sequence[str], terms: Sequence[str] | None, facts: Sequence[MaybeFact]
 ) -> Fact:
     if terms is None:
-        found = facts[int(kinds[0])] if int(kinds[0]) < len(facts) else None
-        return UNKNOWN if found is None else found.bare
+        fact = facts[int(kinds[0])] if int(kinds[0]) < len(facts) else None
+        return UNKNOWN if fact is None else fact.bare
     elem = next(filter(None, (_kind(bindings, kind, facts) for kind in kinds)), 0)
     if _REST not in terms:
         return TensorFact(elem, tuple([bindings.dim(term, slot, axis) for axis, term in enumerate(terms)]))
@@ -139,8 +139,8 @@ def parsed(text: str) -> Law:
     """A law from its text."""
     inputs, outputs = text.split("->")
     return Law(
-        tuple(tuple(_terms(given)) for given in inputs.split("|")),
-        tuple(_output(wanted) for wanted in outputs.split("|")),
+        tuple(tuple(_terms(term_texts)) for term_texts in inputs.split("|")),
+        tuple(_output(output_text) for output_text in outputs.split("|")),
     )
 
 

@@ -26,8 +26,8 @@ def mark_constant(array: Any) -> None:
     if isinstance(array, list):
         return
     key = id(array)
-    found = _constants.get(key)
-    if found is not None and found() is array:
+    reference = _constants.get(key)
+    if reference is not None and reference() is array:
         return
     with _lock:
         _made.pop(key, None)
@@ -42,8 +42,8 @@ def _forget(key: int, dead: weakref.ref[Any]) -> None:
 
 def is_constant(array: Any) -> bool:
     """Whether an array was marked. None counts as one."""
-    found = _constants.get(id(array))
-    return array is None or (found is not None and found() is array)
+    reference = _constants.get(id(array))
+    return array is None or (reference is not None and reference() is array)
 
 
 _LARGEST = 64  # entries that `remembered` keeps
@@ -58,15 +58,15 @@ def remembered(make: Callable[..., T], *attributes: Any) -> T:
     objects count as others.
     """
     key = (make, *(item if item is None or isinstance(item, (int, str)) else id(item) for item in attributes))
-    found = _remembered.get(key)
-    if found is None:
+    entry = _remembered.get(key)
+    if entry is None:
         held = [_held(item, key) for item in attributes]  # so that their ids stay theirs, or what was made goes
-        found = held, make(*attributes)
+        entry = held, make(*attributes)
         with _lock:
-            _remembered[key] = found
+            _remembered[key] = entry
             while len(_remembered) > _LARGEST:
                 _remembered.popitem(last=False)
-    value: T = found[1]
+    value: T = entry[1]
     return value
 
 
@@ -78,21 +78,21 @@ def _held(item: Any, key: Any) -> Any:
         return item
 
 
-def prepared(what: Any, make: Callable[..., T], *arrays: Any) -> T:
-    """`make(*arrays)`, which depends on `what` and the arrays alone; kept while the first lives if all are constant.
+def prepared(label: Any, make: Callable[..., T], *arrays: Any) -> T:
+    """`make(*arrays)`, which depends on `label` and the arrays alone; kept while the first lives if all are constant.
 
     Args:
-        what: names the thing and whatever it depends on besides the arrays, hashable.
+        label: names what is prepared and whatever it depends on besides the arrays, hashable.
     """
     if not all(map(is_constant, arrays)):
         return make(*arrays)
-    key = (what, *map(id, arrays[1:]))
-    kept = _made.get(id(arrays[0]))
-    found = None if kept is None else kept.get(key)
-    if found is None or any(held is not array for held, array in zip(found[0], arrays[1:], strict=True)):
-        found = (arrays[1:], make(*arrays))
+    key = (label, *map(id, arrays[1:]))
+    entries = _made.get(id(arrays[0]))
+    entry = None if entries is None else entries.get(key)
+    if entry is None or any(held is not array for held, array in zip(entry[0], arrays[1:], strict=True)):
+        entry = (arrays[1:], make(*arrays))
         with _lock:
             if id(arrays[0]) in _constants:
-                _made.setdefault(id(arrays[0]), {})[key] = found
-    value: T = found[1]
+                _made.setdefault(id(arrays[0]), {})[key] = entry
+    value: T = entry[1]
     return value

@@ -150,10 +150,10 @@ def in_place(op_type: str, since: int = 1, domain: str = "", places: tuple[int, 
     """
 
     def add(function: F) -> F:
-        found = _kernels.find(domain, op_type, since)
-        if found is None or found.since != since:
+        registered = _kernels.find(domain, op_type, since)
+        if registered is None or registered.since != since:
             raise LookupError(f"{op_type} since {since} has no kernel to be a form of")
-        _kernels.replace(replace(found, into=function, in_place=places))
+        _kernels.replace(replace(registered, into=function, in_place=places))
         return function
 
     return add
@@ -196,8 +196,8 @@ def find_rule(domain: str, op_type: str, version: int) -> Rule | None:
     custom = schemas.custom(*key)
     if custom is None:
         return _rules.find(*key)
-    found = _custom_rules.find(*key)
-    return found if found is not None and found.since == custom.since_version else None
+    entry = _custom_rules.find(*key)
+    return entry if entry is not None and entry.since == custom.since_version else None
 
 
 def find_traits(domain: str, op_type: str) -> OpTraits:
@@ -245,9 +245,9 @@ def rules() -> dict[tuple[str, str], tuple[int, ...]]:
 def in_place_kernels() -> list[tuple[str, Kernel]]:
     """(operator, kernel) of those with a form that may overwrite an input."""
     load()
-    versions = [(key, since) for key, found in _kernels.versions().items() for since in found]
-    found = [(key[1], _kernels.find(*key, since)) for key, since in versions]
-    return [(op_type, entry) for op_type, entry in found if entry is not None and entry.into is not None]
+    versions = [(key, since) for key, sinces in _kernels.versions().items() for since in sinces]
+    entries = [(key[1], _kernels.find(*key, since)) for key, since in versions]
+    return [(op_type, entry) for op_type, entry in entries if entry is not None and entry.into is not None]
 
 
 def load() -> None:

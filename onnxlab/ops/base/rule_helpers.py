@@ -50,27 +50,30 @@ def known_of(fact: MaybeFact) -> KnownValue | None:
     return fact.known if isinstance(fact, TensorFact) else None
 
 
-def checked_axis(axis: int, rank: int, what: str = "axis") -> int:
+def checked_axis(axis: int, rank: int, label: str = "axis") -> int:
     """A non-negative axis. Raises FactError where it is out of range."""
     if not -rank <= axis < rank:
         raise FactError(
-            f"{what} {axis} is out of range for a tensor of rank {rank}",
+            f"{label} {axis} is out of range for a tensor of rank {rank}",
             code="axis-out-of-range",
             expected=f"{-rank} to {rank - 1}" if rank else "no axis",
             found=str(axis),
-            hint=f"set {what} to an axis that the tensor has" if rank else "a scalar has no axes: remove the node",
+            hint=f"set {label} to an axis that the tensor has" if rank else "a scalar has no axes: remove the node",
         )
     return axis % rank if rank else 0
 
 
 def checked_axes(axes: Iterable[int], rank: int) -> list[int]:
     """Non-negative axes in the given order. Raises FactError where one is out of range or comes twice."""
-    found = [checked_axis(axis, rank) for axis in axes]
-    if len(set(found)) != len(found):
+    checked = [checked_axis(axis, rank) for axis in axes]
+    if len(set(checked)) != len(checked):
         raise FactError(
-            f"axes {tuple(axes)} name an axis twice", code="axis-repeated", expected="different axes", found=str(found)
+            f"axes {tuple(axes)} name an axis twice",
+            code="axis-repeated",
+            expected="different axes",
+            found=str(checked),
         )
-    return found
+    return checked
 
 
 def known_integers(fact: MaybeFact) -> list[int] | None:
@@ -155,11 +158,11 @@ def broadcast_shapes(shapes: Sequence[Shape | None]) -> Shape | None:
     result: list[Dim] = list(first) if whole else [1] * rank
     for shape in known[1:] if whole else known:
         for axis, dim in enumerate(shape, rank - len(shape)):
-            found = result[axis]
-            if dim == 1 or found == dim:
+            size = result[axis]
+            if dim == 1 or size == dim:
                 continue
             try:
-                result[axis] = dim if found == 1 else broadcast(found, dim)
+                result[axis] = dim if size == 1 else broadcast(size, dim)
             except ValueError:
                 raise FactError(
                     f"shapes {' and '.join(map(dims_text, known))} do not broadcast: {result[axis]} against {dim}",
@@ -173,8 +176,8 @@ def broadcast_shapes(shapes: Sequence[Shape | None]) -> Shape | None:
 def must_equal(a: Dim, b: Dim, message: str, *shown: object, hint: str = "") -> None:
     """Raise FactError where two dims are certainly different; `shown`, shapes or texts, fills the braces."""
     if a != b and isinstance(a, int) and isinstance(b, int):
-        told = message.format(*[dims_text(each) if isinstance(each, tuple) else each for each in shown])
-        raise FactError(f"{told}: {a} against {b}", expected=str(a), found=str(b), hint=hint)
+        text = message.format(*[dims_text(dim) if isinstance(dim, tuple) else dim for dim in shown])
+        raise FactError(f"{text}: {a} against {b}", expected=str(a), found=str(b), hint=hint)
 
 
 def same(a: Dim, b: Dim) -> Dim:
@@ -182,11 +185,11 @@ def same(a: Dim, b: Dim) -> Dim:
     return b if isinstance(b, int) else a
 
 
-def rank_at_least(fact: Fact, rank: int, what: str) -> None:
+def rank_at_least(fact: Fact, rank: int, label: str) -> None:
     """Raise FactError where a tensor has certainly fewer dims than `rank`."""
     if fact.shape is not None and len(fact.shape) < rank:
         raise FactError(
-            f"{what} has shape {dims_text(fact.shape)}",
+            f"{label} has shape {dims_text(fact.shape)}",
             code="rank-mismatch",
             expected=f"at least {rank} dims",
             found=f"{len(fact.shape)} dims",
@@ -201,7 +204,7 @@ def computed(
     `function` takes one element of each input, none of which is None; what it raises leaves the element unknown. So
     does an integer that its type cannot hold, of which `ctx` is told.
     """
-    knowns = [known_of(each) for each in inputs]
+    knowns = [known_of(operand) for operand in inputs]
     if None in knowns or not isinstance(fact, TensorFact) or fact.shape is None:
         return fact
     if not all(isinstance(dim, int) for dim in fact.shape):
@@ -213,10 +216,10 @@ def computed(
     if not kind:
         return fact
     columns = [_spread(known, shape) for known in knowns if known is not None]
-    found = _elements(function, columns)
-    elements = _all_fit(found, fact.elem_type)
-    if ctx is not None and kind == "i" and elements is not found:
-        _tell_overflow(ctx, fact.elem_type, found, elements)
+    exact = _elements(function, columns)
+    elements = _all_fit(exact, fact.elem_type)
+    if ctx is not None and kind == "i" and elements is not exact:
+        _tell_overflow(ctx, fact.elem_type, exact, elements)
     return TensorFact(fact.elem_type, shape, from_items(shape, elements, kind))
 
 
@@ -266,8 +269,8 @@ def _element(function: Callable[..., Any], row: tuple[Any, ...]) -> Any:
         return None
 
 
-def _tell_overflow(ctx: InferContext, elem: int, found: Sequence[Any], kept: Sequence[Any]) -> None:
-    for item, held in zip(found, kept, strict=True):
+def _tell_overflow(ctx: InferContext, elem: int, exact: Sequence[Any], stored: Sequence[Any]) -> None:
+    for item, held in zip(exact, stored, strict=True):
         if held is None and isinstance(item, (int, float)):
             low, high = _RANGES[elem]
             ctx.warn(

@@ -25,10 +25,10 @@ def misfit(signature: str, names: Sequence[str], arrays: Sequence[Any]) -> str:
         arrays: what it was given; None for an absent one.
     """
     sizes: dict[str, tuple[int, str]] = {}
-    for name, array, wanted in zip(names, arrays, signature.split("|"), strict=False):
-        if not isinstance(array, np.ndarray) or wanted == "":
+    for name, array, expected in zip(names, arrays, signature.split("|"), strict=False):
+        if not isinstance(array, np.ndarray) or expected == "":
             continue
-        ways = wanted.split("/")
+        ways = expected.split("/")
         chosen = [way.split() for way in ways if _takes(way.split(), array.ndim)]
         if not chosen:
             shapes = " or ".join(f"[{', '.join(way.split())}]" for way in ways)
@@ -48,9 +48,9 @@ def _sizes_misfit(name: str, shape: Sequence[int], axes: Sequence[str], sizes: d
     for axis, (size, term) in enumerate(zip(shape, axes, strict=False)):
         if term in ("...", "?"):
             continue
-        found = _TERM.fullmatch(term)
-        assert found is not None, term
-        factor, symbol = int(found[1] or 1), found[2]
+        match = _TERM.fullmatch(term)
+        assert match is not None, term
+        factor, symbol = int(match[1] or 1), match[2]
         if not symbol:
             if size != factor:
                 return f"axis {axis} of input {name} is {size}: expected {factor}"

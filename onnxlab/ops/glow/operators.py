@@ -44,16 +44,16 @@ _UNARY: Final[Mapping[str, Callable[[Array], Array]]] = {
 }
 
 
-def _named(attributes: Mapping[str, Any], place: str, what: str) -> Any:
+def _named(attributes: Mapping[str, Any], place: str, suffix: str) -> Any:
     """An attribute that describes an input or output.
 
     Raises:
         ValueError: it is not there, so the type is not known.
     """
-    found = attributes.get(f"{place}_{what}")
-    if found is None:
-        raise ValueError(f"the attribute {place}_{what} is missing, without which a quantized tensor means nothing")
-    return found
+    value = attributes.get(f"{place}_{suffix}")
+    if value is None:
+        raise ValueError(f"the attribute {place}_{suffix} is missing, without which a quantized tensor means nothing")
+    return value
 
 
 def _real(array: Array, attributes: Mapping[str, Any], place: str) -> Array:
@@ -151,7 +151,7 @@ def channelwise_quantized_convolution(
 
 def _windows(x: Array, kernels: Any, strides: Any, pads: Any, dilation: Any) -> Array:
     """The window of each output, [N, OH, OW, KH, KW, C], as a view of the padded image."""
-    if x.ndim != 4 or not all(len(each) == 2 for each in (kernels, strides, dilation)) or len(pads) != 4:
+    if x.ndim != 4 or not all(len(numbers) == 2 for numbers in (kernels, strides, dilation)) or len(pads) != 4:
         raise ValueError("expected an image [N, H, W, C], two Kernels, Strides and Dilations, and four Pads")
     if min(*kernels, *strides, *dilation) < 1 or min(pads) < 0:
         raise ValueError("Kernels, Strides and Dilation are at least 1, Pads at least 0")

@@ -170,9 +170,9 @@ def _block_mask(rows: Array, columns: Array, num_heads: int) -> Array:
     """bool[heads, blocks, blocks]: which blocks of keys each block of queries sees."""
     count = rows.shape[1] - 1
     seen = np.zeros((len(rows), count, count), bool)
-    for layout, (ends, found) in enumerate(zip(rows.tolist(), columns, strict=True)):
+    for layout, (ends, visible) in enumerate(zip(rows.tolist(), columns, strict=True)):
         for row in range(count):
-            seen[layout, row, found[ends[row] : ends[row + 1]]] = True
+            seen[layout, row, visible[ends[row] : ends[row + 1]]] = True
     return seen[np.arange(num_heads) % len(rows)]
 
 
@@ -213,16 +213,16 @@ def decoder_masked_multi_head_attention_rule(
     """[batch, 1, hidden of V] (packed: a third of the query); present keys and values, or the buffer they share."""
     past, unknown = input_at(others, 2), like(query, unknown_shape(ctx, 4, 1))
     if query.shape is None or len(query.shape) != 3:
-        made = like(query, unknown_shape(ctx, 3))
+        output = like(query, unknown_shape(ctx, 3))
     else:
         width = floor_div(query.shape[2], 3) if key is None else width_of(value, query.shape[2])
-        made = like(query, (*query.shape[:2], width))
+        output = like(query, (*query.shape[:2], width))
     if attributes.get("past_present_share_buffer") and past is not None:
-        return made, past.bare, past.bare
-    if past is None or past.shape is None or len(past.shape) != 4 or made.shape is None:
-        return made, unknown, unknown
-    present = like(query, (*past.shape[:2], past.shape[2] + made.shape[1], past.shape[3]))
-    return made, present, present
+        return output, past.bare, past.bare
+    if past is None or past.shape is None or len(past.shape) != 4 or output.shape is None:
+        return output, unknown, unknown
+    present = like(query, (*past.shape[:2], past.shape[2] + output.shape[1], past.shape[3]))
+    return output, present, present
 
 
 @rule("SparseAttention", domain=DOMAIN)
@@ -282,15 +282,15 @@ def gated_delta_net(
 
     Without keys and values, the queries hold all three, and the state tells the sizes.
     """
-    kept = state.shape if state is not None and state.shape is not None and len(state.shape) == 4 else None
-    batch, heads, v_size, k_size = kept or [ctx.symbol(1, axis) for axis in range(4)]
+    state_shape = state.shape if state is not None and state.shape is not None and len(state.shape) == 4 else None
+    batch, heads, v_size, k_size = state_shape or [ctx.symbol(1, axis) for axis in range(4)]
     if lengths is not None and lengths.shape:
         batch = lengths.shape[0] - 1
     if value is not None and value.shape and len(value.shape) > 2:
         heads, v_size = value.shape[-2:]
     if key is not None and key.shape and len(key.shape) > 2:
         k_heads, k_size = key.shape[-2:]
-    elif key is None and query.shape and kept is not None:
+    elif key is None and query.shape and state_shape is not None:
         k_heads = floor_div(query.shape[-1] - heads * v_size, 2 * k_size)
     else:
         k_heads = ctx.symbol(2, 1)
@@ -298,8 +298,8 @@ def gated_delta_net(
     capacity = attributes.get("state_update_capacity", 0)
     factors = capacity * (heads + k_heads * k_size + heads * v_size)
     held = elem_type(state) or elem_type(decay) or elem_type(beta)
-    made = like(query, None if tokens is None else (*tokens, heads, v_size))
-    return made, TensorFact(held, (batch, heads, v_size, k_size)), TensorFact(held, (batch, factors))
+    output = like(query, None if tokens is None else (*tokens, heads, v_size))
+    return output, TensorFact(held, (batch, heads, v_size, k_size)), TensorFact(held, (batch, factors))
 
 
 def _capacity(ctx: InferContext, attributes: Attributes, axis: int) -> Dim:
@@ -334,12 +334,12 @@ def packed_sparse_attention_indexer(
     """What each query may read, and how much of it; state whose shape never changes; what changes it."""
     tokens = query.shape[0] if query.shape else ctx.symbol(0, 0)
     keys, buffer, gates, lengths = (input_at(others, slot) for slot in range(11, 15))
-    kept = [like(query, None) if fact is None else fact.bare for fact in (keys, buffer, gates, lengths)]
+    unchanged = [like(query, None) if fact is None else fact.bare for fact in (keys, buffer, gates, lengths)]
     shape = None if keys is None else keys.shape
     batch, _, size = shape if shape is not None and len(shape) == 3 else unknown_shape(ctx, 3, 6)
     selected = TensorFact(dtypes.INT32, (tokens, _capacity(ctx, attributes, 1)))
     update = like(query, (batch, attributes.get("state_update_capacity", 0), size))
-    return selected, TensorFact(dtypes.INT32, (tokens,)), *kept, update
+    return selected, TensorFact(dtypes.INT32, (tokens,)), *unchanged, update
 
 
 law("LongformerAttention", "-> 0")

@@ -67,8 +67,8 @@ class Gate:
         """Apply the layer of one expert to its rows."""
         inner = first(expert, rows)
         if self.activation != "swiglu":
-            made = _ACTIVATIONS[self.activation](inner)
-            return made if third is None else made * third(expert, rows)
+            activated = _ACTIVATIONS[self.activation](inner)
+            return activated if third is None else activated * third(expert, rows)
         if self.fusion == 1:
             gate, value = inner[:, 0::2], inner[:, 1::2]
         elif self.fusion == 2:
@@ -111,9 +111,9 @@ def mix(
     for expert in np.unique(chosen).tolist():
         ctx.check()
         at, rank = np.nonzero(chosen == expert)
-        made = second(expert, gate(expert, rows[at], first, third))
-        y = np.zeros((len(rows), made.shape[1]), rows.dtype) if y is None else y
-        y[at] += made * weights[at, rank][:, None]
+        output = second(expert, gate(expert, rows[at], first, third))
+        y = np.zeros((len(rows), output.shape[1]), rows.dtype) if y is None else y
+        y[at] += output * weights[at, rank][:, None]
     return narrow(np.zeros(x.shape, rows.dtype) if y is None else y.reshape(*x.shape[:-1], -1), x.dtype)
 
 
@@ -209,26 +209,28 @@ def quantized_mixture_of_experts(
     """
     _refuse_mixer(use_sparse_mixer)
     if quant_type != "int" or weights_prepacked == 1:
-        asked = f"quant_type {quant_type!r}" if quant_type != "int" else "prepacked weights"
-        raise NotImplementedError(f"QMoE with {asked} has no kernel here: expected quant_type 'int', not prepacked")
-    given = [*inputs, *[None] * (13 - len(inputs))]
+        unsupported = f"quant_type {quant_type!r}" if quant_type != "int" else "prepacked weights"
+        raise NotImplementedError(
+            f"QMoE with {unsupported} has no kernel here: expected quant_type 'int', not prepacked"
+        )
+    padded = [*inputs, *[None] * (13 - len(inputs))]
     widths = (fc1_expert_weight_bits, fc2_expert_weight_bits, fc3_expert_weight_bits)
-    layers = [_quantized_layer(given, number, bits or expert_weight_bits, block_size)
+    layers = [_quantized_layer(padded, number, bits or expert_weight_bits, block_size)
               for number, bits in enumerate(widths)]  # fmt: skip
     first, second, third = layers
     if first is None or second is None:
         raise ValueError("weights or scales of the first or second layer are absent: both layers need both")
     gate = Gate(activation_type, activation_alpha, activation_beta, swiglu_fusion, swiglu_limit)
-    normalize = normalize_routing_weights or given[12] is None
-    return mix(ctx, x, (router_probs, given[12]), (first, second, third), gate, k, normalize)
+    normalize = normalize_routing_weights or padded[12] is None
+    return mix(ctx, x, (router_probs, padded[12]), (first, second, third), gate, k, normalize)
 
 
-def _quantized_layer(given: Sequence[Array | None], number: int, bits: int, block_size: int) -> Layer | None:
+def _quantized_layer(arrays: Sequence[Array | None], number: int, bits: int, block_size: int) -> Layer | None:
     """The layer whose weights, scales and bias are the `number`th three inputs behind the router's scores."""
-    weights, scales, bias = given[3 * number : 3 * number + 3]
+    weights, scales, bias = arrays[3 * number : 3 * number + 3]
     if weights is None or scales is None:
         return None
-    return Layer(partial(_dequantized, weights, scales, given[9 + number], bits, block_size), bias)
+    return Layer(partial(_dequantized, weights, scales, arrays[9 + number], bits, block_size), bias)
 
 
 # -- shape rules -------------------------------------------------------------------------------------------------------

@@ -99,11 +99,11 @@ def gemm_fast_gelu(x: Array, w: Array, bias: Array | None = None) -> Array:
     return fast_gelu(mat_mul(x, w), bias)
 
 
-def _refused(op_type: str, default: Mapping[str, int], given: Mapping[str, Any]) -> None:
+def _refused(op_type: str, default: Mapping[str, int], attributes: Mapping[str, Any]) -> None:
     """Raise NotImplementedError for attributes that ONNX Runtime's form has and ai.onnx's has not."""
     for name, value in default.items():
-        if given.get(name, value) != value:
-            raise NotImplementedError(f"{op_type} with {name} {given[name]} has no kernel here: expected {value}")
+        if attributes.get(name, value) != value:
+            raise NotImplementedError(f"{op_type} with {name} {attributes[name]} has no kernel here: expected {value}")
 
 
 @kernel("LinearAttention", domain=DOMAIN, context=True)

@@ -151,7 +151,7 @@ def tokenizer(
 
 def _tokens(text: str, separators: Sequence[str] | None, tokenexp: str, least: int) -> Iterator[str]:
     if tokenexp:
-        parts = [found[0] for found in re.finditer(tokenexp, text)]
+        parts = [match[0] for match in re.finditer(tokenexp, text)]
     elif separators is not None and list(separators) == [""]:
         parts = list(text)
     else:
@@ -181,9 +181,9 @@ def word_conv_embedding(
         raise ValueError(f"W has a window of {window} characters: the words have {words.shape[1]}")
     letters = c[words]  # of a word shorter than the window some are those of 0
     windows = np.lib.stride_tricks.sliding_window_view(letters, window, axis=1)  # [words, windows, size, window]
-    made = np.tanh(np.einsum("pnsk,eks->pne", windows, w.reshape(len(w), window, -1), optimize=True) + b)
-    seen = np.arange(made.shape[1]) < np.maximum(lengths - window + 1, 1)[:, None]
-    y = np.where(seen[..., None], made, -np.inf).max(axis=1)
+    activated = np.tanh(np.einsum("pnsk,eks->pne", windows, w.reshape(len(w), window, -1), optimize=True) + b)
+    seen = np.arange(activated.shape[1]) < np.maximum(lengths - window + 1, 1)[:, None]
+    y = np.where(seen[..., None], activated, -np.inf).max(axis=1)
     return np.where(lengths[:, None] > 0, y, 0).astype(w.dtype).reshape(*sequence.shape[:-1], len(w))
 
 
@@ -223,8 +223,8 @@ def range_with_default(
     ctx: InferContext, attributes: Attributes, start: Fact, limit: Fact, delta: MaybeFact = None
 ) -> Fact:
     """Range whose step is 1 unless given."""
-    one = TensorFact(elem_type(start), (), known(1))
-    return range__rule(ctx, attributes, start, limit, one if delta is None else delta)
+    unit_step = TensorFact(elem_type(start), (), known(1))
+    return range__rule(ctx, attributes, start, limit, unit_step if delta is None else delta)
 
 
 @rule("GatherBlockQuantized", domain=DOMAIN)

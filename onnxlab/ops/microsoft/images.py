@@ -140,9 +140,11 @@ def conv_transpose_with_dynamic_pads_rule(
     ctx: InferContext, attributes: Attributes, x: Fact, w: Fact, pads: MaybeFact = None, bias: MaybeFact = None
 ) -> Fact:
     """ConvTranspose whose pads are an input."""
-    given = None if pads is None else known_integers(pads)
-    if pads is None or given is not None:
-        return conv_transpose_rule(ctx, {**attributes, **({"pads": given} if given is not None else {})}, x, w)
+    known_pads = None if pads is None else known_integers(pads)
+    if pads is None or known_pads is not None:
+        return conv_transpose_rule(
+            ctx, {**attributes, **({"pads": known_pads} if known_pads is not None else {})}, x, w
+        )
     if x.shape is None or w.shape is None:
         return like(x, None if x.shape is None else unknown_shape(ctx, len(x.shape)))
     spatial = unknown_shape(ctx, len(x.shape))[2:]

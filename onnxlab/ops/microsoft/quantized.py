@@ -337,9 +337,9 @@ def unpacked(x: Array, bits: int) -> Array:
         return x
     if bits not in (2, 4):
         raise ValueError(f"bits is {bits}: expected 2, 4 or 8")
-    each = 8 // bits
-    shifts = (np.arange(each) * bits).astype(np.uint8)
-    return ((x[..., None] >> shifts) & ((1 << bits) - 1)).reshape(*x.shape[:-1], x.shape[-1] * each)
+    per_byte = 8 // bits
+    shifts = (np.arange(per_byte) * bits).astype(np.uint8)
+    return ((x[..., None] >> shifts) & ((1 << bits) - 1)).reshape(*x.shape[:-1], x.shape[-1] * per_byte)
 
 
 # -- shape rules -------------------------------------------------------------------------------------------------------
@@ -349,8 +349,8 @@ def unpacked(x: Array, bits: int) -> Array:
 def qlinear_conv_of_last(ctx: InferContext, attributes: Attributes, x: Fact, *others: Any) -> Fact:
     """A quantized convolution; the image has its channels last by the attribute, the filters never."""
     infer = rule_on_channels_last(qlinear_conv) if attributes.get("channels_last") else qlinear_conv
-    found: Fact = infer(ctx, attributes, x, *others)
-    return found
+    inferred: Fact = infer(ctx, attributes, x, *others)
+    return inferred
 
 
 law("QLinearLeakyRelu", "-> 0")
@@ -424,10 +424,10 @@ def dynamic_quantize_lstm_rule(
 @rule("QLinearAveragePool", domain=DOMAIN)
 def qlinear_average_pool(ctx: InferContext, attributes: Attributes, x: Fact, *_others: MaybeFact) -> Fact:
     """The windows that fit each spatial dim; channels last by the attribute."""
-    found: Fact = (rule_on_channels_last(average_pool_rule) if attributes.get("channels_last") else average_pool_rule)(
-        ctx, attributes, x.bare
-    )
-    return found
+    inferred: Fact = (
+        rule_on_channels_last(average_pool_rule) if attributes.get("channels_last") else average_pool_rule
+    )(ctx, attributes, x.bare)
+    return inferred
 
 
 @rule("QLinearReduceMean", domain=DOMAIN)
@@ -450,9 +450,9 @@ def quantize_bfp(ctx: InferContext, attributes: Attributes, x: Fact) -> tuple[Fa
 
 
 @rule("DequantizeBFP", domain=DOMAIN)
-def dequantize_bfp(ctx: InferContext, attributes: Attributes, x: Fact, wanted: Fact, strides: Fact) -> Fact:
+def dequantize_bfp(ctx: InferContext, attributes: Attributes, x: Fact, shape: Fact, strides: Fact) -> Fact:
     """The shape that the second input says, in the type `dtype`, float32 by default."""
-    dims = items(wanted)
+    dims = items(shape)
     shown = None if dims is None else tuple(as_dim(ctx, dim, 0, axis) for axis, dim in enumerate(dims))
     return TensorFact(attributes.get("dtype") or dtypes.FLOAT, shown)
 

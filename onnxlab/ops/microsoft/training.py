@@ -77,22 +77,22 @@ def adamw_optimizer(
     lr, count = np.float32(rate.reshape(())), int(step.reshape(()))
     first_bias = 1 - alpha**count if correct_bias else 1.0
     second_bias = 1 - beta**count if correct_bias else 1.0
-    made: tuple[list[Array], list[Array], list[Array]] = ([], [], [])
+    updated: tuple[list[Array], list[Array], list[Array]] = ([], [], [])
     for weight, gradient, old_1, old_2 in zip(weights, gradients, moments_1, moments_2, strict=True):
         dtype = weight.dtype.type
         first = dtype(alpha) * old_1 + dtype(1 - alpha) * gradient
         second = dtype(beta) * old_2 + dtype(1 - beta) * gradient * gradient
         if adam_mode == 0:
-            kept = weight - weight * dtype(lr * weight_decay)
+            decayed = weight - weight * dtype(lr * weight_decay)
             denominator = np.sqrt(second) / dtype(np.sqrt(second_bias)) + dtype(epsilon)
-            new = kept - dtype(lr / first_bias) * first / denominator
+            new = decayed - dtype(lr / first_bias) * first / denominator
         else:
             rate_now = dtype(lr * np.sqrt(second_bias) / first_bias)
             stepped = weight - rate_now * first / (np.sqrt(second) + dtype(epsilon))
             new = stepped - stepped * dtype(lr * weight_decay)
-        for results, result in zip(made, (new, first, second), strict=True):
+        for results, result in zip(updated, (new, first, second), strict=True):
             results.append(result.astype(weight.dtype))
-    return np.ones(1, np.bool_), *made
+    return np.ones(1, np.bool_), *updated
 
 
 def _updates(signal: Array | None) -> bool:

@@ -159,11 +159,11 @@ _NAN = ("NaN",)  # what stands for it among the keys, where it is not equal to i
 def _map(x: Array, table: Mapping[Hashable, Any], default: Any, dtype: np.dtype[Any]) -> Array:
     """Every element looked up; NaN is a key like any other."""
     nan = table.get(_NAN, default)
-    found = [
+    mapped = [
         nan if isinstance(key, float) and key != key else table.get(key, default) for key in x.reshape(-1).tolist()
     ]
     result = np.empty(x.size, dtype)
-    result[:] = found
+    result[:] = mapped
     return result.reshape(x.shape)
 
 
@@ -230,11 +230,11 @@ def label_encoder(
 def label_encoder_2(x: Array, keys_floats: Sequence[float] | None = None, **attributes: Any) -> Array:
     """LabelEncoder as from version 4 on, but NaN is no key."""
     if keys_floats is not None:
-        kept = [place for place, key in enumerate(keys_floats) if key == key]
-        keys_floats = [keys_floats[place] for place in kept]
+        places = [place for place, key in enumerate(keys_floats) if key == key]
+        keys_floats = [keys_floats[place] for place in places]
         for name in ("values_floats", "values_int64s", "values_strings"):
             if attributes.get(name) is not None:
-                attributes[name] = [attributes[name][place] for place in kept]
+                attributes[name] = [attributes[name][place] for place in places]
     return label_encoder(x, keys_floats=keys_floats, **attributes)
 
 

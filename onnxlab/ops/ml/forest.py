@@ -103,19 +103,19 @@ class Forest:
                 return at
             seen, split = x[rows, self.features[at]], self.values[at]
             go = np.zeros(at.shape, bool)
-            for one in modes:
-                chosen = self._member(at, seen) if one == _MEMBER else _COMPARE[one](seen, split)
-                go = chosen if len(modes) == 1 else np.where(mode == one, chosen, go)
+            for rule in modes:
+                chosen = self._member(at, seen) if rule == _MEMBER else _COMPARE[rule](seen, split)
+                go = chosen if len(modes) == 1 else np.where(mode == rule, chosen, go)
             if missing:
                 go |= self.missing[at] & np.isnan(seen)
             at = np.where(go, self.true[at], self.false[at])
         raise ValueError("the trees have a cycle: some row never reaches a leaf")
 
     def _member(self, at: Array, seen: Array) -> Array:
-        found = np.zeros(at.shape, bool)
+        matches = np.zeros(at.shape, bool)
         for node, members in self.members.items():
-            found |= (at == node) & np.isin(seen, members)
-        return found
+            matches |= (at == node) & np.isin(seen, members)
+        return matches
 
     def collect(self, ctx: RunContext, x: Array, aggregate: str) -> tuple[Array, Array]:
         """(scores, whether any leaf voted), both [rows, targets]."""
@@ -130,11 +130,11 @@ class Forest:
                 voted[part] = self.voted[leaves].any(axis=1)
                 continue
             for leaf in leaves.T:
-                votes, given = self.votes[leaf], self.voted[leaf]
+                votes, has_vote = self.votes[leaf], self.voted[leaf]
                 better = np.minimum if aggregate == "MIN" else np.maximum
-                both = voted[part] & given
-                scores[part] = np.where(both, better(scores[part], votes), np.where(given, votes, scores[part]))
-                voted[part] |= given
+                both = voted[part] & has_vote
+                scores[part] = np.where(both, better(scores[part], votes), np.where(has_vote, votes, scores[part]))
+                voted[part] |= has_vote
         if aggregate == "AVERAGE":
             scores /= len(self.roots)
         return scores, voted
@@ -169,11 +169,11 @@ def grow(
 
     def find(trees: Array, nodes: Sequence[int]) -> Array:
         """Node numbers of (tree, node id) pairs."""
-        wanted = trees * span + np.asarray(nodes, np.int64)
-        return order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(order) - 1)]
+        sought = trees * span + np.asarray(nodes, np.int64)
+        return order[np.minimum(np.searchsorted(keys, sought, sorter=order), len(order) - 1)]
 
-    own = np.arange(len(mode))
-    yes, no = (np.where(mode == LEAF, own, find(tree, branch)) for branch in (true, false))
+    node_numbers = np.arange(len(mode))
+    yes, no = (np.where(mode == LEAF, node_numbers, find(tree, branch)) for branch in (true, false))
     weights = np.asarray(vote_weights)
     dtype = np.float64 if weights.dtype == np.float64 and isinstance(vote_weights, np.ndarray) else np.float32
     votes, voted = np.zeros((len(mode), targets), dtype), np.zeros((len(mode), targets), bool)
@@ -231,16 +231,16 @@ def planted(
     """A forest from the attributes of TreeEnsemble-5."""
     inner, leaves = len(nodes_featureids), len(leaf_targetids)
     pad = np.zeros(leaves, np.int64)
-    own = np.arange(inner, inner + leaves)
+    leaf_numbers = np.arange(inner, inner + leaves)
 
     def branch(nodes: Sequence[int], is_leaf: Sequence[int]) -> Array:
         numbers = np.asarray(nodes, np.int64) + np.where(np.asarray(is_leaf, bool), inner, 0)
-        return np.concatenate([numbers, own])
+        return np.concatenate([numbers, leaf_numbers])
 
     votes = np.zeros((inner + leaves, n_targets), leaf_weights.dtype)
-    votes[own, np.asarray(leaf_targetids, np.int64)] = leaf_weights.reshape(-1)
+    votes[leaf_numbers, np.asarray(leaf_targetids, np.int64)] = leaf_weights.reshape(-1)
     voted = np.zeros(votes.shape, bool)
-    voted[own, np.asarray(leaf_targetids, np.int64)] = True
+    voted[leaf_numbers, np.asarray(leaf_targetids, np.int64)] = True
     missing = np.zeros(inner + leaves, bool)
     if nodes_missing_value_tracks_true:
         missing[:inner] = nodes_missing_value_tracks_true

@@ -61,8 +61,8 @@ def linear_classifier(
     if not paired:
         names = labels(["0", "1"] if classlabels_strings else None, [0, 1])
     chosen = names[(scores[:, 0] > 0).astype(np.intp)]
-    made = (_pair if paired else _transformed)(scores, post_transform)
-    return chosen, made.astype(np.float32)
+    transformed = (_pair if paired else _transformed)(scores, post_transform)
+    return chosen, transformed.astype(np.float32)
 
 
 def _pair(scores: Array, transform: str) -> Array:
@@ -80,10 +80,10 @@ def _pair(scores: Array, transform: str) -> Array:
 def linear_classifier_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> tuple[Fact, Fact]:
     """A label for each row, and a score for each row and intercept, or two for two classes."""
     chosen, scores = classifier(ctx, attributes, x)
-    given, labels = len(attributes.get("intercepts") or ()), classes_of(attributes)[1]
-    if not given or (given == 1 and labels == 2):
+    intercepts, labels = len(attributes.get("intercepts") or ()), classes_of(attributes)[1]
+    if not intercepts or (intercepts == 1 and labels == 2):
         return chosen, scores
-    return chosen, TensorFact(dtypes.FLOAT, (row_count(ctx, x), given))
+    return chosen, TensorFact(dtypes.FLOAT, (row_count(ctx, x), intercepts))
 
 
 rule("LinearRegressor", domain=DOMAIN)(regressor)

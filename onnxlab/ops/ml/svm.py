@@ -44,10 +44,10 @@ _SAFE = 1e8
 def _distances(x: Array, vectors: Array) -> Array:
     """[N, vectors]: squared Euclidean distances, of long or infinite rows by their differences."""
     lengths, others = (x * x).sum(axis=1), (vectors * vectors).sum(axis=1)
-    found = np.maximum(lengths[:, None] + others - 2 * (x @ vectors.T), 0)
+    squared = np.maximum(lengths[:, None] + others - 2 * (x @ vectors.T), 0)
     for row in np.flatnonzero(~(lengths + others.max(initial=0) <= _SAFE)).tolist():
-        found[row] = np.square(x[row] - vectors).sum(axis=1)
-    return found
+        squared[row] = np.square(x[row] - vectors).sum(axis=1)
+    return squared
 
 
 @kernel("SVMRegressor", domain=DOMAIN)

@@ -128,10 +128,10 @@ def tree_ensemble_classifier(
     scores, voted = forest.collect(ctx, features(x), "SUM")
     base = np.asarray(first_of(base_values_as_tensor, base_values, ()), scores.dtype)
     if len(names) == 2:
-        chosen, made = _binary(scores, voted, base, remembered(threshold_of, class_ids, weights), post_transform)
+        chosen, transformed = _binary(scores, voted, base, remembered(threshold_of, class_ids, weights), post_transform)
         if not remembered(are_one, class_ids):
             names = names if classlabels_strings else np.arange(2)
-        return names[chosen], made.astype(np.float32)
+        return names[chosen], transformed.astype(np.float32)
     if base.size:
         scores, voted = scores + base, np.ones_like(voted)
     best = winner(np.where(voted, scores, -np.inf))
@@ -169,11 +169,11 @@ def _binary(
     scores = np.where(voted, scores, 0)
     deciding = np.where(second, scores[:, 1], scores[:, 0])
     chosen = (deciding > (threshold or 0.0)).astype(np.intp)
-    made = _transformed(scores, transform)
+    transformed = _transformed(scores, transform)
     if base.size < 2 and not second.all():
         alone = _paired(scores[:, :1], threshold, base.size == 1, transform)
-        made = np.where(second[:, None], made, alone)
-    return chosen, made
+        transformed = np.where(second[:, None], transformed, alone)
+    return chosen, transformed
 
 
 def _paired(scores: Array, threshold: float | None, based: bool, transform: str) -> Array:

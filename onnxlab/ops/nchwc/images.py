@@ -150,8 +150,8 @@ def _only(function: Callable[..., Any], ctx: RunContext, x: Array, **attributes:
 
 def _largest(ctx: RunContext, x: Array, **attributes: Any) -> Array:
     """The largest element of every window."""
-    found = max_pool(ctx, x, **attributes)
-    return found if isinstance(found, np.ndarray) else found[0]
+    pooled = max_pool(ctx, x, **attributes)
+    return pooled if isinstance(pooled, np.ndarray) else pooled[0]
 
 
 _POOLS: dict[str, Callable[..., Array]] = {

@@ -59,12 +59,12 @@ def loop(
         results = ctx.run(body, (np.array(iteration, np.int64), np.array(going), *values))
         going = bool(np.asarray(results[0]).reshape(()))
         values = results[1 : 1 + len(values)]
-        for kept, item in zip(scanned, results[1 + len(values) :], strict=True):
+        for collected, item in zip(scanned, results[1 + len(values) :], strict=True):
             ctx.reserve(item.nbytes, "the scan outputs of the loop")
-            kept.append(item)
+            collected.append(item)
         iteration += 1
     facts = body.output_facts[1 + len(values) :]
-    return (*values, *(_stack(ctx, kept, fact) for kept, fact in zip(scanned, facts, strict=True)))
+    return (*values, *(_stack(ctx, collected, fact) for collected, fact in zip(scanned, facts, strict=True)))
 
 
 def _stack(ctx: RunContext, items: Sequence[Array], fact: Any, axis: int = 0) -> Array:
@@ -112,15 +112,15 @@ def scan(
         ]
         results = ctx.run(body, (*states, *(np.asarray(item) for item in slices)))
         states = results[:split]
-        for kept, item in zip(scanned, results[split:], strict=True):
+        for collected, item in zip(scanned, results[split:], strict=True):
             ctx.reserve(item.nbytes, "the scan outputs")
-            kept.append(item)
+            collected.append(item)
     outputs = []
-    for number, kept in enumerate(scanned):
+    for number, collected in enumerate(scanned):
         if scan_output_directions and scan_output_directions[number]:
-            kept = kept[::-1]
+            collected = collected[::-1]
         axis = scan_output_axes[number] if scan_output_axes else 0
-        outputs.append(_stack(ctx, kept, body.output_facts[split + number], axis if kept else 0))
+        outputs.append(_stack(ctx, collected, body.output_facts[split + number], axis if collected else 0))
     return (*states, *outputs)
 
 
@@ -153,9 +153,9 @@ def sequence_map(ctx: RunContext, sequence: list[Any], *others: Any, body: Body)
     for place, item in enumerate(sequence):
         ctx.check()
         feeds = [other[place] if isinstance(other, list) else other for other in others]
-        for kept, result in zip(outputs, ctx.run(body, (item, *feeds)), strict=True):
+        for collected, result in zip(outputs, ctx.run(body, (item, *feeds)), strict=True):
             ctx.reserve(getattr(result, "nbytes", 0), "the mapped sequence")
-            kept.append(result)
+            collected.append(result)
     return tuple(outputs)
 
 
@@ -173,7 +173,7 @@ DEEP = 3
 """Nesting from which a loop's body is walked once only, so that nested loops cannot multiply the work."""
 
 
-def merged(ctx: InferContext, a: Fact, b: Fact, slot: int, what: str) -> Fact:
+def merged(ctx: InferContext, a: Fact, b: Fact, slot: int, label: str) -> Fact:
     """What is true of both facts; dims that differ are unknown. Raises FactError for different types.
 
     `slot` is that of the output, or ELEMENT for elements of a sequence, whose sizes may vary.
@@ -191,17 +191,17 @@ def merged(ctx: InferContext, a: Fact, b: Fact, slot: int, what: str) -> Fact:
             length = a.length if a.length == b.length else None
             if 0 in (a.length, b.length) and elem_type(a.elem) == elem_type(b.elem):  # of no element nothing is said
                 return SequenceFact(a.elem if b.length == 0 else b.elem, length)
-            return SequenceFact(merged(ctx, a.elem, b.elem, ELEMENT, what), length)
+            return SequenceFact(merged(ctx, a.elem, b.elem, ELEMENT, label), length)
         case (OptionalFact(), OptionalFact()):
-            return OptionalFact(merged(ctx, a.elem, b.elem, slot, what))
+            return OptionalFact(merged(ctx, a.elem, b.elem, slot, label))
         case (OptionalFact(), _):
-            return OptionalFact(merged(ctx, a.elem, b, slot, what))
+            return OptionalFact(merged(ctx, a.elem, b, slot, label))
         case (_, OptionalFact()):
-            return OptionalFact(merged(ctx, a, b.elem, slot, what))
+            return OptionalFact(merged(ctx, a, b.elem, slot, label))
         case (MapFact(), MapFact()) if a.key_type == b.key_type:
-            return MapFact(a.key_type, merged(ctx, a.elem, b.elem, slot, what))
+            return MapFact(a.key_type, merged(ctx, a.elem, b.elem, slot, label))
     raise FactError(
-        f"{what} have different types", code="type-mismatch", expected=str(a), found=str(b), hint="insert a Cast"
+        f"{label} have different types", code="type-mismatch", expected=str(a), found=str(b), hint="insert a Cast"
     )
 
 
@@ -253,17 +253,17 @@ def if__rule(ctx: InferContext, attributes: Attributes, condition: Fact) -> tupl
     branches = [ctx.infer(attributes[name], ()) for name in ("then_branch", "else_branch")]
     then, otherwise = branches
     count = len(ctx.outputs)
-    for name, found in (("then_branch", then), ("else_branch", otherwise)):
-        if len(found) != count:
+    for name, facts in (("then_branch", then), ("else_branch", otherwise)):
+        if len(facts) != count:
             raise FactError(
-                f"its {name} has {len(found)} outputs, the node {count}", expected=str(count), found=str(len(found))
+                f"its {name} has {len(facts)} outputs, the node {count}", expected=str(count), found=str(len(facts))
             )
     known = scalar(condition)
     if isinstance(known, bool):
         return tuple(then if known else otherwise)
-    what = "the branches' outputs"
+    label = "the branches' outputs"
     return tuple(
-        merged(ctx, a, b, slot, f"{what} {slot}") for slot, (a, b) in enumerate(zip(then, otherwise, strict=True))
+        merged(ctx, a, b, slot, f"{label} {slot}") for slot, (a, b) in enumerate(zip(then, otherwise, strict=True))
     )
 
 
@@ -286,9 +286,9 @@ def loop_rule(
     def run(iteration: Fact, facts: Sequence[Fact]) -> list[Fact]:
         return ctx.infer(body, [iteration, again, *facts])
 
-    state, found = fixpoint(ctx, start, partial(run, ITERATION))
-    trips = trip_count(ctx, run, start, state, found[0], (limit, condition))
-    scans = [_stacked(ctx, fact, trips, count + slot) for slot, fact in enumerate(found[count + 1 :])]
+    state, results = fixpoint(ctx, start, partial(run, ITERATION))
+    trips = trip_count(ctx, run, start, state, results[0], (limit, condition))
+    scans = [_stacked(ctx, fact, trips, count + slot) for slot, fact in enumerate(results[count + 1 :])]
     return (*state, *scans)
 
 
@@ -307,14 +307,14 @@ def fixpoint(
     if ctx.depth >= DEEP:
         state = [_widest(fact) for fact in state]
     for number in range(MAX_ROUNDS):
-        found = run(state)
-        after = found[1 : len(state) + 1]
+        results = run(state)
+        after = results[1 : len(state) + 1]
         wider = [
             merged(ctx, before, now, slot, f"the carried values {slot} before and after an iteration")
             for slot, (before, now) in enumerate(zip(state, after, strict=True))
         ]
         if all(a is b for a, b in zip(wider, state, strict=True)):
-            return state, found
+            return state, results
         if number >= 2:  # elements that count up would never settle
             wider = [fact.bare for fact in wider]
         state = wider
@@ -387,10 +387,10 @@ def _state(name: str, before: Fact, after: Fact) -> Fact:
     """A state of a Scan, whose shape ONNX has every iteration keep. Raises FactError where one certainly does not."""
     if not isinstance(before, TensorFact) or before.shape is None or after.shape is None:
         return before
-    told = f"a Scan keeps the shapes of its states, but the body gets {{}} for {name!r} and makes {{}} of it"
-    must_equal(len(before.shape), len(after.shape), told, before.shape, after.shape)
+    message = f"a Scan keeps the shapes of its states, but the body gets {{}} for {name!r} and makes {{}} of it"
+    must_equal(len(before.shape), len(after.shape), message, before.shape, after.shape)
     for old, new in zip(before.shape, after.shape, strict=True):
-        must_equal(old, new, told, before.shape, after.shape)
+        must_equal(old, new, message, before.shape, after.shape)
     return TensorFact(before.elem_type, tuple(map(same, before.shape, after.shape)))
 
 

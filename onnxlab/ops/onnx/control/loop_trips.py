@@ -55,9 +55,9 @@ def trip_count(
         return 1 if limit is None or isinstance(trips, int) else None
     if ctx.depth:
         return None
-    found = _counted(_Counters(ctx, run, start, state), trips)
+    counted = _counted(_Counters(ctx, run, start, state), trips)
     run(ITERATION, state)
-    return found
+    return counted
 
 
 def _counted(counters: _Counters, trips: Any) -> Dim | None:
@@ -84,11 +84,11 @@ class _Counters:
         self._state = state
         self._left = ctx.symbol(0, _LEFT)
         self._begun = [scalar(fact) for fact in start]
-        found = run(ITERATION, start)
+        results = run(ITERATION, start)
         self.steps: dict[int, int] = {}
         for slot, before in enumerate(self._begun):
-            after = scalar(found[slot + 1])
-            if all(type(each) is not bool and isinstance(each, (int, Expr)) for each in (before, after)):
+            after = scalar(results[slot + 1])
+            if all(type(counter) is not bool and isinstance(counter, (int, Expr)) for counter in (before, after)):
                 step = after - before
                 if isinstance(step, int):
                     self.steps[slot] = step
@@ -100,9 +100,9 @@ class _Counters:
     def end(self, most: int) -> int | None:
         """The number of iterations after which the condition seems to fail first, if it does within `most`."""
         holds, fails = 0, 1
-        while (found := self._condition(fails - 1)) is True and fails < most:
+        while (holding := self._condition(fails - 1)) is True and fails < most:
             holds, fails = fails, min(2 * fails, most)
-        if found is not False:
+        if holding is not False:
             return None
         while fails - holds > 1:
             middle = (holds + fails) // 2
@@ -115,21 +115,21 @@ class _Counters:
             _known(fact, self._at(slot, number)) if slot in self.steps else fact
             for slot, fact in enumerate(self._state)
         ]
-        found = self._run(_known(ITERATION, number), before)
+        results = self._run(_known(ITERATION, number), before)
         for slot in self.steps:
-            wanted = self._at(slot, number + 1)
-            if self._outside(scalar(found[slot + 1]), wanted) != wanted:
+            expected = self._at(slot, number + 1)
+            if self._outside(scalar(results[slot + 1]), expected) != expected:
                 return None
-        return scalar(found[0])
+        return scalar(results[0])
 
     def _at(self, slot: int, number: Dim) -> Any:
         return self._begun[slot] + self.steps[slot] * number
 
-    def _outside(self, value: Any, wanted: Dim) -> Any:
+    def _outside(self, value: Any, expected: Dim) -> Any:
         """`value` with the symbol that the body has for the iterations left replaced by the one here."""
         if not isinstance(value, Expr):
             return value
-        known = set(symbol_atoms(wanted))
+        known = set(symbol_atoms(expected))
         inner = [atom for atom in symbol_atoms(value) if atom not in known]
         if len(inner) != 1 or not isinstance(inner[0].key, tuple) or inner[0].key[-1] != _LEFT:
             return value

@@ -220,8 +220,10 @@ def concat_from_sequence_rule(ctx: InferContext, attributes: Attributes, sequenc
     rest = element.shape[axis:] if new else element.shape[axis + 1 :]
     size = ctx.symbol(0, axis) if length is None else length
     if not new and length is not None:
-        each = sequence.elem.shape[axis] if isinstance(sequence, SequenceFact) and sequence.elem.shape else VARIES
-        size = ctx.symbol(0, axis) if each is VARIES else each * length
+        element_size = (
+            sequence.elem.shape[axis] if isinstance(sequence, SequenceFact) and sequence.elem.shape else VARIES
+        )
+        size = ctx.symbol(0, axis) if element_size is VARIES else element_size * length
     return like(element, (*element.shape[:axis], size, *rest))
 
 

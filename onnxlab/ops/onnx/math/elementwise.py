@@ -325,7 +325,7 @@ def where_rule(ctx: InferContext, attributes: Attributes, condition: Fact, a: Fa
 
 
 def _chosen(fact: TensorFact, condition: Fact, a: Fact, b: Fact) -> Fact:
-    knowns = [known_of(each) for each in (condition, a, b)]
+    knowns = [known_of(operand) for operand in (condition, a, b)]
     chosen = knowns[0]
     if chosen is not None and chosen.complete and len(set(chosen.items)) == 1:
         source = a if chosen.items[0] else b  # one side is all that counts

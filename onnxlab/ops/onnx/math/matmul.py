@@ -265,8 +265,11 @@ def _gemm_gradient(attributes: Attributes, inputs: Arrays, outputs: Arrays, grad
     left, right = (a.T if attributes["transA"] else a), (b.T if attributes["transB"] else b)
     scaled = g * g.dtype.type(attributes["alpha"])
     of_a, of_b = scaled @ right.T, left.T @ scaled
-    found = [of_a.T if attributes["transA"] else of_a, of_b.T if attributes["transB"] else of_b]
-    return [*found, *(None if c is None else unbroadcast(g * g.dtype.type(attributes["beta"]), c.shape) for c in rest)]
+    products = [of_a.T if attributes["transA"] else of_a, of_b.T if attributes["transB"] else of_b]
+    return [
+        *products,
+        *(None if c is None else unbroadcast(g * g.dtype.type(attributes["beta"]), c.shape) for c in rest),
+    ]
 
 
 # -- traits ------------------------------------------------------------------------------------------------------------

@@ -151,10 +151,10 @@ for _name, _function in _REDUCTIONS.items():
 def _arg(function: Callable[..., Array], x: Array, axis: int, keepdims: int, select_last_index: int) -> Array:
     axis = normal_axis(axis, x.ndim)
     if select_last_index:
-        found = x.shape[axis] - 1 - function(np.flip(x, axis), axis=axis, keepdims=keepdims == 1)
+        indices = x.shape[axis] - 1 - function(np.flip(x, axis), axis=axis, keepdims=keepdims == 1)
     else:
-        found = function(x, axis=axis, keepdims=keepdims == 1)
-    return np.asarray(found, np.int64)
+        indices = function(x, axis=axis, keepdims=keepdims == 1)
+    return np.asarray(indices, np.int64)
 
 
 @kernel("ArgMax")
@@ -250,11 +250,11 @@ def _reduced(name: str, attributes: Attributes, x: Fact, axes: Sequence[int] | N
 
 def _by_input_rule(name: str) -> Callable[..., Fact]:
     def infer(ctx: InferContext, attributes: Attributes, x: Fact, axes: MaybeFact = None) -> Fact:
-        given = None if axes is None else known_integers(axes)
+        known_axes = None if axes is None else known_integers(axes)
         none_given = axes is None or (axes.shape == (0,))
         if none_given and attributes.get("noop_with_empty_axes"):
             return x
-        fact = _reduced(name, attributes, x, given, none_given)
+        fact = _reduced(name, attributes, x, known_axes, none_given)
         if fact.shape is None and x.shape is not None and attributes.get("keepdims", 1) == 1:
             return like(x, tuple(ctx.symbol(0, axis) for axis in range(len(x.shape))))
         return fact
@@ -286,8 +286,8 @@ def arg_max_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
     if x.shape is None:
         return TensorFact(dtypes.INT64, None)
     axis = checked_axis(attributes.get("axis", 0), len(x.shape))
-    kept: Shape = (1,) if attributes.get("keepdims", 1) == 1 else ()
-    return TensorFact(dtypes.INT64, (*x.shape[:axis], *kept, *x.shape[axis + 1 :]))
+    unit: Shape = (1,) if attributes.get("keepdims", 1) == 1 else ()
+    return TensorFact(dtypes.INT64, (*x.shape[:axis], *unit, *x.shape[axis + 1 :]))
 
 
 # -- gradients ---------------------------------------------------------------------------------------------------------
@@ -302,13 +302,15 @@ def _reduction(function: Callable[..., Array]) -> Rule:
     """A rule from a function of (x, y, gradient, number of elements), all with the reduced axes kept."""
 
     def rule(attributes: Attributes, inputs: Arrays, outputs: Arrays, gradients: Arrays) -> Arrays:
-        x, given = inputs[0], _axes(attributes, inputs)
-        if not given and attributes.get("noop_with_empty_axes"):
+        x, listed = inputs[0], _axes(attributes, inputs)
+        if not listed and attributes.get("noop_with_empty_axes"):
             return [gradients[0], *[None] * (len(inputs) - 1)]
-        axes = normal_axes(given or None, x.ndim)
-        kept = tuple(1 if axis in axes else dim for axis, dim in enumerate(x.shape))
-        found = function(x, outputs[0].reshape(kept), gradients[0].reshape(kept), prod(x.shape[axis] for axis in axes))
-        return [np.array(np.broadcast_to(found, x.shape)), *[None] * (len(inputs) - 1)]
+        axes = normal_axes(listed or None, x.ndim)
+        shape = tuple(1 if axis in axes else dim for axis, dim in enumerate(x.shape))
+        gradient = function(
+            x, outputs[0].reshape(shape), gradients[0].reshape(shape), prod(x.shape[axis] for axis in axes)
+        )
+        return [np.array(np.broadcast_to(gradient, x.shape)), *[None] * (len(inputs) - 1)]
 
     return rule
 

@@ -44,8 +44,8 @@ def _dft(x: Array, length: Array | None, axis: int, inverse: int, onesided: int)
         if x.shape[-1] == 2:
             raise ValueError("onesided=1 needs a real input: the spectrum of a complex one has no symmetry")
         return _pairs(_known(np.fft.rfft(signal, count, axis), signal, axis), x.dtype)
-    made = np.fft.ifft(signal, count, axis) if inverse else np.fft.fft(signal, count, axis)
-    return _pairs(_known(made, signal, axis), x.dtype)
+    spectrum = np.fft.ifft(signal, count, axis) if inverse else np.fft.fft(signal, count, axis)
+    return _pairs(_known(spectrum, signal, axis), x.dtype)
 
 
 def _first(signal: Array, count: int, axis: int) -> Array:

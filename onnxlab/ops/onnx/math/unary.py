@@ -101,12 +101,12 @@ kernel("Not")(np.logical_not)
 @kernel("IsInf", since=10)
 def is_inf(x: Array, detect_negative: int = 1, detect_positive: int = 1) -> Array:
     """True where X is +inf or −inf, whichever of the two is asked for."""
-    found = np.isinf(x)
+    infinite = np.isinf(x)
     if detect_negative and detect_positive:
-        return found
+        return infinite
     if not (detect_negative or detect_positive):
-        return np.zeros_like(found)
-    return found & ((x > 0) if detect_positive else (x < 0))
+        return np.zeros_like(infinite)
+    return infinite & ((x > 0) if detect_positive else (x < 0))
 
 
 def _singles(*numbers: float) -> tuple[Array, ...]:

@@ -261,7 +261,7 @@ def linear_attention(
         state += widen(past_state)
     gate = None if not gated or decay is None else np.exp(widen(decay)).reshape(batch, steps, kv_num_heads, -1)
     rate = None if not delta or beta is None else widen(beta).reshape(batch, steps, -1, 1)
-    each = q_num_heads // kv_num_heads
+    group_size = q_num_heads // kv_num_heads
     output = np.empty((batch, q_num_heads, steps, v.shape[-1]), q.dtype)
     for t in range(steps):
         ctx.check()
@@ -271,8 +271,8 @@ def linear_attention(
         if rate is not None:
             new = rate[:, t] * (new - np.einsum("bhkv,bhk->bhv", state, k[:, :, t]))
         state = state + k[:, :, t, :, None] * new[:, :, None, :]
-        asked = q[:, :, t].reshape(batch, kv_num_heads, each, -1)
-        output[:, :, t] = (np.matmul(asked, state) * q.dtype.type(factor)).reshape(batch, q_num_heads, -1)
+        queries = q[:, :, t].reshape(batch, kv_num_heads, group_size, -1)
+        output[:, :, t] = (np.matmul(queries, state) * q.dtype.type(factor)).reshape(batch, q_num_heads, -1)
     return narrow(merged(output), query.dtype), narrow(state, query.dtype if past_state is None else past_state.dtype)
 
 

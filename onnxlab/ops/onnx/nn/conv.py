@@ -116,12 +116,12 @@ def _batched(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Window
         count = len(chosen)
         columns = scratch((*chosen.shape[1 : 2 + rank], count, *shape.output), x.dtype)
         np.copyto(columns, np.moveaxis(chosen, 0, 1 + rank))
-        made = np.matmul(weights, columns.reshape(group, weights.shape[2], -1)).reshape(len(w), count, spots)
+        product = np.matmul(weights, columns.reshape(group, weights.shape[2], -1)).reshape(len(w), count, spots)
         out = y[start : start + count].reshape(count, len(w), spots)
         if b is None:
-            np.copyto(out, made.swapaxes(0, 1))
+            np.copyto(out, product.swapaxes(0, 1))
         else:
-            np.add(made.swapaxes(0, 1), b[:, None], out=out)
+            np.add(product.swapaxes(0, 1), b[:, None], out=out)
     return y
 
 
@@ -175,12 +175,14 @@ def _shifted(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Window
     """
     y = np.empty((len(x), len(w), *shape.output), x.dtype)
     weights = w.reshape(group, -1, prod(w.shape[1:]))
-    each, line, spots = weights.shape[1], prod(shape.output[1:]), prod(shape.output)
+    filters, line, spots = weights.shape[1], prod(shape.output[1:]), prod(shape.output)
     before, after = shape.margins
     padded = np.empty((x.shape[1], before + spots + after), x.dtype)
     padded[:, :before] = padded[:, before + spots :] = 0
     taps = shape.taps_of(padded).reshape(group, w.shape[1], *shape.kernel, spots)
-    for image, result in zip(x.reshape(len(x), x.shape[1], spots), y.reshape(len(x), group, each, spots), strict=True):
+    for image, result in zip(
+        x.reshape(len(x), x.shape[1], spots), y.reshape(len(x), group, filters, spots), strict=True
+    ):
         padded[:, before : before + spots] = image
         for chosen, part in _blocks(group, shape.output[0], weights.shape[2] * line):
             ctx.check()
@@ -191,15 +193,15 @@ def _shifted(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Window
             out = result[chosen, :, run]
             np.matmul(weights[chosen], columns.reshape(len(out), weights.shape[2], -1), out=out)
             if b is not None:
-                np.add(out, b.reshape(group, each, 1)[chosen], out=out)
+                np.add(out, b.reshape(group, filters, 1)[chosen], out=out)
     return y
 
 
-def _suit_runs(shape: Window, each: int, rows: int) -> bool:
-    """Whether runs are worth what they multiply in vain; `each` outputs a group, `rows` of a group's patches."""
+def _suit_runs(shape: Window, filters: int, rows: int) -> bool:
+    """Whether runs are worth what they multiply in vain; `filters` outputs a group, `rows` of a group's patches."""
     lines = prod(shape.padded_size[1:])
     in_vain = lines / max(1, prod(shape.output[1:])) - 1
-    return max(shape.strides) == 1 and each * in_vain <= _IN_VAIN and lines * rows <= PATCHES
+    return max(shape.strides) == 1 and filters * in_vain <= _IN_VAIN and lines * rows <= PATCHES
 
 
 def _in_runs(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Window, group: int) -> Array:
@@ -209,7 +211,7 @@ def _in_runs(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Window
     """
     y = np.empty((len(x), len(w), *shape.output), x.dtype)
     weights = w.reshape(group, -1, prod(w.shape[1:]))
-    each, lines, ones = weights.shape[1], shape.padded_size[1:], (1,) * len(shape.output)
+    filters, lines, ones = weights.shape[1], shape.padded_size[1:], (1,) * len(shape.output)
     for image, result in zip(x, y, strict=True):
         runs = shape.runs(np.ascontiguousarray(shape.pad(image[None])[0])).reshape(group, w.shape[1], *shape.kernel, -1)
         for chosen, part in _blocks(group, shape.output[0], weights.shape[2] * prod(lines)):
@@ -218,14 +220,14 @@ def _in_runs(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Window
             start, size = part.start * prod(lines), shape.run(height)
             columns = scratch((*runs[chosen].shape[:-1], size), x.dtype)
             np.copyto(columns, runs[chosen][..., start : start + size])
-            made = np.empty((count, each, height * prod(lines)), x.dtype)
-            np.matmul(weights[chosen], columns.reshape(count, -1, size), out=made[:, :, :size])
-            found = made.reshape(count * each, height, *lines)[at(..., *map(slice, shape.output[1:]))]
-            channels = slice(chosen.start * each, chosen.stop * each)
+            product = np.empty((count, filters, height * prod(lines)), x.dtype)
+            np.matmul(weights[chosen], columns.reshape(count, -1, size), out=product[:, :, :size])
+            convolved = product.reshape(count * filters, height, *lines)[at(..., *map(slice, shape.output[1:]))]
+            channels = slice(chosen.start * filters, chosen.stop * filters)
             if b is None:
-                np.copyto(result[channels, part], found)
+                np.copyto(result[channels, part], convolved)
             else:
-                np.add(found, b[channels].reshape(-1, *ones), out=result[channels, part])
+                np.add(convolved, b[channels].reshape(-1, *ones), out=result[channels, part])
     return y
 
 
@@ -289,13 +291,13 @@ def transposed_output(
         output = (dim - a - b for dim, a, b in zip(full, amounts[:rank], amounts[rank:], strict=True))
         return amounts[:rank], tuple(output)
     if output_shape:
-        wanted = tuple(output_shape[-rank:])
+        remaining = tuple(output_shape[-rank:])
     else:
-        wanted = tuple(dim * step for dim, step in zip(size, strides, strict=True))
-    total = [max(0, dim - want) for dim, want in zip(full, wanted, strict=True)]
+        remaining = tuple(dim * step for dim, step in zip(size, strides, strict=True))
+    total = [max(0, dim - want) for dim, want in zip(full, remaining, strict=True)]
     # an odd element is cut at the begin, unless SAME_UPPER puts the padding at the end
     begin = tuple(t // 2 if auto_pad == "SAME_UPPER" else t - t // 2 for t in total)
-    return begin, wanted
+    return begin, remaining
 
 
 def _spread(
@@ -357,23 +359,26 @@ def _geometry(
     return strides, dilations, pads, auto_pad in ("SAME_UPPER", "SAME_LOWER")
 
 
-def _checked(name: str, given: tuple[int, ...] | None, count: int, default: int) -> tuple[int, ...]:
+def _checked(name: str, values: tuple[int, ...] | None, count: int, default: int) -> tuple[int, ...]:
     """A list attribute of a value per spatial axis. Raises FactError for the wrong number of them."""
-    if not given:
+    if not values:
         return (default,) * count
-    if len(given) != count:
+    if len(values) != count:
         raise FactError(
-            f"attribute {name}={list(given)} has {len(given)} values",
+            f"attribute {name}={list(values)} has {len(values)} values",
             code="bad-attribute",
             expected=f"{count} values",
-            found=f"{len(given)} values",
+            found=f"{len(values)} values",
             hint=f"give {name} one value for each spatial axis" + (", before then after" if name == "pads" else ""),
         )
-    if name in ("strides", "dilations", "kernel_shape") and min(given) < 1:
+    if name in ("strides", "dilations", "kernel_shape") and min(values) < 1:
         raise FactError(
-            f"attribute {name}={list(given)}", code="bad-attribute", expected="values from 1 on", found=str(min(given))
+            f"attribute {name}={list(values)}",
+            code="bad-attribute",
+            expected="values from 1 on",
+            found=str(min(values)),
         )
-    return given
+    return values
 
 
 def windows(
@@ -409,9 +414,9 @@ def windows(
 
 def conv_shape(ctx: InferContext, attributes: Attributes, x: Fact, w: Fact) -> Shape | None:
     """The output's shape, from the image and the filters."""
-    given = attributes.get("kernel_shape")
+    kernel_shape = attributes.get("kernel_shape")
     if x.shape is None and w.shape is None:
-        return unknown_shape(ctx, 2 + len(given)) if given else None
+        return unknown_shape(ctx, 2 + len(kernel_shape)) if kernel_shape else None
     rank = len(x.shape if x.shape is not None else w.shape or ())
     if rank < 3:
         shown = dims_text(x.shape if x.shape is not None else w.shape)
@@ -421,9 +426,9 @@ def conv_shape(ctx: InferContext, attributes: Attributes, x: Fact, w: Fact) -> S
     if x.shape is not None and w.shape is not None:
         _check_channels(x.shape, w.shape, attributes.get("group", 1))
     kernel: Sequence[Dim] | None = w.shape[2:] if w.shape is not None else None
-    if given:
-        _check_kernel(given, kernel, rank - 2)
-        kernel = given
+    if kernel_shape:
+        _check_kernel(kernel_shape, kernel, rank - 2)
+        kernel = kernel_shape
     batch = x.shape[0] if x.shape is not None else ctx.symbol(0, 0)
     channels = w.shape[0] if w.shape is not None else ctx.symbol(0, 1)
     if x.shape is None or kernel is None:
@@ -440,13 +445,13 @@ def _check_channels(x: Shape, w: Shape, group: int) -> None:
             expected=f"rank {len(x)}",
             found=f"rank {len(w)}",
         )
-    wanted = w[1] * group
-    if isinstance(x[1], int) and isinstance(wanted, int) and x[1] != wanted:
+    expected = w[1] * group
+    if isinstance(x[1], int) and isinstance(expected, int) and x[1] != expected:
         raise FactError(
             f"the input {dims_text(x)} has {x[1]} channels, the weight {dims_text(w)} with group={group} "
-            f"takes {wanted}",
+            f"takes {expected}",
             code="channel-mismatch",
-            expected=f"{wanted} channels",
+            expected=f"{expected} channels",
             found=f"{x[1]} channels",
             hint="change the weight, the attribute group, or what makes the input",
         )
@@ -459,20 +464,20 @@ def _check_channels(x: Shape, w: Shape, group: int) -> None:
         )
 
 
-def _check_kernel(given: Sequence[int], kernel: Sequence[Dim] | None, count: int) -> None:
-    if len(given) != count:
+def _check_kernel(sizes: Sequence[int], kernel: Sequence[Dim] | None, count: int) -> None:
+    if len(sizes) != count:
         raise FactError(
-            f"attribute kernel_shape={list(given)} has {len(given)} values",
+            f"attribute kernel_shape={list(sizes)} has {len(sizes)} values",
             code="bad-attribute",
             expected=f"{count} values",
-            found=f"{len(given)} values",
+            found=f"{len(sizes)} values",
         )
-    if given == kernel:
+    if sizes == kernel:
         return
-    for axis, (attribute, stored) in enumerate(zip(given, kernel or given, strict=True)):
+    for axis, (attribute, stored) in enumerate(zip(sizes, kernel or sizes, strict=True)):
         if isinstance(stored, int) and attribute != stored:
             raise FactError(
-                f"attribute kernel_shape={list(given)} contradicts the weight, whose spatial axis {axis} has {stored}",
+                f"attribute kernel_shape={list(sizes)} contradicts the weight, whose spatial axis {axis} has {stored}",
                 code="bad-attribute",
                 expected=str(stored),
                 found=str(attribute),
@@ -516,12 +521,12 @@ def conv_transpose_rule(ctx: InferContext, attributes: Attributes, x: Fact, w: F
     dilations = _checked("dilations", attributes.get("dilations"), count, 1)
     pads = _checked("pads", attributes.get("pads"), 2 * count, 0)
     extra = _checked("output_padding", attributes.get("output_padding"), count, 0)
-    wanted = attributes.get("output_shape")
+    output_shape = attributes.get("output_shape")
     auto = attributes.get("auto_pad", "NOTSET")
     dims: list[Dim] = []
     for axis, dim in enumerate(x.shape[2:]):
-        if wanted:
-            dims.append(wanted[axis - count])
+        if output_shape:
+            dims.append(output_shape[axis - count])
         elif auto in ("SAME_UPPER", "SAME_LOWER"):
             dims.append(dim * strides[axis])
         else:
@@ -559,11 +564,11 @@ def _conv_gradient(attributes: Attributes, inputs: Arrays, outputs: Arrays, grad
 
 
 def _conv_transpose_bytes(attributes: Mapping[str, Any], array: Any, weight: Any, *rest: Any) -> int:
-    given = attributes.get("output_shape")
+    output_shape = attributes.get("output_shape")
     strides = attributes.get("strides") or [1] * (array.ndim - 2)
     dilations = attributes.get("dilations") or [1] * (array.ndim - 2)
     extra = attributes.get("output_padding") or [0] * (array.ndim - 2)
-    spatial = list(given)[-(array.ndim - 2) :] if given else [
+    spatial = list(output_shape)[-(array.ndim - 2) :] if output_shape else [
         strides[axis] * (size - 1) + extra[axis] + (weight.shape[2 + axis] - 1) * dilations[axis] + 1
         for axis, size in enumerate(array.shape[2:])
     ]  # fmt: skip

@@ -57,8 +57,8 @@ def _factors(
 ) -> tuple[Array, Array]:
     """Factor and summand of X, shaped for it."""
     factor = scale / np.sqrt(var + var.dtype.type(epsilon))
-    found = [_per_channel(each, rank).astype(dtype, copy=False) for each in (factor, bias - mean * factor)]
-    return found[0], found[1]
+    arrays = [_per_channel(factors, rank).astype(dtype, copy=False) for factors in (factor, bias - mean * factor)]
+    return arrays[0], arrays[1]
 
 
 @kernel("BatchNormalization", since=14)
@@ -83,8 +83,8 @@ def batch_normalization(
     batch_mean, batch_var = wide.mean(axis=axes), wide.var(axis=axes)
     y = scale_and_shift(wide, factor, offset, batch_mean, batch_var, epsilon)
     running = [
-        (old * momentum + new * (1 - momentum)).astype(given.dtype)
-        for old, new, given in zip((old_mean, old_var), (batch_mean, batch_var), (mean, var), strict=True)
+        (old * momentum + new * (1 - momentum)).astype(array.dtype)
+        for old, new, array in zip((old_mean, old_var), (batch_mean, batch_var), (mean, var), strict=True)
     ]
     return narrow(y, x.dtype), running[0], running[1]
 
@@ -101,7 +101,7 @@ def _batch_normalization_into(
     momentum: float = 0.9,
     training_mode: int = 0,
 ) -> Array | tuple[Array, Array, Array]:
-    if training_mode or any(each.dtype != np.float32 for each in (x, scale, bias, mean, var)):
+    if training_mode or any(array.dtype != np.float32 for array in (x, scale, bias, mean, var)):
         return batch_normalization(x, scale, bias, mean, var, epsilon, momentum, training_mode)
     return scale_and_shift(x, scale, bias, mean, var, epsilon, out)
 
@@ -225,8 +225,8 @@ def layer_norm(
         np.multiply(y, scale, out=y)
     if bias is not None and terms is None:
         np.add(y, bias, out=y)
-    kept = (*lead, *(1,) * (x.ndim - axis))
-    return y, means.reshape(kept), inverse.reshape(kept)
+    shape = (*lead, *(1,) * (x.ndim - axis))
+    return y, means.reshape(shape), inverse.reshape(shape)
 
 
 def _whole(parameter: Array, columns: tuple[int, ...], dtype: np.dtype[Any]) -> Array | None:
@@ -295,8 +295,10 @@ def group_normalization(
 @kernel("GroupNormalization", since=18)
 def group_normalization_18(x: Array, scale: Array, bias: Array, num_groups: int, epsilon: float = 1e-5) -> Array:
     """GroupNormalization-21 with a scale and bias per group."""
-    each = x.shape[1] // num_groups
-    return group_normalization(x, scale.repeat(each), bias.repeat(each), num_groups=num_groups, epsilon=epsilon)
+    group_size = x.shape[1] // num_groups
+    return group_normalization(
+        x, scale.repeat(group_size), bias.repeat(group_size), num_groups=num_groups, epsilon=epsilon
+    )
 
 
 @kernel("LpNormalization")
@@ -387,7 +389,7 @@ def batch_normalization_rule(
                     expected=f"[{channels}]",
                     found=dims_text(fact.shape),
                 )
-    return (x.bare, *[each.bare for each in (mean, variance, mean, variance)][: max(len(ctx.outputs) - 1, 0)])
+    return (x.bare, *[statistic.bare for statistic in (mean, variance, mean, variance)][: max(len(ctx.outputs) - 1, 0)])
 
 
 def _differ(a: Dim, b: Dim) -> bool:
@@ -411,8 +413,10 @@ def layer_normalization_rule(
 def rms_normalization_rule(ctx: InferContext, attributes: Attributes, x: Fact, scale: Fact) -> Fact:
     """The input's shape and type, which is the scale's too: the schema allows another, onnx and ONNX Runtime do not."""
     if elem_type(x) and elem_type(scale) and elem_type(x) != elem_type(scale):
-        wanted, found = dtypes.name(elem_type(x)), dtypes.name(elem_type(scale))
-        raise FactError(f"X is {wanted} and scale {found}", code="type-mismatch", expected=wanted, found=found)
+        x_type, scale_type = dtypes.name(elem_type(x)), dtypes.name(elem_type(scale))
+        raise FactError(
+            f"X is {x_type} and scale {scale_type}", code="type-mismatch", expected=x_type, found=scale_type
+        )
     return x.bare
 
 

@@ -60,8 +60,8 @@ def _activation(name: str, alpha: list[float], beta: list[float]) -> Activation:
     if name.lower() not in _ACTIVATIONS:
         raise ValueError(f"activation {name!r} is unknown: expected one of {', '.join(_ACTIVATIONS)}")
     defaults, function = _ACTIVATIONS[name.lower()]
-    given = [(alpha, beta)[place].pop(0) if (alpha, beta)[place] else value for place, value in enumerate(defaults)]
-    parameters = [np.float32(value) for value in given]
+    values = [(alpha, beta)[place].pop(0) if (alpha, beta)[place] else value for place, value in enumerate(defaults)]
+    parameters = [np.float32(value) for value in values]
     return (lambda x: function(x, *parameters)) if parameters else function
 
 
@@ -231,14 +231,14 @@ def activations_of(
     alphas: Sequence[float] | None,
     betas: Sequence[float] | None,
     directions: int,
-    each: int,
+    per_direction: int,
 ) -> list[list[Activation]]:
     """The activations of every direction; names for one direction serve both."""
-    wanted = list(names)
-    if len(wanted) < directions * each:
-        wanted = wanted * directions
-    flat = activations(wanted[: directions * each], alphas, betas)
-    return [flat[number * each : (number + 1) * each] for number in range(directions)]
+    repeated = list(names)
+    if len(repeated) < directions * per_direction:
+        repeated = repeated * directions
+    flat = activations(repeated[: directions * per_direction], alphas, betas)
+    return [flat[number * per_direction : (number + 1) * per_direction] for number in range(directions)]
 
 
 @kernel("GRU", context=True)

@@ -49,7 +49,7 @@ def constant(
             return np.array(item, dtype)
     for text in (value_string, value_strings):
         if text is not None:
-            if not all(isinstance(each, str) for each in (text if isinstance(text, Sequence) else [text])):
+            if not all(isinstance(element, str) for element in (text if isinstance(text, Sequence) else [text])):
                 raise ValueError(f"the attribute value_string or value_strings is {text!r}: expected strings")
             return np.array(text, object)
     raise ValueError("none of the attributes value, sparse_value, value_int, … is set: expected exactly one")
@@ -106,13 +106,13 @@ def constant_of_shape_rule(ctx: InferContext, attributes: Attributes, shape: Fac
     """The shape that the input's elements say, each element `value` (default: float32 zero)."""
     value = attributes.get("value")
     elem = dtypes.FLOAT if value is None else value.data_type
-    wanted = items(shape)
-    if wanted is None:
+    sizes = items(shape)
+    if sizes is None:
         return TensorFact(elem, None)
-    negative = [dim for dim in wanted if isinstance(dim, int) and dim < 0]
+    negative = [dim for dim in sizes if isinstance(dim, int) and dim < 0]
     if negative:
         raise FactError(f"the shape holds {negative[0]}", expected="sizes from 0 on", found=str(negative[0]))
-    dims = tuple(as_dim(ctx, dim, 0, axis) for axis, dim in enumerate(wanted))
+    dims = tuple(as_dim(ctx, dim, 0, axis) for axis, dim in enumerate(sizes))
     if not all(isinstance(dim, int) for dim in dims) or prod(cast("tuple[int, ...]", dims)) > MAX_ELEMENTS:
         return TensorFact(elem, dims)
     item = 0.0 if value is None else _single(value)
@@ -148,7 +148,7 @@ def range__rule(ctx: InferContext, attributes: Attributes, start: Fact, limit: F
         raise FactError("a step of 0 never reaches the limit", expected="a step that is not 0", found="0")
     if first is None or last is None or step is None:
         return TensorFact(elem, (ctx.symbol(0, 0),))
-    if any(isinstance(each, Expr) for each in (first, last, step)):
+    if any(isinstance(bound, Expr) for bound in (first, last, step)):
         return TensorFact(elem, (_symbolic_count(ctx, first, last, step),))
     many = (last - first) / step
     if not isfinite(many):
@@ -166,7 +166,7 @@ def range__rule(ctx: InferContext, attributes: Attributes, start: Fact, limit: F
 def _symbolic_count(ctx: InferContext, first: Any, last: Any, step: Any) -> Dim:
     if not isinstance(step, (int, float)) or step != int(step):
         return ctx.symbol(0, 0)
-    first, last = (int(each) if isinstance(each, float) and each == int(each) else each for each in (first, last))
+    first, last = (int(bound) if isinstance(bound, float) and bound == int(bound) else bound for bound in (first, last))
     if isinstance(first, float) or isinstance(last, float):
         return ctx.symbol(0, 0)
     step = int(step)

@@ -464,8 +464,8 @@ def clamped(position: Dim, dim: Dim) -> Dim | None:
 def top_k_rule(ctx: InferContext, attributes: Attributes, x: Fact, k: Fact) -> tuple[Fact, Fact]:
     """The k greatest along `axis`, and their indices."""
     if k.shape not in (None, (), (1,)) and all(isinstance(dim, int) for dim in k.shape or ()):
-        found = dims_text(k.shape)
-        raise FactError(f"k has shape {found}", code="rank-mismatch", expected="[1]", found=found)
+        shape = dims_text(k.shape)
+        raise FactError(f"k has shape {shape}", code="rank-mismatch", expected="[1]", found=shape)
     return _top_k(ctx, attributes, x, scalar(k))
 
 
@@ -550,28 +550,28 @@ def one_hot_rule(ctx: InferContext, attributes: Attributes, indices: Fact, depth
 def _gather_gradient(attributes: Attributes, inputs: Arrays, outputs: Arrays, gradients: Arrays) -> Arrays:
     (x, indices), (g,) = inputs, gradients
     axis = normal_axis(attributes["axis"], x.ndim)
-    found = np.zeros_like(x)
-    front = np.moveaxis(found, axis, 0)
+    gradient = np.zeros_like(x)
+    front = np.moveaxis(gradient, axis, 0)
     rows = g.reshape(*x.shape[:axis], indices.size, *x.shape[axis + 1 :])
     np.add.at(front, indices.reshape(-1), np.moveaxis(rows, axis, 0))
-    return [found, None]
+    return [gradient, None]
 
 
 @derivative("Slice")
 def _slice_gradient(attributes: Attributes, inputs: Arrays, outputs: Arrays, gradients: Arrays) -> Arrays:
     x = inputs[0]
-    given: list[Any] = [None if part is None else part.tolist() for part in inputs[1:]]
-    if not given:  # opsets 1 to 9
-        given = [attributes["starts"], attributes["ends"], attributes.get("axes")]
-    (starts, ends), (axes, steps) = given[:2], (*given[2:], None, None)[:2]
+    bounds: list[Any] = [None if part is None else part.tolist() for part in inputs[1:]]
+    if not bounds:  # opsets 1 to 9
+        bounds = [attributes["starts"], attributes["ends"], attributes.get("axes")]
+    (starts, ends), (axes, steps) = bounds[:2], (*bounds[2:], None, None)[:2]
     where: list[slice] = [slice(None)] * x.ndim
     for number, axis in enumerate(axes or range(len(starts))):
         step = steps[number] if steps else 1
         end = ends[number]
         where[axis] = slice(starts[number], None if step < 0 and end < -x.shape[axis] else end, step)
-    found = np.zeros_like(x)
-    found[tuple(where)] = gradients[0]
-    return [found, *[None] * (len(inputs) - 1)]
+    gradient = np.zeros_like(x)
+    gradient[tuple(where)] = gradients[0]
+    return [gradient, *[None] * (len(inputs) - 1)]
 
 
 # -- traits ------------------------------------------------------------------------------------------------------------
@@ -584,8 +584,8 @@ def _gather_bytes(attributes: Mapping[str, Any], array: Any, indices: Any) -> in
 
 
 def _gather_nd_bytes(attributes: Mapping[str, Any], array: Any, indices: Any) -> int:
-    taken = indices.shape[-1] + attributes.get("batch_dims", 0)
-    return int(prod(indices.shape[:-1]) * prod(array.shape[taken:]) * int(array.itemsize))
+    axes = indices.shape[-1] + attributes.get("batch_dims", 0)
+    return int(prod(indices.shape[:-1]) * prod(array.shape[axes:]) * int(array.itemsize))
 
 
 def _one_hot_bytes(attributes: Mapping[str, Any], indices: Any, depth: Any, values: Any) -> int:

@@ -54,11 +54,11 @@ def pad_by(ctx: RunContext, data: Array, width: Sequence[Sequence[int]], mode: s
             raise ValueError(f"pads {begin} and {end} leave less than nothing of axis {axis}, which has {dim} elements")
     dims = [dim + begin + end for dim, (begin, end) in zip(data.shape, width, strict=True)]
     ctx.reserve(prod(dims) * data.itemsize, "the padded tensor")
-    kept = [  # what negative pads leave of each axis
+    remaining = [  # what negative pads leave of each axis
         slice(max(0, -begin), max(0, -begin, min(dim, dim + end)))
         for dim, (begin, end) in zip(data.shape, width, strict=True)
     ]
-    data = data[tuple(kept)]
+    data = data[tuple(remaining)]
     if mode != "constant":
         for axis, (left, dim) in enumerate(zip(data.shape, dims, strict=True)):
             if dim and not left:
@@ -69,7 +69,7 @@ def pad_by(ctx: RunContext, data: Array, width: Sequence[Sequence[int]], mode: s
         value = "" if data.dtype == object else 0
     result = np.full(dims, value, data.dtype)
     if data.size:
-        starts = [part.start + begin for part, (begin, _) in zip(kept, width, strict=True)]
+        starts = [part.start + begin for part, (begin, _) in zip(remaining, width, strict=True)]
         result[tuple(slice(start, start + dim) for start, dim in zip(starts, data.shape, strict=True))] = data
     return result
 
@@ -92,8 +92,8 @@ def pad_1(
 def center_crop_pad(ctx: RunContext, x: Array, shape: Array, axes: Sequence[int] | None = None) -> Array:
     """Cut or zero-pad both ends of the axes to the sizes given; an odd element goes to the end."""
     width = [[0, 0] for _ in range(x.ndim)]
-    for axis, wanted in zip(normal_axes(axes, x.ndim), integers(shape), strict=True):
-        more = wanted - x.shape[axis]
+    for axis, size in zip(normal_axes(axes, x.ndim), integers(shape), strict=True):
+        more = size - x.shape[axis]
         begin = more // 2 if more >= 0 else -(-more // 2)
         width[axis] = [begin, more - begin]
     return pad_by(ctx, x, width, "constant", None)

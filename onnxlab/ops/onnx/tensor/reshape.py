@@ -108,10 +108,10 @@ def unsqueeze_1(x: Array, axes: Sequence[int]) -> Array:
 @rule("Reshape", since=5)
 def reshape_rule(ctx: InferContext, attributes: Attributes, data: Fact, target: Fact) -> Fact:
     """Dims as the second input says: -1 is what is left, 0 the input's own dim unless allowzero is set."""
-    wanted = items(target)
-    if wanted is None or (target.shape is not None and len(target.shape) != 1):
+    target_items = items(target)
+    if target_items is None or (target.shape is not None and len(target.shape) != 1):
         return like(data, None)
-    return _reshaped(ctx, data, wanted, bool(attributes.get("allowzero")))
+    return _reshaped(ctx, data, target_items, bool(attributes.get("allowzero")))
 
 
 @rule("Reshape", since=1)
@@ -120,11 +120,11 @@ def reshape_by_attribute(ctx: InferContext, attributes: Attributes, data: Fact) 
     return _reshaped(ctx, data, list(attributes.get("shape", ())), False)
 
 
-def _reshaped(ctx: InferContext, data: Fact, wanted: Sequence[Dim | None], allow_zero: bool) -> Fact:
-    dims: list[Dim | None] = [_wanted_dim(data.shape, axis, dim, allow_zero) for axis, dim in enumerate(wanted)]
+def _reshaped(ctx: InferContext, data: Fact, target: Sequence[Dim | None], allow_zero: bool) -> Fact:
+    dims: list[Dim | None] = [_wanted_dim(data.shape, axis, dim, allow_zero) for axis, dim in enumerate(target)]
     rest = [axis for axis, dim in enumerate(dims) if dim is None or dim == -1]
-    if sum(1 for dim in wanted if dim == -1) > 1:
-        raise FactError("the target shape has more than one -1", found=dims_text(tuple(wanted)))  # type: ignore[arg-type]
+    if sum(1 for dim in target if dim == -1) > 1:
+        raise FactError("the target shape has more than one -1", found=dims_text(tuple(target)))  # type: ignore[arg-type]
     known = product(dim for axis, dim in enumerate(dims) if axis not in rest and dim is not None)
     total = None if data.shape is None else product(data.shape)
     if total is not None and not rest and isinstance(total, int) and isinstance(known, int) and total != known:
@@ -138,7 +138,7 @@ def _reshaped(ctx: InferContext, data: Fact, wanted: Sequence[Dim | None], allow
     for axis in rest:
         dims[axis] = ctx.symbol(0, axis)
     if len(rest) == 1 and total is not None:
-        dims[rest[0]] = _what_is_left(ctx, total, known, wanted[rest[0]] == -1, rest[0], data.shape)
+        dims[rest[0]] = _what_is_left(ctx, total, known, target[rest[0]] == -1, rest[0], data.shape)
     result = like(data, tuple(dim for dim in dims if dim is not None))
     if all(isinstance(dim, int) for dim in dims):
         return rearranged(result, data, lambda array: array.reshape(dims))
@@ -164,10 +164,10 @@ def _wanted_dim(source: Shape | None, axis: int, dim: Dim | None, allow_zero: bo
     return dim if isinstance(dim, Expr) and is_size(dim) else None
 
 
-def _what_is_left(ctx: InferContext, total: Dim, known: Dim, asked: bool, axis: int, source: Shape | None) -> Dim:
-    """The dim that makes the element counts equal; `asked` whether the target says -1."""
+def _what_is_left(ctx: InferContext, total: Dim, known: Dim, inferred: bool, axis: int, source: Shape | None) -> Dim:
+    """The dim that makes the element counts equal; `inferred` whether the target says -1."""
     if known == 0:
-        return 0 if asked else ctx.symbol(0, axis)
+        return 0 if inferred else ctx.symbol(0, axis)
     exact = exact_div(total, known)
     if exact is not None:
         return exact
@@ -243,11 +243,11 @@ def unsqueeze_by_attribute(ctx: InferContext, attributes: Attributes, x: Fact) -
     return _unsqueezed(ctx, x, attributes["axes"], None)
 
 
-def _unsqueezed(ctx: InferContext, x: Fact, axes: Sequence[int] | None, given: MaybeFact) -> Fact:
+def _unsqueezed(ctx: InferContext, x: Fact, axes: Sequence[int] | None, axes_fact: MaybeFact) -> Fact:
     if x.shape is None:
         return like(x, None)
     if axes is None:
-        count = given.shape[0] if given is not None and given.shape else None
+        count = axes_fact.shape[0] if axes_fact is not None and axes_fact.shape else None
         return like(x, unknown_shape(ctx, len(x.shape) + count) if isinstance(count, int) else None)
     rank = len(x.shape) + len(axes)
     added = set(checked_axes(axes, rank))

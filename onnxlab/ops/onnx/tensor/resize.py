@@ -129,8 +129,8 @@ def is_same(axis: Axis, coordinates: str) -> bool:
 def outside(axis: Axis) -> Array:
     """The elements that tf_crop_and_resize takes from beyond the input."""
     where = _coordinates(axis, "tf_crop_and_resize")
-    found: Array = (where < 0) | (where > axis.size - 1)
-    return found
+    mask: Array = (where < 0) | (where > axis.size - 1)
+    return mask
 
 
 def _weighted(x: Array, place: int, index: Array, weight: Array) -> Array:
@@ -309,38 +309,38 @@ def resize_rule(
         return like(x, _resized_to(ctx, attributes, x.shape, axes, items(sizes)))
     if scales is None and sizes is None:
         raise FactError("it has neither scales nor sizes", code="arity", expected="scales or sizes", found="none")
-    given = known_of(scales)
-    if given is not None and any(isinstance(item, (int, float)) and item <= 0 for item in given.items):
-        raise FactError(f"its scales are {given}", expected="scales above 0", found=str(given))
+    known = known_of(scales)
+    if known is not None and any(isinstance(item, (int, float)) and item <= 0 for item in known.items):
+        raise FactError(f"its scales are {known}", expected="scales above 0", found=str(known))
     if attributes.get("coordinate_transformation_mode") == "tf_crop_and_resize":
         return like(x, _scaled_crop(ctx, x.shape, axes, roi, scales))
     return like(x, _scaled(ctx, x.shape, axes, scales))
 
 
 def _resized_to(
-    ctx: InferContext, attributes: Attributes, shape: Shape, axes: Sequence[int], wanted: Sequence[Dim | None] | None
+    ctx: InferContext, attributes: Attributes, shape: Shape, axes: Sequence[int], sizes: Sequence[Dim | None] | None
 ) -> Shape:
     dims = list(shape)
-    if wanted is None or len(wanted) != len(axes):
-        if wanted is not None:
+    if sizes is None or len(sizes) != len(axes):
+        if sizes is not None:
             raise FactError(
-                f"it has {len(wanted)} sizes for {len(axes)} axes", expected=str(len(axes)), found=str(len(wanted))
+                f"it has {len(sizes)} sizes for {len(axes)} axes", expected=str(len(axes)), found=str(len(sizes))
             )
         return tuple(ctx.symbol(0, axis) if axis in axes else dim for axis, dim in enumerate(dims))
     policy = attributes.get("keep_aspect_ratio_policy", "stretch")
     if policy != "stretch":
-        return _keeping_aspect(ctx, shape, axes, wanted, policy)
-    for axis, size in zip(axes, wanted, strict=True):
+        return _keeping_aspect(ctx, shape, axes, sizes, policy)
+    for axis, size in zip(axes, sizes, strict=True):
         dims[axis] = ctx.symbol(0, axis) if size is None else size
     return tuple(dims)
 
 
 def _keeping_aspect(
-    ctx: InferContext, shape: Shape, axes: Sequence[int], wanted: Sequence[Dim | None], policy: str
+    ctx: InferContext, shape: Shape, axes: Sequence[int], sizes: Sequence[Dim | None], policy: str
 ) -> Shape:
     """One scale for all axes: the least or greatest of size / dim; sizes are rounded half up."""
     dims = list(shape)
-    pairs = [(shape[axis], size) for axis, size in zip(axes, wanted, strict=True)]
+    pairs = [(shape[axis], size) for axis, size in zip(axes, sizes, strict=True)]
     if not all(isinstance(dim, int) and dim and isinstance(size, int) for dim, size in pairs):
         return tuple(ctx.symbol(0, axis) if axis in axes else dim for axis, dim in enumerate(dims))
     ratios = [Fraction(size, dim) for dim, size in pairs]  # type: ignore[arg-type]

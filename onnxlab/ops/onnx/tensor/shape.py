@@ -265,23 +265,23 @@ def concat_rule(ctx: InferContext, attributes: Attributes, *inputs: Fact) -> Fac
     axis = checked_axis(attributes.get("axis", 1), len(first))
     dims: list[Dim] = list(first)
     total: Dim | None = 0
-    for number, each in enumerate(shapes):
-        if each is None:
+    for number, input_shape in enumerate(shapes):
+        if input_shape is None:
             total = None
             continue
-        if len(each) != len(first):
+        if len(input_shape) != len(first):
             raise FactError(
-                f"{dims_text(first)} and {dims_text(each)} have different ranks",
+                f"{dims_text(first)} and {dims_text(input_shape)} have different ranks",
                 code="rank-mismatch",
                 expected=f"rank {len(first)}",
-                found=f"rank {len(each)}",
+                found=f"rank {len(input_shape)}",
             )
-        for other, dim in enumerate(each):
+        for other, dim in enumerate(input_shape):
             if other != axis and dims[other] != dim:
                 hint = f"only axis {axis} may differ"
                 must_equal(dims[other], dim, "input {} differs in axis {}", number, other, hint=hint)
                 dims[other] = same(dims[other], dim)
-        total = None if total is None else total + each[axis]
+        total = None if total is None else total + input_shape[axis]
     dims[axis] = ctx.symbol(0, axis) if total is None else total
     result = TensorFact(elem, tuple(dims))
     return result if len(dims) > 1 and None in map(known_of, inputs) else _joined(result, inputs, axis)
@@ -315,19 +315,19 @@ def split(ctx: InferContext, attributes: Attributes, x: Fact, sizes: MaybeFact =
 @rule("Split", since=2)
 def split_by_attribute(ctx: InferContext, attributes: Attributes, x: Fact) -> tuple[Fact, ...]:
     """The same with the sizes in an attribute."""
-    given = attributes.get("split")
-    return _split(ctx, attributes, x, None if given is None else list(given), given is not None)
+    sizes = attributes.get("split")
+    return _split(ctx, attributes, x, None if sizes is None else list(sizes), sizes is not None)
 
 
 def _split(
-    ctx: InferContext, attributes: Attributes, x: Fact, sizes: Sequence[Dim | None] | None, given: bool
+    ctx: InferContext, attributes: Attributes, x: Fact, sizes: Sequence[Dim | None] | None, has_sizes: bool
 ) -> tuple[Fact, ...]:
     count = len(ctx.outputs)
     if x.shape is None:
         return (like(x, None),) * count
     axis = checked_axis(attributes.get("axis", 0), len(x.shape))
     dim = x.shape[axis]
-    if given:
+    if has_sizes:
         pieces = _given_pieces(ctx, sizes, count, axis, dim)
     else:
         pieces = _equal_pieces(ctx, dim, attributes.get("num_outputs", count))
@@ -374,11 +374,11 @@ def _given_pieces(ctx: InferContext, sizes: Sequence[Dim | None] | None, count: 
 @rule("Expand", since=8)
 def expand_rule(ctx: InferContext, attributes: Attributes, x: Fact, target: Fact) -> Fact:
     """The input broadcast with the target shape."""
-    wanted = items(target)
-    if wanted is None or x.shape is None:
+    sizes = items(target)
+    if sizes is None or x.shape is None:
         return like(x, None)
-    rank = max(len(wanted), len(x.shape))
-    dims = tuple(as_dim(ctx, dim, 0, rank - len(wanted) + axis) for axis, dim in enumerate(wanted))
+    rank = max(len(sizes), len(x.shape))
+    dims = tuple(as_dim(ctx, dim, 0, rank - len(sizes) + axis) for axis, dim in enumerate(sizes))
     result = broadcast_shapes([x.shape, dims])
     fact = like(x, result)
     if result is not None and all(isinstance(dim, int) for dim in result) and product(result) <= 512:  # type: ignore[operator]

@@ -71,8 +71,8 @@ def regex_full_match(x: Array, pattern: str) -> Array:
         ValueError: the pattern is no regular expression.
     """
     matches = _compiled(pattern)
-    found = np.array([matches(text) for text in texts(x)], bool)
-    return found if x.ndim == 1 else found.reshape(x.shape)
+    matched = np.array([matches(text) for text in texts(x)], bool)
+    return matched if x.ndim == 1 else matched.reshape(x.shape)
 
 
 @lru_cache
@@ -91,9 +91,9 @@ def _by(compiler: Callable[[str], Any], refusal: type[Exception], pattern: str) 
     try:
         matches: Callable[[str], Any] = compiler(pattern).fullmatch
     except (refusal, UnicodeEncodeError) as error:
-        said = error.args[0] if error.args else error
-        told = said.decode("utf-8", "replace") if isinstance(said, bytes) else said
-        raise ValueError(f"pattern {pattern!r} is no regular expression: {told}") from None
+        reason = error.args[0] if error.args else error
+        text = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else reason
+        raise ValueError(f"pattern {pattern!r} is no regular expression: {text}") from None
     return matches
 
 
@@ -175,7 +175,7 @@ def _grams(
     items: Sequence[object], known: dict[tuple[object, ...], int], shortest: int, longest: int, skip: int
 ) -> list[int]:
     """Numbers of the known n-grams that occur; a single item has nothing to skip."""
-    found = []
+    places = []
     for distance in range(1, min(skip + 1, len(items)) + 1):
         for start in range(len(items)):
             for length in range(shortest, min(longest, len(items)) + 1):
@@ -183,8 +183,8 @@ def _grams(
                     continue
                 gram = tuple(items[start : start + length * distance : distance])
                 if len(gram) == length and gram in known:
-                    found.append(known[gram])
-    return found
+                    places.append(known[gram])
+    return places
 
 
 # -- shape rules -------------------------------------------------------------------------------------------------------

@@ -103,8 +103,8 @@ def affine_grid(theta: Array, size: Array, align_corners: int = 0) -> Array:
     """[N, D1, …, rank]: the positions of size [N, C, D1, …], from −1 to 1, moved by theta [N, rank, rank + 1]."""
     batch, _, *spatial = integers(size)
     if theta.shape != (batch, len(spatial), len(spatial) + 1):
-        wanted = [batch, len(spatial), len(spatial) + 1]
-        raise ValueError(f"theta has shape {theta.shape}: expected {wanted} for size {list(integers(size))}")
+        expected = [batch, len(spatial), len(spatial) + 1]
+        raise ValueError(f"theta has shape {theta.shape}: expected {expected} for size {list(integers(size))}")
     lines = []
     for dim in spatial:
         line = np.linspace(-1, 1, dim) if align_corners else (2 * np.arange(dim) + 1) / dim - 1
@@ -232,12 +232,12 @@ def non_max_suppression(
             order = np.argsort(-score, kind="stable")
             if least > -np.inf:
                 order = order[score[order] > least]
-            kept = 0
-            while order.size and kept < most:
+            count = 0
+            while order.size and count < most:
                 ctx.check()
                 best, order = order[0], order[1:]
                 selected.append((batch, number, int(best)))
-                kept += 1
+                count += 1
                 order = order[_overlap(corners, area, best, order) <= overlap]
     return np.array(selected, np.int64).reshape(-1, 3)
 
@@ -311,7 +311,7 @@ def deform_conv(
     count, channels = len(x), x.shape[1]
     shifts = offset.reshape(count, offset_group, kh * kw, 2, *out)
     factors = None if mask is None else mask.reshape(count, offset_group, kh * kw, *out)
-    each = channels // offset_group
+    per_group = channels // offset_group
     rows = np.arange(out[0])[:, None] * steps[0] - amounts[0]
     columns = np.arange(out[1]) * steps[1] - amounts[1]
     y = np.empty((count, len(w), *out), x.dtype)
@@ -324,11 +324,11 @@ def deform_conv(
             place = divmod(tap, kw)
             at_y = rows + place[0] * spread[0] + shifts[number, part, tap, 0]
             at_x = columns + place[1] * spread[1] + shifts[number, part, tap, 1]
-            image = x[number, part * each : (part + 1) * each]
+            image = x[number, part * per_group : (part + 1) * per_group]
             moved = _bilinear_zeros(image, at_y, at_x)
             if factors is not None:
                 moved = moved * factors[number, part, tap]
-            patches[part * each : (part + 1) * each, tap] = moved
+            patches[part * per_group : (part + 1) * per_group, tap] = moved
         y[number] = np.matmul(weights, patches.reshape(group, -1, prod(out))).reshape(len(w), *out)
     return y if b is None else y + b[:, None, None]
 
