@@ -53,6 +53,10 @@ LENIENT = {"unknown-to-onnx": "operators that runtimes put into ONNX's own domai
 Dirty = tuple[str, int]  # ("node", "value" or "scope", id)
 
 
+_OF_INFERENCE = {"value-type", "unknown-operator", "missing-opset"}
+"""Codes that mean nothing where neither operators nor types are ONNX's: see `EditableGraph.uninferred`."""
+
+
 class Checker:
     """The rules over one ModelGraph, kept up to date: after a commit only what it touched is checked again.
 
@@ -102,7 +106,7 @@ class Checker:
             for node, value, code, message in order_problems(graph):
                 problem = Diagnostic("error", code, message, node, value, graph.nodes[node].scope, hint=_ORDER[code])
                 result.append(self._weighed(problem))
-            return result
+            return [each for each in result if each.code not in _OF_INFERENCE] if graph.uninferred else result
 
     def doubts(self) -> list[Diagnostic]:
         """Refusals of onnx's inference, node by node, as warnings: for models in which nothing else is wrong.
@@ -219,6 +223,7 @@ def check(source: Any, *, types: bool = True, providers: Sequence[str | Provider
     if isinstance(source, str | PathLike | bytes | bytearray | memoryview | onnx.ModelProto):
         proto, origin = onnx_format.read(source)  # type: ignore[arg-type]
         graph = ModelGraph(proto, origin.base_dir)
+        graph.uninferred = origin.uninferred
         checker = Checker(graph)
         rules = [*foreign_strings(origin.strings), *checker.problems()]
         diagnostics = combined(rules, Inference(graph).diagnostics, checker.doubts) if types else rules

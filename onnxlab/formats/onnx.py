@@ -57,6 +57,7 @@ def read(source: Given, trust: bool = False, inputs: Sequence[Any] = ()) -> tupl
             strings=strings,
             extra=opened.extra,
             read_only=opened.read_only,
+            uninferred=form.uninferred,
         )
     path = _path(source)
     with _contents(path) as (content, stamp):
@@ -66,7 +67,7 @@ def read(source: Given, trust: bool = False, inputs: Sequence[Any] = ()) -> tupl
         digest = hashlib.sha256(content.data).hexdigest() if lean else None
     return model, Source(
         path, path.parent, path, stamp, disk=stamp, origin_format=form.name, form=form.name, strings=strings,
-        digest=digest, extra=opened.extra, read_only=opened.read_only,
+        digest=digest, extra=opened.extra, read_only=opened.read_only, uninferred=form.uninferred,
     )  # fmt: skip
 
 

@@ -56,6 +56,7 @@ class Source:
         strings: what stands in the live model for strings that are no UTF-8.
         extra: what the format of the file holds besides the model.
         read_only: why the model must not be edited, "" where it may.
+        uninferred: why nothing is inferred of its operators, "" where it is.
         digest: SHA-256 of the file in the state `disk`, where it was worth making while its bytes were at hand.
     """
 
@@ -74,6 +75,7 @@ class Source:
     digest: str | None = None
     extra: Any = None
     read_only: str = ""
+    uninferred: str = ""
 
     def original(self) -> bytes | None:
         """The bytes that the model was loaded from, None where they are gone: the file changed or was removed.

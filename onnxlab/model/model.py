@@ -98,7 +98,7 @@ class Model(Knowing, Querying, Running, Rewriting, Comparing, Showing, metaclass
         read_here = self._source.path is not None or self._source.kept is not None
         with no_collection():
             self.graph = ModelGraph(proto, self._source.base_dir, shared=not read_here, size=self._source.size)
-            self.graph.read_only = self._source.read_only
+            self.graph.read_only, self.graph.uninferred = self._source.read_only, self._source.uninferred
             self.inference = Inference(self.graph)
             self.graph.index.forget_signatures()
         self.runner = Runner(self.graph, self.inference.fact, refuse=Judge(self.graph, self.inference))

@@ -13,6 +13,7 @@ from onnxlab.errors import EditError
 from onnxlab.formats.weights import safetensors
 from onnxlab.formats.weights.files import Weights, read_weights, write_weights
 from onnxlab.graph import edits
+from onnxlab.graph.edit.script import Recorded
 from onnxlab.graph.protos import tensors
 from onnxlab.graph.protos.external_data import ExternalData, is_external
 from onnxlab.graph.protos.value_info import describe
@@ -99,9 +100,12 @@ class WeightFiles(Spelled, metaclass=ShortHelp):
             if strict and (report.missing or report.extra):
                 raise EditError(_strictly(weights, report))
             base = self._link_base(weights) if link else None
-            with self._model.graph.edit(f"load weights from {weights.path.name}"):
+            with self._model.graph.edit(f"load weights from {weights.path.name}") as edit:
                 for name, tensor in plan.items():
                     self._replace(name, _placed(tensor, weights, base))
+                if names is None and not link:
+                    flag = "" if strict else ", strict=False"
+                    edit.sum_up(Recorded("", f"model.files.load_weights({str(path)!r}{flag})"))
         return report
 
     def _matched(

@@ -1,6 +1,5 @@
 """Let go of over the picture: an operator, a model and arrays; and what a crash left behind, taken up again."""
 
-import base64
 import io
 import subprocess
 import sys
@@ -10,6 +9,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from tests.browser.support.dropping import drop
 from tests.browser.support.jupyter import REPOSITORY
 from tests.browser.support.lab import Lab, Widget
 
@@ -32,16 +32,6 @@ _ON_LINE = """(handle, value) => {
     return null;
 }"""
 
-# What the browser does when a file from the desktop is let go of; false where the page would not take it.
-_DROP = """([name, data, x, y]) => {
-    const carried = new DataTransfer();
-    carried.items.add(new File([Uint8Array.from(atob(data), (char) => char.charCodeAt(0))], name));
-    const target = document.elementFromPoint(x, y);
-    return ['dragover', 'drop'].every((type) => !target.dispatchEvent(new DragEvent(type, {
-        bubbles: true, cancelable: true, composed: true, clientX: x, clientY: y, dataTransfer: carried,
-    })));
-}"""
-
 
 def chain(*operators: str) -> onnx.ModelProto:
     """x → each operator, named after it and its value after the first letter → y; Gemm has a weight `w`."""
@@ -62,10 +52,6 @@ def on_line(widget: Widget, value: str) -> tuple[float, float]:
     found = widget.evaluate(_ON_LINE, ident)
     assert found is not None, f"no line of {value} shows"
     return found[0], found[1]
-
-
-def drop(widget: Widget, name: str, data: bytes, at: tuple[float, float]) -> None:
-    assert widget.page.evaluate(_DROP, [name, base64.b64encode(data).decode(), *at]), "the page takes the file"
 
 
 def stored(array: np.ndarray) -> bytes:
@@ -104,7 +90,8 @@ def test_recovered_after_a_crash_and_edited_by_dropping(lab: Lab) -> None:
 
     widget.settle()
     drop(widget, "piece.onnx", chain("Abs", "Exp").SerializeToString(), on_line(widget, "g"))
-    widget.get("form-submit").click()
+    assert widget.get("file-way-insert").is_checked(), "on a line a model is inserted unless the user says otherwise"
+    widget.get("file-submit").click()
     widget.wait("h => h.store.history.position === 3")
     assert line.inner_text() == "model.insert('piece.onnx', {'x': 'g'}, add_outputs=False, feed={'g': 'y'})"
 

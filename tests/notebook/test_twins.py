@@ -1,11 +1,14 @@
 """The declarations of the protocol and of the edits hold: for the TypeScript, the answers, the events, the methods."""
 
+import base64
 import inspect
+import io
 import typing
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import onnxlab
@@ -34,6 +37,7 @@ def asked(page: Page, model: onnxlab.Model, tmp_path: Path) -> dict[str, Any]:
     """An answer to every method, by its name."""
     conv, value = model.nodes["/stem/conv"].id, model.value("w").id
     model.save(tmp_path / "m.onnx")
+    np.savez(weights := io.BytesIO(), w=np.asarray(model.tensor("w")))
     usual = {
         "node": conv,
         "value": value,
@@ -51,7 +55,10 @@ def asked(page: Page, model: onnxlab.Model, tmp_path: Path) -> dict[str, Any]:
     params |= {
         "edit": edit("rename_node", conv, name="first"),
         "elements": {"value": value},
-        "upload": {"file": "a", "name": "a.npy", "offset": 0, "data": ""},
+        "upload": {"file": "a", "name": "a.npz", "offset": 0, "data": base64.b64encode(weights.getvalue()).decode()},
+        "file": {"file": "a"},
+        "apply_weights": {"file": "a"},
+        "open": {"file": "a"},
         "pin": {"value": model.value("r").id, "on": True},
         "overlay": {"by": "flops"},
         "attribute_column": {"name": "strides"},
@@ -59,11 +66,10 @@ def asked(page: Page, model: onnxlab.Model, tmp_path: Path) -> dict[str, Any]:
         "rewrite": {"level": "basic", "rules": ["relu_again"]},
         "cut_preview": {"outputs": [model.value("r").id], "inputs": [], "siblings": True, "behind": False},
     }
-    order = ["edit", "undo", "redo", "run", "stop"]
+    first, last = ["edit", "undo", "redo", "run", "stop", "upload"], ["open"]
     later = {"recover", "discard"}
-    found = {name: page.ask(name, **params[name]) for name in order}
-    found |= {name: page.ask(name, **params[name]) for name in METHODS if name not in {*order, *later}}
-    return found
+    middle = [name for name in METHODS if name not in {*first, *last, *later}]
+    return {name: page.ask(name, **params[name]) for name in (*first, *middle, *last)}
 
 
 def test_every_answer_is_what_its_method_declares(asked: dict[str, Any]) -> None:
@@ -73,10 +79,13 @@ def test_every_answer_is_what_its_method_declares(asked: dict[str, Any]) -> None
 
 
 def test_every_event_is_what_is_declared(page: Page, asked: dict[str, Any], model: onnxlab.Model) -> None:
+    page.ask("open", file=None)
     model.nodes[0].attributes["strides"] = [2, 2]
     page.session.close()
     declared = {typing.get_args(typing.get_type_hints(each)["event"])[0]: each for each in EVENTS}
-    assert {event["event"] for event in page.events} >= {"commit", "progress", "history", "overlay", "closed"}
+    assert {event["event"] for event in page.events} >= {
+        "commit", "progress", "history", "overlay", "opened", "closed",
+    }  # fmt: skip
     wrong = [found for event in page.events if (found := mismatch(declared[event["event"]], event, event["event"]))]
     assert wrong == []
     assert mismatch(History, page.events[0]["history"]) == ""

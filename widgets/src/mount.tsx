@@ -56,8 +56,31 @@ const MIN_HEIGHT = 240,
 /** Pixels of width from which there is room for the outline beside picture and inspector. */
 const ROOMY = 1280;
 
-/** Shows the model behind `transport` in `host`; returns the function that ends it. */
+/** Shows the model behind `transport` in `host`, and another one when the kernel does; returns the function that ends it. */
 export function mount(host: HTMLElement, transport: Transport, shared: Shared): () => void {
+  let ended = false;
+  // Nothing that is known of a model holds for another, so that the view begins anew.
+  const opened = (former: string) =>
+    queueMicrotask(() => {
+      if (ended) return;
+      unmount();
+      unmount = mountOne(host, transport, shared, opened, former);
+    });
+  let unmount = mountOne(host, transport, shared, opened);
+  return () => {
+    ended = true;
+    unmount();
+  };
+}
+
+/** `former` is the name of the model that was shown before, where it gives place to this one. */
+function mountOne(
+  host: HTMLElement,
+  transport: Transport,
+  shared: Shared,
+  opened: (former: string) => void,
+  former = "",
+): () => void {
   const store = new Store();
   const client = new Client(transport, store);
   const app = new App(client);
@@ -90,6 +113,7 @@ export function mount(host: HTMLElement, transport: Transport, shared: Shared): 
   );
 
   offs.push(
+    client.on("opened", (event) => opened(event.former)),
     app.height.on((height) => {
       root.style.height = `${height}px`;
       if (height !== shared.height()) shared.setHeight?.(height);
@@ -104,7 +128,9 @@ export function mount(host: HTMLElement, transport: Transport, shared: Shared): 
     app.attach(picture);
     // After the picture's own listener: a selection needs the nodes that the snapshot brings.
     offs.push(store.on("reset", takeSelection));
-    void app.start();
+    void app.start().then(() => {
+      if (former) app.files.tellOpened(former);
+    });
   };
   app.toggleFull = () => {
     const { fullscreenElement } = root.ownerDocument;

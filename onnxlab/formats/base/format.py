@@ -193,6 +193,7 @@ class Format:
         table: (pairs, columns, rows) of what it says of the whole model besides ONNX, made of what `read` found.
         uninferred: why nothing is inferred of its models, a sentence; "" where it is.
         instead: what to do where it is only read, for the refusal to write it.
+        weights: whether its files hold weights without a graph, which `model.files.load_weights` takes.
     """
 
     name: str
@@ -212,6 +213,7 @@ class Format:
     )
     uninferred: str = ""
     instead: str = "save it as .onnx"
+    weights: bool = False
 
 
 def is_model(model: onnx.ModelProto) -> bool:

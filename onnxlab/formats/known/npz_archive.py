@@ -2,7 +2,6 @@
 
 import onnx
 
-from onnxlab.errors import LoadError
 from onnxlab.formats.base.format import Content, Format, Opened
 from onnxlab.formats.weights import npz
 
@@ -14,14 +13,12 @@ def _recognizes(content: Content) -> bool:
 
 
 def _read(content: Content) -> Opened:
-    if content.path is None:
-        raise LoadError("it is an .npz archive: weights without a graph; load it by its path")
-    archive = npz.read(content.path, "it")
+    archive = npz.held(content.data, "it") if content.path is None else npz.read(content.path, "it")
     model = onnx.ModelProto(ir_version=10, producer_name="numpy")
     model.opset_import.add(version=21)
-    model.graph.name = content.path.stem
+    model.graph.name = content.path.stem if content.path else "weights"
     model.graph.initializer.extend(archive.tensors.values())
     return Opened(model)
 
 
-FORMAT = Format("npz", "an .npz archive", (), _recognizes, _read, instead=_INSTEAD, rank=31)
+FORMAT = Format("npz", "an .npz archive", (), _recognizes, _read, instead=_INSTEAD, rank=31, weights=True)

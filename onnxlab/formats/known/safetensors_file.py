@@ -29,4 +29,4 @@ def _read(content: Content) -> Opened:
     return Opened(model)
 
 
-FORMAT = Format("safetensors", "safetensors", (), _recognizes, _read, instead=_INSTEAD, rank=30)
+FORMAT = Format("safetensors", "safetensors", (), _recognizes, _read, instead=_INSTEAD, rank=30, weights=True)

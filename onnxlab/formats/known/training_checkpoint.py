@@ -75,5 +75,5 @@ def _texts(row: Any) -> tuple[str, ...]:
 
 FORMAT = Format(
     "checkpoint", "a training checkpoint", (".ckpt",), _recognizes, _read, _write, _losses, rank=11,
-    holds_external_data=False, notes=_notes, table=_table,
+    holds_external_data=False, notes=_notes, table=_table, weights=True,
 )  # fmt: skip

@@ -3,6 +3,7 @@
 Torch is never imported here. The interpreter that has it is this one, or the one that ONNXLAB_TORCH_PYTHON names.
 """
 
+import importlib.util
 import json
 import os
 import re
@@ -54,6 +55,13 @@ def converted(content: Content, kind: str, inputs: Sequence[Any]) -> bytes:
             return (folder / "model.onnx").read_bytes()
         except OSError:
             raise LoadError(f"torch wrote no model of it{output}") from None
+
+
+def missing_torch() -> str:
+    """The reason why nothing can be converted here, "" where an interpreter seems to have torch; imports nothing."""
+    if os.environ.get(VARIABLE) or importlib.util.find_spec("torch") is not None:
+        return ""
+    return f"torch converts it, and is not installed: {_INSTALL}, or name an interpreter that has it in {VARIABLE}."
 
 
 def _entry(folder: Path, place: int, value: Any) -> Mapping[str, Any]:

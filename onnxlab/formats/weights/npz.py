@@ -5,6 +5,7 @@ all others are read. NumPy writes the narrow types of ml_dtypes without a name: 
 type is only known from the tensor that they replace.
 """
 
+import io
 import zipfile
 from collections.abc import Sequence
 from math import prod
@@ -60,26 +61,36 @@ def read(path: Path, label: str = "") -> Archive:
     """
     descriptor = external_data.open_confined(path.parent, path.name, path.name)
     with open(descriptor, "rb") as file:
-        try:
-            with zipfile.ZipFile(file) as archive:
-                entries = [entry for entry in archive.infolist() if not entry.is_dir()]
-                names = [entry.filename.removesuffix(".npy") for entry in entries]
-                if len(set(names)) < len(names):
-                    raise ValueError("a name stands in it twice")
-                read_one = [_tensor(archive, file, entry, path.name) for entry in entries]
-        except LoadError:
-            raise
-        except MemoryError:
-            raise LoadError(f"{label or path} holds arrays that do not fit into memory") from None
-        except Exception as error:  # zipfile, zlib, ast and NumPy have a dozen kinds for what is no such file
-            why = error or type(error).__name__
-            raise LoadError(f"{label or path} is no .npz file that can be read: {why}") from None
-    untyped = frozenset(tensor.name for tensor, bits in read_one if bits)
-    return Archive({tensor.name: tensor for tensor, _ in read_one}, untyped)
+        return _archive(file, path.name, label or str(path))
+
+
+def held(data: bytes, label: str) -> Archive:
+    """The arrays of an archive that is in memory, with their elements; raises LoadError as `read` does."""
+    return _archive(io.BytesIO(data), None, label)
+
+
+def _archive(file: IO[bytes], location: str | None, label: str) -> Archive:
+    """All arrays; those that lie in the file called `location` as they are come as external data of it."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+            names = [entry.filename.removesuffix(".npy") for entry in entries]
+            if len(set(names)) < len(names):
+                raise ValueError("a name stands in it twice")
+            rows = [_tensor(archive, file, entry, location) for entry in entries]
+    except LoadError:
+        raise
+    except MemoryError:
+        raise LoadError(f"{label} holds arrays that do not fit into memory") from None
+    except Exception as error:  # zipfile, zlib, ast and NumPy have a dozen kinds for what is no such file
+        why = error or type(error).__name__
+        raise LoadError(f"{label} is no .npz file that can be read: {why}") from None
+    untyped = frozenset(tensor.name for tensor, bits in rows if bits)
+    return Archive({tensor.name: tensor for tensor, _ in rows}, untyped)
 
 
 def _tensor(
-    archive: zipfile.ZipFile, file: IO[bytes], entry: zipfile.ZipInfo, location: str
+    archive: zipfile.ZipFile, file: IO[bytes], entry: zipfile.ZipInfo, location: str | None
 ) -> tuple[onnx.TensorProto, bool]:
     """One array, and whether it is a bit pattern; raises what NumPy, zipfile and this module have for bad ones."""
     name = entry.filename.removesuffix(".npy")
@@ -91,7 +102,7 @@ def _tensor(
         header = _header(packed, entry, name)
         bits = header.dtype.kind == "V"
         elem_type = _elem_type(header.dtype, name)
-        if _lies_as_it_is(entry, header) and elem_type != dtypes.STRING:
+        if location is not None and _lies_as_it_is(entry, header) and elem_type != dtypes.STRING:
             tensor = onnx.TensorProto(name=name, data_type=elem_type, dims=header.shape)
             start = data_start(file, entry) + header.length
             ExternalData(location, start, tensors.nbytes(tensor)).note(tensor)

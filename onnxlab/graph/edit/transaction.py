@@ -38,6 +38,7 @@ class EditableGraph(GraphState):
         transaction: the outermost edit that is in progress.
         recorded: the edit of the table that is being made, None where none is.
         read_only: why no edit is taken, "" where they are.
+        uninferred: why types are what the file says and operators are not ONNX's, "" where they are inferred.
         followers: called with each GraphCommit, in order, under the lock, after it is final. One that raises is
             reported as a warning and cut off.
         completer: what completes every edit before it is final, None where nothing does; undo and redo have it all.
@@ -53,6 +54,7 @@ class EditableGraph(GraphState):
         self.transaction: OpenEdit | None = None
         self.recorded: Recorded | None = None
         self.read_only = ""
+        self.uninferred = ""
 
     def about_to_apply(self, change: Change) -> None:
         """Let the index and the history know before a change of what nodes read, or of what they are called."""

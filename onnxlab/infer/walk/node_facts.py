@@ -183,7 +183,8 @@ class Answers:
         elif not operator.version:
             hint = f"add an opset import of {operator.domain or 'ai.onnx'!r}, or register a custom operator"
         message = f"{name} is no operator that onnxlab knows; its outputs have the types that the model declares"
-        problems.append(Problem("info", "unknown-operator", message, "an operator that is known", name, hint))
+        if not self._graph.uninferred:
+            problems.append(Problem("info", "unknown-operator", message, "an operator that is known", name, hint))
         operator.shared = False
         values = self._graph.values
         return [

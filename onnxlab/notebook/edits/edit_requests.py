@@ -11,7 +11,6 @@ from onnxlab.graph.edits import EDITS
 from onnxlab.graph.edits.recording.edit_spec import EditSpec
 from onnxlab.graph.edits.recording.python_calls import handle
 from onnxlab.graph.handles.handles import Node, Value
-from onnxlab.model.opening import load
 from onnxlab.notebook.edits import typed_tensors
 from onnxlab.notebook.edits.kinds import KINDS, Place, check, chosen_value, node_of, present_array
 from onnxlab.notebook.protocol.messages import ProtocolError
@@ -185,7 +184,7 @@ def _insert(place: Place, given: Mapping[str, Any]) -> None:
 
 def _other(given: Mapping[str, Any]) -> Any:
     """The model in a file that was chosen. Raises LoadError where it is none."""
-    return load(bytes(given["file"].data))
+    return given["file"].opened()
 
 
 def _wires(given: Mapping[str, Any]) -> tuple[dict[str, Value], dict[str, Value]]:

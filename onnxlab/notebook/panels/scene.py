@@ -15,11 +15,12 @@ from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import DEFAULT_DOMAINS, NodeRecord, Scope, ValueRecord
 from onnxlab.graph.index.rows import Numbers, Rows
+from onnxlab.graph.protos import ge_dump
 from onnxlab.graph.query.hierarchy import Group, Hierarchy
 from onnxlab.graph.state.change_tracker import Touched
 from onnxlab.infer.live.engine import Inference
 from onnxlab.notebook.protocol.messages import JSON
-from onnxlab.notebook.protocol.records import FORMAL, GRAPH_INPUT, GRAPH_OUTPUT, INITIALIZER
+from onnxlab.notebook.protocol.records import CONTROL, FORMAL, GRAPH_INPUT, GRAPH_OUTPUT, INITIALIZER
 from onnxlab.render.categories import category
 from onnxlab.shapes.facts import UNKNOWN, Fact, SparseTensorFact, TensorFact
 
@@ -49,7 +50,7 @@ class Scene:
         ids = _joined([each.nodes for each in rows])
         homes = [self.hierarchy.homes(scope, each.nodes) for scope, each in zip(graph.scopes, rows, strict=True)]
         names, node_op, first = _spoken(list(map(graph.nodes.__getitem__, ids.tolist())))
-        values = list(graph.values.values())
+        values, is_dump = list(graph.values.values()), ge_dump.is_dump(graph.header)
         label_numbers, labels, types = self._labels(list(graph.values))
         buffer, sections = _pack(
             {
@@ -61,7 +62,9 @@ class Scene:
                 **_ragged("out", [each.makes for each in rows], [each.made for each in rows]),
                 "value_id": list(graph.values),
                 "value_flags": [
-                    self._flags(value) if value.is_input or value.formal_outputs or value.initializer is not None else 0
+                    self._flags(value)
+                    if is_dump or value.is_input or value.formal_outputs or value.initializer is not None
+                    else 0
                     for value in values
                 ],
                 "value_scope": [value.scope for value in values],
@@ -204,7 +207,7 @@ class Scene:
             flags |= GRAPH_INPUT if value.scope == main else FORMAL
         for scope, _ in value.formal_outputs:
             flags |= GRAPH_OUTPUT if scope == main else FORMAL
-        return flags
+        return flags | (CONTROL if ge_dump.is_control(value.name) and ge_dump.is_dump(self._graph.header) else 0)
 
 
 def op_name(node: NodeRecord) -> str:

@@ -76,6 +76,13 @@ class Rewritten(TypedDict):
     refused: list[str]
 
 
+class Opened(TypedDict):
+    """The model that the view shows now, and the one before."""
+
+    title: str
+    former: str
+
+
 COMMANDS: Mapping[str, Method] = {
     "edit": Method(
         {
@@ -96,8 +103,17 @@ COMMANDS: Mapping[str, Method] = {
         {"file": TEXT, "name": TEXT, "offset": ID, "data": TEXT}, Uploaded,
         "A piece of a file, base64; an edit that takes a file names it by its id.",
     ),
+    "open": Method(
+        {"file": optional(str, "the id of a file, or null for the model that the view showed before")}, Opened,
+        "Shows a file that was sent in the place of the model.", long=True,
+    ),
+    "apply_weights": Method(
+        {"file": TEXT, "version": VERSION}, Edited,
+        "Replaces initializers by the tensors of a file that have their names.", edits=True,
+    ),
     "extract": Method(
-        {"nodes": IDS}, Extracted, "Nodes as a model of their own; its bytes come as a buffer."
+        {"nodes": IDS}, Extracted,
+        "Nodes as a model of their own, or for none the whole model; its bytes come as a buffer.",
     ),
     "unsaved": Method({}, Unsaved, "What saving would change in the file.", repeatable=True),
     "save": Method(

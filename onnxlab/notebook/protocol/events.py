@@ -77,6 +77,15 @@ class ClosedEvent(TypedDict):
     seq: int
 
 
+class OpenedEvent(TypedDict):
+    """The view shows another model from now on; `former` is the name of the one before."""
+
+    event: Literal["opened"]
+    seq: int
+    title: str
+    former: str
+
+
 class OverlayEvent(OverlayNumbers):
     """Other numbers to color nodes by."""
 
@@ -84,4 +93,4 @@ class OverlayEvent(OverlayNumbers):
     seq: int
 
 
-EVENTS = (OverlayEvent, CommitEvent, ProgressEvent, DiagnosticsEvent, HistoryEvent, ClosedEvent)
+EVENTS = (OverlayEvent, CommitEvent, ProgressEvent, DiagnosticsEvent, HistoryEvent, OpenedEvent, ClosedEvent)

@@ -169,6 +169,29 @@ class FormatInfo(TypedDict):
     more: Annotated[int, "Rows that are not listed."]
 
 
+class WeightPreview(TypedDict):
+    """What applying a file of weights would do; of each list the first, and how many more there are."""
+
+    replaced: int
+    missing: Annotated[list[str], "Initializers that the file does not have."]
+    extra: Annotated[list[str], "Tensors of the file that the model does not have."]
+    misfits: Annotated[list[str], "Initializers that have another shape or type in the file, and which."]
+    more: tuple[int, int, int]
+
+
+class FileOffer(TypedDict):
+    """What a file that was sent is, and what may be done with it."""
+
+    title: Annotated[str, 'Of its format, "" where that is not known.']
+    nodes: int
+    initializers: int
+    refused: Annotated[str, 'Why it does not open as a model, "" where it does.']
+    note: Annotated[str, "What is missing of it."]
+    arrays: Annotated[int, "Arrays that an input or an initializer may take one of."]
+    weights: WeightPreview | None
+    torch: Annotated[str, 'The cell in which torch converts it, since that runs what is in it; "" for most.']
+
+
 class Elements(TypedDict):
     """All elements of a small tensor."""
 
@@ -290,6 +313,7 @@ QUESTIONS: Mapping[str, Method] = {
         {"node": _NODE, "value": _VALUE}, About,
         "What a node, a value, or without either the model says about itself.", repeatable=True, recorded="",
     ),
+    "file": Method({"file": TEXT}, FileOffer, "What a file that was sent is.", repeatable=True),
     "format": Method({}, FormatInfo, repeatable=True, recorded=""),
     "elements": Method(
         {"node": _NODE, "name": optional(str, "the name of an attribute"), "value": _VALUE}, Elements,

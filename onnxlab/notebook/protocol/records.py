@@ -4,8 +4,11 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 
 from onnxlab.notebook.protocol.schema import WireInt, WireNumber
 
-GRAPH_INPUT, GRAPH_OUTPUT, INITIALIZER, FORMAL = 1, 2, 4, 8
-FLAGS = {"GRAPH_INPUT": GRAPH_INPUT, "GRAPH_OUTPUT": GRAPH_OUTPUT, "INITIALIZER": INITIALIZER, "FORMAL": FORMAL}
+GRAPH_INPUT, GRAPH_OUTPUT, INITIALIZER, FORMAL, CONTROL = 1, 2, 4, 8, 16
+FLAGS = {
+    "GRAPH_INPUT": GRAPH_INPUT, "GRAPH_OUTPUT": GRAPH_OUTPUT, "INITIALIZER": INITIALIZER, "FORMAL": FORMAL,
+    "CONTROL": CONTROL,
+}  # fmt: skip
 """Bits of a value's flags. An initializer that older files list as an input too is only an initializer."""
 
 Severity = Literal["error", "warning", "info"]
@@ -153,6 +156,8 @@ class Snapshot(TypedDict):
     overlay: NotRequired[OverlayNumbers | None]
     pinned: NotRequired[Annotated[list[int], "Values that are pinned."]]
     opsets: NotRequired[Annotated[dict[str, int], "Opset version by domain."]]
+    shown: NotRequired[Annotated[int, "How often the view showed another model before."]]
+    former: NotRequired[Annotated[str, 'The name of the one before, "" for none.']]
     sections: Sections
 
 

@@ -3,8 +3,8 @@
 import base64
 import binascii
 import io
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
@@ -13,7 +13,11 @@ from google.protobuf.message import DecodeError
 from onnxlab.errors import EditError, LoadError
 from onnxlab.formats.arrays import read_arrays
 from onnxlab.graph.protos import tensors
+from onnxlab.model.opening import load
 from onnxlab.notebook.protocol.messages import ProtocolError
+
+if TYPE_CHECKING:
+    from onnxlab.model import Model
 
 MOST = 1 << 29
 """Bytes that the files of a view may have together."""
@@ -25,6 +29,18 @@ class Upload:
 
     name: str
     data: bytearray
+    _model: "Model | None" = field(default=None, repr=False)
+
+    def opened(self) -> "Model":
+        """The model in the file, to look at: each call gives the same. Raises LoadError where it is none."""
+        if self._model is None:
+            self._model = load(bytes(self.data))
+        return self._model
+
+    def taken(self) -> "Model":
+        """The model in the file, for the caller alone. Raises LoadError where it is none."""
+        model, self._model = self.opened(), None
+        return model
 
     def array(self, name: str = "") -> "np.ndarray[Any, Any]":
         """The tensor in a .npy, .npz (the array called `name`, or its only one) or .pb file.

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from onnxlab import dtypes
 from onnxlab.errors import EditError, NameLookupError
+from onnxlab.graph.edit.script import Recorded
 from onnxlab.graph.edit.statements import value_handle
 from onnxlab.graph.handles.handles import Node, Value
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
@@ -18,6 +20,7 @@ from onnxlab.notebook.panels import rewrites
 from onnxlab.notebook.protocol import messages
 from onnxlab.notebook.protocol.messages import JSON, ProtocolError, graph_version, wire_version
 from onnxlab.notebook.protocol.uploads import Uploads
+from onnxlab.notebook.session import file_offers
 from onnxlab.notebook.session.hub import Hub
 
 if TYPE_CHECKING:
@@ -42,14 +45,15 @@ class Editor:
 
     Args:
         origin: the view, as its edits are signed.
+        uploads: the files that the view was sent.
     """
 
-    def __init__(self, model: "Model", hub: Hub, origin: str) -> None:
+    def __init__(self, model: "Model", hub: Hub, origin: str, uploads: Uploads | None = None) -> None:
         self._model = model
         self._graph = model.graph
         self._hub = hub
         self._origin = origin
-        self.uploads = Uploads()
+        self.uploads = Uploads() if uploads is None else uploads
 
     # -- edits ------------------------------------------------------------------------------------------------
 
@@ -64,6 +68,24 @@ class Editor:
     def upload(self, file: str, name: str, offset: int, data: str) -> JSON:
         """Take a piece of a file that a later edit names."""
         return {"bytes": self.uploads.receive(file, name, offset, data)}
+
+    def file(self, file: str) -> JSON:
+        """What a file that was sent is, and what may be done with it."""
+        upload = self.uploads.get(file)
+        with self._graph.lock:
+            return file_offers.offer(self._model, upload)
+
+    def apply_weights(self, file: str, version: int | None) -> JSON:
+        """Replace initializers by the tensors of a file that have their names, as one step."""
+        upload = self.uploads.get(file)
+        label = f"load weights from {upload.name}"
+        with self._editing(version, None), self._graph.edit(label, self._origin) as edit:
+            report = file_offers.matched(self._model, upload, dry_run=False)
+            if not report.replaced:
+                raise EditError(f"no initializer of this model has the name of a tensor of {upload.name}")
+            line = file_offers.statement(upload, report)
+            edit.sum_up(Recorded("", line))
+        return self._edited(line)
 
     def rewrite(self, level: str, rules: list[str], version: int | None) -> JSON:
         """Optimize to a level, or apply some rules alone."""
@@ -156,24 +178,25 @@ class Editor:
         return nodes
 
     def extract(self, nodes: list[int]) -> tuple[JSON, list[bytes]]:
-        """Nodes as a model of their own, for the page to hand out as a file."""
+        """Nodes as a model of their own, for the page to hand out as a file; for none the whole model."""
         with self._graph.lock:
+            stem = Path(self._model.name or "model").stem
+            if not nodes:
+                return _handed_out(self._model, f"{stem}.onnx", "model")
             sides = cones.boundary(self._graph, self._some(nodes, "extract"))
             values = self._graph.values
             outputs = [Value(self._graph, ident) for ident in (*sides.outputs, *sides.unused) if ident in values]
             inputs = [Value(self._graph, ident) for ident in sides.inputs]
             if not outputs:
                 raise EditError("nothing that the selected nodes make is read elsewhere; select nodes with an output")
-            data = self._model.extract(outputs, inputs).to_bytes()
+            part = self._model.extract(outputs, inputs)
             lines = [
-                ", ".join(value_handle(self._graph.names, self._value(value.id)) for value in each)
-                for each in (outputs, inputs)
+                ", ".join(value_handle(self._graph.names, self._value(value.id)) for value in side)
+                for side in (outputs, inputs)
             ]
-        if len(data) > LARGEST:
-            hint = f"Save it in a cell: model.extract([{lines[0]}], [{lines[1]}]).save('part.onnx')"
-            raise ProtocolError("too_large", f"the part has {len(data) >> 20} MB", hint)
-        name = f"{self._model.name or 'model'}_part.onnx"
-        return {"name": name, "python": f"model.extract([{lines[0]}], [{lines[1]}]).save({name!r})"}, [data]
+        return _handed_out(
+            part, f"{self._model.name or 'model'}_part.onnx", f"model.extract([{lines[0]}], [{lines[1]}])"
+        )
 
     # -- shared ---------------------------------------------------------------------------------------------------
 
@@ -204,6 +227,16 @@ class Editor:
 
     def _edited(self, line: str) -> JSON:
         return {"version": wire_version(self._model.version), "python": line}
+
+
+def _handed_out(model: "Model", name: str, code: str) -> tuple[JSON, list[bytes]]:
+    """A model as a file, and the same in Python; refuses one that is too large for a page."""
+    data = model.to_bytes()
+    if len(data) > LARGEST:
+        raise ProtocolError(
+            "too_large", f"the file has {len(data) >> 20} MB", f"Save it in a cell: {code}.save({name!r})"
+        )
+    return {"name": name, "python": f"{code}.save({name!r})"}, [data]
 
 
 def _element(item: Any) -> Any:

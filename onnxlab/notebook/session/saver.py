@@ -60,7 +60,9 @@ def save(model: "Model", copy: bool) -> JSON:
 
 def _path(model: "Model") -> Path:
     if model.path is None:
-        hint = "Run model.save('model.onnx') in a cell; from then on Save writes there."
+        hint = (
+            "Run model.save('model.onnx') in a cell (of a file opened here: view.model.save); then Save writes there."
+        )
         raise ProtocolError("no_path", "This model was not loaded from a file.", hint)
     return model.path
 

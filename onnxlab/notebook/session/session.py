@@ -23,7 +23,8 @@ from onnxlab.notebook.panels.tensor_views import Tensors
 from onnxlab.notebook.protocol import messages
 from onnxlab.notebook.protocol.messages import JSON, ProtocolError, Request, wire_version
 from onnxlab.notebook.protocol.outbox import Outbox, Send
-from onnxlab.notebook.session import saver
+from onnxlab.notebook.protocol.uploads import Uploads
+from onnxlab.notebook.session import file_offers, saver
 from onnxlab.notebook.session.editor import Editor
 from onnxlab.notebook.session.hub import hub_of
 from onnxlab.notebook.session.view_runs import DEADLINE, Made, Runs
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
     from onnxlab.model import Commit, Model
 
 EDITS = (
-    "edit", "rewrite", "undo", "redo", "go_to", "upload", "copies", "extract", "about", "elements",
+    "edit", "rewrite", "undo", "redo", "go_to", "upload", "file", "apply_weights", "copies", "extract", "about",
+    "elements",
 )  # fmt: skip
 """Methods that the view's Editor answers."""
 
@@ -49,28 +51,43 @@ def _nothing() -> None:
     """The end of a closed view: nothing to do."""
 
 
+def _shown_nowhere(model: "Model", title: str) -> None:
+    """A file that is opened in a closed view: nothing to do."""
+
+
 class Session:
     """One view of a model.
 
     Args:
         model: what is shown.
         send: takes a message and its buffers; called from whichever thread made them, one call at a time.
+        on_open: called with the model of a file that the page opens, and its title; default: it is shown.
 
     Attributes:
+        model: what is shown now.
+        former: what was shown before, None where nothing else was.
         id: names the view, as the origin of its edits.
         summaries: statistics of the values of the runs since the last edit, by value id.
         deadline: seconds that a run may take where the page says nothing else; None: as many as it likes.
     """
 
-    def __init__(self, model: "Model", send: Send) -> None:
+    def __init__(self, model: "Model", send: Send, on_open: Callable[["Model", str], None] | None = None) -> None:
         self.id = uuid.uuid4().hex
+        self.deadline: float | None = DEADLINE
+        self.former: Model | None = None
+        self._title, self._former_title, self._shown = model.name, "", 0
+        self._outbox = Outbox(send, self._state_event)
+        self._uploads = Uploads()
+        self._on_open = on_open or self.show
+        self._attach(model)
+
+    def _attach(self, model: "Model") -> None:
+        """Follow a model, and answer questions about it."""
         self.model = model
         self.summaries: dict[int, Statistics] = {}
-        self.deadline: float | None = DEADLINE
         self.overlay: Overlay | None = None
         self._hub = hub_of(model)
-        self.editor = Editor(model, self._hub, self.id)
-        self._outbox = Outbox(send, self._state_event)
+        self.editor = Editor(model, self._hub, self.id, self._uploads)
         self._ahead: tuple[int, float, tuple[JSON, bytes]] | None = None
         self.tensors = Tensors(model)
         self._runs = Runs(model)
@@ -105,7 +122,25 @@ class Session:
             "attribute_column": self._attribute_column,
             "cut_preview": self._cut_preview,
             "profile": self._profile,
+            "open": self._open,
         }
+
+    def show(self, model: "Model", title: str = "") -> None:
+        """Show another model in the place of this one, which stays as it is; the page begins anew."""
+        self._runs.stop_all()
+        self._leave()
+        self.former, self._former_title, self._title = self.model, self._title, title or model.name
+        self._shown += 1
+        self._attach(model)
+        self._outbox.event("opened", {"title": self._title, "former": self._former_title})
+
+    def _open(self, file: str | None) -> JSON:
+        upload = None if file is None else self._uploads.get(file)
+        model = self.former if upload is None else file_offers.opened(upload)
+        if model is None:
+            raise ProtocolError("nothing", "This view showed no other model before.")
+        self._on_open(model, self._former_title if upload is None else upload.name)
+        return {"title": self._title, "former": self._former_title}
 
     @property
     def hierarchy(self) -> Hierarchy:
@@ -146,7 +181,7 @@ class Session:
         self._outbox.event("closed", {})
         self._outbox.close()
         # what leads back here would keep all of it until Python next looks for cycles, in a notebook for long
-        self._answers, self._leave = {}, _nothing
+        self._answers, self._leave, self._on_open, self.former = {}, _nothing, _shown_nowhere, None
 
     # -- questions ----------------------------------------------------------------------------------------
 
@@ -178,7 +213,8 @@ class Session:
             content["version"] = wire_version(model.version)
             content["seq"] = self._outbox.seq
             content["overlay"] = self.overlay.on_wire() if self.overlay else None
-            content["pinned"] = self.tensors.pinned()
+            content["pinned"], content["shown"] = self.tensors.pinned(), self._shown
+            content["former"] = self._former_title
         content["title"] = model.name
         return {**content, **self._hub.state()}, [buffer]
 

@@ -48,7 +48,7 @@ def open_view(
         return StaticView(model)
     reference = _last.get(model)
     widget = reference() if reference else None
-    if widget is None or not widget.is_open or new:
+    if widget is None or not widget.is_open or widget.model is not model or new:
         with _in_words():
             widget = ModelWidget(model, **options.given())
         _last[model] = weakref.ref(widget)

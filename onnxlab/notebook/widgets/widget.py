@@ -94,7 +94,7 @@ class ModelWidget(anywidget.AnyWidget):
         height: pixels.
         title: shown above the picture.
         deadline: seconds that a run from the page may take, where nothing else is typed there; None: no end.
-        model: the model that is shown.
+        model: the model that is shown; `show_model` shows another one.
     """
 
     _code = _bundled("widget.js")
@@ -115,7 +115,7 @@ class ModelWidget(anywidget.AnyWidget):
     def __init__(self, model: "Model", **options: Any) -> None:
         self.model = model
         self._unsubscribe: Callable[[], None] = _nothing
-        self._session: Session | None = Session(model, self._send_message)
+        self._session: Session | None = Session(model, self._send_message, self.show_model)
         options.setdefault("title", model.name)
         selection, bookmarks = options.pop("selection", ()), options.pop("bookmarks", ())
         self.set_trait("session", self._session.id)
@@ -184,6 +184,30 @@ class ModelWidget(anywidget.AnyWidget):
         if isinstance(key, str):
             return Node(self.model.graph, self.model.graph.resolve_node(key))
         return key if isinstance(key, Node) else self.model.node(key)
+
+    def show_model(self, model: "Model", title: str = "") -> None:
+        """Show another model in the place of this one, as opening a dropped file does; the page can go back.
+
+        Args:
+            model: a Model; `onnxlab.load` opens one.
+            title: shown above the picture; default: the name of the model.
+
+        Raises:
+            OnnxlabError: this view is closed.
+
+        Examples:
+            >>> view = onnxlab.show(model)
+            >>> view.show_model(onnxlab.load())
+            >>> view.model is model
+            False
+        """
+        if self._session is None:
+            raise OnnxlabError("this view is closed; show the model again")
+        self._unsubscribe()
+        self.model = model
+        self.title, self.selection, self.bookmarks = title or model.name, (), ()
+        self._unsubscribe = model.subscribe(self._drop_removed)
+        self._session.show(model, title)
 
     def to_html(self, path: "str | PathLike[str]") -> Path:
         """Write the model as one page that needs neither kernel nor network; see `Model.to_html`."""

@@ -30,6 +30,8 @@ export interface ClientEvents {
   /** An edit of this view in Python. */
   line: string;
   overlay: OverlayNumbers | null;
+  /** The view shows another model: all that is known of the one before is void. */
+  opened: { former: string };
   /** An error that no request can carry, such as a snapshot that cannot be read. */
   trouble: RequestError;
 }
@@ -48,6 +50,11 @@ export class Client {
   closedByKernel = false;
   /** What this kernel offers (Hello.can); empty before it answered. */
   can: Record<string, boolean> = {};
+
+  /** The name of the model that the view showed before, "" where there is none. */
+  former = "";
+  /** How many models the view has shown; null before the first snapshot. */
+  #shown: number | null = null;
 
   readonly store: Store;
   readonly #channel: Channel;
@@ -142,6 +149,13 @@ export class Client {
     const snapshot = result as Snapshot;
     const buffer = buffers[0];
     if (!buffer) throw new RequestError({ code: "no_buffer", message: "The kernel sent a model without its graph." });
+    this.former = snapshot.former ?? "";
+    const shown = snapshot.shown ?? 0;
+    if (this.#shown !== null && shown !== this.#shown) {
+      this.#emitter.emit("opened", { former: this.former });
+      return;
+    }
+    this.#shown = shown;
     this.store.reset(snapshot, buffer);
     this.#emitter.emit("overlay", snapshot.overlay ?? null);
     this.#events.restart(snapshot.seq);
@@ -187,6 +201,7 @@ export class Client {
     if (event.event === "commit") this.#applyCommit(event);
     else if (event.event === "diagnostics") this.store.setDiagnostics(event.diagnostics);
     else if (event.event === "overlay") this.#emitter.emit("overlay", event);
+    else if (event.event === "opened") this.#emitter.emit("opened", { former: event.former });
     else if (event.event === "history") this.store.setHistory(event.history, event.dirty, event.path);
   }
 

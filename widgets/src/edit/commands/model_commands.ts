@@ -24,6 +24,15 @@ const modelField = (field: string): Command =>
 
 export const MODEL: Command[] = [
   { id: "add_node", on: "model", title: "Add a node…", keys: "A", menu: true, act: (app) => app.palette.addNode() },
+  { id: "open", on: "model", title: "Open a file…", menu: true, act: (app) => app.files.choose() },
+  {
+    id: "reopen",
+    on: "model",
+    title: "Back to the model shown before",
+    fits: (app) => app.client.former !== "",
+    act: (app) => void app.files.back(),
+  },
+  { id: "download", on: "model", title: "Download the model", act: (app) => void app.files.download([]) },
   asking("model", "add_input", "Add an input", undefined, { menu: true }, shownScope),
   asking("model", "add_initializer", "Add an initializer", undefined, { menu: true }, shownScope),
   {

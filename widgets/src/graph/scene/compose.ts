@@ -134,7 +134,7 @@ class Composer {
     const { segments, segmentNet, segmentArrow } = result!;
     for (let s = 0; s < segmentNet.length; s++) {
       const k = 4 * s,
-        { values, capture } = content.nets[segmentNet[s]!]!;
+        { values, capture, control } = content.nets[segmentNet[s]!]!;
       this.#line(
         values,
         left + segments[k]!,
@@ -142,7 +142,7 @@ class Composer {
         left + segments[k + 2]!,
         top + segments[k + 3]!,
         segmentArrow[s]!,
-        capture,
+        capture || control,
       );
     }
   }
@@ -152,13 +152,15 @@ class Composer {
     const { x, height } = result!;
     const items = content.items.length;
     const direct = new Set(content.nets.filter(({ capture }) => !capture).map(({ source }) => source));
+    const controls = new Set(content.nets.filter(({ control }) => control).map(({ value }) => value));
+    const isControl = ([value = 0]: readonly number[]) => controls.has(value);
     content.carried.top.forEach((values, i) => {
       const at = left + x[items + i]! + 1;
-      this.#line(values, at, top, at, top + before, ARROW_NONE, !direct.has(items + i));
+      this.#line(values, at, top, at, top + before, ARROW_NONE, !direct.has(items + i) || isControl(values));
     });
     content.carried.bottom.forEach((values, i) => {
       const at = left + x[items + content.top.length + i]! + 1;
-      this.#line(values, at, top + before + height, at, end, ARROW_NONE);
+      this.#line(values, at, top + before + height, at, end, ARROW_NONE, isControl(values));
     });
   }
 
@@ -187,7 +189,7 @@ class Composer {
         bottom = top + y[net.source]! + height[net.source]!;
       const isBox = pin[net.source] === FREE;
       const run = isBox ? tail(this.#flow, boxes[net.source]!, open.has(net.source)) : 0;
-      if (run) this.#line(net.values, x, bottom - run, x, bottom, ARROW_NONE, net.capture);
+      if (run) this.#line(net.values, x, bottom - run, x, bottom, ARROW_NONE, net.capture || net.control);
       if (cut) {
         this.#portals.push({
           value: net.value,

@@ -6,7 +6,7 @@
  * reads it.
  */
 
-import { INITIALIZER } from "../../kernel/protocol.ts";
+import { CONTROL, INITIALIZER } from "../../kernel/protocol.ts";
 import type { Store } from "../../model/store.ts";
 import { BODY, INPUT, idOf, keyOf, keyOfPassed, NODE, OUTPUT, OUTSIDE } from "../groups/group_keys.ts";
 import type { Container, Hierarchy } from "../groups/hierarchy.ts";
@@ -21,6 +21,8 @@ export interface Net {
   targets: number[];
   /** Whether the targets are or hold subgraphs that read it from outside of themselves. */
   capture: boolean;
+  /** Whether nothing flows: a control edge of a GE dump. */
+  control: boolean;
   /** Another line of the value says its shape. */
   quiet: boolean;
 }
@@ -190,7 +192,8 @@ class Collector {
   // ------------------------------------------------------------------------------------------------------------- lines
 
   #net(value: number, source: number, capture: boolean): Net {
-    const net = { value, values: [value], source, targets: [], capture, quiet: false };
+    const control = ((this.#store.values.get(value)?.flags ?? 0) & CONTROL) !== 0;
+    const net = { value, values: [value], source, targets: [], capture, control, quiet: false };
     this.#nets.push(net);
     return net;
   }

@@ -112,12 +112,12 @@ function joined(nets: Line[], isNode: (box: number) => boolean, firstPort: numbe
   };
   for (const net of nets) {
     const isPort = net.source >= firstPort && net.source < firstPort + topPorts;
-    const kind = Number(net.capture),
+    const kind = Number(net.capture) + 2 * Number(net.control),
       keys = isPort
-        ? [(2 * net.source + kind) * MOST]
+        ? [(4 * net.source + kind) * MOST]
         : net.targets
             .filter((target) => !isNode(net.source) || !isNode(target))
-            .map((target) => (2 * net.source + kind) * MOST + target);
+            .map((target) => (4 * net.source + kind) * MOST + target);
     for (const key of keys) {
       const other = into.get(key),
         [one, two] = [current(other ?? net), current(net)];

@@ -68,8 +68,14 @@ export interface Rewritten {
   refused: string[];
 }
 
+/** The model that the view shows now, and the one before. */
+export interface Opened {
+  title: string;
+  former: string;
+}
+
 /** Methods that change the model, and say which version of it they are made on. */
-export type EditMethod = "edit" | "undo" | "redo" | "go_to" | "rewrite";
+export type EditMethod = "edit" | "undo" | "redo" | "go_to" | "rewrite" | "apply_weights";
 
 /** By method: its parameters and its answer. */
 export interface Commands {
@@ -83,7 +89,11 @@ export interface Commands {
   history: [Record<string, never>, Steps];
   /** A piece of a file, base64; an edit that takes a file names it by its id. */
   upload: [{ file: string; name: string; offset: number; data: string }, Uploaded];
-  /** Nodes as a model of their own; its bytes come as a buffer. */
+  /** Shows a file that was sent in the place of the model. */
+  open: [{ file?: string | null }, Opened];
+  /** Replaces initializers by the tensors of a file that have their names. */
+  apply_weights: [{ file: string; version?: number | null }, Edited];
+  /** Nodes as a model of their own, or for none the whole model; its bytes come as a buffer. */
   extract: [{ nodes: number[] }, Extracted];
   /** What saving would change in the file. */
   unsaved: [Record<string, never>, Unsaved];
@@ -101,6 +111,8 @@ export const COMMANDS: Record<keyof Commands, MethodTraits> = {
   rewrite: { long: true, edits: true },
   history: { repeatable: true },
   upload: {},
+  open: { long: true },
+  apply_weights: { edits: true },
   extract: {},
   unsaved: { repeatable: true },
   save: {},

@@ -66,6 +66,14 @@ export interface ClosedEvent {
   seq: number;
 }
 
+/** The view shows another model from now on; `former` is the name of the one before. */
+export interface OpenedEvent {
+  event: "opened";
+  seq: number;
+  title: string;
+  former: string;
+}
+
 /** Other numbers to color nodes by. */
 export interface OverlayEvent {
   /** What the numbers stand for where they are places in a list: a few kinds, not sizes. */
@@ -78,4 +86,4 @@ export interface OverlayEvent {
   seq: number;
 }
 
-export type KernelEvent = OverlayEvent | CommitEvent | ProgressEvent | DiagnosticsEvent | HistoryEvent | ClosedEvent;
+export type KernelEvent = OverlayEvent | CommitEvent | ProgressEvent | DiagnosticsEvent | HistoryEvent | OpenedEvent | ClosedEvent;

@@ -144,6 +144,35 @@ export interface FormatInfo {
   more: number;
 }
 
+/** What applying a file of weights would do; of each list the first, and how many more there are. */
+export interface WeightPreview {
+  replaced: number;
+  /** Initializers that the file does not have. */
+  missing: string[];
+  /** Tensors of the file that the model does not have. */
+  extra: string[];
+  /** Initializers that have another shape or type in the file, and which. */
+  misfits: string[];
+  more: [number, number, number];
+}
+
+/** What a file that was sent is, and what may be done with it. */
+export interface FileOffer {
+  /** Of its format, "" where that is not known. */
+  title: string;
+  nodes: number;
+  initializers: number;
+  /** Why it does not open as a model, "" where it does. */
+  refused: string;
+  /** What is missing of it. */
+  note: string;
+  /** Arrays that an input or an initializer may take one of. */
+  arrays: number;
+  weights: WeightPreview | null;
+  /** The cell in which torch converts it, since that runs what is in it; "" for most. */
+  torch: string;
+}
+
 /** All elements of a small tensor. */
 export interface Elements {
   dtype: string;
@@ -255,6 +284,8 @@ export interface Questions {
   explain: [{ value: number; axis?: number | null }, Explanation];
   /** What a node, a value, or without either the model says about itself. */
   about: [{ node?: number | null; value?: number | null }, About];
+  /** What a file that was sent is. */
+  file: [{ file: string }, FileOffer];
   format: [Record<string, never>, FormatInfo];
   /** All elements of a small tensor: of an initializer, or of a node's attribute. */
   elements: [{ node?: number | null; name?: string | null; value?: number | null }, Elements];
@@ -284,6 +315,7 @@ export const QUESTIONS: Record<keyof Questions, MethodTraits> = {
   value: { repeatable: true, recorded: "value" },
   explain: { repeatable: true },
   about: { repeatable: true, recorded: "" },
+  file: { repeatable: true },
   format: { repeatable: true, recorded: "" },
   elements: { repeatable: true },
   operators: { repeatable: true },

@@ -135,6 +135,10 @@ export interface Snapshot {
   pinned?: number[];
   /** Opset version by domain. */
   opsets?: Record<string, number>;
+  /** How often the view showed another model before. */
+  shown?: number;
+  /** The name of the one before, "" for none. */
+  former?: string;
   sections: Sections;
 }
 
@@ -222,3 +226,4 @@ export const GRAPH_INPUT = 1;
 export const GRAPH_OUTPUT = 2;
 export const INITIALIZER = 4;
 export const FORMAL = 8;
+export const CONTROL = 16;

@@ -120,7 +120,8 @@ interface RowProps {
   change: (entry: Entry) => void;
 }
 
-function FieldRow({ app, field, entry, entries, change }: RowProps) {
+/** A field with its label and hint. */
+export function FieldRow({ app, field, entry, entries, change }: RowProps) {
   const id = `ol-form-${field.name}`;
   return (
     <div class="ol-form-row">

@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import type { App } from "../../app.ts";
 import type { Connection } from "../../kernel/channel.ts";
+import { INITIALIZER } from "../../kernel/protocol.ts";
 import { useCell, useEvents } from "../../state.ts";
 import { ToolButton } from "../parts/controls.tsx";
 import { Icon } from "../parts/icons.tsx";
@@ -133,10 +134,13 @@ export function Placeholder({ app }: { app: App }) {
     );
   }
   if (app.store.version > 0 && app.store.nodes.size === 0) {
+    const weights = [...app.store.values.values()].some(({ flags }) => flags & INITIALIZER);
     return (
       <div class="ol-placeholder" data-testid="placeholder">
-        <p>This model has no nodes.</p>
-        <p class="ol-dim">Its inputs and outputs are listed on the right.</p>
+        <p>{weights ? "These are weights without a graph." : "This model has no nodes."}</p>
+        <p class="ol-dim">
+          {weights ? "They are listed on the right." : "Its inputs and outputs are listed on the right."}
+        </p>
       </div>
     );
   }

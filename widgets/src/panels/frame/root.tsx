@@ -7,6 +7,7 @@ import type { PointerTarget } from "../../view_contract.ts";
 import { CommandList } from "../edit/command_list.tsx";
 import { CutPanel } from "../edit/cut_panel.tsx";
 import { RadiusNotice } from "../edit/edit_impact.tsx";
+import { FilePanel } from "../edit/file_panel.tsx";
 import { FormPanel } from "../edit/form.tsx";
 import { Menu } from "../edit/menu.tsx";
 import { PalettePanel } from "../edit/palette.tsx";
@@ -58,6 +59,7 @@ export function Root({ app, onStage }: Props) {
           <CommandList app={app} />
           <CutPanel app={app} />
           <FormPanel app={app} />
+          <FilePanel app={app} />
           <SavePanel app={app} />
           <WireHint app={app} />
         </div>
@@ -71,7 +73,7 @@ export function Root({ app, onStage }: Props) {
   );
 }
 
-/** An operator out of the palette, and the file of a model or an array, may be let go of over the picture. */
+/** An operator out of the palette, and any file, may be let go of over the picture. */
 function accept(app: App, event: DragEvent): void {
   const isFile = event.dataTransfer?.types.includes("Files") ?? false;
   if (app.client.editable && (app.palette.carried.value || isFile)) event.preventDefault();

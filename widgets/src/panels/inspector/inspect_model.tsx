@@ -19,8 +19,11 @@ export function ModelInspector({ app }: { app: App }) {
   const scope = store.scopes.get(scopeId || mainScope(store));
   const nodes = [...store.nodes.values()].filter((node) => !scope || node.scope === scope.id).map((node) => node.id);
   let initializers = 0;
+  const stored: number[] = [];
   for (const value of store.values.values()) {
-    if (value.flags & INITIALIZER && (!scope || value.scope === scope.id)) initializers++;
+    if (!(value.flags & INITIALIZER) || (scope && value.scope !== scope.id)) continue;
+    initializers++;
+    if (!nodes.length) stored.push(value.id);
   }
   const functions = [...store.scopes.values()].filter((each) => each.kind === "function");
   return (
@@ -60,8 +63,11 @@ export function ModelInspector({ app }: { app: App }) {
       </dl>
       <AboutFormat app={app} />
       <Bookmarks app={app} />
-      {scope && <Values app={app} title="Inputs" values={scope.inputs.filter((id) => !isInitializer(app, id))} />}
-      {scope && <Values app={app} title="Outputs" values={scope.outputs} />}
+      {stored.length > 0 && <Values app={app} title="Initializers" values={stored} />}
+      {scope && !stored.length && (
+        <Values app={app} title="Inputs" values={scope.inputs.filter((id) => !isInitializer(app, id))} />
+      )}
+      {scope && !stored.length && <Values app={app} title="Outputs" values={scope.outputs} />}
       {functions.length > 0 && scope?.kind === "graph" && (
         <Section title="Functions" count={functions.length}>
           {functions.map((each) => (
