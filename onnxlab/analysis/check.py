@@ -106,7 +106,7 @@ class Checker:
             for node, value, code, message in order_problems(graph):
                 problem = Diagnostic("error", code, message, node, value, graph.nodes[node].scope, hint=_ORDER[code])
                 result.append(self._weighed(problem))
-            return [each for each in result if each.code not in _OF_INFERENCE] if graph.uninferred else result
+            return [problem for problem in result if problem.code not in _OF_INFERENCE] if graph.uninferred else result
 
     def doubts(self) -> list[Diagnostic]:
         """Refusals of onnx's inference, node by node, as warnings: for models in which nothing else is wrong.

@@ -1,4 +1,4 @@
-"""Let go of over the picture: an operator, a model and arrays; and what a crash left behind, taken up again."""
+"""Let go of over the picture: an operator, arrays, and a file of each format; and what a crash left behind."""
 
 import io
 import subprocess
@@ -9,9 +9,11 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+import onnxlab
 from tests.browser.support.dropping import drop
 from tests.browser.support.jupyter import REPOSITORY
 from tests.browser.support.lab import Lab, Widget
+from tests.support.samples import FORMATS, ort_pairs, samples
 
 CRASH = """
 import os, signal, sys, onnxlab
@@ -109,3 +111,147 @@ def test_recovered_after_a_crash_and_edited_by_dropping(lab: Lab) -> None:
     assert lab.python("print(json.dumps(float(model.runner.last_inputs()['x'].sum())))") == 16
     operators = lab.python("print(json.dumps(sorted(node.op_type for node in model.nodes)))")
     assert operators == ["Abs", "Exp", "Gemm", "Neg", "Relu", "Sigmoid"]
+
+
+# -- files of all formats ---------------------------------------------------------------------------------------------
+
+
+SCREENS = Path("build/screens/formats")
+
+
+def small() -> onnx.ModelProto:
+    """x → Gemm(w, b) → Relu → y."""
+    nodes = [
+        helper.make_node("Gemm", ["x", "w", "b"], ["h"], "gemm"), helper.make_node("Relu", ["h"], ["y"], "relu"),
+    ]  # fmt: skip
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4, 4]) for name in ("x", "y")]
+    weights = [
+        numpy_helper.from_array(np.zeros(shape, np.float32), name) for name, shape in (("w", (4, 4)), ("b", (4,)))
+    ]
+    graph = helper.make_graph(nodes, "small", ends[:1], ends[1:], weights)
+    return helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 21)])
+
+
+def weights(folder: Path, name: str, **arrays: np.ndarray) -> bytes:
+    """A file of weights."""
+    model = onnxlab.load(helper.make_model(helper.make_graph([], "g", [], []), ir_version=10))
+    for key, array in arrays.items():
+        model.add_initializer(key, array)
+    return model.files.save_weights(folder / name).read_bytes()
+
+
+FULL = {"w": 2 * np.eye(4, dtype=np.float32), "b": np.full(4, 3, np.float32)}
+
+
+def files(folder: Path) -> dict[str, tuple[bytes, str]]:
+    """{name: (bytes, what the page calls the format)}, a file of each format that opens without torch."""
+    model = onnxlab.load(small())
+    glow, caffe2 = samples("glow/samples"), samples("caffe2/samples")
+    return {
+        "plain.onnx": (small().SerializeToString(), "ONNX"),
+        "plain.json": (model.save(folder / "m.json").read_bytes(), "JSON"),
+        "plain.textproto": (model.save(folder / "m.textproto").read_bytes(), "protobuf text"),
+        "plain.onnxtxt": (model.save(folder / "m.onnxtxt").read_bytes(), "ONNX text"),
+        "scan.ort": (ort_pairs()["399_scan9_sum"][1], "ORT format"),
+        "checkpoint_opt.ckpt": (samples("training/artifacts")["checkpoint_opt.ckpt"], "a training checkpoint"),
+        "glow.onnxtxt": (glow["glow_custom_dag_multi_op.onnxtxt"], "protobuf text"),
+        "ge_onnx_00000001.pbtxt": (next((FORMATS / "ge").glob("*PreRunBegin.pbtxt")).read_bytes(), "a GE dump"),
+        "fc_predict_net.pbtxt": (caffe2["fc_predict_net.pbtxt"], "a Caffe2 net"),
+        "module.pt2": ((FORMATS / "pt2" / "module.pt2").read_bytes(), "a torch.export archive"),
+        "full.safetensors": (weights(folder, "w.safetensors", **FULL), "safetensors"),
+        "full.npz": (weights(folder, "w.npz", **FULL), "an .npz archive"),
+    }  # fmt: skip
+
+
+def opened(lab: Lab, widget: Widget, name: str, data: bytes) -> Widget:
+    """Drop a file and open it in the place of the model."""
+    shown = widget.evaluate("h => h.client.former + h.store.title")
+    drop(widget, name, data)
+    widget.get("file-about").wait_for()
+    widget.get("file-way-open").check()
+    widget.get("file-submit").click()
+    lab.page.wait_for_function(
+        """([name]) => document.querySelector('[data-testid="onnxlab-root"]')?.__onnxlab?.app.title.value === name
+            && document.querySelector('[data-testid="onnxlab-root"]').__onnxlab.store.version > 0""", arg=[name],
+    )  # fmt: skip
+    assert shown
+    return Widget(lab.page, lab.page.get_by_test_id("onnxlab-root").first)
+
+
+def test_a_file_of_each_format_opens_by_dropping(lab: Lab, tmp_path: Path) -> None:
+    path = lab.jupyter.folder / "first.onnx"
+    onnx.save(small(), path)
+    load = f"import json, onnxlab\nmodel = onnxlab.load({str(path)!r})\nview = onnxlab.show(model, height=620)"
+    lab.open("files.ipynb", [load, "view"])
+    lab.run_all()
+    widget = lab.widget()
+    for name, (data, title) in files(tmp_path).items():
+        drop(widget, name, data)
+        widget.get("file-about").wait_for()
+        assert title in widget.get("file-about").inner_text(), name
+        lab.screenshot(SCREENS / f"ask-{name}.png")
+        lab.page.keyboard.press("Escape")
+        widget = opened(lab, widget, name, data)
+        if widget.evaluate("h => h.store.nodes.size"):
+            widget.wait_drawn()
+        lab.page.wait_for_timeout(400)
+        lab.screenshot(SCREENS / f"{name}.png")
+        count = len(onnxlab.load(data).nodes)
+        assert lab.python("print(json.dumps([len(view.model.nodes), model.version]))") == [count, 0], name
+        lab.page.evaluate("() => document.querySelector('.jp-WindowedPanel-outer, .jp-Notebook').scrollTo(0, 0)")
+    widget.get("toast-back-to-module-pt2")
+
+
+def test_weights_are_applied_and_a_model_comes_back(lab: Lab, tmp_path: Path) -> None:
+    path = lab.jupyter.folder / "weights.onnx"
+    onnx.save(small(), path)
+    load = f"import json, onnxlab\nmodel = onnxlab.load({str(path)!r})\nview = onnxlab.show(model, height=620)"
+    lab.open("weights.ipynb", [load, "view"])
+    lab.run_all()
+    widget = lab.widget()
+    drop(widget, "full.safetensors", weights(tmp_path, "w.safetensors", **FULL))
+    assert "Replaces 2 initializers" in widget.get("file-weights").inner_text()
+    widget.get("file-submit").click()
+    widget.wait("h => h.store.history.position === 1")
+    assert widget.get("python-line").inner_text() == "model.files.load_weights('full.safetensors')"
+    assert lab.python("print(json.dumps(float(model.value('w').array.sum())))") == 8
+    widget.press("Control+z")
+    widget.wait("h => h.store.history.position === 0")
+    odd = weights(tmp_path, "odd.npz", w=np.ones((2, 8), np.float32), other=np.ones(3, np.float32))
+    drop(widget, "odd.npz", odd)
+    text = widget.get("file-weights").inner_text()
+    assert "w: the model has the shape [4, 4], the file [2, 8]" in text
+    assert widget.get("file-way-weights").is_disabled()
+    lab.screenshot(SCREENS / "weights-misfit.png")
+    lab.page.keyboard.press("Escape")
+    drop(widget, "some.npz", weights(tmp_path, "some.npz", w=FULL["w"], other=FULL["b"]))
+    widget.get("file-weights").wait_for()
+    for summary in widget.get("file-weights").locator("summary").all():
+        summary.click()
+    lab.screenshot(SCREENS / "weights-some.png")
+    lab.theme("JupyterLab Dark")
+    lab.screenshot(SCREENS / "weights-some-dark.png")
+    widget.get("file-submit").click()
+    widget.wait("h => h.store.history.position === 1")
+    widget = opened(lab, widget, "module.pt2", (FORMATS / "pt2" / "module.pt2").read_bytes())
+    lab.screenshot(SCREENS / "opened-dark.png")
+    widget.get("toast-back-to-weights-onnx").click()
+    lab.page.wait_for_function(
+        """() => document.querySelector('[data-testid="onnxlab-root"]')?.__onnxlab?.store.history?.length === 1"""
+    )
+    assert lab.python("print(json.dumps(view.model is model))")
+
+
+def test_what_needs_torch_is_left_to_a_cell(lab: Lab) -> None:
+    path = lab.jupyter.folder / "torch.onnx"
+    onnx.save(small(), path)
+    lab.open("torch.ipynb", [f"import onnxlab\nonnxlab.show({str(path)!r}, height=620)"])
+    lab.run_all()
+    widget = lab.widget()
+    drop(widget, "traced.pt", samples("pt2/torch")["traced.pt"])
+    assert "runs code" in widget.get("file-refused").inner_text()
+    assert "trust=True" in widget.get("file-torch").inner_text()
+    assert widget.get("file-submit").count() == 0
+    lab.screenshot(SCREENS / "torchscript.png")
+    lab.page.keyboard.press("Escape")
+    widget.get("file-panel").wait_for(state="detached")

@@ -6,7 +6,7 @@ import type { Unsaved } from "../kernel/protocol.ts";
 import { asRequestError } from "../kernel/request_error.ts";
 import { plural } from "../model/names.ts";
 import { useCell } from "../state.ts";
-import { focusPicture } from "./edit/form.tsx";
+import { focusPicture, onEscape } from "./edit/form.tsx";
 import { useAnswer } from "./parts/ask.ts";
 import { Elided } from "./parts/controls.tsx";
 
@@ -35,12 +35,6 @@ function OpenSave({ app }: { app: App }) {
       setRefused(asRequestError(failure).sentence);
     }
   };
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key !== "Escape") return;
-    close();
-    event.preventDefault();
-    event.stopPropagation();
-  };
   const name = data ? fileName(data.path) : "";
   const said = refused || error?.sentence;
   return (
@@ -51,7 +45,7 @@ function OpenSave({ app }: { app: App }) {
       tabIndex={-1}
       ref={panel}
       data-testid="save-panel"
-      onKeyDown={onKeyDown}
+      onKeyDown={onEscape(close)}
     >
       <p class="ol-palette-title">{data ? `Replace ${name}?` : "Save"}</p>
       {data ? <What data={data} /> : !error && <p class="ol-dim">Comparing with the file…</p>}

@@ -11,7 +11,7 @@ import { asRequestError } from "../../kernel/request_error.ts";
 import { plural } from "../../model/names.ts";
 import { useCell } from "../../state.ts";
 import { ToolButton } from "../parts/controls.tsx";
-import { FieldRow, focusPicture } from "./form.tsx";
+import { FieldRow, focusPicture, onEscape } from "./form.tsx";
 
 type Way = "open" | "insert" | "weights";
 
@@ -33,12 +33,6 @@ function OpenPanel({ app, inHand }: { app: App; inHand: FileInHand }) {
     const first = panel.current?.querySelector<HTMLElement>("input:checked, input[type=file], button");
     first?.focus({ preventScroll: true });
   }, [known]);
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key !== "Escape") return;
-    close();
-    event.preventDefault();
-    event.stopPropagation();
-  };
   return (
     <div
       class="ol-popup ol-dialog ol-form"
@@ -46,7 +40,7 @@ function OpenPanel({ app, inHand }: { app: App; inHand: FileInHand }) {
       aria-label={file?.name ?? "Open a file"}
       ref={panel}
       data-testid="file-panel"
-      onKeyDown={onKeyDown}
+      onKeyDown={onEscape(close)}
     >
       <div>
         <p class="ol-palette-title ol-elided" title={file?.name}>

@@ -24,6 +24,16 @@ export function focusPicture(inside: HTMLElement | null): void {
     ?.focus({ preventScroll: true });
 }
 
+/** What leaves a dialog when Escape is pressed in it. */
+export function onEscape(close: () => void): (event: KeyboardEvent) => void {
+  return (event) => {
+    if (event.key !== "Escape") return;
+    close();
+    event.preventDefault();
+    event.stopPropagation();
+  };
+}
+
 function OpenForm({ app, form }: { app: App; form: Form }) {
   const [entries, setEntries] = useState<Record<string, Entry>>(() =>
     Object.fromEntries(form.fields.map((field) => [field.name, initialEntry(field)])),
@@ -57,12 +67,6 @@ function OpenForm({ app, form }: { app: App; form: Form }) {
     if (refused) setError(refused);
     else if (app.dialogs.form.value === form) close();
   };
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key !== "Escape") return;
-    close();
-    event.preventDefault();
-    event.stopPropagation();
-  };
   return (
     <div
       class="ol-popup ol-dialog"
@@ -70,7 +74,7 @@ function OpenForm({ app, form }: { app: App; form: Form }) {
       aria-label={form.title}
       ref={panel}
       data-testid="form"
-      onKeyDown={onKeyDown}
+      onKeyDown={onEscape(close)}
     >
       <form
         class="ol-form"

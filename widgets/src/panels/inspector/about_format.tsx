@@ -17,7 +17,7 @@ export function AboutFormat({ app }: { app: App }) {
         </p>
         {data.rows.length > 0 && (
           <div class="ol-table-scroll" tabIndex={0} aria-label={data.title}>
-            <table class="ol-table" data-testid="format-table">
+            <table class="ol-table ol-format-table" data-testid="format-table">
               <thead>
                 <tr>
                   {data.columns.map((column) => (
