@@ -29,8 +29,8 @@ class Copying(Saving):
             return _remade(type(self), proto, *self._about())  # type: ignore[no-any-return]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        made = memo[id(self)] = self.__copy__()
-        return made
+        copy = memo[id(self)] = self.__copy__()
+        return copy
 
     def __reduce__(self) -> tuple[Any, ...]:
         with self.graph.lock:
@@ -54,10 +54,10 @@ def _parsed(kind: type[Any], data: bytes, *about: Any) -> Any:
 
 
 def _remade(kind: type[Any], proto: onnx.ModelProto, source: Source, dirty: bool, policy: Policy) -> Any:
-    made = kind(proto, source)
+    model = kind(proto, source)
     if dirty:  # no journal could say how to come here from the file
-        made._saved_state = -1
-        made._journal.begin(None)
+        model._saved_state = -1
+        model._journal.begin(None)
     if not policy.is_default:
-        made.inference.policy = policy
-    return made
+        model.inference.policy = policy
+    return model

@@ -41,8 +41,8 @@ def diff(
         1 changed; 24 of 24 nodes matched
         ~ node /stem/relu/Relu: operator Relu → Sigmoid
     """
-    one, other = (each if isinstance(each, Model) else load(each) for each in (a, b))
-    with one.graph.lock, other.graph.lock:
-        found = Diff(one.graph, other.graph, ignore, tolerance)
-        found.changes  # noqa: B018 (now, since the models may be edited later)
-    return found
+    left, right = (side if isinstance(side, Model) else load(side) for side in (a, b))
+    with left.graph.lock, right.graph.lock:
+        difference = Diff(left.graph, right.graph, ignore, tolerance)
+        difference.changes  # noqa: B018 (now, since the models may be edited later)
+    return difference

@@ -337,9 +337,9 @@ class Model(Knowing, Querying, Running, Rewriting, Comparing, Showing, metaclass
         if self._checker.dirty is not None:
             self._checker.follow(done.touched)
         values = self.graph.values
-        found = [(values[vid], facts) for vid, facts in changed.items() if vid in values]
+        known = [(values[vid], facts) for vid, facts in changed.items() if vid in values]
         names = {
-            value.name if value.scope == main.id else Value(self.graph, value.id).path: facts for value, facts in found
+            value.name if value.scope == main.id else Value(self.graph, value.id).path: facts for value, facts in known
         }
         refusal = self.inference.first_refusal
         commit = Commit(done.version, done.label, done.kind, changed, names, done.touched, done.origin, refusal)
@@ -375,8 +375,8 @@ def _follower(model: Model) -> Callable[[GraphCommit], None]:
     parts = [WeakMethod(model.inference.follow), WeakMethod(model.runner.invalidate)]
 
     def follow(done: GraphCommit) -> None:
-        if (found := whole()) is not None:
-            found._follow(done)
+        if (alive := whole()) is not None:
+            alive._follow(done)
             return
         for part in parts:
             if (method := part()) is not None:

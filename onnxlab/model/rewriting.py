@@ -77,8 +77,8 @@ class Rewriting(Lookup):
         plan = plan_of(engine, self.graph) if engine else plans.standard(table.up_to("basic"))
         label = f"simplify by {engine}" if engine else "simplify"
         options = Options(frozenset(protect), budget)
-        made = Rewrite(self.graph, self.inference, label, plan, options, Trust(verify, samples, finite_only))
-        return made.look() if dry_run else made.do()
+        rewrite = Rewrite(self.graph, self.inference, label, plan, options, Trust(verify, samples, finite_only))
+        return rewrite.look() if dry_run else rewrite.do()
 
     def optimize(
         self,
@@ -121,8 +121,8 @@ class Rewriting(Lookup):
         label = f"optimize by {engine}" if engine else "optimize"
         domains = _MICROSOFT if microsoft else frozenset[str]()
         options = Options(frozenset(protect), BUDGET, domains)
-        made = Rewrite(self.graph, self.inference, label, plan, options, Trust(verify, samples, finite_only))
-        return made.look() if dry_run else made.do()
+        rewrite = Rewrite(self.graph, self.inference, label, plan, options, Trust(verify, samples, finite_only))
+        return rewrite.look() if dry_run else rewrite.do()
 
     def rewrite(
         self,
@@ -159,14 +159,14 @@ class Rewriting(Lookup):
             >>> receipt.applied[0].place
             '/stem/relu/Relu'
         """
-        found = rules_from(rules)
-        plan = plans.only(found)
-        domains = frozenset(domain for rule in found for domain in rule.brings)
+        parsed = rules_from(rules)
+        plan = plans.only(parsed)
+        domains = frozenset(domain for rule in parsed for domain in rule.brings)
         chosen = None if nodes is None else frozenset(self._node_record(node).id for node in nodes)
         options = Options(frozenset(protect), BUDGET, domains, nodes=chosen)
-        trust = Trust(verify, samples, finite_only, regions=any(rule not in table.STANDARD for rule in found))
-        made = Rewrite(self.graph, self.inference, "rewrite", plan, options, trust)
-        return made.look() if dry_run else made.do()
+        trust = Trust(verify, samples, finite_only, regions=any(rule not in table.STANDARD for rule in parsed))
+        pending = Rewrite(self.graph, self.inference, "rewrite", plan, options, trust)
+        return pending.look() if dry_run else pending.do()
 
     def prove(
         self,
@@ -345,6 +345,8 @@ class Rewriting(Lookup):
             >>> print(model.near_misses("/stem/bn/BatchNormalization")[0])
             conv_batch_normalization: applies at /stem/bn/BatchNormalization
         """
-        found = table.STANDARD if rules is None else rules_from(rules)
+        candidates = table.STANDARD if rules is None else rules_from(rules)
         with self.graph.lock:
-            return near_misses.near_misses(self.graph, self.inference.facts, self._node_record(node), found, _MICROSOFT)
+            return near_misses.near_misses(
+                self.graph, self.inference.facts, self._node_record(node), candidates, _MICROSOFT
+            )

@@ -99,8 +99,8 @@ class Running(Editing, Copying):
         if providers is None:
             return self.runner.run(feeds, outputs, limits=limits, progress=progress, seed=seed, strict=strict)
         runner = self.runner.by(providers, threads)
-        given = self.runner.last_inputs() if feeds is None else feeds
-        return runner.run(given, outputs, limits=limits, progress=progress, keep=False, seed=seed, strict=strict)
+        arrays = self.runner.last_inputs() if feeds is None else feeds
+        return runner.run(arrays, outputs, limits=limits, progress=progress, keep=False, seed=seed, strict=strict)
 
     def pin(self, value: str, array: Any) -> None:
         """Use an array for a value in every run that does not feed it, whatever the graph would make of it.

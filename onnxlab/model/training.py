@@ -64,18 +64,20 @@ class Training:
 
     def backward(self, feeds: Mapping[str, Any]) -> float:
         """Run the training graph on inputs of the user, and add its gradients to those not yet stepped; the loss."""
-        given = {**feeds, **self.parameters}
+        arrays = {**feeds, **self.parameters}
         loss = self._training.outputs[0].name
         for value in self._training.inputs:
             if value.name == "lazy_reset_grad":
-                given[value.name] = np.ones(1, np.bool_)
+                arrays[value.name] = np.ones(1, np.bool_)
             elif value.name.endswith("_grad.accumulation.buffer"):
-                given[value.name] = np.zeros_like(self.parameters[value.name.removesuffix("_grad.accumulation.buffer")])
-        found = self._training.run(given, [loss, *self._gradients.values()])
+                arrays[value.name] = np.zeros_like(
+                    self.parameters[value.name.removesuffix("_grad.accumulation.buffer")]
+                )
+        results = self._training.run(arrays, [loss, *self._gradients.values()])
         for name, gradient in self._gradients.items():
             before = self._accumulated.get(name)
-            self._accumulated[name] = found[gradient] if before is None else before + found[gradient]
-        return float(np.asarray(found[loss]).reshape(()))
+            self._accumulated[name] = results[gradient] if before is None else before + results[gradient]
+        return float(np.asarray(results[loss]).reshape(()))
 
     def step(self, feeds: Mapping[str, Any] | None = None) -> float | None:
         """Let the optimizer make a step by the gradients that were gathered, and forget them.
@@ -91,21 +93,23 @@ class Training:
             raise EditError("there are no gradients to make a step by: give feeds, or call backward(feeds) before")
         names = list(self._gradients)
         self.step_count += 1
-        given: dict[str, Any] = {
+        arrays: dict[str, Any] = {
             "learning_rate": np.asarray(self.learning_rate, np.float32), "step": np.asarray(self.step_count, np.int64),
             "params": [self.parameters[name] for name in names],
             "gradients": [self._accumulated[name] for name in names],
             "first_order_moments": [self._moments[name][0] for name in names],
             "second_order_moments": [self._moments[name][1] for name in names],
         }  # fmt: skip
-        wanted = {value.name for value in self._optimizer.inputs}
+        input_names = {value.name for value in self._optimizer.inputs}
         shapes = {value.name: self._optimizer.fact(value.id) for value in self._optimizer.inputs}
         for name in ("learning_rate", "step"):
             if name in shapes and getattr(shapes[name], "shape", None):
-                given[name] = given[name].reshape(1)
-        found = self._optimizer.run({name: value for name, value in given.items() if name in wanted}, self._states)
+                arrays[name] = arrays[name].reshape(1)
+        results = self._optimizer.run(
+            {name: value for name, value in arrays.items() if name in input_names}, self._states
+        )
         for state, place in zip(self._states, (None, 0, 1), strict=False):
-            for name, array in zip(names, found[state], strict=True):
+            for name, array in zip(names, results[state], strict=True):
                 if place is None:
                     self.parameters[name] = np.asarray(array)
                 else:
@@ -117,7 +121,7 @@ class Training:
         """The parameters and the state of the optimizer as they are by now."""
         order = [*self._checkpoint.trained, *self._checkpoint.frozen]
         values = [tensors.from_array(self.parameters[name], name) for name in order]
-        made, _ = with_values(self._checkpoint, values)
+        updated, _ = with_values(self._checkpoint, values)
         momentums = {
             name: {
                 key: tensors.from_array(array, key)
@@ -127,7 +131,7 @@ class Training:
         }
         old = self._checkpoint.groups[0] if self._checkpoint.groups else OptimizerGroup()
         group = replace(old, step=self.step_count, learning_rate=self.learning_rate, momentums=momentums)
-        return replace(made, groups=(group,))
+        return replace(updated, groups=(group,))
 
     def export(self, model: Model) -> None:
         """Put the trained parameters into a model for inference, by the names of its initializers, as one step.
@@ -136,15 +140,15 @@ class Training:
             EditError: the model has none of them, or one of another shape or type.
         """
         held = {tensor.name: tensor for tensor in model.proto.graph.initializer}
-        found = [name for name in self.parameters if name in held]
-        if not found:
+        shared = [name for name in self.parameters if name in held]
+        if not shared:
             raise EditError(f"the model has no initializer of the names {', '.join(list(self.parameters)[:5])}")
-        for name in found:
+        for name in shared:
             array, tensor = self.parameters[name], held[name]
             if list(tensor.dims) != list(array.shape):
                 raise EditError(f"{name!r} is {list(tensor.dims)} in the model and {list(array.shape)} in training")
         with model.graph.edit("export trained parameters"):
-            for name in found:
+            for name in shared:
                 value = model.graph.values[model.graph.main.names[name]]
                 tensor = tensors.from_array(self.parameters[name], name)
                 describe(tensor, value.tensor)
@@ -153,16 +157,16 @@ class Training:
 
 def _gradients(training: Model, parameters: Mapping[str, Array]) -> dict[str, str]:
     """{parameter: the value that its gradient is}, of the accumulators of a training graph."""
-    found = {}
+    gradients = {}
     for node in training.nodes:
         if node.op_type.startswith("InPlaceAccumulator") and node.proto.domain == _DOMAIN:
             name = node.proto.input[0].removesuffix("_grad.accumulation.buffer")
             if name not in parameters:
                 raise EditError(f"the training graph accumulates gradients of {name!r}, which is not in the checkpoint")
-            found[name] = node.proto.input[1]
-    if not found:
+            gradients[name] = node.proto.input[1]
+    if not gradients:
         raise EditError(f"{training.name} is no training graph: it has no InPlaceAccumulatorV2 of com.microsoft")
-    return found
+    return gradients
 
 
 def _with_states(optimizer: Model) -> tuple[Model, list[str]]:

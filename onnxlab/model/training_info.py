@@ -42,19 +42,19 @@ class TrainingInfo:
             "algorithm": {entry.key: entry.value for entry in info.update_binding},
         }
         main = {tensor.name: tensor for tensor in model.proto.graph.initializer}
-        own = {tensor.name: tensor for tensor in info.algorithm.initializer}
+        inner = {tensor.name: tensor for tensor in info.algorithm.initializer}
         base = model.graph.base_dir
-        self.variables = {name: tensors.to_array(tensor, base) for name, tensor in {**main, **own}.items()}
+        self.variables = {name: tensors.to_array(tensor, base) for name, tensor in {**main, **inner}.items()}
         self._graphs = {
             "initialization": self._runnable(info.initialization, {}),
-            "algorithm": self._runnable(info.algorithm, {name: main[name] for name in main if name not in own}),
+            "algorithm": self._runnable(info.algorithm, {name: main[name] for name in main if name not in inner}),
         }
-        for what, bindings in self._bindings.items():
-            outputs = {output.name for output in getattr(info, what).output}
+        for part, bindings in self._bindings.items():
+            outputs = {output.name for output in getattr(info, part).output}
             for variable, output in bindings.items():
                 if variable not in self.variables or output not in outputs:
                     raise EditError(
-                        f"the {what} binds {variable!r} to {output!r}, which are no initializer and output of it"
+                        f"the {part} binds {variable!r} to {output!r}, which are no initializer and output of it"
                     )
 
     def _runnable(self, graph: onnx.GraphProto, outside: Mapping[str, onnx.TensorProto]) -> Model:
@@ -87,14 +87,14 @@ class TrainingInfo:
         """
         return self._run("algorithm", feeds or {}, seed)
 
-    def _run(self, what: str, feeds: Mapping[str, Any], seed: int | None) -> dict[str, Array]:
-        graph = self._graphs[what]
+    def _run(self, part: str, feeds: Mapping[str, Any], seed: int | None) -> dict[str, Array]:
+        graph = self._graphs[part]
         held = {tensor.name for tensor in graph.proto.graph.initializer}
-        given = {name: array for name, array in self.variables.items() if name in held and name not in feeds}
-        found = graph.run({**given, **feeds}, [value.name for value in graph.outputs], seed=seed)
-        for variable, output in self._bindings[what].items():
-            self.variables[variable] = found[output]
-        return found
+        stored = {name: array for name, array in self.variables.items() if name in held and name not in feeds}
+        results = graph.run({**stored, **feeds}, [value.name for value in graph.outputs], seed=seed)
+        for variable, output in self._bindings[part].items():
+            self.variables[variable] = results[output]
+        return results
 
     def apply(self) -> int:
         """Put the variables into the model as one step that can be undone; returns how many changed.

@@ -58,28 +58,28 @@ def compare(
         >>> onnxlab.compare(model, other).first.node
         '/stem/relu/Relu'
     """
-    one = a if isinstance(a, Model) else load(a)
+    left = a if isinstance(a, Model) else load(a)
     first, second = providers, providers if b_providers is None else b_providers
-    feeds = one.sample_inputs(inputs)
+    feeds = left.sample_inputs(inputs)
     if isinstance(b, Mapping) or (isinstance(b, str | PathLike) and Path(b).is_dir()):
         recorded = RecordedSide(b if isinstance(b, Mapping) else Path(b))
-        return compare_recorded(RunSide(one.graph, one.inference.fact, first, limits), recorded, feeds)
-    sides = _sides(one, b, one.history.position_of(since), (first, second), limits)
+        return compare_recorded(RunSide(left.graph, left.inference.fact, first, limits), recorded, feeds)
+    sides = _sides(left, b, left.history.position_of(since), (first, second), limits)
     matching = Diff(sides[0].graph, sides[1].graph).matching
     return compare_runs(*sides, matching, feeds, local=local)
 
 
 def _sides(
-    one: Model,
+    left: Model,
     b: Model | ModelSource | None,
     position: int,
     providers: tuple[Providers | None, Providers | None],
     limits: Limits | None,
 ) -> tuple[RunSide, RunSide]:
     """Both models; without a second one, the first as it was and as it is."""
-    now = one.graph, one.inference.fact
+    now = left.graph, left.inference.fact
     if b is None:
-        before = as_of(one.graph, position)
+        before = as_of(left.graph, position)
         return RunSide(before, Inference(before).fact, providers[0], limits), RunSide(*now, providers[1], limits)
     other = b if isinstance(b, Model) else load(b)
     return RunSide(*now, providers[0], limits), RunSide(other.graph, other.inference.fact, providers[1], limits)

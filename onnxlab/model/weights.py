@@ -43,9 +43,9 @@ class WeightReport:
 
     def __str__(self) -> str:
         lines = [f"{len(self.replaced)} initializers replaced"]
-        for what, names in (("not in the file", self.missing), ("not in the model", self.extra)):
+        for words, names in (("not in the file", self.missing), ("not in the model", self.extra)):
             if names:
-                lines.append(f"{len(names)} {what}: {_few(names)}")
+                lines.append(f"{len(names)} {words}: {_few(names)}")
         lines += [f"{name}: {why}" for name, why in self.misfits.items()]
         return printable_lines(lines)
 
@@ -114,19 +114,19 @@ class WeightFiles(Spelled, metaclass=ShortHelp):
         """The tensors of a file by the initializers that they replace."""
         renamed = names if callable(names) else (names or {}).get
         plan: dict[str, onnx.TensorProto] = {}
-        missing, misfits, taken = [], {}, set()
+        missing, misfits, used = [], {}, set()
         for name, old in self._initializers().items():
-            there = renamed(name) or name
-            if there not in weights:
+            source_name = renamed(name) or name
+            if source_name not in weights:
                 missing.append(name)
                 continue
-            taken.add(there)
-            tensor = weights.tensor(there, old.data_type)
+            used.add(source_name)
+            tensor = weights.tensor(source_name, old.data_type)
             if (why := _misfit(old, tensor)) is not None:
                 misfits[name] = why
             else:
                 plan[name] = tensor
-        extra = tuple(name for name in weights if name not in taken)
+        extra = tuple(name for name in weights if name not in used)
         return plan, WeightReport(tuple(plan), tuple(missing), extra, misfits)
 
     def _initializers(self) -> dict[str, onnx.TensorProto]:
@@ -179,10 +179,10 @@ class WeightFiles(Spelled, metaclass=ShortHelp):
             'weights.npz'
         """
         stored = self._initializers()
-        wanted = list(stored if names is None else names)
-        if unknown := [name for name in wanted if name not in stored]:
+        chosen_names = list(stored if names is None else names)
+        if unknown := [name for name in chosen_names if name not in stored]:
             raise EditError(f"no initializer of the main graph is called {_few(unknown)}")
-        chosen = safetensors.in_order(stored[name] for name in wanted)
+        chosen = safetensors.in_order(stored[name] for name in chosen_names)
         return write_weights(path, chosen, self._model.graph.base_dir, metadata or {}, [self._model._source.path])
 
 

@@ -53,20 +53,20 @@ def parse(name: str, on: str, subject: Sequence[int], parameters: Mapping[str, A
     """
     spec = EDITS.get(name)
     if spec is None or name in NOT_BY_HAND:
-        known = ", ".join(each for each in EDITS if each not in NOT_BY_HAND)
+        known = ", ".join(edit for edit in EDITS if edit not in NOT_BY_HAND)
         raise ProtocolError("malformed", f"edit: no edit {name!r}; there are {known}")
     if on not in spec.subjects and not (on == "nodes" and "node" in spec.subjects):
         raise ProtocolError("malformed", f"edit: {name} is done to {' or '.join(spec.subjects)}, got {on!r}")
-    wanted = {"model": not subject, "graph": not subject, "nodes": len(subject) > 0}.get(on, len(subject) == 1)
-    if not wanted:
+    fits = {"model": not subject, "graph": not subject, "nodes": len(subject) > 0}.get(on, len(subject) == 1)
+    if not fits:
         raise ProtocolError("malformed", f"edit: {name} is done to {on}, got {len(subject)} ids")
-    optional = {key for key, each in spec.parameters.items() if not each.required} | LEFT_OUT.get(name, set())
+    optional = {key for key, edit in spec.parameters.items() if not edit.required} | LEFT_OUT.get(name, set())
     if not spec.parameters.keys() - optional <= parameters.keys() <= spec.parameters.keys():
         takes = ", ".join(spec.parameters) or "nothing"
         raise ProtocolError("malformed", f"edit: {name} takes {takes}, got {', '.join(parameters) or 'nothing'}")
-    for key, given in parameters.items():
-        if given is not None or key not in optional:
-            check(name, key, spec.parameters[key].kind, given)
+    for key, payload in parameters.items():
+        if payload is not None or key not in optional:
+            check(name, key, spec.parameters[key].kind, payload)
     return EditRequest(spec, on, tuple(subject), parameters)
 
 
@@ -104,16 +104,18 @@ def _subjects(model: "Model", request: EditRequest) -> list[Any]:
 
 def _make(place: Place, request: EditRequest) -> None:
     spec = request.spec
-    given = {
+    args = {
         name: None if value is None else KINDS[spec.parameters[name].kind].read(place, value)
         for name, value in request.parameters.items()
     }
-    if (made := _OTHERWISE.get(spec.name)) is not None:
-        made(place, given)
+    if (perform_otherwise := _OTHERWISE.get(spec.name)) is not None:
+        perform_otherwise(place, args)
         return
     assert spec.statement is not None
-    positional = [given[name] for name, each in spec.parameters.items() if each.required]
-    keywords = {name: given[name] for name, each in spec.parameters.items() if not each.required and name in given}
+    positional = [args[name] for name, parameter in spec.parameters.items() if parameter.required]
+    keywords = {
+        name: args[name] for name, parameter in spec.parameters.items() if not parameter.required and name in args
+    }
     if request.on == "graph":  # what the model's graph says about itself are attributes of the model
         setattr(place.model, f"graph_{spec.statement.attribute}", positional[0])  # type: ignore[union-attr]
         return
@@ -123,11 +125,11 @@ def _make(place: Place, request: EditRequest) -> None:
 # -- what requests say otherwise than Python ---------------------------------------------------------------------------
 
 
-def _add_node(place: Place, given: Mapping[str, Any]) -> None:
-    model, op_type, domain = place.model, given["op_type"], given.get("domain", "")
-    scope = given.get("scope", "")
-    outputs = given.get("outputs") or _free_names(model, op_type, domain, bool(scope))
-    model.add_node(op_type, given["inputs"], outputs, given.get("name", ""), domain, scope=scope)
+def _add_node(place: Place, args: Mapping[str, Any]) -> None:
+    model, op_type, domain = place.model, args["op_type"], args.get("domain", "")
+    scope = args.get("scope", "")
+    outputs = args.get("outputs") or _free_names(model, op_type, domain, bool(scope))
+    model.add_node(op_type, args["inputs"], outputs, args.get("name", ""), domain, scope=scope)
 
 
 def _free_names(model: "Model", op_type: str, domain: str, inner: bool) -> list[str]:
@@ -135,37 +137,37 @@ def _free_names(model: "Model", op_type: str, domain: str, inner: bool) -> list[
     graph = model.graph
     version = graph.opset_version(domain)
     schema = schemas.find(domain, op_type, version) if version else None
-    taken = {name for scope in graph.scopes.values() for name in scope.names} if inner else graph.main.names
+    used = {name for scope in graph.scopes.values() for name in scope.names} if inner else graph.main.names
     outputs: list[str] = []
     for number in range(schema.min_output if schema else 1):
         stem = f"{op_type.lower()}_{number}" if number else op_type.lower()
-        free = (name for name in [stem, *(f"{stem}_{i}" for i in range(1, len(taken) + 2))] if name not in taken)
+        free = (name for name in [stem, *(f"{stem}_{i}" for i in range(1, len(used) + 2))] if name not in used)
         outputs.append(next(free))
     return outputs
 
 
-def _add_input(place: Place, given: Mapping[str, Any]) -> None:
-    dtype, shape = given.get("dtype"), given.get("shape")
+def _add_input(place: Place, args: Mapping[str, Any]) -> None:
+    dtype, shape = args.get("dtype"), args.get("shape")
     if shape is not None and dtype is None:
-        raise EditError(f"{given['name']!r} is given a shape but no type; give both or neither")
-    place.model.add_input(given["name"], dtype, shape, scope=given.get("scope", ""))
+        raise EditError(f"{args['name']!r} is given a shape but no type; give both or neither")
+    place.model.add_input(args["name"], dtype, shape, scope=args.get("scope", ""))
 
 
-def _set_input(place: Place, given: Mapping[str, Any]) -> None:
-    if given["value"] is None:
-        place.subject.set_input(given["slot"], None)
+def _set_input(place: Place, args: Mapping[str, Any]) -> None:
+    if args["value"] is None:
+        place.subject.set_input(args["slot"], None)
     else:
-        place.model.connect(given["value"], place.subject, given["slot"])
+        place.model.connect(args["value"], place.subject, args["slot"])
 
 
-def _set_operator(place: Place, given: Mapping[str, Any]) -> None:
-    domain = given.get("domain", "")
-    place.subject.replace(given["op_type"], None if domain == place.subject.domain else domain)
+def _set_operator(place: Place, args: Mapping[str, Any]) -> None:
+    domain = args.get("domain", "")
+    place.subject.replace(args["op_type"], None if domain == place.subject.domain else domain)
 
 
-def _set_field(place: Place, given: Mapping[str, Any]) -> None:
+def _set_field(place: Place, args: Mapping[str, Any]) -> None:
     """ir_version and model_version are numbers, the rest is text."""
-    field, value = given["field"], given["value"].strip()
+    field, value = args["field"], args["value"].strip()
     if field in ("ir_version", "model_version"):
         try:
             value = int(value)
@@ -174,39 +176,39 @@ def _set_field(place: Place, given: Mapping[str, Any]) -> None:
     place.model.set_field(field, value)
 
 
-def _insert(place: Place, given: Mapping[str, Any]) -> None:
-    connect, feed = _wires(given)
+def _insert(place: Place, args: Mapping[str, Any]) -> None:
+    connect, feed = _wires(args)
     place.model.insert(
-        _other(given), connect, given.get("prefix", ""), given.get("outputs", True),
+        _other(args), connect, args.get("prefix", ""), args.get("outputs", True),
         {value: name for name, value in feed.items()},
     )  # fmt: skip
 
 
-def _other(given: Mapping[str, Any]) -> Any:
+def _other(args: Mapping[str, Any]) -> Any:
     """The model in a file that was chosen. Raises LoadError where it is none."""
-    return given["file"].opened()
+    return args["file"].opened()
 
 
-def _wires(given: Mapping[str, Any]) -> tuple[dict[str, Value], dict[str, Value]]:
+def _wires(args: Mapping[str, Any]) -> tuple[dict[str, Value], dict[str, Value]]:
     """The values that the other model's inputs read, in turn, and those that its outputs replace."""
-    other, file = _other(given), given["file"].name
+    other, file = _other(args), args["file"].name
     sides = (
-        ("connect", [each.name for each in other.inputs if not each.initializer], "inputs"),
-        ("feed", [each.name for each in other.outputs], "outputs"),
+        ("connect", [value.name for value in other.inputs if not value.initializer], "inputs"),
+        ("feed", [value.name for value in other.outputs], "outputs"),
     )
-    for key, names, what in sides:
-        if len(given[key]) > len(names):
-            raise EditError(f"{file} has {len(names)} {what}, got {len(given[key])} values for them")
-    connect, feed = (dict(zip(names, given[key], strict=False)) for key, names, _ in sides)
+    for key, names, side in sides:
+        if len(args[key]) > len(names):
+            raise EditError(f"{file} has {len(names)} {side}, got {len(args[key])} values for them")
+    connect, feed = (dict(zip(names, args[key], strict=False)) for key, names, _ in sides)
     return connect, feed
 
 
-def _set_metadata(place: Place, given: Mapping[str, Any]) -> None:
+def _set_metadata(place: Place, args: Mapping[str, Any]) -> None:
     entries = place.model.graph_metadata if place.on == "graph" else place.subject.metadata
-    if given["text"] is None:
-        entries.pop(given["key"], None)
+    if args["text"] is None:
+        entries.pop(args["key"], None)
     else:
-        entries[given["key"]] = given["text"]
+        entries[args["key"]] = args["text"]
 
 
 _OTHERWISE: Mapping[str, Callable[[Place, Mapping[str, Any]], None]] = {
@@ -225,15 +227,15 @@ _OTHERWISE: Mapping[str, Callable[[Place, Mapping[str, Any]], None]] = {
 
 def _caption(place: Place, spec: EditSpec) -> Recorded | None:
     """The statement of an edit for which the page sent a file, or single elements; None for all others."""
-    given = place.given
+    payloads = place.given
     if spec.name == "insert_model":
         return Recorded("", _insertion(place))
-    array = given.get("array") if spec.name == "set_initializer" else given.get("value")
+    array = payloads.get("array") if spec.name == "set_initializer" else payloads.get("value")
     if not isinstance(array, dict):
         return None
     graph, subject = place.model.graph, place.subject
     record = graph.nodes[subject.id] if isinstance(subject, Node) else graph.values[subject.id]
-    where = f".attributes[{given['name']!r}]" if isinstance(subject, Node) else ".array"
+    where = f".attributes[{payloads['name']!r}]" if isinstance(subject, Node) else ".array"
     target = f"{handle(graph.names, record)}{where}"
     if "file" in array:
         return Recorded("", f"{target} = np.load({place.uploads.get(array['file']).name!r})")
@@ -243,13 +245,13 @@ def _caption(place: Place, spec: EditSpec) -> Recorded | None:
 
 
 def _insertion(place: Place) -> str:
-    given = place.given
-    read = {name: KINDS[kind].read(place, given[name]) for name, kind in
+    payloads = place.given
+    read = {name: KINDS[kind].read(place, payloads[name]) for name, kind in
             (("file", "model_file"), ("connect", "values"), ("feed", "values"))}  # fmt: skip
     connect, feed = _wires(read)
     words = [repr(read["file"].name)]
     words += [repr({name: value.name for name, value in connect.items()})] if connect else []
-    words += [f"prefix={given['prefix']!r}"] if given.get("prefix") else []
-    words += [] if given.get("outputs", True) else ["add_outputs=False"]
+    words += [f"prefix={payloads['prefix']!r}"] if payloads.get("prefix") else []
+    words += [] if payloads.get("outputs", True) else ["add_outputs=False"]
     words += [f"feed={ {value.name: name for name, value in feed.items()}!r}"] if feed else []
     return f"model.insert({', '.join(words)})"

@@ -49,35 +49,35 @@ class Kind:
     words: str
     wire: str
     fits: Callable[[Any], bool]
-    read: Callable[[Place, Any], Any] = lambda _, given: given
+    read: Callable[[Place, Any], Any] = lambda _, payload: payload
 
 
 # -- what fits ---------------------------------------------------------------------------------------------------------
 
 
-def is_id(given: Any) -> bool:
+def is_id(payload: Any) -> bool:
     """Whether it is an integer from 0."""
-    return isinstance(given, int) and not isinstance(given, bool) and given >= 0
+    return isinstance(payload, int) and not isinstance(payload, bool) and payload >= 0
 
 
-def _is_dim(given: Any) -> bool:
-    return is_id(given) or (isinstance(given, str) and 0 < len(given) <= 200)
+def _is_dim(payload: Any) -> bool:
+    return is_id(payload) or (isinstance(payload, str) and 0 < len(payload) <= 200)
 
 
-def _is_number(given: Any) -> bool:
-    return isinstance(given, bool | int | str) or (isinstance(given, float) and math.isfinite(given))
+def _is_number(payload: Any) -> bool:
+    return isinstance(payload, bool | int | str) or (isinstance(payload, float) and math.isfinite(payload))
 
 
-def _is_element(given: Any) -> bool:
-    return isinstance(given, list) and len(given) == 2 and is_id(given[0]) and _is_number(given[1])
+def _is_element(payload: Any) -> bool:
+    return isinstance(payload, list) and len(payload) == 2 and is_id(payload[0]) and _is_number(payload[1])
 
 
 def _list_of(fits: Callable[[Any], bool], most: int) -> Callable[[Any], bool]:
-    return lambda given: isinstance(given, list) and len(given) <= most and all(map(fits, given))
+    return lambda payload: isinstance(payload, list) and len(payload) <= most and all(map(fits, payload))
 
 
-def _is_text(given: Any) -> bool:
-    return isinstance(given, str) and len(given) <= 1000
+def _is_text(payload: Any) -> bool:
+    return isinstance(payload, str) and len(payload) <= 1000
 
 
 _are_numbers = _list_of(_is_number, 1 << 20)
@@ -85,24 +85,24 @@ _are_dims = _list_of(_is_dim, 64)
 _are_elements = _list_of(_is_element, 100_000)
 
 
-def _is_plain_attribute(given: Any) -> bool:
-    return _is_number(given) or _are_numbers(given)
+def _is_plain_attribute(payload: Any) -> bool:
+    return _is_number(payload) or _are_numbers(payload)
 
 
-def _is_array(given: Any) -> bool:
-    if not isinstance(given, dict):
+def _is_array(payload: Any) -> bool:
+    if not isinstance(payload, dict):
         return False
-    if given.keys() == {"dtype", "shape", "numbers"}:
-        return _is_text(given["dtype"]) and _are_dims(given["shape"]) and _is_plain_attribute(given["numbers"])
-    if given.keys() == {"elements"}:
-        return bool(given["elements"]) and _are_elements(given["elements"])
-    return given.keys() == {"file"} and _is_text(given["file"])
+    if payload.keys() == {"dtype", "shape", "numbers"}:
+        return _is_text(payload["dtype"]) and _are_dims(payload["shape"]) and _is_plain_attribute(payload["numbers"])
+    if payload.keys() == {"elements"}:
+        return bool(payload["elements"]) and _are_elements(payload["elements"])
+    return payload.keys() == {"file"} and _is_text(payload["file"])
 
 
-def _is_attribute(given: Any) -> bool:
-    if isinstance(given, dict) and given.keys() == {"type", "value"}:
-        return _is_text(given["type"]) and _is_plain_attribute(given["value"])
-    return _is_plain_attribute(given) or (_is_array(given) and "file" not in given)
+def _is_attribute(payload: Any) -> bool:
+    if isinstance(payload, dict) and payload.keys() == {"type", "value"}:
+        return _is_text(payload["type"]) and _is_plain_attribute(payload["value"])
+    return _is_plain_attribute(payload) or (_is_array(payload) and "file" not in payload)
 
 
 # -- what Python gets --------------------------------------------------------------------------------------------------
@@ -125,10 +125,10 @@ def _value(place: Place, ident: int) -> Value:
 
 def chosen_value(model: "Model", ident: int) -> Value:
     """The handle of a value. Raises EditError for id 0, NameLookupError where it is gone."""
-    found = value_of(model, ident)
-    if found is None:
+    value = value_of(model, ident)
+    if value is None:
         raise EditError("no value was chosen; choose one of the model")
-    return found
+    return value
 
 
 def _nodes(place: Place, idents: list[int]) -> list[Node]:
@@ -151,21 +151,21 @@ def _scope(place: Place, ident: int) -> str:
     return place.model.graph.scope_path(place.model.graph.scopes[ident])
 
 
-def _dim(given: int | str) -> int | str | None:
-    return None if given == "?" else given
+def _dim(payload: int | str) -> int | str | None:
+    return None if payload == "?" else payload
 
 
 def _upload(place: Place, file: str) -> Upload:
     return place.uploads.get(file)
 
 
-def _array(place: Place, given: Mapping[str, Any]) -> Any:
+def _array(place: Place, payload: Mapping[str, Any]) -> Any:
     """An array: a new one, one in a file, or the subject's own with other elements."""
-    if "file" in given:
-        return place.uploads.get(given["file"]).array()
-    if "elements" in given:
-        return typed_tensors.changed(present_array(place), given["elements"])
-    return typed_tensors.array(given["dtype"], given["shape"], given["numbers"])
+    if "file" in payload:
+        return place.uploads.get(payload["file"]).array()
+    if "elements" in payload:
+        return typed_tensors.changed(present_array(place), payload["elements"])
+    return typed_tensors.array(payload["dtype"], payload["shape"], payload["numbers"])
 
 
 def present_array(place: Place) -> Any:
@@ -181,17 +181,17 @@ def present_array(place: Place) -> Any:
     if not isinstance(place.subject, Node):
         raise EditError("elements are changed of an array that is there; give the type and the shape of a new one too")
     name = place.given["name"]
-    found = place.subject.attributes.get(name)
-    if not hasattr(found, "reshape"):
+    attribute = place.subject.attributes.get(name)
+    if not hasattr(attribute, "reshape"):
         raise EditError(f"{name!r} of {place.subject.label} is no tensor; give it a type and a shape first")
-    return found
+    return attribute
 
 
-def _attribute(place: Place, given: Any) -> Any:
+def _attribute(place: Place, payload: Any) -> Any:
     """An attribute's value; `type` counts where neither schema nor node know the attribute."""
-    if isinstance(given, dict) and "value" not in given:
-        return _array(place, given)
-    value, kind = (given["value"], given["type"]) if isinstance(given, dict) else (given, "")
+    if isinstance(payload, dict) and "value" not in payload:
+        return _array(place, payload)
+    value, kind = (payload["value"], payload["type"]) if isinstance(payload, dict) else (payload, "")
     name, node = place.given["name"], place.model.graph.nodes[place.subject.id]
     present = next((item for item in node.proto.attribute if item.name == name), None)
     schema = place.model.graph.schema(node)
@@ -213,29 +213,30 @@ _ARRAY = "NewArray | NewElements"
 
 KINDS: Mapping[str, Kind] = {
     "text": Kind("a text of at most 1000 characters", "string", _is_text),
-    "name": Kind("a text that is not empty", "string", lambda given: bool(given) and _is_text(given)),
-    "text?": Kind("a text, or null", "string | null", lambda given: given is None or _is_text(given)),
+    "name": Kind("a text that is not empty", "string", lambda payload: bool(payload) and _is_text(payload)),
+    "text?": Kind("a text, or null", "string | null", lambda payload: payload is None or _is_text(payload)),
     "long": Kind(
         f"a text of at most {MAX_TEXT} characters", "string",
-        lambda given: isinstance(given, str) and len(given) <= MAX_TEXT,
+        lambda payload: isinstance(payload, str) and len(payload) <= MAX_TEXT,
     ),
     "names": Kind("a list of texts", "string[]", _list_of(_is_text, 1000)),
-    "bool": Kind("true or false", "boolean", lambda given: isinstance(given, bool)),
-    "int": Kind("an integer from 0", "number", lambda given: is_id(given) and given < 1 << 31),
+    "bool": Kind("true or false", "boolean", lambda payload: isinstance(payload, bool)),
+    "int": Kind("an integer from 0", "number", lambda payload: is_id(payload) and payload < 1 << 31),
     "version": Kind(
-        "an integer from 0", "number", lambda given: is_id(given) and given < 1 << 31, lambda _, given: given or None
+        "an integer from 0", "number", lambda payload: is_id(payload) and payload < 1 << 31,
+        lambda _, payload: payload or None,
     ),
     "value": Kind("the id of a value", "number", is_id, _value),
-    "value?": Kind("the id of a value, or 0", "number", is_id, lambda place, given: value_of(place.model, given)),
+    "value?": Kind("the id of a value, or 0", "number", is_id, lambda place, payload: value_of(place.model, payload)),
     "values": Kind("a list of ids of values", "number[]", _list_of(is_id, 10_000), _values),
     "nodes": Kind("a list of ids of nodes", "number[]", _list_of(is_id, 10_000), _nodes),
     "scope": Kind("the id of a scope, 0 for the main graph", "number", is_id, _scope),
     "function": Kind("the path of a function", "string", _is_text),
-    "dtype": Kind("the name of an element type", "string", _is_text, lambda _, given: given or None),
-    "dim": Kind("a dim", "Dim", _is_dim, lambda _, given: _dim(given)),
+    "dtype": Kind("the name of an element type", "string", _is_text, lambda _, payload: payload or None),
+    "dim": Kind("a dim", "Dim", _is_dim, lambda _, payload: _dim(payload)),
     "shape": Kind(
-        "a list of dims, or null", "Dim[] | null", lambda given: given is None or _are_dims(given),
-        lambda _, given: None if given is None else [_dim(dim) for dim in given],
+        "a list of dims, or null", "Dim[] | null", lambda payload: payload is None or _are_dims(payload),
+        lambda _, payload: None if payload is None else [_dim(dim) for dim in payload],
     ),
     "array": Kind(
         "an array: {dtype, shape, numbers}, {elements} or {file}", f"{_ARRAY} | {{ file: string }}", _is_array, _array
@@ -249,8 +250,8 @@ KINDS: Mapping[str, Kind] = {
 """What a parameter of the table of edits may be."""
 
 
-def check(edit: str, name: str, kind: str, given: Any) -> None:
+def check(edit: str, name: str, kind: str, payload: Any) -> None:
     """Refuse what is no parameter of its kind. Raises ProtocolError."""
-    if not KINDS[kind].fits(given):
+    if not KINDS[kind].fits(payload):
         words = KINDS[kind].words
-        raise ProtocolError("malformed", f"edit: {name} of {edit} is {words}, got {str(given)[:60]!r}")
+        raise ProtocolError("malformed", f"edit: {name} of {edit} is {words}, got {str(payload)[:60]!r}")

@@ -53,42 +53,42 @@ def array(dtype: str, shape: Sequence[int], numbers: "Number | list[Number]") ->
     if size > MOST:
         raise EditError(f"{list(shape)} has {size:,} elements, by hand at most {MOST:,}; assign an array in Python")
     try:
-        found = np.empty(tuple(shape), kind)
+        filled = np.empty(tuple(shape), kind)
     except ValueError as error:  # a negative dim, or beside a 0 others that overflow
         raise EditError(f"there is no array of shape {list(shape)}: {error}") from None
     if not isinstance(numbers, list):
-        found[...] = element(numbers, kind)
+        filled[...] = element(numbers, kind)
     elif len(numbers) != size:
         raise EditError(f"{list(shape)} has {size} elements, got {len(numbers)} numbers")
     else:
         for place, number in enumerate(numbers):
-            found.reshape(-1)[place] = element(number, kind)
-    return found
+            filled.reshape(-1)[place] = element(number, kind)
+    return filled
 
 
-def changed(given: "np.ndarray[Any, Any]", elements: "list[list[Any]]") -> "np.ndarray[Any, Any]":
+def changed(original: "np.ndarray[Any, Any]", elements: "list[list[Any]]") -> "np.ndarray[Any, Any]":
     """A copy with elements changed: each as [place in row-major order, number].
 
     Raises:
         EditError: a place is outside, or a number does not fit.
     """
-    found = np.array(given)
-    flat = found.reshape(-1)
+    copy = np.array(original)
+    flat = copy.reshape(-1)
     for place, number in elements:
         if place >= flat.size:
             raise EditError(f"the tensor has {flat.size} elements, there is none at {place}; look at it again")
-        flat[place] = element(number, found.dtype)
-    return found
+        flat[place] = element(number, copy.dtype)
+    return copy
 
 
-def changed_line(where: str, given: "np.ndarray[Any, Any]", elements: "list[list[Any]]") -> str:
+def changed_line(where: str, original: "np.ndarray[Any, Any]", elements: "list[list[Any]]") -> str:
     """`changed` in Python, of an array that the expression `where` reads and takes."""
     lines = [f"array = {where}.copy()"]
     for place, number in elements:
-        if place >= given.size:
-            raise EditError(f"the tensor has {given.size} elements, there is none at {place}; look at it again")
-        at = ", ".join(str(int(index)) for index in np.unravel_index(place, given.shape)) if given.ndim else "()"
-        lines.append(f"array[{at}] = {python_calls.element(element(number, given.dtype))}")
+        if place >= original.size:
+            raise EditError(f"the tensor has {original.size} elements, there is none at {place}; look at it again")
+        at = ", ".join(str(int(index)) for index in np.unravel_index(place, original.shape)) if original.ndim else "()"
+        lines.append(f"array[{at}] = {python_calls.element(element(number, original.dtype))}")
     return "; ".join([*lines, f"{where} = array"])
 
 

@@ -18,18 +18,18 @@ MOST_ITEMS = 16
 
 def names(graph: ModelGraph) -> JSON:
     """Names of the attributes that the model's nodes have or that their operators know, and how many nodes set each."""
-    found: dict[str, int] = {}
+    count_of: dict[str, int] = {}
     known: set[tuple[str, str]] = set()
     for node in graph.nodes.values():
         for attribute in node.proto.attribute:
-            found[attribute.name] = found.get(attribute.name, 0) + 1
+            count_of[attribute.name] = count_of.get(attribute.name, 0) + 1
         if (node.domain, node.op_type) not in known:
             known.add((node.domain, node.op_type))
             schema = graph.schema(node)
             for name in schema.attributes if schema else ():
-                found.setdefault(name, 0)
-    ordered = sorted(found, key=lambda name: (-found[name], name))
-    return {"names": ordered, "counts": [found[name] for name in ordered]}
+                count_of.setdefault(name, 0)
+    ordered = sorted(count_of, key=lambda name: (-count_of[name], name))
+    return {"names": ordered, "counts": [count_of[name] for name in ordered]}
 
 
 def column(graph: ModelGraph, name: str) -> JSON:
@@ -39,9 +39,9 @@ def column(graph: ModelGraph, name: str) -> JSON:
     places: list[int] = []
     defaults: dict[tuple[str, str], str | None] = {}
     for ident, node in graph.nodes.items():
-        given = next((attribute for attribute in node.proto.attribute if attribute.name == name), None)
-        if given is not None:
-            written: str | None = _written(given)
+        attribute_proto = next((attribute for attribute in node.proto.attribute if attribute.name == name), None)
+        if attribute_proto is not None:
+            written: str | None = _written(attribute_proto)
         else:
             key = node.domain, node.op_type
             if key not in defaults:

@@ -117,7 +117,9 @@ class Inspector:
             "kind": self._kind(value),
             "producer": {**self._endpoint(producer[0]), "slot": producer[1]} if producer else None,
             "uses": self._uses(value),
-            "notes": {title: text for said in (value.info, value.tensor) if said for title, text in self._notes(said)},
+            "notes": {
+                title: text for message in (value.info, value.tensor) if message for title, text in self._notes(message)
+            },
             "initializer": None if array is None else preview(array),
             "statistics": statistics_on_wire(value, summary) if summary else None,
         }
@@ -179,7 +181,7 @@ class Inspector:
 
     def _input(self, node: NodeRecord, slot: int, schema: Schema | None, function: Scope | None) -> JSON:
         value = self._graph.values.get(node.inputs[slot])
-        found: JSON = {
+        row: JSON = {
             "slot": slot,
             "formal": _formal_name(schema.input(slot) if schema else None, function and function.inputs, self, slot),
             "value": 0,
@@ -190,18 +192,18 @@ class Inspector:
         }
         if value is not None:
             producer = value.producer
-            found.update(
+            row.update(
                 value=value.id,
                 name=value.name,
                 label=self._fact(value.id),
                 initializer=value.initializer is not None,
                 producer=self._endpoint(producer[0]) if producer else None,
             )
-        return found
+        return row
 
     def _output(self, node: NodeRecord, slot: int, schema: Schema | None, function: Scope | None) -> JSON:
         value = self._graph.values.get(node.outputs[slot])
-        found: JSON = {
+        row: JSON = {
             "slot": slot,
             "formal": _formal_name(schema.output(slot) if schema else None, function and function.outputs, self, slot),
             "value": 0,
@@ -210,19 +212,19 @@ class Inspector:
             "uses": [],
         }
         if value is not None:
-            found.update(value=value.id, name=value.name, label=self._fact(value.id), uses=self._uses(value))
-        return found
+            row.update(value=value.id, name=value.name, label=self._fact(value.id), uses=self._uses(value))
+        return row
 
     # -- attributes ---------------------------------------------------------------------------------------
 
     def _attributes(self, node: NodeRecord, schema: Schema | None, function: Scope | None) -> list[JSON]:
         """Those of the schema in its order, set or not; then what the node sets besides."""
-        given = {attribute.name: attribute for attribute in node.proto.attribute}
+        present = {attribute.name: attribute for attribute in node.proto.attribute}
         known: dict[str, AttributeSchema] = dict(schema.attributes) if schema else {}
         if function:
-            known = _function_attributes(function.proto, given)
-        names = [*known, *(name for name in given if name not in known)]
-        return [attribute_on_wire(name, given.get(name), known.get(name)) for name in names]
+            known = _function_attributes(function.proto, present)
+        names = [*known, *(name for name in present if name not in known)]
+        return [attribute_on_wire(name, present.get(name), known.get(name)) for name in names]
 
 
 def _formal_name(formal: FormalParameter | None, values: Any, inspector: Inspector, slot: int) -> str:
@@ -234,22 +236,22 @@ def _formal_name(formal: FormalParameter | None, values: Any, inspector: Inspect
 
 
 def _function_attributes(
-    proto: onnx.FunctionProto, given: Mapping[str, onnx.AttributeProto]
+    proto: onnx.FunctionProto, present: Mapping[str, onnx.AttributeProto]
 ) -> dict[str, AttributeSchema]:
     """The attributes that a function takes; a type have those with a default and those that the call sets."""
     known = {}
     for name in proto.attribute:
-        kind = kind_of(given[name]) if name in given else "undefined"
+        kind = kind_of(present[name]) if name in present else "undefined"
         known[name] = AttributeSchema(name, kind, required=True)
     for attribute in proto.attribute_proto:
         known[attribute.name] = AttributeSchema(attribute.name, kind_of(attribute), default=decode(attribute))
     return known
 
 
-def attribute_on_wire(name: str, given: onnx.AttributeProto | None, spec: AttributeSchema | None) -> JSON:
+def attribute_on_wire(name: str, proto: onnx.AttributeProto | None, spec: AttributeSchema | None) -> JSON:
     """One attribute: what the node sets, what the schema says."""
-    kind = kind_of(given) if given is not None else spec.type if spec else "undefined"
-    value = _decode(given) if given is not None else spec.default if spec else None
+    kind = kind_of(proto) if proto is not None else spec.type if spec else "undefined"
+    value = _decode(proto) if proto is not None else spec.default if spec else None
     reference = value.name if isinstance(value, AttributeRef) else None
     shown = None if reference else on_wire(value)
     is_whole = not (isinstance(value, bytes) or _is_long(value))
@@ -257,7 +259,7 @@ def attribute_on_wire(name: str, given: onnx.AttributeProto | None, spec: Attrib
         "name": name,
         "type": kind,
         "value": shown,
-        "set": given is not None,
+        "set": proto is not None,
         "required": bool(spec and spec.required),
         "default": on_wire(spec.default) if spec else None,
         "doc": spec.doc if spec else "",

@@ -61,24 +61,24 @@ def preview(array: "np.ndarray[Any, Any] | LazyTensor") -> JSON:
     }
 
 
-def statistics_on_wire(value: ValueRecord, found: Statistics) -> JSON:
+def statistics_on_wire(value: ValueRecord, summary: Statistics) -> JSON:
     """A summary as the page reads it."""
     histogram = None
-    if found.counts and found.low is not None and found.high is not None:
-        ends = {"low": messages.number(found.low), "high": messages.number(found.high)}
-        histogram = {"counts": list(found.counts), **ends}
+    if summary.counts and summary.low is not None and summary.high is not None:
+        ends = {"low": messages.number(summary.low), "high": messages.number(summary.high)}
+        histogram = {"counts": list(summary.counts), **ends}
     return {
         "id": value.id,
         "name": value.name,
-        "dtype": found.dtype,
-        "shape": list(found.shape),
-        "count": found.count,
-        "min": messages.number(found.minimum),
-        "max": messages.number(found.maximum),
-        "mean": messages.number(found.mean),
-        "std": messages.number(found.std),
-        "nan": found.nan,
-        "inf": found.inf,
-        "zeros": found.zeros,
+        "dtype": summary.dtype,
+        "shape": list(summary.shape),
+        "count": summary.count,
+        "min": messages.number(summary.minimum),
+        "max": messages.number(summary.maximum),
+        "mean": messages.number(summary.mean),
+        "std": messages.number(summary.std),
+        "nan": summary.nan,
+        "inf": summary.inf,
+        "zeros": summary.zeros,
         "histogram": histogram,
     }

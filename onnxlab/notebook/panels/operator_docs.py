@@ -12,8 +12,8 @@ _SENTENCE = re.compile(r"(.+?[.!?])(\s|$)", re.DOTALL)
 def first_sentence(doc: str) -> str:
     """The first sentence of a documentation, on one line; at most 300 characters."""
     text = doc.strip()
-    found = _SENTENCE.match(text)
-    text = " ".join((found.group(1) if found else text.partition("\n\n")[0]).split())
+    match = _SENTENCE.match(text)
+    text = " ".join((match.group(1) if match else text.partition("\n\n")[0]).split())
     return text if len(text) <= 300 else text[:299] + "…"
 
 

@@ -32,8 +32,8 @@ class Overlay:
     def on_wire(self) -> JSON:
         """The overlay in the page's form."""
         values = [number(float(value)) for value in self.numbers.values()]
-        found: JSON = {"title": self.title, "unit": self.unit, "nodes": list(self.numbers), "numbers": values}
-        return {**found, "kinds": list(self.kinds)} if self.kinds else found
+        payload: JSON = {"title": self.title, "unit": self.unit, "nodes": list(self.numbers), "numbers": values}
+        return {**payload, "kinds": list(self.kinds)} if self.kinds else payload
 
 
 Measure = Callable[["Model", Mapping[int, Statistics], Limits | None], Overlay]
@@ -57,17 +57,17 @@ def measured(model: "Model", by: str, summaries: Mapping[int, Statistics], limit
 
 def _profiled(title: str, unit: str, field: str) -> Measure:
     def measure(model: "Model", summaries: Mapping[int, Statistics], limits: Limits | None) -> Overlay:
-        found: dict[int, float] = {}
+        numbers: dict[int, float] = {}
         for entry in profile(model.runner, runs=1, limits=limits).entries:
-            found[entry.node] = found.get(entry.node, 0.0) + float(getattr(entry, field))
-        return Overlay(title, unit, found)
+            numbers[entry.node] = numbers.get(entry.node, 0.0) + float(getattr(entry, field))
+        return Overlay(title, unit, numbers)
 
     return measure
 
 
 def _parameters(model: "Model", summaries: Mapping[int, Statistics], limits: Limits | None) -> Overlay:
     values = model.graph.values
-    found: dict[int, float] = {}
+    numbers: dict[int, float] = {}
     for ident, node in model.graph.nodes.items():
         shapes = [model.fact(value).shape for value in node.inputs if value and values[value].initializer is not None]
         total = 0
@@ -77,28 +77,28 @@ def _parameters(model: "Model", summaries: Mapping[int, Statistics], limits: Lim
                 size *= dim if isinstance(dim, int) else 1
             total += size
         if total:
-            found[ident] = float(total)
-    return Overlay("parameters", "", found)
+            numbers[ident] = float(total)
+    return Overlay("parameters", "", numbers)
 
 
 def _range(model: "Model", summaries: Mapping[int, Statistics], limits: Limits | None) -> Overlay:
     if not summaries:
         raise ProtocolError("nothing", "Nothing was run since the last edit.", "Press Run all, then color by range.")
-    found: dict[int, float] = {}
+    numbers: dict[int, float] = {}
     for ident, summary in summaries.items():
         value = model.graph.values.get(ident)
         ends = [abs(float(end)) for end in (summary.minimum, summary.maximum) if end is not None]
         if value is not None and value.producer and ends:
             maker = value.producer[0]
-            found[maker] = max(found.get(maker, 0.0), *ends)
-    return Overlay("largest magnitude", "", found)
+            numbers[maker] = max(numbers.get(maker, 0.0), *ends)
+    return Overlay("largest magnitude", "", numbers)
 
 
 def _provider(model: "Model", summaries: Mapping[int, Statistics], limits: Limits | None) -> Overlay:
     parts = model.partition().parts
     names = list(dict.fromkeys(part.provider for part in parts))
-    found = {node.id: float(names.index(part.provider)) for part in parts for node in part.nodes}
-    return Overlay("provider", "", found, tuple(names))
+    numbers = {node.id: float(names.index(part.provider)) for part in parts for node in part.nodes}
+    return Overlay("provider", "", numbers, tuple(names))
 
 
 def _partition(model: "Model", summaries: Mapping[int, Statistics], limits: Limits | None) -> Overlay:

@@ -25,22 +25,22 @@ def operators(graph: ModelGraph, read: Fact | None = None) -> JSON:
     Args:
         read: what the first input is to read: operators that do not take its type are left out.
     """
-    found = []
+    rows = []
     for domain in sorted({schemas.canonical_domain(item.domain) for item in graph.proto.opset_import}):
         version = graph.opset_version(domain)
         for op_type in schemas.operators(domain, version) if version else ():
             schema = schemas.find(domain, op_type, version or 0)
             if schema is not None and not schema.deprecated and not (read and type_problems(schema, [read])):
                 named = _named(domain, op_type)
-                found.append(
+                rows.append(
                     {"op": named, "summary": first_sentence(documented(schema).doc), **_arity(schema, domain, op_type)}
                 )
     for (domain, name, _), scope in graph.index.functions.items():
         function = graph.scopes[scope]
         summary = first_sentence(function.proto.doc_string) or "A function of this model."
         ends = {"inputs": [len(function.inputs)] * 2, "category": "function"}
-        found.append({"op": _named(domain, name), "summary": summary, **ends})
-    return {"operators": found}
+        rows.append({"op": _named(domain, name), "summary": summary, **ends})
+    return {"operators": rows}
 
 
 def _named(domain: str, op_type: str) -> str:
@@ -73,14 +73,16 @@ def targets(model: "Model", value: int, nodes: list[int]) -> JSON:
         raise NameLookupError(f"value {value} is not in the model any more")
     allowed: dict[str, list[int]] = {}
     refused: dict[str, str] = {}
-    asked = Targets(model.graph, model.graph.values[value], partial(wire_problem, model.graph, model.inference.fact))
+    candidates = Targets(
+        model.graph, model.graph.values[value], partial(wire_problem, model.graph, model.inference.fact)
+    )
     for ident in nodes:
         record = model.graph.nodes.get(ident)
         if record is None:
             continue
         schema = model.graph.schema(record)
         slots = len(record.inputs) + (schema is not None and len(record.inputs) < schema.max_input)
-        reasons = [asked.refusal(record, slot) for slot in range(slots)]
+        reasons = [candidates.refusal(record, slot) for slot in range(slots)]
         if free := [slot for slot, reason in enumerate(reasons) if reason is None]:
             allowed[str(ident)] = free
         else:

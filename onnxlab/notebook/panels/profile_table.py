@@ -16,9 +16,9 @@ RUNS = 2
 
 def measured(model: "Model", limits: Limits | None) -> tuple[JSON, Overlay]:
     """The table, and the same seconds as colors of the boxes. Raises what running the model raises."""
-    found = profile(model.runner, runs=RUNS, limits=limits)
+    report = profile(model.runner, runs=RUNS, limits=limits)
     entries: dict[int, list[Entry]] = {}
-    for entry in found.entries:
+    for entry in report.entries:
         entries.setdefault(entry.node, []).append(entry)
     parts = model.partition().parts
     names = list(dict.fromkeys(part.provider for part in parts))
@@ -26,8 +26,8 @@ def measured(model: "Model", limits: Limits | None) -> tuple[JSON, Overlay]:
     nodes = [node for node in entries if node in model.graph.nodes]
     seconds = {node: sum(entry.seconds for entry in entries[node]) for node in nodes}
     table = {
-        "seconds": found.seconds,
-        "runs": found.runs,
+        "seconds": report.seconds,
+        "runs": report.runs,
         "nodes": nodes,
         "ms": [1000 * seconds[node] for node in nodes],
         "flops": [sum(entry.flops for entry in entries[node]) for node in nodes],

@@ -36,14 +36,14 @@ def preview(model: "Model", level: str) -> JSON:
     receipt = model.optimize(level_of(level), dry_run=True)
     docs = {rule.name: rule.doc for rule in table.STANDARD}
     names = model.graph.main.names
-    found: dict[str, dict[int, None]] = {}
-    for each in receipt.applied:
-        producer = model.graph.values[names[each.value]].producer if each.value in names else None
-        nodes = found.setdefault(each.rule, {})
+    nodes_of: dict[str, dict[int, None]] = {}
+    for rewrite in receipt.applied:
+        producer = model.graph.values[names[rewrite.value]].producer if rewrite.value in names else None
+        nodes = nodes_of.setdefault(rewrite.rule, {})
         if producer is not None and len(nodes) < MOST_NODES:
             nodes[producer[0]] = None
     rules = [
-        {"rule": rule, "doc": docs.get(rule, ""), "count": count, "nodes": list(found[rule]), "alone": rule in docs}
+        {"rule": rule, "doc": docs.get(rule, ""), "count": count, "nodes": list(nodes_of[rule]), "alone": rule in docs}
         for rule, count in receipt.counts.items()
     ]
     return {"rules": rules, "nodes": list(receipt.nodes)}
@@ -54,10 +54,10 @@ def near_misses(model: "Model", node: int) -> JSON:
     if node not in model.graph.nodes:
         raise NameLookupError(f"node {node} is not in the model any more")
     written = [rule for rule in table.STANDARD if isinstance(rule, Rule) and rule.level != "decompose"]
-    found = [each for each in model.near_misses(Node(model.graph, node), written) if not each.why or each.progress > 0]
+    misses = [miss for miss in model.near_misses(Node(model.graph, node), written) if not miss.why or miss.progress > 0]
     rules = [
-        {"rule": each.rule, "doc": each.doc, "why": printable(each.why), "progress": each.progress}
-        for each in found[:MOST_NEAR]
+        {"rule": miss.rule, "doc": miss.doc, "why": printable(miss.why), "progress": miss.progress}
+        for miss in misses[:MOST_NEAR]
     ]
     return {"rules": rules}
 
@@ -68,5 +68,5 @@ def on_wire(receipt: Receipt) -> JSON:
         "applied": len(receipt.applied),
         "nodes": list(receipt.nodes),
         "verdict": receipt.verdict,
-        "refused": [printable(str(each)) for each in receipt.refused],
+        "refused": [printable(str(refusal)) for refusal in receipt.refused],
     }

@@ -20,12 +20,12 @@ WAYS = ("random", "zeros", "ones", "last", "text", "file")
 
 
 def feeds(
-    model: "Model", uploads: Uploads, given: Mapping[str, Any] | None, sizes: Mapping[str, Any] | None, seed: int
+    model: "Model", uploads: Uploads, payload: Mapping[str, Any] | None, sizes: Mapping[str, Any] | None, seed: int
 ) -> dict[str, Any]:
     """An array for every input of the main graph.
 
     Args:
-        given: by name `{"how": one of WAYS, "text": numbers or JSON, "file": id of an upload}`; what is left out is
+        payload: by name `{"how": one of WAYS, "text": numbers or JSON, "file": id of an upload}`; what is left out is
             made up. None: the inputs of the last run where they fit.
         sizes: of symbolic dims, by name.
 
@@ -35,13 +35,13 @@ def feeds(
     """
     runner = model.runner
     chosen = {str(name): int(size) for name, size in (sizes or {}).items() if _is_size(name, size)}
-    if given is None:
+    if payload is None:
         try:
             return runner.sample_inputs(runner.last_inputs(), seed=seed, sizes=chosen)
         except FeedError:  # the model takes others now
             return runner.sample_inputs(seed=seed, sizes=chosen)
     known = {value.name for value in model.inputs}
-    ways = {name: _way(name, how, known) for name, how in given.items()}
+    ways = {name: _way(name, how, known) for name, how in payload.items()}
     fixed = {name: uploads.get(how.get("file")).array(name) for name, how in ways.items() if how["how"] == "file"}
     fixed = {name: _fit(model, name, array) for name, array in fixed.items()}
     last = runner.last_inputs()
@@ -52,15 +52,15 @@ def feeds(
             fixed[name] = last[name]
         elif how["how"] == "text" and (array := _nested(name, how)) is not None:
             fixed[name] = _fit(model, name, array)
-    found = runner.sample_inputs(fixed, seed=seed, sizes=chosen)
+    samples = runner.sample_inputs(fixed, seed=seed, sizes=chosen)
     for name, how in ways.items():
-        if how["how"] in ("zeros", "ones", "text") and not isinstance(found[name], np.ndarray):
+        if how["how"] in ("zeros", "ones", "text") and not isinstance(samples[name], np.ndarray):
             raise EditError(f"input {name!r} takes {model.fact(name)}: give it in Python, model.run({{{name!r}: …}})")
         if how["how"] in ("zeros", "ones"):
-            found[name] = np.full_like(found[name], how["how"] == "ones")
+            samples[name] = np.full_like(samples[name], how["how"] == "ones")
         elif how["how"] == "text" and name not in fixed:
-            found[name] = _flat(name, how, found[name])
-    return found
+            samples[name] = _flat(name, how, samples[name])
+    return samples
 
 
 def _is_size(name: str, size: Any) -> bool:
@@ -92,8 +92,8 @@ def _flat(name: str, how: Mapping[str, Any], like: Array) -> Array:
     """Typed numbers without brackets: one for all elements, or one for each."""
     words = [word for word in re.split(r"[,;\s]+", str(how.get("text", ""))) if word]
     if len(words) not in (1, like.size):
-        wanted = f"{like.size} for {describe(like)}, one for all, or [[…]] with its own shape"
-        raise EditError(f"input {name!r}: {len(words)} numbers were typed; it takes {wanted}")
+        expected = f"{like.size} for {describe(like)}, one for all, or [[…]] with its own shape"
+        raise EditError(f"input {name!r}: {len(words)} numbers were typed; it takes {expected}")
     if like.dtype == object:
         return np.resize(np.asarray(words, dtype=object), like.shape)
     try:

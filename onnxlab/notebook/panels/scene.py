@@ -46,9 +46,9 @@ class Scene:
         """The nodes, values, groups and scopes; `protocol.records.Sections` lists those of the buffer."""
         graph = self._graph
         rows = [self._rows(scope) for scope in graph.scopes.values()]
-        counts = [len(each.nodes) for each in rows]
-        ids = _joined([each.nodes for each in rows])
-        homes = [self.hierarchy.homes(scope, each.nodes) for scope, each in zip(graph.scopes, rows, strict=True)]
+        counts = [len(row.nodes) for row in rows]
+        ids = _joined([row.nodes for row in rows])
+        homes = [self.hierarchy.homes(scope, row.nodes) for scope, row in zip(graph.scopes, rows, strict=True)]
         names, node_op, first = _spoken(list(map(graph.nodes.__getitem__, ids.tolist())))
         values, is_dump = list(graph.values.values()), ge_dump.is_dump(graph.header)
         label_numbers, labels, types = self._labels(list(graph.values))
@@ -58,8 +58,8 @@ class Scene:
                 "node_op": node_op,
                 "node_group": _joined(homes),
                 "node_scope": np.repeat(list(graph.scopes), counts),
-                **_ragged("in", [each.arities for each in rows], [each.reads for each in rows]),
-                **_ragged("out", [each.makes for each in rows], [each.made for each in rows]),
+                **_ragged("in", [row.arities for row in rows], [row.reads for row in rows]),
+                **_ragged("out", [row.makes for row in rows], [row.made for row in rows]),
                 "value_id": list(graph.values),
                 "value_flags": [
                     self._flags(value)
@@ -196,9 +196,9 @@ class Scene:
             self._categories.clear()
             self._generation = schemas.registry.generation
         key = proto.domain, proto.op_type
-        if (found := self._categories.get(key)) is None:
-            found = self._categories[key] = category(*key)
-        return found
+        if (name := self._categories.get(key)) is None:
+            name = self._categories[key] = category(*key)
+        return name
 
     def _flags(self, value: ValueRecord) -> int:
         flags = INITIALIZER if value.initializer is not None else 0
@@ -264,13 +264,13 @@ def _spoken(nodes: list[NodeRecord]) -> tuple[list[str], list[int], list[NodeRec
 
 def front_coded(names: list[str]) -> list[str]:
     """Each name without what it shares with the one before, behind a digit of SHARED that says how much that is."""
-    found: list[str] = []
+    coded_names: list[str] = []
     for begin in range(0, len(names), PIECE):
         before = max(begin - 1, 0)  # the last one of the piece before, which is coded already
         piece = names[before : begin + PIECE]
         coded = [SHARED[common] + name[common:] for name, common in zip(piece, _shared(piece), strict=True)]
-        found += coded[begin - before :]
-    return found
+        coded_names += coded[begin - before :]
+    return coded_names
 
 
 def _shared(names: list[str]) -> list[int]:
@@ -287,8 +287,8 @@ def _shared(names: list[str]) -> list[int]:
     going = np.arange(1, len(names))
     for column in range(len(SHARED) - 1):
         going = going[most[going - 1] > column]
-        here, before = starts[going] + column, starts[going - 1] + column
-        going = going[(text[here] == text[before]) & shareable[here]]
+        current, before = starts[going] + column, starts[going - 1] + column
+        going = going[(text[current] == text[before]) & shareable[current]]
         if not going.size:
             break
         common[going] += 1

@@ -71,9 +71,9 @@ def plane(shape: tuple[int, ...], rows: int | None, columns: int | None, at: lis
     rows, columns = -1 if rows is None else rows, -1 if columns is None else columns
     if max(rows, columns) >= rank or (rows == columns and rows >= 0):
         raise messages.ProtocolError("malformed", f"tensor: axes {rows} and {columns} of a tensor of rank {rank}")
-    given = [*(at or []), *[0] * rank][:rank]
+    positions = [*(at or []), *[0] * rank][:rank]
     return Plane(
-        shape, rows, columns, tuple(min(where, max(0, dim - 1)) for where, dim in zip(given, shape, strict=True))
+        shape, rows, columns, tuple(min(where, max(0, dim - 1)) for where, dim in zip(positions, shape, strict=True))
     )
 
 
@@ -112,8 +112,8 @@ class Picture:
 
 def heat(source: Any, plane: Plane, pixels: int = PIXELS) -> Picture:
     """The plane, averaged to at most `pixels` rows and columns."""
-    found = _reduced(source, plane, pixels)
-    return _coded(found[:, :, None])
+    pooled = _reduced(source, plane, pixels)
+    return _coded(pooled[:, :, None])
 
 
 def image_axes(shape: tuple[int, ...]) -> tuple[int, int, int] | None:
@@ -134,11 +134,11 @@ def image(source: Any, whole: Plane, pixels: int = PIXELS) -> Picture:
         raise messages.ProtocolError("malformed", f"tensor: an image has three channels, the shape is {whole.shape}")
     channel, rows, columns = axes
     at = list(whole.at)
-    found = []
+    channels = []
     for number in range(3):
         at[channel] = number
-        found.append(_reduced(source, Plane(whole.shape, rows, columns, tuple(at)), pixels))
-    return _coded(np.stack(found, axis=2))
+        channels.append(_reduced(source, Plane(whole.shape, rows, columns, tuple(at)), pixels))
+    return _coded(np.stack(channels, axis=2))
 
 
 def _reduced(source: Any, plane: Plane, pixels: int) -> Array:
@@ -146,15 +146,15 @@ def _reduced(source: Any, plane: Plane, pixels: int) -> Array:
     row_step, column_step = -(-plane.height // pixels), -(-plane.width // pixels)
     if plane.height * plane.width > POOLED:
         return _numbers(plane.read(source, slice(0, None, row_step), slice(0, None, column_step)))
-    found = _numbers(plane.read(source, slice(None), slice(None)))
+    pooled = _numbers(plane.read(source, slice(None), slice(None)))
     with np.errstate(invalid="ignore", over="ignore"):
         for axis, step in ((0, row_step), (1, column_step)):
             if step > 1:
-                size = found.shape[axis]
+                size = pooled.shape[axis]
                 starts = np.arange(0, size, step)
                 shape = (-1, 1) if axis == 0 else (1, -1)
-                found = np.add.reduceat(found, starts, axis) / np.diff([*starts, size]).reshape(shape)
-    return found
+                pooled = np.add.reduceat(pooled, starts, axis) / np.diff([*starts, size]).reshape(shape)
+    return pooled
 
 
 def _numbers(array: Array) -> Array:

@@ -84,13 +84,13 @@ class Tensors:
         """
         origin, source = self.find(value)
         if not isinstance(source, np.ndarray | np.generic | LazyTensor):
-            what = f"a sequence of {len(source)}" if isinstance(source, list | tuple) else type(source).__name__
+            description = f"a sequence of {len(source)}" if isinstance(source, list | tuple) else type(source).__name__
             raise ProtocolError(
-                "nothing", f"This value is no tensor but {what}.", "Look at it in Python: model.values."
+                "nothing", f"This value is no tensor but {description}.", "Look at it in Python: model.values."
             )
         shape = tuple(source.shape)
         plane = tensor_planes.plane(shape, rows, columns, at)
-        found: JSON = {
+        payload: JSON = {
             "id": value,
             "source": origin,
             "dtype": dtypes.name(dtypes.from_numpy(source.dtype)),
@@ -103,12 +103,12 @@ class Tensors:
             "picture": None,
         }
         if not picture or not all(shape):
-            return found, []
+            return payload, []
         draw = {"heat": tensor_planes.heat, "image": tensor_planes.image}.get(picture)
         if draw is None:
             raise ProtocolError("malformed", f"tensor: a picture is heat or image, got {picture!r}")
         drawn = draw(source, plane, max(1, min(pixels or tensor_planes.PIXELS, tensor_planes.PIXELS)))
-        return {**found, "picture": _on_wire(drawn)}, [drawn.data]
+        return {**payload, "picture": _on_wire(drawn)}, [drawn.data]
 
     def pin(self, value: int, on: bool) -> JSON:
         """Let a value stay what it is in the runs to come, whatever makes it; or let the graph make it again."""

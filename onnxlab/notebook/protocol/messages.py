@@ -115,28 +115,28 @@ def result(request: int, payload: JSON) -> JSON:
 MAX_STEPS = 100
 
 
-def explanation(found: Explanation) -> JSON:
+def explanation(explained: Explanation) -> JSON:
     """An explanation of a dim for the page: the text, and its steps with the ids that they are about."""
-    first = found.first_loss
+    first = explained.first_loss
     steps = [
         {
             "value": step.value, "node": step.node, "name": step.name, "what": step.what, "how": step.how,
             "lost": step.lost, "edits": list(step.edits), "passes": step.passes,
         }
-        for step in found.steps[:MAX_STEPS]
+        for step in explained.steps[:MAX_STEPS]
     ]  # fmt: skip
-    where = found.steps.index(first) if first is not None else -1
-    return {"name": found.name, "fact": str(found.fact), "text": str(found), "steps": steps, "lost": where}
+    where = explained.steps.index(first) if first is not None else -1
+    return {"name": explained.name, "fact": str(explained.fact), "text": str(explained), "steps": steps, "lost": where}
 
 
 def error(request: int, code: str, message: str, hint: str = "", node: int = 0) -> JSON:
     """The reply to a request that was refused."""
-    found: JSON = {"code": code, "message": message}
+    payload: JSON = {"code": code, "message": message}
     if hint:
-        found["hint"] = hint
+        payload["hint"] = hint
     if node:
-        found["node"] = node
-    return {"id": request, "error": found}
+        payload["node"] = node
+    return {"id": request, "error": payload}
 
 
 def to_base64(buffers: Sequence[bytes]) -> list[str]:
@@ -176,7 +176,7 @@ def from_wire(value: Any, kind: str) -> Any:
     return value
 
 
-def diagnostics(found: Sequence[Diagnostic]) -> list[JSON]:
+def diagnostics(entries: Sequence[Diagnostic]) -> list[JSON]:
     """Diagnostics as the page reads them."""
     return [
         {
@@ -189,5 +189,5 @@ def diagnostics(found: Sequence[Diagnostic]) -> list[JSON]:
             "found": item.found,
             "hint": item.hint,
         }
-        for item in found
+        for item in entries
     ]

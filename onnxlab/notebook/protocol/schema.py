@@ -141,8 +141,8 @@ def mismatch(kind: Any, value: Any, where: str = "") -> str:
     if origin in (list, dict, tuple):
         return _mismatch_of_items(origin, args, value, where)
     if origin in (Union, UnionType):
-        found = [mismatch(each, value, where) for each in args]
-        return "" if "" in found else found[0]
+        problems = [mismatch(choice, value, where) for choice in args]
+        return "" if "" in problems else problems[0]
     return "" if _is_plain(kind, value) else f"{where} is {value!r}, not {getattr(kind, '__name__', args or kind)}"
 
 
@@ -156,15 +156,15 @@ def _is_plain(kind: Any, value: Any) -> bool:
 
 def _mismatch_of_items(origin: Any, args: tuple[Any, ...], value: Any, where: str) -> str:
     """Of a list, a dict or a tuple, which JSON has as a list."""
-    wanted: Any = list | tuple if origin is tuple else origin
-    if not isinstance(value, wanted):
+    expected: Any = list | tuple if origin is tuple else origin
+    if not isinstance(value, expected):
         return f"{where} is no {origin.__name__}"
     if origin is tuple and len(value) != len(args):
         return f"{where} is {value!r}, not {len(args)} items"
     items = value.items() if origin is dict else enumerate(value)
     kinds = iter(args) if origin is tuple else repeat(args[-1])
-    found = (mismatch(kind, item, f"{where}[{key!r}]") for kind, (key, item) in zip(kinds, items, strict=False))
-    return next(filter(None, found), "")
+    problems = (mismatch(kind, item, f"{where}[{key!r}]") for kind, (key, item) in zip(kinds, items, strict=False))
+    return next(filter(None, problems), "")
 
 
 def _mismatch_of_record(kind: Any, value: Any, where: str) -> str:
@@ -177,14 +177,14 @@ def _mismatch_of_record(kind: Any, value: Any, where: str) -> str:
         if name not in value:
             if needed:
                 return f"{where}: {kind.__name__} lacks {name}"
-        elif found := mismatch(hint, value[name], f"{where}.{name}"):
-            return found
+        elif problem := mismatch(hint, value[name], f"{where}.{name}"):
+            return problem
     return ""
 
 
 def fields_of(record: Any) -> dict[str, tuple[Any, str, bool]]:
     """{field: (type, comment, whether it must be there)} of a TypedDict."""
-    found = {}
+    fields = {}
     for name, hint in get_type_hints(record, include_extras=True).items():
         needed, text = True, ""
         while get_origin(hint) in (NotRequired, Annotated):
@@ -192,5 +192,5 @@ def fields_of(record: Any) -> dict[str, tuple[Any, str, bool]]:
                 needed, hint = False, get_args(hint)[0]
             else:
                 hint, text = get_args(hint)[:2]
-        found[name] = (hint, text, needed)
-    return found
+        fields[name] = (hint, text, needed)
+    return fields

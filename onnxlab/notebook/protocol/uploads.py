@@ -51,20 +51,20 @@ class Upload:
         try:
             if self.name.endswith(".pb"):
                 return tensors.to_array(onnx.TensorProto.FromString(bytes(self.data)))
-            found = read_arrays(io.BytesIO(self.data), self.name, MOST)
+            arrays = read_arrays(io.BytesIO(self.data), self.name, MOST)
         except LoadError as error:
             raise EditError(f"{error}; choose a .npy or .pb file") from None
         except (ValueError, OSError, DecodeError, MemoryError) as error:
             raise EditError(
                 f"{self.name} holds no tensor that can be read: {error}; choose a .npy or .pb file"
             ) from None
-        if isinstance(found, np.ndarray):
-            return found
-        if name in found:
-            return found[name]
-        if len(found) != 1:
-            raise EditError(f"{self.name} holds {len(found)} arrays, one is needed; choose a .npy file")
-        return next(iter(found.values()))
+        if isinstance(arrays, np.ndarray):
+            return arrays
+        if name in arrays:
+            return arrays[name]
+        if len(arrays) != 1:
+            raise EditError(f"{self.name} holds {len(arrays)} arrays, one is needed; choose a .npy file")
+        return next(iter(arrays.values()))
 
 
 class Uploads:
@@ -81,8 +81,8 @@ class Uploads:
         """
         upload = Upload(name, bytearray()) if offset == 0 else self._files.get(file)
         if upload is None or offset != len(upload.data):
-            there = 0 if upload is None else len(upload.data)
-            raise ProtocolError("malformed", f"upload: {there} bytes of {name!r} are there, got a piece at {offset}")
+            received = 0 if upload is None else len(upload.data)
+            raise ProtocolError("malformed", f"upload: {received} bytes of {name!r} are there, got a piece at {offset}")
         try:
             piece = base64.b64decode(data, validate=True)
         except (binascii.Error, ValueError) as error:

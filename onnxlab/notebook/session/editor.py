@@ -129,29 +129,29 @@ class Editor:
                 bearer: Any = Node(self._graph, self._node(node).id)
             else:
                 bearer = self._model if value is None else Value(self._graph, self._value(value).id)
-            found: JSON = {"doc_string": bearer.doc_string, "metadata": dict(bearer.metadata)}
+            payload: JSON = {"doc_string": bearer.doc_string, "metadata": dict(bearer.metadata)}
             if bearer is self._model:
                 proto = self._graph.proto
-                found["graph_doc_string"] = self._model.graph_doc_string
-                found["fields"] = {name: getattr(proto, name) for name in MODEL_FIELDS}
-            return found
+                payload["graph_doc_string"] = self._model.graph_doc_string
+                payload["fields"] = {name: getattr(proto, name) for name in MODEL_FIELDS}
+            return payload
 
     def elements(self, node: int | None, name: str | None, value: int | None) -> JSON:
         """All elements of a small tensor: of an initializer, or of an attribute of a node."""
         with self._graph.lock:
             if node is not None:
-                found = Node(self._graph, self._node(node).id).attributes.get(name or "")
+                array = Node(self._graph, self._node(node).id).attributes.get(name or "")
             else:
-                found = self._graph.array(self._value(value or 0).id)
-            if not isinstance(found, np.ndarray):
+                array = self._graph.array(self._value(value or 0).id)
+            if not isinstance(array, np.ndarray):
                 raise EditError("there is no tensor to be edited here")
-            if found.size > MOST_TYPED:
+            if array.size > MOST_TYPED:
                 hint = "Assign an array in a cell, or load it from a file."
-                raise ProtocolError("too_large", f"{found.size:,} elements are more than can be typed by hand", hint)
+                raise ProtocolError("too_large", f"{array.size:,} elements are more than can be typed by hand", hint)
             return {
-                "dtype": dtypes.name(dtypes.from_numpy(found.dtype)),
-                "shape": list(found.shape),
-                "numbers": [_element(item) for item in found.reshape(-1)],
+                "dtype": dtypes.name(dtypes.from_numpy(array.dtype)),
+                "shape": list(array.shape),
+                "numbers": [_element(item) for item in array.reshape(-1)],
             }
 
     # -- parts of the model ---------------------------------------------------------------------------------------
@@ -161,8 +161,8 @@ class Editor:
         with self._graph.lock:
             chosen = self._some(nodes, "copies")
             block = self._block(chosen) if len(chosen) == 1 else chosen
-            found = self._model.structure.copies([Node(self._graph, node) for node in block])
-            return {"copies": [[copy[block.index(node)].id for node in chosen] for copy in found]}
+            blocks = self._model.structure.copies([Node(self._graph, node) for node in block])
+            return {"copies": [[copy[block.index(node)].id for node in chosen] for copy in blocks]}
 
     def _block(self, nodes: list[int]) -> list[int]:
         """The innermost group around a node of which there are copies; the node alone where there is none."""
@@ -253,8 +253,8 @@ def _element(item: Any) -> Any:
 
 def _chain(hierarchy: Hierarchy, group: int) -> list[int]:
     """A group and those around it, innermost first."""
-    found = []
+    groups = []
     while group:
-        found.append(group)
+        groups.append(group)
         group = hierarchy.groups[group].parent
-    return found
+    return groups

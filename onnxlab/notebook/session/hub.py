@@ -103,17 +103,17 @@ class Hub:
 
     def format(self) -> JSON:
         """What the format of the file says of the whole model."""
-        found = self.model.files.about()
-        rows = [list(row) for row in found.rows[:ROWS]]
+        about = self.model.files.about()
+        rows = [list(row) for row in about.rows[:ROWS]]
         return {
-            "title": found.title, "uninferred": found.uninferred, "pairs": dict(found.pairs),
-            "columns": list(found.columns), "rows": rows, "more": len(found.rows) - len(rows),
+            "title": about.title, "uninferred": about.uninferred, "pairs": dict(about.pairs),
+            "columns": list(about.columns), "rows": rows, "more": len(about.rows) - len(rows),
         }  # fmt: skip
 
     def costs(self) -> JSON:
         """Floating-point operations by node, two columns."""
-        found = flops_by_node(self.model.graph, self.model.inference.fact)
-        return {"nodes": list(found), "flops": [number(count) for count in found.values()]}
+        flops = flops_by_node(self.model.graph, self.model.inference.fact)
+        return {"nodes": list(flops), "flops": [number(count) for count in flops.values()]}
 
     def blocks(self) -> JSON:
         """Groups that are equal to others, class by class; some 10 µs for each node."""
@@ -124,12 +124,12 @@ class Hub:
         history = self.model.history
         labels, redo = history.labels, history.redo_labels
         position = {"length": len(history), "position": history.position, "recoverable": self._recoverable()}
-        found = {
+        payload = {
             "history": {"undo": labels[-1] if labels else None, "redo": redo[-1] if redo else None, **position},
             "dirty": self.model.dirty,
             "path": str(self.model.path) if self.model.path else None,
         }
-        return {**found, "opsets": dict(self.model.opsets)} if opsets else found
+        return {**payload, "opsets": dict(self.model.opsets)} if opsets else payload
 
     def _recoverable(self) -> str | None:
         """The edits that `recover` would make again, where loading the model warned of them."""
@@ -158,9 +158,9 @@ class Hub:
     def _tried(self) -> None:
         """Tell every view what the trial of other sizes found."""
         with self.model.graph.lock:
-            found: JSON = {"diagnostics": diagnostics(self.model.diagnostics)}
+            payload: JSON = {"diagnostics": diagnostics(self.model.diagnostics)}
             for listener in list(self._trial_listeners):
-                listener(found)
+                listener(payload)
 
     def _saved(self) -> None:
         """Notify every view of a save, from wherever it came."""

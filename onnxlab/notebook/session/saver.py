@@ -71,4 +71,4 @@ def _copy_of(path: Path) -> Path:
     """A name beside a file that no other file has."""
     names = itertools.chain([""], (f"-{number}" for number in itertools.count(2)))
     tried = (path.with_name(f"{path.stem[:200]}-edited{number}{path.suffix}") for number in names)
-    return next(found for found in tried if not found.exists() and not found.is_symlink())
+    return next(candidate for candidate in tried if not candidate.exists() and not candidate.is_symlink())

@@ -294,15 +294,15 @@ class Session:
     # -- runs ---------------------------------------------------------------------------------------------
 
     def _run(self, request: Request) -> None:
-        def finish(started: float, made: Made | None, error: Exception | None) -> None:
-            if error is not None or made is None:
+        def finish(started: float, results: Made | None, error: Exception | None) -> None:
+            if error is not None or results is None:
                 self._outbox.reply(self._refusal(request.id, error or RunStopped("the run was stopped")))
                 return
-            summaries = made.summaries
-            self.tensors.keep(made.arrays)
+            summaries = results.summaries
+            self.tensors.keep(results.arrays)
             self.summaries.update(summaries)
             values = self.model.graph.values
-            rows = [statistics_on_wire(values[vid], found) for vid, found in summaries.items() if vid in values]
+            rows = [statistics_on_wire(values[vid], summary) for vid, summary in summaries.items() if vid in values]
             payload = {"run": request.id, "seconds": time.perf_counter() - started, "values": rows}
             self._outbox.reply(messages.result(request.id, payload))
 
@@ -310,12 +310,12 @@ class Session:
             self._outbox.event("progress", {"run": request.id, "done": done, "total": total, "node": node})
 
         nodes, seed = request.params["nodes"], request.params["seed"] or 0
-        given, sizes = request.params["inputs"], request.params["sizes"]
+        inputs, sizes = request.params["inputs"], request.params["sizes"]
         seconds = request.params["deadline"]
         deadline = self.deadline if seconds is None else seconds or None
 
         def feeds() -> dict[str, Any]:
-            return run_inputs.feeds(self.model, self.editor.uploads, given, sizes, seed)
+            return run_inputs.feeds(self.model, self.editor.uploads, inputs, sizes, seed)
 
         self._runs.start(request.id, nodes, seed, feeds, progress, finish, deadline)
 
@@ -348,9 +348,9 @@ class Session:
         origin = commit.origin if isinstance(commit.origin, str) else None
         self._outbox.event("commit", {**about, **delta, "origin": origin})
 
-    def _diagnosed(self, found: JSON) -> None:
+    def _diagnosed(self, payload: JSON) -> None:
         self._ahead = None
-        self._outbox.event("diagnostics", found)
+        self._outbox.event("diagnostics", payload)
 
     def _state_changed(self) -> None:
         self._outbox.event(*self._state_event())

@@ -58,13 +58,13 @@ class Runs:
         def work() -> None:
             started = time.perf_counter()
             try:
-                found = self._run(nodes, seed, feeds, limits, _throttled(progress))
+                results = self._run(nodes, seed, feeds, limits, _throttled(progress))
             except Exception as error:
                 self._end(ident)
                 finish(started, None, error)
             else:
                 self._end(ident)
-                finish(started, found, None)
+                finish(started, results, None)
 
         threading.Thread(target=work, name=f"onnxlab run {ident}", daemon=True).start()
 
@@ -90,24 +90,24 @@ class Runs:
     def _run(self, nodes: list[int] | None, seed: int, feeds: Feeds, limits: Limits, progress: Progress) -> Made:
         graph, runner = self._model.graph, self._model.runner
         with graph.lock:
-            wanted = list(graph.main.node_ids) if nodes is None else nodes
-            made = {
+            chosen = list(graph.main.node_ids) if nodes is None else nodes
+            value_of = {
                 graph.values[value].name: value
-                for node in wanted
+                for node in chosen
                 if node in graph.nodes
                 for value in graph.nodes[node].outputs
                 if value
             }
         if nodes is None:  # what a run of the whole makes is kept by the model
-            arrays = runner.run(feeds(), list(made), limits=limits, progress=progress, seed=seed)
+            arrays = runner.run(feeds(), list(value_of), limits=limits, progress=progress, seed=seed)
         else:
-            arrays = runner.run_nodes(wanted, self._read(wanted, feeds()), limits=limits, progress=progress, seed=seed)
-        found = {}
+            arrays = runner.run_nodes(chosen, self._read(chosen, feeds()), limits=limits, progress=progress, seed=seed)
+        summaries = {}
         for name, array in arrays.items():
             limits.check()
-            if name in made:
-                found[made[name]] = statistics(array)
-        return Made(found, {made[name]: array for name, array in arrays.items() if name in made})
+            if name in value_of:
+                summaries[value_of[name]] = statistics(array)
+        return Made(summaries, {value_of[name]: array for name, array in arrays.items() if name in value_of})
 
     def _read(self, nodes: list[int], feeds: dict[str, Any]) -> dict[str, Any]:
         """The inputs of the graph that some nodes read themselves; none where all were in the last run."""

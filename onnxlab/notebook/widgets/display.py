@@ -40,8 +40,8 @@ def bundle(
     }
     if model_id is not None:
         makers[WIDGET] = lambda: {"version_major": 2, "version_minor": 1, "model_id": model_id}
-    wanted = {kind for kind in makers if not include or kind in include} - set(exclude or ())
-    return {kind: make() for kind, make in makers.items() if kind in wanted}
+    kinds = {kind for kind in makers if not include or kind in include} - set(exclude or ())
+    return {kind: make() for kind, make in makers.items() if kind in kinds}
 
 
 def publish(model: "Model", model_id: str, hierarchy: Hierarchy | None = None) -> None:

@@ -117,27 +117,27 @@ def record(hub: Hub) -> JSON:
 def _documents(hub: Hub) -> JSON:
     """The documentation of every node's operator; where an operator occurs again, the node whose answer it shares."""
     first: dict[tuple[str, str], str] = {}
-    found: JSON = {}
+    answers: JSON = {}
     for ident, node in hub.model.graph.nodes.items():
         same = first.setdefault((node.proto.domain, node.proto.op_type), str(ident))
-        found[str(ident)] = same if same != str(ident) else hub.inspector.documentation(ident)
-    return found
+        answers[str(ident)] = same if same != str(ident) else hub.inspector.documentation(ident)
+    return answers
 
 
 def _values(hub: Hub) -> JSON:
     """Answers about all values; the data of initializers is read until SUMMARIZED bytes or SUMMARIES of them are."""
     left, count = SUMMARIZED, SUMMARIES
-    found: JSON = {}
+    answers: JSON = {}
     for ident, value in hub.model.graph.values.items():
         size = _size(value.initializer)
         read = 0 <= size <= left and (count > 0 or not size)
         try:
-            found[str(ident)] = hub.inspector.value(ident, read=read)
+            answers[str(ident)] = hub.inspector.value(ident, read=read)
         except LoadError:  # external data that is not there
-            found[str(ident)] = hub.inspector.value(ident, read=False)
+            answers[str(ident)] = hub.inspector.value(ident, read=False)
         if read and size:
             left, count = left - size, count - 1
-    return found
+    return answers
 
 
 def _size(stored: object) -> int:

@@ -139,14 +139,14 @@ def matching(model: Model, pattern: str) -> list[Any]:
     Raises:
         UsageError: none does.
     """
-    found = [
+    nodes = [
         node
         for node in model.nodes
         if any(fnmatch.fnmatchcase(text, pattern) for text in {node.name, node.label, node.op_type})
     ]
-    if not found:
+    if not nodes:
         raise UsageError(f"%onnx_show: no node's name or operator matches {pattern!r}")
-    return found
+    return nodes
 
 
 def _model_of(proto: Any) -> Model:

@@ -32,8 +32,8 @@ class ViewOptions:
     def given(self) -> dict[str, Any]:
         """The options that say something, by name."""
         options = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "deadline"}
-        told = {name: value for name, value in options.items() if value is not None}
-        return told if self.deadline is ... else {**told, "deadline": self.deadline}
+        stated = {name: value for name, value in options.items() if value is not None}
+        return stated if self.deadline is ... else {**stated, "deadline": self.deadline}
 
 
 def open_view(

@@ -156,9 +156,9 @@ class ModelWidget(anywidget.AnyWidget):
         left = tuple(node for node in self.selection if node in self.model.nodes)
         if len(left) < len(self.selection):
             self.selection = left
-        kept = tuple(node for node in self.bookmarks if node in self.model.nodes)
-        if len(kept) < len(self.bookmarks):
-            self.bookmarks = kept
+        present = tuple(node for node in self.bookmarks if node in self.model.nodes)
+        if len(present) < len(self.bookmarks):
+            self.bookmarks = present
 
     def overlay(
         self, numbers: "Mapping[Node | str | int, float | str] | None", title: str = "", unit: str = ""
@@ -175,9 +175,9 @@ class ModelWidget(anywidget.AnyWidget):
         if numbers is None:
             self._session.show_overlay(None)
             return
-        found = {self._node(key).id: value for key, value in numbers.items()}
-        kinds = tuple(dict.fromkeys(value for value in found.values() if isinstance(value, str)))
-        places = {node: float(kinds.index(value) if isinstance(value, str) else value) for node, value in found.items()}
+        by_node = {self._node(key).id: value for key, value in numbers.items()}
+        kinds = tuple(dict.fromkeys(value for value in by_node.values() if isinstance(value, str)))
+        places = {node: float(kinds.index(value) if isinstance(value, str) else value) for node, value in by_node.items()}
         self._session.show_overlay(Overlay(title or "overlay", unit, places, kinds))
 
     def _node(self, key: "Node | str | int") -> Node:
