@@ -18,6 +18,7 @@ import numpy as np
 import onnx
 
 import onnxlab
+from bench import memory_peaks
 from bench.measure import Figure, Line
 from onnxlab.analysis.compare.error import error
 from onnxlab.analysis.compare.sides import made_values
@@ -32,7 +33,7 @@ LARGE = "deep_chain_12k"
 
 
 def rows() -> Iterator[Line]:
-    """Matching, patches, faults, time."""
+    """Matching, patches, faults, time, memory."""
     warnings.simplefilter("ignore")
     for share in (0.0, 0.05):
         yield from _planted(share)
@@ -41,6 +42,7 @@ def rows() -> Iterator[Line]:
     failed = sum(broken(seed) != "" for seed in range(SEQUENCES))
     yield Figure("patches of random edits that are not exact", failed, at_most=0, note=f"of {SEQUENCES}")
     yield from _faults()
+    yield from memory_peaks.rows()
 
 
 def _planted(share: float) -> Iterator[Line]:

@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from onnxlab import cli_comparing, cli_rewriting, cli_values
+from onnxlab import cli_comparing, cli_measuring, cli_rewriting, cli_values
 from onnxlab.cli_values import answer
 from onnxlab.errors import EditError, LoadError, NameLookupError, OnnxlabError, RunError, SaveError, SaveWarning
 from onnxlab.printable import printable, printable_lines
@@ -112,6 +112,7 @@ def parser() -> argparse.ArgumentParser:
     _add_convert(verbs)
     cli_rewriting.add(verbs, _verb)
     cli_comparing.add(verbs, answer)
+    cli_measuring.add(verbs, _verb, answer)
 
     words = "compile the kernels of the numba provider, once per machine, so that no run waits for them"
     warm = verbs.add_parser("warm", help=words, description=words.capitalize() + ".")

@@ -44,6 +44,7 @@ LAYERS = [
     "__init__",  # the front door: the command line goes through it as users do
     "cli_values",
     "cli_comparing",
+    "cli_measuring",
     "cli_rewriting",
     "cli",
     "__main__",

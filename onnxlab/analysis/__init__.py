@@ -14,10 +14,13 @@ Files:
     judge          The nodes that `run` refuses: those with an error for which ONNX Runtime refuses to load the whole
                    model too.
     profile        Profiles of a run: seconds, bytes and floating-point operations of every node.
+    sizes          Sizes for the symbols of a model's inputs, where questions about memory and cost need numbers.
     statistics     Statistics of a value: range, mean, NaN count and a histogram, for arrays of every ONNX type.
     compare/       Values of two models, of two providers, or of a model and a recording, compared pair by pair.
+    cost/          The cost of nodes and groups, against what the machine can do.
     diff/          The structural difference of two models.
     hunt/          Values that went wrong in a run: NaN, infinities, what half precision cannot hold, dead channels,
                    saturation.
+    memory/        The memory of a run over its schedule: by facts alone, nothing is run.
     watches/       Watches: expressions on values that are checked after runs and edits.
 """

@@ -79,17 +79,17 @@ class Profile:
         """Two tables: of operators and of the slowest nodes."""
         whole = self.seconds or 1.0
         lines = [
-            f"{len(self.entries)} nodes, {_time(self.seconds)}, {_count(self.flops)}FLOP, quickest of {self.runs} runs"
+            f"{len(self.entries)} nodes, {format_seconds(self.seconds)}, {format_count(self.flops)}FLOP, quickest of {self.runs} runs"
         ]
         lines.append(f"{'operator':32} {'nodes':>6} {'time':>9} {'share':>6}")
         for op, (nodes, spent) in list(self.by_operator().items())[:12]:
-            lines.append(f"{op[:32]:32} {nodes:6} {_time(spent):>9} {spent / whole:6.1%}")
+            lines.append(f"{op[:32]:32} {nodes:6} {format_seconds(spent):>9} {spent / whole:6.1%}")
         lines.append(f"{'node':40} {'time':>9} {'read':>9} {'written':>9} {'FLOP':>8} {'per s':>9}")
         for entry in self.slowest():
-            rate = _count(int(entry.flops / entry.seconds)) if entry.seconds else ""
+            rate = format_count(int(entry.flops / entry.seconds)) if entry.seconds else ""
             lines.append(
-                f"{entry.label[-40:]:40} {_time(entry.seconds):>9} {format_bytes(entry.read):>9} "
-                f"{format_bytes(entry.written):>9} {_count(entry.flops):>8} {rate:>9}  {', '.join(entry.shapes)}"
+                f"{entry.label[-40:]:40} {format_seconds(entry.seconds):>9} {format_bytes(entry.read):>9} "
+                f"{format_bytes(entry.written):>9} {format_count(entry.flops):>8} {rate:>9}  {', '.join(entry.shapes)}"
             )
         return printable_lines(lines)
 
@@ -187,14 +187,15 @@ def _is_array(inputs: Sequence[Any]) -> bool:
     return bool(inputs) and isinstance(inputs[0], np.ndarray)
 
 
-def _time(seconds: float) -> str:
+def format_seconds(seconds: float) -> str:
+    """'1.20 s', '3.40 ms', '5.6 µs'."""
     for unit, factor in (("s", 1.0), ("ms", 1e3)):
         if seconds * factor >= 1:
             return f"{seconds * factor:.2f} {unit}"
     return f"{seconds * 1e6:.1f} µs"
 
 
-def _count(number: int) -> str:
+def format_count(number: int) -> str:
     """'12', '3.4 k', '8.2 G'."""
     size = float(number)
     for unit in ("", "k", "M", "G"):

@@ -37,6 +37,7 @@ from onnxlab.model.commit import Commit
 from onnxlab.model.comparing import Comparing
 from onnxlab.model.files import Files
 from onnxlab.model.knowing import Knowing
+from onnxlab.model.measuring import Measuring
 from onnxlab.model.renamed import is_renamed, renamed
 from onnxlab.model.rewriting import Rewriting
 from onnxlab.model.running import Running
@@ -45,7 +46,7 @@ from onnxlab.model.source import ModelSource
 from onnxlab.short_help import ShortHelp
 
 
-class Model(Knowing, Querying, Running, Rewriting, Comparing, Showing, metaclass=ShortHelp):
+class Model(Knowing, Querying, Running, Rewriting, Comparing, Measuring, Showing, metaclass=ShortHelp):
     """A model that can be looked at, edited, run, undone and saved.
 
     `onnxlab.load` makes one; `Model(proto)` wraps a ModelProto, which it keeps and mutates. At the end of a notebook
@@ -62,7 +63,7 @@ class Model(Knowing, Querying, Running, Rewriting, Comparing, Showing, metaclass
         the whole: convert_opset, opsets, opsets_of, declarations, sort_nodes, drop_dead_nodes,
             drop_unused_functions, drop_unused_initializers, metadata, graph_metadata, doc_string,
             graph_doc_string, set_field, bind (training)
-    Run: run, values, pin, unpin, subgraph, sample_inputs, profile, partition, hunt, watch, watches
+    Run: run, values, pin, unpin, subgraph, sample_inputs, profile, cost, memory, partition, hunt, watch, watches
     Show and save: view, to_svg, to_png, to_html, to_text, to_bytes, save, path, dirty, files (reports, weights,
         recovery)
     Inner layers: graph (records by id, changes, snapshots), inference (facts by id), runner (stored values), trial

@@ -13,6 +13,8 @@ import onnx
 import pytest
 
 import onnxlab
+from onnxlab.analysis.cost.cost import Cost
+from onnxlab.analysis.memory.timeline import MemoryTimeline
 from onnxlab.graph.handles.handles import Node, Value
 from onnxlab.graph.handles.structure import Structure
 from onnxlab.model import Model
@@ -20,7 +22,7 @@ from onnxlab.model.files import Files
 from onnxlab.model.running import Subgraph
 
 SCREEN = 60
-CLASSES: list[type] = [Model, Files, Structure, Subgraph, Node, Value]
+CLASSES: list[type] = [Model, Files, Structure, Subgraph, Node, Value, MemoryTimeline, Cost]
 
 
 def public_names() -> Iterator[tuple[str, Any]]:

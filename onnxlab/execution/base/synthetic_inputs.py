@@ -132,6 +132,24 @@ def _size(dim: Dim, axis: int, rank: int, sizes: dict[str, int]) -> int:
     return max(size, 0) if size is not None else default
 
 
+def free_sizes(facts: Iterable[Fact], chosen: Mapping[str, int], batch: int = _BATCH) -> dict[str, int]:
+    """Sizes for the symbols of inputs: those chosen, else the sizes that made-up inputs have.
+
+    Args:
+        facts: of the inputs, in their order.
+        chosen: sizes by symbol.
+        batch: of a symbol that is met first in front.
+    """
+    sizes = dict(chosen)
+    for fact in facts:
+        for axis, dim in enumerate(fact.shape or ()):
+            if isinstance(dim, Expr) and axis == 0 and fact.rank != 1:
+                for name in dim.symbols:
+                    sizes.setdefault(name, _conventional(name, sizes) or batch)
+            _size(dim, axis, fact.rank or 0, sizes)
+    return sizes
+
+
 def _conventional(name: str, sizes: Mapping[str, int]) -> int:
     """Sizes by the conventions of exported language models, "past" and "total" (past and new tokens); 0 for others."""
     name = name.lower()

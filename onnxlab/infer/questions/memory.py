@@ -72,13 +72,19 @@ class Liveness:
             node = self._graph.nodes[node_id]
             if not self.is_constant(frame, node):
                 live += size(node.outputs)
-            inside = [self._inside(frame, node), *self._bodies(frame, node)]
-            unknown.update(*(inner.unknown for inner in inside))
-            now = live + max(inner.peak for inner in inside)
+            inner = self.inside(frame, node)
+            unknown.update(inner.unknown)
+            now = live + inner.peak
             if now > peak:
                 peak, at = now, node_id
             live -= size(last.get(position, ()))
         return Memory(peak, at, frozenset(unknown))
+
+    def inside(self, frame: Frame, node: NodeRecord) -> Memory:
+        """The most that the bodies of a node, or the function that it calls, hold besides the node's inputs."""
+        parts = [self._inside(frame, node), *self._bodies(frame, node)]
+        largest = max(parts, key=lambda part: part.peak)
+        return Memory(largest.peak, largest.at, frozenset().union(*(part.unknown for part in parts)))
 
     def is_constant(self, frame: Frame, node: NodeRecord) -> bool:
         """Whether a node holds its output as an attribute, as a Constant does."""

@@ -80,8 +80,21 @@ def with_dims(graph: ModelGraph, policy: Policy, dims: Mapping[str, int]) -> Siz
         ValueError: a size is not an int from 0 on.
     """
     with graph.lock:
+        return _sized(*inferred(graph, policy, dims), dims)
+
+
+def inferred(graph: ModelGraph, policy: Policy, dims: Mapping[str, int]) -> tuple[Walker, Frame]:
+    """Infer the main graph as `with_dims` does.
+
+    Returns:
+        tuple[Walker, Frame]: what inferred, and the facts of all values.
+
+    Raises:
+        NameLookupError, ValueError: as `with_dims`.
+    """
+    with graph.lock:
         walker, frame = Walker(graph, policy), Frame()
-        facts = {vid: walker.sources.fact(graph.values[vid]) for vid in graph.main.inputs}
+        facts = _input_facts(walker)
         _check(dims, sorted({atom.name for fact in facts.values() for atom in _symbols(fact)}))
 
         def size(atom: Atom) -> Dim | None:
@@ -90,7 +103,18 @@ def with_dims(graph: ModelGraph, policy: Policy, dims: Mapping[str, int]) -> Siz
         for vid, fact in facts.items():
             frame.set(vid, map_dims(fact, lambda dim: replace_symbols(dim, size)))
         walker.walk_scope(frame, graph.main)
-        return _sized(walker, frame, dims)
+        return walker, frame
+
+
+def input_facts(graph: ModelGraph, policy: Policy) -> dict[int, Fact]:
+    """What the model declares of its inputs, by value id, with the symbols to which `with_dims` gives sizes."""
+    with graph.lock:
+        return _input_facts(Walker(graph, policy))
+
+
+def _input_facts(walker: Walker) -> dict[int, Fact]:
+    graph = walker.graph
+    return {vid: walker.sources.fact(graph.values[vid]) for vid in graph.main.inputs}
 
 
 def _symbols(fact: Fact) -> Iterator[Atom]:
@@ -128,11 +152,11 @@ def _sized(walker: Walker, frame: Frame, dims: Mapping[str, int]) -> Sized:
         memory.peak,
         graph.label(graph.nodes[memory.at]) if memory.at else "",
         tuple(names[vid] for vid in sorted(values, key=lambda vid: -values[vid])[:SHOWN]),
-        tuple(name for vid, name in names.items() if _is_open(frame.facts[vid])),
+        tuple(name for vid, name in names.items() if is_open(frame.facts[vid])),
         tuple(problem for problem in problems if problem.severity == "error"),
     )
 
 
-def _is_open(fact: Fact) -> bool:
+def is_open(fact: Fact) -> bool:
     """Whether a tensor has a dim that is no number; containers vary by nature, a value of unknown kind is open."""
     return fact.shape is None or any(isinstance(dim, Expr) for dim in fact.shape)

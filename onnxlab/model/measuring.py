@@ -1,0 +1,96 @@
+"""Measures of a Model: the memory of a run over its schedule, and what its nodes cost."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from onnxlab.analysis.cost.cost import Cost, cost
+from onnxlab.analysis.cost.roofline import roofline
+from onnxlab.analysis.memory.buffers import Share
+from onnxlab.analysis.memory.timeline import MemoryTimeline, timeline
+from onnxlab.analysis.profile import profile
+from onnxlab.execution.run.runner import Runner
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.infer import Inference
+
+Dims = Mapping[str, int]
+
+
+class Measuring:
+    """Memory and cost of a Model, as members."""
+
+    __slots__ = ()
+
+    graph: ModelGraph
+    inference: Inference
+    runner: Runner
+
+    def memory(
+        self, dims: Dims | None = None, /, inputs: Mapping[str, Any] | None = None, share: Share = "live",
+        **named: int,
+    ) -> MemoryTimeline:  # fmt: skip
+        """Tell the bytes alive over the schedule, by facts alone: the peak, and what is alive there.
+
+        Sizes of symbols are those given, else those of the inputs, else of the last run, else assumed: a batch of 1.
+
+        Args:
+            dims: sizes by symbol, for names that are no Python names.
+            inputs: arrays by input, which tell sizes.
+            share: how values share memory. "live": views, and activations written over their inputs; "onnxruntime":
+                what its planner makes of that, which holds free memory for later values; "none": not at all.
+            named: sizes by symbol: `batch=64` tells what happens then.
+
+        Returns:
+            MemoryTimeline: print it; `curve`, `peak`, `alive()`, `to_svg()`.
+
+        Raises:
+            NameLookupError: no input has a symbol of this name; the message lists those that there are.
+            ValueError: a size is not an int from 0 on.
+
+        Examples:
+            >>> model.memory(batch=1).peak, model.memory(batch=64).peak
+            (6400, 409600)
+        """
+        arrays = self.runner.last_inputs() if inputs is None else inputs
+        return timeline(self.graph, self.inference, {**(dims or {}), **named}, arrays, share=share)
+
+    def cost(
+        self, dims: Dims | None = None, /, inputs: Mapping[str, Any] | None = None, *, measure: bool = False,
+        runs: int = 3, threads: int = 1, **named: int,
+    ) -> Cost:  # fmt: skip
+        """Count operations and bytes of every node and group, against what this machine can do.
+
+        The machine's roofline is measured once and kept in the folder of compiled kernels. Sizes are as of `memory`.
+
+        Args:
+            dims: sizes by symbol, for names that are no Python names.
+            inputs: arrays by input, which tell sizes.
+            measure: also run, and say how near each node comes to the roofline.
+            runs: of those, the quickest time of each node counts.
+            threads: of the roofline.
+            named: sizes by symbol.
+
+        Returns:
+            Cost: print it; `heaviest()`, `by_group()`, `by_operator()`.
+
+        Raises:
+            NameLookupError: no input has a symbol of this name; the message lists those that there are.
+            ValueError: a size is not an int from 0 on, or there are fewer than one thread or run.
+            RunError: as `run`, with `measure`.
+
+        Examples:
+            >>> cost = model.cost(batch=1)
+            >>> max(cost.nodes, key=lambda work: work.flops).label, round(cost.total.intensity, 1)
+            ('/block1/conv1/Conv', 3.3)
+        """
+        arrays = self.runner.last_inputs() if inputs is None else inputs
+        sizes = {**(dims or {}), **named}
+        graph, policy, roof = self.graph, self.inference.policy, roofline(threads)
+        counted = cost(graph, policy, sizes, arrays, roof)
+        if not measure:
+            return counted
+        feeds = dict(inputs or {}) if inputs is not None or sizes else dict(arrays)
+        sample = self.runner.sample_inputs(feeds, sizes=counted.dims)
+        seconds: dict[int, float] = {}
+        for entry in profile(self.runner, sample, runs=runs).entries:
+            seconds[entry.node] = seconds.get(entry.node, 0.0) + entry.seconds
+        return cost(graph, policy, sizes, sample, roof, seconds)
