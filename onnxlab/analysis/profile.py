@@ -79,7 +79,8 @@ class Profile:
         """Two tables: of operators and of the slowest nodes."""
         whole = self.seconds or 1.0
         lines = [
-            f"{len(self.entries)} nodes, {format_seconds(self.seconds)}, {format_count(self.flops)}FLOP, quickest of {self.runs} runs"
+            f"{len(self.entries)} nodes, {format_seconds(self.seconds)}, {format_count(self.flops)}FLOP, "
+            f"quickest of {self.runs} runs"
         ]
         lines.append(f"{'operator':32} {'nodes':>6} {'time':>9} {'share':>6}")
         for op, (nodes, spent) in list(self.by_operator().items())[:12]:
