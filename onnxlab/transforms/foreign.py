@@ -9,6 +9,7 @@ from typing import Final, Literal, get_args
 import onnx
 
 from onnxlab.errors import TransformError
+from onnxlab.formats.storage import embedded
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.printable import printable
 from onnxlab.transforms.bringing_back import bring_back
@@ -42,7 +43,7 @@ def plan_of(engine: str, graph: ModelGraph, level: str = "basic") -> Plan:
     Raises:
         TransformError: there is no such engine, it is not installed, it fails, or the model is too large for it.
     """
-    result = optimized(engine, graph.proto, level)
+    result = optimized(engine, embedded(graph.proto, graph.base_dir), level)
 
     def plan(rewriting: Rewriting) -> None:
         if rewriting.allows(engine, ""):

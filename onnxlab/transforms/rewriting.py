@@ -95,7 +95,7 @@ class Rewriting:
         """Nodes that may be changed, producers first, graph by graph; of ONNX's own operators, or all."""
         graph = self.graph
         for scope in list(graph.scopes.values()):
-            if scope.kind == "training" or self._is_protected_scope(scope):
+            if scope.kind == "training" or self.is_protected_scope(scope):
                 continue
             for ident in list(graph.index.topological(scope)):
                 node = graph.nodes.get(ident)
@@ -104,18 +104,32 @@ class Rewriting:
                 if not self.is_protected(node):
                     yield node
 
-    def _is_protected_scope(self, scope: Scope) -> bool:
+    def is_protected_scope(self, scope: Scope) -> bool:
+        """Whether a graph or function, or one that it stands in, was asked to be left as it is."""
+        names, graph = self.options.protected, self.graph
+        at: Scope | None = scope if names else None
+        while at is not None:
+            if not names.isdisjoint((graph.scope_path(at), at.name)):
+                return True
+            at = graph.scopes[at.parent] if at.parent else None
+        return False
+
+    def stays(self, node: NodeRecord) -> bool:
+        """Whether a node was asked to be left as it is: by its name, a value that it makes, or where it stands."""
         names = self.options.protected
-        return bool(names) and not names.isdisjoint((self.graph.scope_path(scope), scope.name))
+        if not names:
+            return False
+        if node.name in names or any(self.graph.values[vid].name in names for vid in node.outputs if vid):
+            return True
+        if self._prefixes and node.name.startswith(self._prefixes):
+            return True
+        return self.is_protected_scope(self.graph.scopes[node.scope])
 
     def is_protected(self, node: NodeRecord) -> bool:
         """Whether a node must stay as it is: it was asked for, or it refers to attributes of a function."""
-        names = self.options.protected
-        if names and (node.name in names or any(self.graph.values[vid].name in names for vid in node.outputs if vid)):
+        if self.stays(node):
             return True
-        if node.op_type == "Identity" and self._saves(node):
-            return True
-        return self._refers(node) or bool(self._prefixes and node.name.startswith(self._prefixes))
+        return (node.op_type == "Identity" and self._saves(node)) or self._refers(node)
 
     def _saves(self, node: NodeRecord) -> bool:
         """Whether Glow saves an output by a node, whose name is the output's."""
@@ -298,6 +312,8 @@ class Rewriting:
                 return False
             if any(scope != node.scope for scope, _ in value.formal_outputs) or _is_read_in_bodies(graph, source):
                 return False
+            if self.stays(graph.nodes[source.producers[0][0]]):
+                return False  # its value would be called otherwise
             fact = self.fact(value.id)
             carry_over(graph, node.proto, self.heir(source))
             bypass_to_output(graph, node, source, value)

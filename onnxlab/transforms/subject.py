@@ -52,10 +52,11 @@ class Subject:
     def __init__(self, graph: ModelGraph, inference: Inference) -> None:
         self.graph = graph
         self.inference = inference
+        self._runner = Runner(graph, inference.fact)  # one for all runs: it keeps what it compiled
 
     def run(self, feeds: Feeds) -> Mapping[str, Any]:
         """The outputs for inputs; values that are kept stay as they are."""
-        return Runner(self.graph, self.inference.fact).run(dict(feeds), keep=False, seed=0, strict=False)
+        return self._runner.run(dict(feeds), keep=False, seed=0, strict=False)
 
     def rounded(self) -> list[RunModel]:
         """Runs in which what nodes compute is off by a rounding."""
@@ -123,7 +124,7 @@ class Subject:
 
     def compute(self, names: Sequence[str]) -> dict[str, Any]:
         """Arrays of values that depend on no input."""
-        return Runner(self.graph, self.inference.fact).run({}, list(names), keep=False, strict=False)
+        return self._runner.run({}, list(names), keep=False, strict=False)
 
     def doubts(self, known: list[Case]) -> str:
         """What keeps cases of this model from saying anything, "" where nothing does."""

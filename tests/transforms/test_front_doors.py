@@ -11,6 +11,7 @@ import onnxlab
 from onnxlab.cli import main
 from onnxlab.errors import EditError, TransformError
 from onnxlab.transforms import foreign
+from tests.support import corpus
 from tests.transforms.test_simplify import operators, parsed
 from tests.transforms.test_standard_rules import EXAMPLES, proto_of
 
@@ -130,3 +131,11 @@ def test_suggestions_are_measured_and_change_nothing() -> None:
     assert "relu_again at 1 places: 1 nodes" in str(found[0])
     assert model.to_bytes() == before
     assert model.history.labels == []
+
+
+def test_an_engine_gets_external_data_in_the_model() -> None:
+    pytest.importorskip("onnxsim")
+    model = onnxlab.load(corpus.path("llama12_dyn_ext"))
+    receipt = model.simplify(engine="onnxsim")
+    assert receipt.refused == ()
+    assert receipt.verdict in ("bit equal", "equal within noise")

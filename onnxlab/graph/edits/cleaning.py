@@ -67,19 +67,20 @@ def drop_dead_nodes(graph: ModelGraph) -> int:
     """
     count = 0
     with graph.edit() as edit:
-        waiting = [node for node in graph.nodes.values() if _is_dead(graph, node)]
+        waiting = [node for node in graph.nodes.values() if is_dead(graph, node)]
         while waiting:
             node = waiting.pop()
-            if node.id not in graph.nodes or not _is_dead(graph, node):
+            if node.id not in graph.nodes or not is_dead(graph, node):
                 continue
             read = {*node.inputs, *graph.index.captures(node)}
             edit.apply(RemoveNode(node.id))
             count += 1
-            waiting.extend(_makers(graph, read))
+            waiting.extend(makers(graph, read))
     return count
 
 
-def _is_dead(graph: ModelGraph, node: NodeRecord) -> bool:
+def is_dead(graph: ModelGraph, node: NodeRecord) -> bool:
+    """Whether a node makes something, and nothing reads it."""
     return bool(node.outputs) and not any(vid and _is_used(graph.values[vid]) for vid in node.outputs)
 
 
@@ -87,7 +88,8 @@ def _is_used(value: ValueRecord) -> bool:
     return bool(value.uses or value.formal_outputs)
 
 
-def _makers(graph: ModelGraph, values: Iterable[int]) -> list[NodeRecord]:
+def makers(graph: ModelGraph, values: Iterable[int]) -> list[NodeRecord]:
+    """The nodes that make some values, given by their ids."""
     producers = [graph.values[vid].producer for vid in values if vid in graph.values]
     return [graph.nodes[producer[0]] for producer in producers if producer and producer[0] in graph.nodes]
 
@@ -130,6 +132,15 @@ def remove_stored(graph: ModelGraph, values: Iterable[ValueRecord]) -> None:
 @recorded
 def drop_unused_functions(graph: ModelGraph) -> int:
     """Remove every function that no node calls, directly or through another function; returns how many."""
+    unused = uncalled_functions(graph)
+    with graph.edit() as edit:
+        for scope in reversed(unused):
+            edit.apply(RemoveFunction(scope))
+    return len(unused)
+
+
+def uncalled_functions(graph: ModelGraph) -> list[int]:
+    """Scope ids of the functions that no node calls, directly or through another function."""
     used: set[int] = set()
     waiting = [scope for scope in graph.scopes.values() if scope.kind in ("graph", "training")]
     while waiting:
@@ -137,11 +148,7 @@ def drop_unused_functions(graph: ModelGraph) -> int:
             if called not in used:
                 used.add(called)
                 waiting.append(graph.scopes[called])
-    unused = [scope for scope in graph.index.function_ids if scope not in used]
-    with graph.edit() as edit:
-        for scope in reversed(unused):
-            edit.apply(RemoveFunction(scope))
-    return len(unused)
+    return [scope for scope in graph.index.function_ids if scope not in used]
 
 
 def calls_from(graph: ModelGraph, scope: Scope) -> Iterable[int]:

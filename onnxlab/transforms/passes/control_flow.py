@@ -44,6 +44,9 @@ def _decide(rewriting: Rewriting, node: NodeRecord) -> None:
     if known is None or not bodies or not rewriting.allows(DECIDED, place):
         return
     body = graph.scopes[bodies[0]]
+    if any(rewriting.stays(graph.nodes[ident]) for scopes in node.bodies.values() for at in scopes
+           for ident in graph.scopes[at].node_ids):  # fmt: skip
+        return
     if (graph.root(body).is_function and body.proto.initializer) or body.proto.sparse_initializer:
         return
     names, extra = _outer_names(rewriting, node, body)
@@ -99,7 +102,7 @@ def _read_invariant_values(rewriting: Rewriting, node: NodeRecord) -> None:
     snapshot = graph.snapshot()
     view = next((candidate for candidate in snapshot.scopes[node.scope].nodes if candidate.id == node.id), None)
     body = graph.scopes[node.bodies["body"][0]] if node.bodies.get("body") else None
-    if view is None or body is None:
+    if view is None or body is None or rewriting.is_protected_scope(body):
         return
     for inner, outer in invariant_inputs(view, snapshot.scopes[body.id]):
         passed, value = (
@@ -122,7 +125,7 @@ def _only_passed_on(rewriting: Rewriting, value: ValueRecord) -> bool:
 def _take_out(rewriting: Rewriting, node: NodeRecord) -> None:
     graph = rewriting.graph
     body = graph.scopes[node.bodies["body"][0]] if node.bodies.get("body") else None
-    if body is None or graph.root(body).is_function:
+    if body is None or graph.root(body).is_function or rewriting.is_protected_scope(body):
         return
     runs = _runs_for_sure(rewriting, node)
     for ident in list(graph.index.topological(body)):

@@ -13,7 +13,7 @@ TENSORS = "equal initializers"
 def run(rewriting: Rewriting) -> None:
     """Let readers of equal initializers, then of what equal nodes make of the same values, read the first of them."""
     _join_initializers(rewriting)
-    first: dict[tuple[object, ...], NodeRecord] = {}
+    alike: dict[tuple[object, ...], list[NodeRecord]] = {}
     for node in rewriting.nodes():
         if (
             node.bodies
@@ -22,17 +22,18 @@ def run(rewriting: Rewriting) -> None:
             or (node.op_type == "Constant" and not node.inputs)
         ):
             continue
-        key = _key(node)
-        earlier = first.setdefault(key, node)
-        if earlier is not node:
+        before = alike.setdefault((node.scope, node.op_type, node.domain, tuple(node.inputs)), [])
+        earlier = next((other for other in before if _key(other) == _key(node)), None)
+        if earlier is None:
+            before.append(node)
+        else:
             _join(rewriting, earlier, node)
 
 
 def _key(node: NodeRecord) -> tuple[object, ...]:
-    proto = node.proto
-    attributes = sorted(attribute.SerializeToString(deterministic=True) for attribute in proto.attribute)
-    present = tuple(bool(vid) for vid in node.outputs)
-    return (node.scope, node.op_type, node.domain, proto.overload, tuple(node.inputs), present, *attributes)
+    """What two nodes of an operator that read the same values must have in common to make the same."""
+    attributes = sorted(attribute.SerializeToString(deterministic=True) for attribute in node.proto.attribute)
+    return (node.proto.overload, tuple(bool(vid) for vid in node.outputs), *attributes)
 
 
 def _join(rewriting: Rewriting, earlier: NodeRecord, node: NodeRecord) -> None:
@@ -55,7 +56,7 @@ def _join_initializers(rewriting: Rewriting) -> None:
     for value in [graph.values[vid] for vid in graph.main.names.values()]:
         tensor = value.initializer
         simple = tensor is not None and hasattr(tensor, "raw_data") and not value.is_input and not value.is_output
-        if not simple or is_external(tensor) or not value.uses:
+        if value.name in rewriting.options.protected or not simple or is_external(tensor) or not value.uses:
             continue
         data = tensor.raw_data or tensor.SerializeToString(deterministic=True).replace(tensor.name.encode(), b"", 1)
         key = (tensor.data_type, tuple(tensor.dims), bool(tensor.raw_data), hashlib.sha256(data).digest())

@@ -1,7 +1,8 @@
 """Dead code: nodes that no output depends on, and initializers and functions that nothing uses."""
 
 from onnxlab.graph import edits
-from onnxlab.graph.edit.changes import RemoveFormal
+from onnxlab.graph.edit.changes import RemoveFormal, RemoveFunction, RemoveNode
+from onnxlab.graph.edits import cleaning
 from onnxlab.transforms.rewriting import Rewriting
 
 NAME = "dead code elimination"
@@ -9,17 +10,49 @@ NAME = "dead code elimination"
 
 def run(rewriting: Rewriting) -> None:
     """Take out what is not used."""
-    graph = rewriting.graph
     if not rewriting.allows(NAME, ""):
         return
     for count, kind in (
-        (edits.drop_dead_nodes(graph), "nodes that no output depends on"),
+        (_drop_dead_nodes(rewriting), "nodes that no output depends on"),
         (_drop_weights_as_inputs(rewriting), "weights of a model of before IR version 4 that nothing reads"),
-        (edits.drop_unused_initializers(graph), "initializers that nothing reads"),
-        (edits.drop_unused_functions(graph), "functions that nothing calls"),
+        (_drop_initializers(rewriting), "initializers that nothing reads"),
+        (_drop_functions(rewriting), "functions that nothing calls"),
     ):
         if count:
             rewriting.note(NAME, "", f"{count} {kind}", "taken out")
+
+
+def _drop_dead_nodes(rewriting: Rewriting) -> int:
+    """Take nodes out, bodies and functions included; one without outputs must have some effect, and stays."""
+    graph, count = rewriting.graph, 0
+    if not rewriting.options.protected:
+        return edits.drop_dead_nodes(graph)
+    waiting = [node for node in graph.nodes.values() if cleaning.is_dead(graph, node)]
+    while waiting:
+        node = waiting.pop()
+        if node.id not in graph.nodes or not cleaning.is_dead(graph, node) or rewriting.stays(node):
+            continue
+        read = {*node.inputs, *graph.index.captures(node)}
+        graph.apply(RemoveNode(node.id))
+        count += 1
+        waiting.extend(cleaning.makers(graph, read))
+    return count
+
+
+def _drop_initializers(rewriting: Rewriting) -> int:
+    names = rewriting.options.protected
+    values = [value for value in cleaning.unused_initializers(rewriting.graph) if value.name not in names]
+    cleaning.remove_stored(rewriting.graph, values)
+    return len(values)
+
+
+def _drop_functions(rewriting: Rewriting) -> int:
+    graph = rewriting.graph
+    uncalled = cleaning.uncalled_functions(graph)
+    idle = [ident for ident in uncalled if not rewriting.is_protected_scope(graph.scopes[ident])]
+    for ident in reversed(idle):
+        graph.apply(RemoveFunction(ident))
+    return len(idle)
 
 
 def _drop_weights_as_inputs(rewriting: Rewriting) -> int:

@@ -69,11 +69,12 @@ def makers_of(rewriting: Rewriting, node: NodeRecord) -> frozenset[str]:
 def _tried(rewriting: Rewriting, node: NodeRecord, rules: Sequence[AnyRule]) -> list[int]:
     """Apply the first rule that fits; returns what is to be tried again, nothing where none does."""
     ident, makers = node.id, makers_of(rewriting, node) if rules else frozenset()
+    nodes, values = rewriting.graph.nodes, rewriting.graph.values
+    readers = [reader for vid in node.outputs if vid for reader, _ in values[vid].uses]
     for rule in rules:
         if isinstance(rule, Procedure):
-            before = _near(rewriting, [node])
             if not rule.act(rewriting, node):
-                return [ident, *before]
+                return [ident, *_near(rewriting, [nodes[reader] for reader in readers if reader in nodes])]
             continue
         match = rule.find(rewriting, node, makers)
         if isinstance(match, Failure):

@@ -43,6 +43,8 @@ def _through(rewriting: Rewriting, node: NodeRecord) -> str:
         slot = _data_slot(rewriting, maker, len(second))
         if slot is None:
             return f"{rewriting.graph.label(maker)} before it does not work element by element on one value"
+        if rewriting.stays(maker):
+            return f"{rewriting.graph.label(maker)} is protected"
         if len(value.uses) != 1 or value.formal_outputs:
             return f"{rewriting.graph.label(maker)} is read by another node too"
         chain.append((maker, slot))

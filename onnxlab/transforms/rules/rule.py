@@ -95,6 +95,12 @@ class Rule:
         if rewriting.output(candidate.root) is None:
             label = rewriting.graph.label(candidate.root).replace("{", "{{").replace("}", "}}")
             return Failure(CONDITION, f"another output of {label} is read too")
+        if rewriting.options.protected:
+            calls = zip(candidate.nodes, candidate.pattern.calls(), strict=True)
+            protected = next((node for node, call in calls if not call.stays and rewriting.stays(node)), None)
+            if protected is not None:
+                label = rewriting.graph.label(protected).replace("{", "{{").replace("}", "}}")
+                return Failure(CONDITION, f"{label} is protected")
         for number, (words, holds) in enumerate(self.conditions.items()):
             if not holds(candidate):
                 return Failure((CONDITION[0], number), words)
