@@ -18,9 +18,9 @@ VIEWPORT = {"width": 1400, "height": 1000}
 @pytest.hookimpl(tryfirst=True)  # before -m reads the markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Everything here drives a browser."""
-    here = Path(__file__).parent
+    folder = Path(__file__).parent
     for item in items:
-        if here in item.path.parents:
+        if folder in item.path.parents:
             item.add_marker(pytest.mark.browser)
 
 
@@ -43,51 +43,51 @@ def browser() -> Iterator[Browser]:
 
 def new_context(browser: Browser) -> BrowserContext:
     """A browser profile without history."""
-    found = browser.new_context(viewport=VIEWPORT)
-    found.grant_permissions(["clipboard-read", "clipboard-write"])
-    return found
+    profile = browser.new_context(viewport=VIEWPORT)
+    profile.grant_permissions(["clipboard-read", "clipboard-write"])
+    return profile
 
 
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
     """A browser profile of the test's own."""
-    found = new_context(browser)
-    yield found
-    found.close()
+    fresh = new_context(browser)
+    yield fresh
+    fresh.close()
 
 
 @pytest.fixture(scope="session")
 def pages(browser: Browser) -> Iterator[list[Lab]]:
     """The page that tests share, where there is one: a test that fails takes it along."""
-    found: list[Lab] = []
-    yield found
-    for lab in found:
+    labs: list[Lab] = []
+    yield labs
+    for lab in labs:
         lab.page.context.close()
 
 
 @pytest.fixture
 def lab(pages: list[Lab], browser: Browser, jupyter: Jupyter, request: pytest.FixtureRequest) -> Iterator[Lab]:
     """A page of JupyterLab; its kernels end with the test, and an uncaught exception of the page fails it."""
-    found = pages.pop() if pages else Lab(new_context(browser), jupyter)
-    yield found
-    if _failed(found, request.node):
-        found.page.context.close()
+    shared = pages.pop() if pages else Lab(new_context(browser), jupyter)
+    yield shared
+    if _failed(shared, request.node):
+        shared.page.context.close()
         jupyter.settle()
         return
-    errors = list(found.errors)
-    found.leave()
-    pages.append(found)
+    errors = list(shared.errors)
+    shared.leave()
+    pages.append(shared)
     assert errors == [], f"the page threw: {errors}"
 
 
 @pytest.fixture
 def fresh_lab(context: BrowserContext, jupyter: Jupyter, request: pytest.FixtureRequest) -> Iterator[Lab]:
     """A page of JupyterLab for one test alone."""
-    found = Lab(context, jupyter)
-    yield found
-    _failed(found, request.node)
-    errors = list(found.errors)
-    found.page.close()
+    opened = Lab(context, jupyter)
+    yield opened
+    _failed(opened, request.node)
+    errors = list(opened.errors)
+    opened.page.close()
     jupyter.settle()
     assert errors == [], f"the page threw: {errors}"
 

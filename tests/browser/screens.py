@@ -145,8 +145,8 @@ def main(names: list[str]) -> None:
             jupyter.close()
     for theme in THEMES:
         pictures = {name: FOLDER / f"state_{name}_{theme}.png" for name in [*STATES, "export"]}
-        there = {name: path for name, path in pictures.items() if path.exists()}
-        sheet(there, theme, COLUMNS, TILE).save(FOLDER / f"states_{theme}.png")
+        existing = {name: path for name, path in pictures.items() if path.exists()}
+        sheet(existing, theme, COLUMNS, TILE).save(FOLDER / f"states_{theme}.png")
 
 
 def states(browser: Browser, jupyter: Jupyter, names: list[str]) -> None:
@@ -169,8 +169,8 @@ def states(browser: Browser, jupyter: Jupyter, names: list[str]) -> None:
             lab.page.wait_for_timeout(400)
             widget.root.screenshot(path=FOLDER / f"state_{name}_{theme}.png")
         print(f"{name}: {len(widget.debug()['boxes'])} boxes", flush=True)
-    for each in lab.errors:
-        print(f"the page threw: {each}", file=sys.stderr)
+    for problem in lab.errors:
+        print(f"the page threw: {problem}", file=sys.stderr)
 
 
 def export(browser: Browser, folder: Path) -> None:

@@ -30,7 +30,7 @@ def shown(lab: Lab, corpus: Corpus) -> Widget:
 
 def violations(shown: Widget) -> list[dict[str, Any]]:
     """What axe finds serious in the widget."""
-    return [each for each in shown.root.evaluate(_CHECK) if each["impact"] in SERIOUS]
+    return [violation for violation in shown.root.evaluate(_CHECK) if violation["impact"] in SERIOUS]
 
 
 @pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])

@@ -43,20 +43,20 @@ def edit_and_undo(widget: Widget) -> None:
     assert widget.labels() == before
 
 
-@pytest.mark.parametrize("what", ["workers", "buffers"])
-def test_the_widget_works_without(what: str, fresh_lab: Lab, corpus: Corpus) -> None:
+@pytest.mark.parametrize("missing", ["workers", "buffers"])
+def test_the_widget_works_without(missing: str, fresh_lab: Lab, corpus: Corpus) -> None:
     lab = fresh_lab
     cells = [f"import onnxlab\nmodel = onnxlab.load({str(corpus['light_densenet121'])!r})", "model"]
-    if what == "workers":
+    if missing == "workers":
         lab.page.add_init_script(NO_WORKERS)
     else:
         cells.insert(0, NO_BUFFERS)
-    lab.open(f"no_{what}.ipynb", cells)
+    lab.open(f"no_{missing}.ipynb", cells)
     lab.run_all()
     widget = lab.widget()
     assert len(widget.debug()["boxes"]) > 5
     edit_and_undo(widget)
-    if what == "workers":
+    if missing == "workers":
         widget.evaluate("handle => handle.view.unfoldAll()")  # more than is laid out beside the drawing
         widget.wait("handle => handle.view.debug().boxes.length > 600")
         assert lab.page.evaluate("() => window.blockedWorkers") > 0, "a Worker was asked for, and refused"

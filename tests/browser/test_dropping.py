@@ -40,9 +40,9 @@ def chain(*operators: str) -> onnx.ModelProto:
     nodes, value = [], "x"
     for operator in operators:
         reads = [value, "w"] if operator == "Gemm" else [value]
-        made = "y" if operator == operators[-1] else operator[0].lower()
-        nodes.append(helper.make_node(operator, reads, [made], operator.lower()))
-        value = made
+        output = "y" if operator == operators[-1] else operator[0].lower()
+        nodes.append(helper.make_node(operator, reads, [output], operator.lower()))
+        value = output
     ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4, 4]) for name in "xy"]
     weights = [numpy_helper.from_array(np.eye(4, dtype=np.float32), "w")] if "Gemm" in operators else []
     graph = helper.make_graph(nodes, "chain", ends[:1], ends[1:], weights)
@@ -51,14 +51,14 @@ def chain(*operators: str) -> onnx.ModelProto:
 
 def on_line(widget: Widget, value: str) -> tuple[float, float]:
     ident = widget.evaluate("(h, name) => [...h.store.values.values()].find((v) => v.name === name).id", value)
-    found = widget.evaluate(_ON_LINE, ident)
-    assert found is not None, f"no line of {value} shows"
-    return found[0], found[1]
+    point = widget.evaluate(_ON_LINE, ident)
+    assert point is not None, f"no line of {value} shows"
+    return point[0], point[1]
 
 
 def stored(array: np.ndarray) -> bytes:
-    np.save(found := io.BytesIO(), array)
-    return found.getvalue()
+    np.save(file := io.BytesIO(), array)
+    return file.getvalue()
 
 
 def test_recovered_after_a_crash_and_edited_by_dropping(lab: Lab) -> None:

@@ -50,9 +50,9 @@ def test_a_wire_is_dragged_to_another_node(lab: Lab, shown: Widget) -> None:
     mouse.down()
     mouse.move(target["x"] + target["w"] / 2, target["y"] - 20, steps=4)
     shown.wait("handle => handle.app.wires.wire.value?.targets")
-    own = shown.box(shown.node("node_Conv_145"))
-    assert own is not None
-    mouse.move(own["x"] + 20, own["y"] + 10)
+    box = shown.box(shown.node("node_Conv_145"))
+    assert box is not None
+    mouse.move(box["x"] + 20, box["y"] + 10)
     shown.root.get_by_text("depend on itself").wait_for()
     mouse.move(target["x"] + target["w"] / 2, target["y"] + target["h"] / 2, steps=3)
     mouse.up()

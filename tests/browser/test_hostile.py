@@ -57,9 +57,9 @@ def path(jupyter: Jupyter) -> Path:
     )
     opsets = [helper.make_opsetid("", 20), helper.make_opsetid("own", 1)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=10, producer_name=HOSTILE[0])
-    found = jupyter.folder / "<img src=x onerror=alert(1)>.onnx"
-    onnx.save(model, found)
-    return found
+    file = jupyter.folder / "<img src=x onerror=alert(1)>.onnx"
+    onnx.save(model, file)
+    return file
 
 
 def test_names_show_as_themselves(fresh_lab: Lab, path: Path) -> None:

@@ -81,9 +81,9 @@ def test_all_convolutions_3x3_with_stride_2(start: Start, lab: Lab) -> None:
     actions.type("op:Conv kernel_shape:3,3 strides:2,2")
     actions.widget.get("search-select-all").wait_for()
     shown = actions.widget.get("search-result").evaluate_all("rows => rows.map((row) => Number(row.dataset.id))")
-    wanted = lab.python("print(json.dumps([n.id for n in model.find('Conv', kernel_shape=[3, 3], strides=[2, 2])]))")
-    assert sorted(shown) == sorted(wanted)
-    assert len(wanted) == 3
+    expected = lab.python("print(json.dumps([n.id for n in model.find('Conv', kernel_shape=[3, 3], strides=[2, 2])]))")
+    assert sorted(shown) == sorted(expected)
+    assert len(expected) == 3
     assert len(actions) <= 2, actions.taken
 
 
@@ -144,8 +144,8 @@ def test_feed_an_image_with_mean_and_std(start: Start, lab: Lab, tmp_path: Path)
     actions.widget.wait("h => h.app.runs.results.value !== null")
     fed = lab.python("print(json.dumps(model.runner.last_inputs()['image'][0, :, 5, [5, 50]].tolist()))")
     mean, std = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])
-    wanted = [(np.array(color) / 255 - mean) / std for color in ([255, 0, 51], [0, 0, 0])]
-    np.testing.assert_allclose(fed, wanted, atol=1e-3)
+    expected = [(np.array(color) / 255 - mean) / std for color in ([255, 0, 51], [0, 0, 0])]
+    np.testing.assert_allclose(fed, expected, atol=1e-3)
     assert len(actions) <= 4, actions.taken
 
 

@@ -64,8 +64,8 @@ def feed_a_file_and_look(lab: Lab, widget: Widget, first: int) -> int:
     widget.wait("handle => handle.app.numbers.asked.inputs?.x?.file !== undefined")
     widget.get("run-inputs-run").click()
     widget.wait("handle => handle.app.runs.results.value !== null")
-    given = lab.python("print(json.dumps(float(model.runner.last_inputs()['x'].sum())))")
-    assert abs(given - float(array.sum())) < 1
+    total = lab.python("print(json.dumps(float(model.runner.last_inputs()['x'].sum())))")
+    assert abs(total - float(array.sum())) < 1
     value: int = widget.evaluate("(handle, node) => handle.store.nodes.get(node).outputs[0]", first)
     widget.evaluate("(handle, value) => handle.app.picked.revealValue(value)", value)
     widget.get("value-pin").click()

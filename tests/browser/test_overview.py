@@ -28,8 +28,8 @@ def page(browser: Browser, corpus: Corpus, tmp_path: Path) -> Iterator[Page]:
 def box_of(page: Page, group: int) -> dict[str, Any]:
     """The box or frame of a group."""
     boxes = page.evaluate(DEBUG)["boxes"]
-    found: dict[str, Any] = next(box for box in boxes if box["id"] == group and box["kind"] in ("group", "frame"))
-    return found
+    box: dict[str, Any] = next(box for box in boxes if box["id"] == group and box["kind"] in ("group", "frame"))
+    return box
 
 
 def test_all_of_a_model_can_be_read_at_first(page: Page) -> None:

@@ -39,18 +39,18 @@ def test_labels_follow_a_field_at_once(lab: Lab, corpus: Corpus) -> None:
     widget = lab.widget()
     widget.select(widget.node("node_embedding"))
     field = widget.get("attr-field-axis")
-    taken, labels = [], 0
+    times, labels = [], 0
     for number in range(REPEATS):
         field.fill(str((number + 1) % 2))
         latency = widget.root.evaluate_handle(f"root => ({{ wait: ({_LATENCY})(root) }})")
         field.press("Enter")
-        found = latency.evaluate("handle => handle.wait")
-        taken.append(found["milliseconds"])
-        labels = found["labels"]
+        latency_of_field = latency.evaluate("handle => handle.wait")
+        times.append(latency_of_field["milliseconds"])
+        labels = latency_of_field["labels"]
         lab.page.wait_for_timeout(100)
-    median = statistics.median(taken)
-    each = ", ".join(f"{milliseconds:.0f}" for milliseconds in taken)
-    print(f"\nbert_base: {labels} labels in {each} ms, median {median:.0f} (wanted: below {FIELD_TO_LABELS:.0f})")
+    median = statistics.median(times)
+    listed = ", ".join(f"{milliseconds:.0f}" for milliseconds in times)
+    print(f"\nbert_base: {labels} labels in {listed} ms, median {median:.0f} (wanted: below {FIELD_TO_LABELS:.0f})")
     assert labels > 100
 
 
@@ -59,16 +59,16 @@ def test_the_first_frame_of_a_big_model(lab: Lab, corpus: Corpus) -> None:
     lab.open("first_frame.ipynb", cells)
     lab.run_all()
     lab.widget()
-    taken = []
+    starts = []
     for _ in range(3):
         lab.page.evaluate("() => performance.clearMarks('onnxlab:frame')")
-        asked = lab.page.evaluate("() => performance.now()")
+        before = lab.page.evaluate("() => performance.now()")
         lab.add_cell("view = onnxlab.show(model)\nview")
         widget = lab.widget(1)
-        taken.append(lab.page.evaluate("() => performance.getEntriesByName('onnxlab:frame')[0].startTime") - asked)
+        starts.append(lab.page.evaluate("() => performance.getEntriesByName('onnxlab:frame')[0].startTime") - before)
         boxes, nodes = len(widget.debug()["boxes"]), widget.evaluate("handle => handle.store.nodes.size")
         lab.python("view.close()")
-    times = ", ".join(f"{each:.0f}" for each in taken)
+    times = ", ".join(f"{milliseconds:.0f}" for milliseconds in starts)
     print(f"\nswin_s: {nodes} nodes as {boxes} boxes, first frame after {times} ms (wanted: below {FIRST_FRAME:.0f})")
     assert nodes > 8000
     assert 1 < boxes <= 320

@@ -23,10 +23,10 @@ _COLORS = """(root) => {
 @pytest.fixture
 def webview(context: BrowserContext, jupyter: Jupyter) -> Iterator[Webview]:
     """A page with a kernel."""
-    found = Webview(context, jupyter)
-    yield found
+    opened = Webview(context, jupyter)
+    yield opened
     jupyter.settle()
-    assert found.errors == []
+    assert opened.errors == []
 
 
 def rgb(color: str) -> str:
@@ -62,9 +62,9 @@ def test_opened_edited_run_and_folded_as_in_vs_code(webview: Webview) -> None:
 
     # a run, with tensors that come as bytes at any offset
     widget.press("Escape")
-    found = widget.run()
-    assert found["probabilities"]["count"] == 2 * 10, "a batch is 2 where nothing else is said"
-    assert found["probabilities"]["max"] <= 1
+    values = widget.run()
+    assert values["probabilities"]["count"] == 2 * 10, "a batch is 2 where nothing else is said"
+    assert values["probabilities"]["max"] <= 1
 
     frame = widget.evaluate("h => h.view.debug().boxes.find((box) => box.kind === 'frame').id")
     widget.evaluate("(h, group) => h.view.fold(group)", frame)
@@ -81,9 +81,9 @@ def test_colors_are_the_editors_in_every_theme(webview: Webview) -> None:
         webview.theme(theme)
         light = theme == "vscode-light"
         webview.page.wait_for_timeout(100)  # the next frame is drawn in the new colors
-        found = widget.root.evaluate(_COLORS)
-        assert found["ground"] == rgb(variables["editor-background"])
-        assert found["theme"] == ("light" if light else "dark")
-        assert (found["canvas"] > 200) == light, theme
+        colors = widget.root.evaluate(_COLORS)
+        assert colors["ground"] == rgb(variables["editor-background"])
+        assert colors["theme"] == ("light" if light else "dark")
+        assert (colors["canvas"] > 200) == light, theme
         assert violations(widget) == [], theme
         webview.screenshot(SCREENS / f"{theme.replace('-', '_')}.png")

@@ -27,11 +27,11 @@ def model(tmp_path: Path) -> onnxlab.Model:
 def test_a_copy_is_the_same_model_of_the_same_file(
     model: onnxlab.Model, way: Callable[[onnxlab.Model], onnxlab.Model]
 ) -> None:
-    made = way(model)
-    assert (made.to_bytes(), made.path, made.dirty) == (model.path.read_bytes(), model.path, False)
-    made.nodes[0].name = "renamed"
+    twin = way(model)
+    assert (twin.to_bytes(), twin.path, twin.dirty) == (model.path.read_bytes(), model.path, False)
+    twin.nodes[0].name = "renamed"
     assert model.nodes[0].name != "renamed"
-    assert made.save() == model.path
+    assert twin.save() == model.path
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -41,13 +41,13 @@ def test_unsaved_edits_go_along_and_stay_unsaved(
     feeds = model.sample_inputs()
     model.run(feeds)
     model.nodes[0].name = "renamed"
-    made = way(model)
-    assert (made.nodes[0].name, made.dirty, len(made.history), len(made.values)) == ("renamed", True, 0, 0)
-    wanted, found = model.run(feeds), made.run(feeds)
-    assert all(np.array_equal(wanted[name], found[name]) for name in wanted)
-    made.nodes[1].name = "another"
-    assert onnx.load(made.save(tmp_path / "copy.onnx")).graph.node[0].name == "renamed"
-    assert not made.dirty
+    twin = way(model)
+    assert (twin.nodes[0].name, twin.dirty, len(twin.history), len(twin.values)) == ("renamed", True, 0, 0)
+    expected, actual = model.run(feeds), twin.run(feeds)
+    assert all(np.array_equal(expected[name], actual[name]) for name in expected)
+    twin.nodes[1].name = "another"
+    assert onnx.load(twin.save(tmp_path / "copy.onnx")).graph.node[0].name == "renamed"
+    assert not twin.dirty
     assert model.dirty
 
 
@@ -58,8 +58,8 @@ def test_external_data_is_found_from_a_copy(tmp_path: Path, way: Callable[[onnxl
     graph = helper.make_graph([helper.make_node("Add", ["x", "w"], ["y"])], "g", info[:1], info[1:], [weight])
     model = onnxlab.Model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9))
     model.save(tmp_path / "m.onnx", external_data=True)
-    made = way(onnxlab.load(tmp_path / "m.onnx"))
-    assert np.array_equal(made.run({"x": np.ones(512, np.float32)})["y"], np.full(512, 2, np.float32))
+    twin = way(onnxlab.load(tmp_path / "m.onnx"))
+    assert np.array_equal(twin.run({"x": np.ones(512, np.float32)})["y"], np.full(512, 2, np.float32))
 
 
 def test_handles_are_places_in_their_model(model: onnxlab.Model) -> None:

@@ -56,18 +56,18 @@ def test_help_fits_a_screen(name: str) -> None:
 def test_the_example_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     model = onnxlab.load()
-    given = {
+    names = {
         "onnxlab": onnxlab, "onnx": onnx, "np": np, "model": model,
         "node": model.nodes["/stem/relu/Relu"], "value": model.value("stem/relu_out"),
     }  # fmt: skip
     text = doc_of(PUBLIC[name])
     assert "\nExamples:\n" in text
-    example = doctest.DocTestParser().get_doctest(text, given, name, name, 0)
+    example = doctest.DocTestParser().get_doctest(text, names, name, name, 0)
     assert example.examples
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-    said: list[str] = []
-    done = doctest.DocTestRunner(optionflags=flags).run(example, out=said.append)
-    assert done.failed == 0, "".join(said)
+    output: list[str] = []
+    done = doctest.DocTestRunner(optionflags=flags).run(example, out=output.append)
+    assert done.failed == 0, "".join(output)
 
 
 @pytest.mark.parametrize("name", [name for name, member in PUBLIC.items() if inspect.isfunction(member)])
@@ -76,12 +76,12 @@ def test_every_parameter_is_described(name: str) -> None:
     parameters = [parameter for key, parameter in signature.parameters.items() if key != "self"]
     text = doc_of(PUBLIC[name])
     sections = re.split(r"\n(Args|Returns|Yields|Raises|Examples):\n", text)
-    told = dict(zip(sections[1::2], sections[2::2], strict=True))
-    described = re.findall(r"^    (\w+(?:, \w+)*):", told.get("Args", ""), re.MULTILINE)
-    assert ", ".join(described).split(", ") == ([each.name for each in parameters] or [""])
+    section_of = dict(zip(sections[1::2], sections[2::2], strict=True))
+    described = re.findall(r"^    (\w+(?:, \w+)*):", section_of.get("Args", ""), re.MULTILINE)
+    assert ", ".join(described).split(", ") == ([parameter.name for parameter in parameters] or [""])
     returned = str(signature.return_annotation)
     if returned not in ("None", "<class 'inspect._empty'>"):
-        assert "Returns" in told or "Yields" in told
+        assert "Returns" in section_of or "Yields" in section_of
 
 
 def test_no_keywords_are_hidden() -> None:

@@ -22,7 +22,7 @@ def test_the_job(tmp_path: Path) -> None:
     assert model.fact("block2/conv1_out").shape[1:] == (16, 8, 8)
     old, new = model.last_change.facts["block2/conv1_out"]
     assert (str(old), str(new)) == ("float32[batch,16,4,4]", "float32[batch,16,8,8]")
-    assert any(found.node == model.nodes["/block2/Add"].id for found in model.diagnostics), "8x8 plus 4x4"
+    assert any(diagnostic.node == model.nodes["/block2/Add"].id for diagnostic in model.diagnostics), "8x8 plus 4x4"
     model.undo()
     assert model.to_bytes() == before
     assert not model.diagnostics
@@ -68,8 +68,8 @@ def test_a_model_with_one_input_takes_its_array_alone() -> None:
     expected = model.run({"image": image})["probabilities"]
     np.testing.assert_array_equal(model.run(image)["probabilities"], expected)
     np.testing.assert_array_equal(model.run(image.tolist(), "probabilities")["probabilities"], expected)
-    found = model.run(image, "probabilities", providers=["numpy"])["probabilities"]
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    actual = model.run(image, "probabilities", providers=["numpy"])["probabilities"]
+    np.testing.assert_allclose(actual, expected, atol=1e-6)
     with pytest.raises(FeedError, match=r"as \{name: array\}; given float32\[1,1,8,8\]"):
         model.subgraph(["/block1/Add"]).run(image)
     two = onnxlab.Model(onnx.parser.parse_model(
@@ -196,9 +196,9 @@ def test_values_equal_onnxruntime(
     ort_run: Callable[..., dict[str, np.ndarray]],
 ) -> None:
     """DESIGN's oracle: float32 within 1e-4 of the largest magnitude, int8-dynamic within 2e-3."""
-    given = feeds(name)
-    ours = onnxlab.load(corpus[name]).run(given)
-    theirs = ort_run(corpus[name], given)
+    inputs = feeds(name)
+    ours = onnxlab.load(corpus[name]).run(inputs)
+    theirs = ort_run(corpus[name], inputs)
     tolerance = 2e-3 if "int8" in name else 1e-4
     assert ours.keys() == theirs.keys()
     for key, expected in theirs.items():

@@ -17,14 +17,14 @@ def model() -> Model:
 
 @pytest.mark.parametrize("name", [*RENAMED, *WITHDRAWN])
 def test_an_old_name_works_and_warns(model: Model, name: str) -> None:
-    with pytest.warns(DeprecationWarning, match=rf"model\.{name} is ") as told:
-        found = getattr(model, name)
-    assert told[0].filename == __file__
+    with pytest.warns(DeprecationWarning, match=rf"model\.{name} is ") as warned:
+        actual = getattr(model, name)
+    assert warned[0].filename == __file__
     assert name not in dir(model)
     expected: Any = model
     for part in RENAMED.get(name, f"_{name}").split("."):
         expected = getattr(expected, part)
-    assert found == expected or callable(found)
+    assert actual == expected or callable(actual)
 
 
 OLD: Any = {
@@ -37,10 +37,10 @@ OLD: Any = {
 
 @pytest.mark.parametrize("old", OLD)
 def test_an_old_name_does_what_it_did(model: Model, old: str) -> None:
-    given = {"model": model, "name": "/stem/relu/Relu"}
+    names = {"model": model, "name": "/stem/relu/Relu"}
     with pytest.warns(DeprecationWarning, match=r"^model\.\w+ is"):
-        done = eval(old, given)
-    assert done == eval(OLD[old], given)
+        done = eval(old, names)
+    assert done == eval(OLD[old], names)
 
 
 HELD = {
@@ -60,9 +60,9 @@ HELD = {
 }
 
 
-@pytest.mark.parametrize("what", HELD)
-def test_a_misspelt_attribute_is_refused(model: Model, what: str) -> None:
-    make, wrong, right = HELD[what]
+@pytest.mark.parametrize("kind", HELD)
+def test_a_misspelt_attribute_is_refused(model: Model, kind: str) -> None:
+    make, wrong, right = HELD[kind]
     held = make(model)
     expected = rf"^an? \w+ has no attribute '{wrong}'\. Did you mean .*'{right}'.*\?$"
     with pytest.raises(AttributeError, match=expected):
@@ -71,10 +71,10 @@ def test_a_misspelt_attribute_is_refused(model: Model, what: str) -> None:
         getattr(held, wrong)
 
 
-@pytest.mark.parametrize(("what", "name"), [("model", "outputs"), ("node", "inputs"), ("value", "uses")])
-def test_what_cannot_be_set_is_not_called_misspelt(model: Model, what: str, name: str) -> None:
+@pytest.mark.parametrize(("kind", "name"), [("model", "outputs"), ("node", "inputs"), ("value", "uses")])
+def test_what_cannot_be_set_is_not_called_misspelt(model: Model, kind: str, name: str) -> None:
     with pytest.raises(AttributeError, match="has no setter"):
-        setattr(HELD[what][0](model), name, ())
+        setattr(HELD[kind][0](model), name, ())
 
 
 def test_an_error_inside_of_a_property_is_told_as_it_is() -> None:
@@ -91,6 +91,6 @@ def test_a_class_derived_from_model_may_hold_more() -> None:
     class Mine(Model):
         pass
 
-    mine = Mine(onnxlab.load().proto)
-    mine.note = "kept"  # type: ignore[attr-defined]
-    assert mine.note == "kept"  # type: ignore[attr-defined]
+    derived = Mine(onnxlab.load().proto)
+    derived.note = "kept"  # type: ignore[attr-defined]
+    assert derived.note == "kept"  # type: ignore[attr-defined]

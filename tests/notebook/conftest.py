@@ -16,9 +16,11 @@ from onnxlab.notebook.session.session import Session
 
 def edit(edit_name: str, /, *subject: Any, on: str = "", **parameters: Any) -> dict[str, Any]:
     """The parameters of a request "edit": of handles or ids, by default those of a node."""
-    found = [getattr(each, "id", each) for each in subject]
-    kind = "value" if any(isinstance(each, Value) for each in subject) else "node" if subject else "model"
-    return {"edit": edit_name, "on": on or kind, "subject": found, "parameters": parameters}
+    ids = [getattr(subject_part, "id", subject_part) for subject_part in subject]
+    kind = (
+        "value" if any(isinstance(subject_part, Value) for subject_part in subject) else "node" if subject else "model"
+    )
+    return {"edit": edit_name, "on": on or kind, "subject": ids, "parameters": parameters}
 
 
 class Page:
@@ -96,6 +98,6 @@ def model() -> onnxlab.Model:
 @pytest.fixture
 def page(model: onnxlab.Model) -> Iterator[Page]:
     """A page that shows the model."""
-    found = Page(model)
-    yield found
-    found.session.close()
+    opened = Page(model)
+    yield opened
+    opened.session.close()

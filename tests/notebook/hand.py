@@ -93,21 +93,21 @@ class Hand:
         """An edit with names for ids."""
         find = self.model.value if on == "value" else self.model.nodes.__getitem__
         ids = [find(name).id for name in subject]
-        kinds = {name: each.kind for name, each in EDITS[edit].parameters.items()}
-        for name, given in parameters.items():
-            if isinstance(given, dict) and "file" in given:
-                self.send_file(given["file"])
+        kinds = {name: parameter.kind for name, parameter in EDITS[edit].parameters.items()}
+        for name, argument in parameters.items():
+            if isinstance(argument, dict) and "file" in argument:
+                self.send_file(argument["file"])
             elif kinds[name] == "model_file":
-                self.send_file(given)
-        found = {
-            name: self.model.value(given).id
+                self.send_file(argument)
+        on_wire = {
+            name: self.model.value(argument).id
             if kinds[name] in ("value", "value?")
-            else [self.model.value(each).id for each in given]
+            else [self.model.value(parameter).id for parameter in argument]
             if kinds[name] == "values"
-            else given
-            for name, given in parameters.items()
+            else argument
+            for name, argument in parameters.items()
         }
-        return self.ask("edit", edit=edit, on=on, subject=ids, parameters=found)
+        return self.ask("edit", edit=edit, on=on, subject=ids, parameters=on_wire)
 
     def send_file(self, name: str, piece: int = 100) -> None:
         """As the page does: piece by piece."""

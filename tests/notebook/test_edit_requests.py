@@ -93,7 +93,7 @@ DONE_IN_TURN = {"input_to_initializer", "drop_unused_functions"}
 """Edits with something to do only after another one; they have tests of their own."""
 
 
-@pytest.mark.parametrize(("edit", "on", "subject", "parameters"), CASES, ids=[each[0] for each in CASES])
+@pytest.mark.parametrize(("edit", "on", "subject", "parameters"), CASES, ids=[case[0] for case in CASES])
 def test_an_edit_does_what_its_statement_does(
     edit: str, on: str, subject: list[str], parameters: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,8 +192,8 @@ def test_a_file_that_holds_no_tensor_is_refused(name: str, data: bytes, words: s
     hand, before = Hand(model), model.to_bytes()
     FILES[name] = data
     assert words in hand.edit("set_initializer", "value", ["unused"], {"array": {"file": name}})["error"]["message"]
-    given = {"array": {"file": "none"}}
-    unknown = hand.ask("edit", edit="set_initializer", on="value", subject=[model.value("w").id], parameters=given)
+    parameters = {"array": {"file": "none"}}
+    unknown = hand.ask("edit", edit="set_initializer", on="value", subject=[model.value("w").id], parameters=parameters)
     assert "no file 'none'" in unknown["error"]["message"]
     assert model.to_bytes() == before
 
@@ -239,9 +239,9 @@ def test_a_wire_that_closes_a_cycle_is_refused_with_the_reason() -> None:
     model = onnxlab.load(small())
     hand = Hand(model)
     relu, conv = model.nodes["relu"].id, model.nodes["conv"].id
-    found = hand.ask("targets", value=model.value("y").id, nodes=[relu, conv])["result"]
-    assert found["allowed"] == {}
-    assert "depend on itself" in found["refused"][str(conv)]
+    targets = hand.ask("targets", value=model.value("y").id, nodes=[relu, conv])["result"]
+    assert targets["allowed"] == {}
+    assert "depend on itself" in targets["refused"][str(conv)]
     assert "depend on itself" in hand.edit("set_input", "node", ["conv"], {"slot": 0, "value": "y"})["error"]["message"]
     free = hand.ask("targets", value=model.value("x").id, nodes=[relu])["result"]
     assert free["allowed"] == {str(relu): [0]}
@@ -253,9 +253,9 @@ def test_the_history_is_a_list_to_step_through() -> None:
     hand.edit("set_operator", "node", ["relu"], {"op_type": "Sigmoid", "domain": ""})
     model.nodes["add"].name = "plus"
     hand.edit("insert_after", "value", ["c"], {"op_type": "Relu", "domain": ""})
-    found = hand.ask("history")["result"]
-    assert found["position"] == 3
-    assert [step["python"] for step in found["steps"]] == [
+    history = hand.ask("history")["result"]
+    assert history["position"] == 3
+    assert [step["python"] for step in history["steps"]] == [
         "model.nodes['relu'].replace('Sigmoid')",
         "model.nodes['add'].name = 'plus'",
         "model.value('c').insert_after('Relu')",

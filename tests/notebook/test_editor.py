@@ -47,16 +47,16 @@ def test_the_copies_of_a_block_are_found_from_one_of_its_nodes() -> None:
         nodes.append(helper.make_node("Neg", [f"e{block}"], [f"v{block + 1}"], f"/layer.{block}/neg"))
     ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in ("v0", "v3")]
     model = onnxlab.load(helper.make_model(helper.make_graph(nodes, "g", ends[:1], ends[1:])))
-    found = Hand(model).ask("copies", nodes=[model.nodes["/layer.1/neg"].id])["result"]["copies"]
-    assert [[model.node(each).name for each in copy] for copy in found] == [["/layer.0/neg"], ["/layer.2/neg"]]
+    copies = Hand(model).ask("copies", nodes=[model.nodes["/layer.1/neg"].id])["result"]["copies"]
+    assert [[model.node(ident).name for ident in copy] for copy in copies] == [["/layer.0/neg"], ["/layer.2/neg"]]
 
 
 def test_the_palette_lists_what_the_model_imports() -> None:
     hand = Hand(onnxlab.load(small()))
-    found = {item["op"]: item for item in hand.ask("operators")["result"]["operators"]}
-    assert len(found) > 150
-    assert found["Conv"]["inputs"] == [2, 3]
-    assert not any("::" in op for op in found)
+    operators = {item["op"]: item for item in hand.ask("operators")["result"]["operators"]}
+    assert len(operators) > 150
+    assert operators["Conv"]["inputs"] == [2, 3]
+    assert not any("::" in op for op in operators)
     assert "convolution" in hand.ask("operator_doc", op="Conv")["result"]["text"]
     assert hand.ask("operator_doc", op="Convv")["error"]["code"] == "gone"
 

@@ -16,9 +16,9 @@ from onnxlab.notebook.widgets import html_page
 
 def recorded(page: str) -> dict:
     """What a page holds of its model."""
-    found = re.search(r'<script type="text/plain" id="model">([A-Za-z0-9+/=]*)</script>', page)
-    assert found
-    return json.loads(gzip.decompress(base64.b64decode(found[1])))
+    match = re.search(r'<script type="text/plain" id="model">([A-Za-z0-9+/=]*)</script>', page)
+    assert match
+    return json.loads(gzip.decompress(base64.b64decode(match[1])))
 
 
 def test_a_page_answers_as_a_kernel_does(model: onnxlab.Model, tmp_path: Path) -> None:
@@ -31,8 +31,8 @@ def test_a_page_answers_as_a_kernel_does(model: onnxlab.Model, tmp_path: Path) -
         assert held["answers"]["inspect"][str(node)] == sent[-1]["result"]
         session.receive({"id": node, "method": "doc", "params": {"node": node}})
         answers = held["answers"]["doc"]
-        found = answers[str(node)]
-        assert (answers[found] if isinstance(found, str) else found) == sent[-1]["result"]
+        answer = answers[str(node)]
+        assert (answers[answer] if isinstance(answer, str) else answer) == sent[-1]["result"]
     for value in model.graph.values:
         session.receive({"id": value, "method": "value", "params": {"value": value}})
         assert held["answers"]["value"][str(value)] == sent[-1]["result"]

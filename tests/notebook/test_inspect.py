@@ -27,17 +27,17 @@ def test_every_node_and_value_can_be_inspected(corpus: Corpus, name: str) -> Non
     model = onnxlab.load(corpus[name])
     hub = hub_of(model)
     for node in model.graph.nodes.values():
-        found = hub.inspector.node(node.id, model.diagnostics)
-        assert [item["value"] for item in found["inputs"]] == node.inputs
-        assert [item["value"] for item in found["outputs"]] == node.outputs
-        json.dumps([found, hub.inspector.documentation(node.id)], allow_nan=False)
+        inspected = hub.inspector.node(node.id, model.diagnostics)
+        assert [item["value"] for item in inspected["inputs"]] == node.inputs
+        assert [item["value"] for item in inspected["outputs"]] == node.outputs
+        json.dumps([inspected, hub.inspector.documentation(node.id)], allow_nan=False)
     for value in model.graph.values:
         json.dumps(hub.inspector.value(value), allow_nan=False)
 
 
 def test_attributes_are_typed_by_the_schema(model: onnxlab.Model) -> None:
-    found = hub_of(model).inspector.node(model.nodes["/stem/conv"].id, [])
-    attributes = {item["name"]: item for item in found["attributes"]}
+    inspected = hub_of(model).inspector.node(model.nodes["/stem/conv"].id, [])
+    attributes = {item["name"]: item for item in inspected["attributes"]}
     assert attributes["strides"] | {"doc": ""} == {
         "name": "strides", "type": "ints", "value": [1, 1], "set": True, "required": False, "default": None, "doc": "",
         "choices": None, "editable": True, "reference": None,
@@ -45,21 +45,21 @@ def test_attributes_are_typed_by_the_schema(model: onnxlab.Model) -> None:
     assert attributes["group"]["value"] == attributes["group"]["default"] == 1
     assert not attributes["group"]["set"]
     assert attributes["auto_pad"]["choices"] == ["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"]
-    assert found["inputs"][1]["formal"] == "W"
-    assert found["path"] == "stem"
+    assert inspected["inputs"][1]["formal"] == "W"
+    assert inspected["path"] == "stem"
 
 
 def test_a_reference_to_an_attribute_of_the_function_is_not_editable(corpus: Corpus) -> None:
     model = onnxlab.load(corpus["functions_ts"])
     hub = hub_of(model)
-    found = [
+    references = [
         attribute
         for node in model.graph.nodes
         for attribute in hub.inspector.node(node, [])["attributes"]
         if attribute["reference"]
     ]
-    assert found
-    assert not any(attribute["editable"] for attribute in found)
+    assert references
+    assert not any(attribute["editable"] for attribute in references)
 
 
 def test_text_that_is_not_utf8_is_shown_and_not_editable() -> None:
@@ -131,9 +131,9 @@ def test_large_weights_in_files_are_read_at_their_ends(tmp_path: Path, monkeypat
         return elements(tensor, start, count)
 
     monkeypatch.setattr(LazyTensor, "elements", counted)
-    found = hub_of(model).inspector.value(model.value("w").id)
-    assert found["initializer"]["preview"] == "[0., 1., 2., ..., 3997., 3998., 3999.]"
-    assert (found["statistics"], sum(read)) == (None, 6)
+    inspected = hub_of(model).inspector.value(model.value("w").id)
+    assert inspected["initializer"]["preview"] == "[0., 1., 2., ..., 3997., 3998., 3999.]"
+    assert (inspected["statistics"], sum(read)) == (None, 6)
 
 
 def test_a_broken_tensor_is_shown_as_it_stands() -> None:
@@ -147,6 +147,10 @@ def test_a_broken_tensor_is_shown_as_it_stands() -> None:
     opened = onnxlab.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9))
     page = Page(opened)
     for ident, dtype in zip(opened.graph.main.node_ids, ("string", "element type -3"), strict=True):
-        (value,) = [each["value"] for each in page.ask("inspect", node=ident)["attributes"] if each["name"] == "value"]
+        (value,) = [
+            attribute["value"]
+            for attribute in page.ask("inspect", node=ident)["attributes"]
+            if attribute["name"] == "value"
+        ]
         assert value == {"dtype": dtype, "shape": [2], "preview": ""}
     assert len(html_page.record(hub_of(opened))["answers"]["value"]) == len(opened.graph.values)

@@ -23,12 +23,12 @@ def shell(model: onnxlab.Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.chdir(tmp_path)
     model.save("model.onnx")
     (tmp_path / "notes.txt").write_text("no model")
-    found = InteractiveShell.instance()
-    found.run_line_magic("load_ext", "onnxlab")
-    onnxlab.load_ipython_extension(found)
-    found.user_ns.update(model=model, proto=model.proto, models={"a b": model})
-    yield found
-    found.reset()
+    instance = InteractiveShell.instance()
+    instance.run_line_magic("load_ext", "onnxlab")
+    onnxlab.load_ipython_extension(instance)
+    instance.user_ns.update(model=model, proto=model.proto, models={"a b": model})
+    yield instance
+    instance.reset()
     InteractiveShell.clear_instance()
 
 
@@ -82,9 +82,9 @@ def test_a_mistake_is_one_line(shell: Any, line: str, words: str, capsys: pytest
 def test_completion(shell: Any, typed: str, expected: set[str]) -> None:
     line = f"%onnx_show {typed}"
     with provisionalcompleter():
-        found = {line[: item.start] + item.text for item in shell.Completer.completions(line, len(line))}
-    assert {f"%onnx_show {text}" for text in expected - {"models"}} <= found
-    assert not any("notes" in text for text in found)
+        completions = {line[: item.start] + item.text for item in shell.Completer.completions(line, len(line))}
+    assert {f"%onnx_show {text}" for text in expected - {"models"}} <= completions
+    assert not any("notes" in text for text in completions)
 
 
 def test_a_bare_proto_draws_itself(shell: Any, model: onnxlab.Model) -> None:

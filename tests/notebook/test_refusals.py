@@ -29,7 +29,7 @@ JUNK = st.recursive(
     SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
 )
 GIVEN = st.dictionaries(
-    st.sampled_from(sorted({key for each in EDITS.values() for key in each.parameters})), JUNK, max_size=5
+    st.sampled_from(sorted({key for spec in EDITS.values() for key in spec.parameters})), JUNK, max_size=5
 )
 
 
@@ -64,7 +64,7 @@ def test_what_is_refused_has_changed_nothing(messages: list[Any]) -> None:
     for message in messages:
         before, seen = model.to_bytes(), len(sent)
         session.receive(message)
-        replies = [each for each in sent[seen:] if "event" not in each]
+        replies = [reply for reply in sent[seen:] if "event" not in reply]
         assert len(replies) == 1, "each message has one reply"
         json.dumps(replies[0], allow_nan=False)
         if "error" in replies[0]:
@@ -120,6 +120,6 @@ def test_what_cannot_be_meant_is_refused_with_one_reply() -> None:
 
 @pytest.mark.parametrize("shape", [["N"], [-1], [0, 2**62, 2**62], [2**62]], ids=str)
 def test_a_tensor_by_hand_of_a_shape_that_none_has(page: Page, model: onnxlab.Model, shape: list[Any]) -> None:
-    given = {"dtype": "float32", "shape": shape, "numbers": 1}
-    reply = page.refused("edit", **edit("set_attribute", model.nodes[0], name="w2", value=given))
+    tensor = {"dtype": "float32", "shape": shape, "numbers": 1}
+    reply = page.refused("edit", **edit("set_attribute", model.nodes[0], name="w2", value=tensor))
     assert reply["code"] in ("refused", "malformed"), reply

@@ -12,12 +12,12 @@ TEXT = """<ir_version: 9, opset_import: ["" : 18]> g (float[b,4] x) => (float[b,
 def test_a_page_sees_what_would_be_done_and_does_it() -> None:
     model = onnxlab.load(onnx.parser.parse_model(TEXT))
     page = Page(model)
-    told = page.ask("rewrites", level="basic")
-    found = {rule["rule"]: rule for rule in told["rules"]}
-    assert told["nodes"] == [4, 2]
-    assert found["relu_again"]["count"] == 1
-    assert found["relu_again"]["nodes"] == [model.nodes[1].id]
-    assert found["relu_again"]["alone"]
+    preview = page.ask("rewrites", level="basic")
+    rules = {rule["rule"]: rule for rule in preview["rules"]}
+    assert preview["nodes"] == [4, 2]
+    assert rules["relu_again"]["count"] == 1
+    assert rules["relu_again"]["nodes"] == [model.nodes[1].id]
+    assert rules["relu_again"]["alone"]
     assert model.version == 0
     done = page.ask("rewrite", level="basic", rules=["relu_again"])
     assert (done["applied"], done["nodes"], done["verdict"]) == (1, [4, 3], "bit equal")

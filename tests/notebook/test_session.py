@@ -42,10 +42,10 @@ def test_hello_offers_a_probe_and_falls_back_to_base64(page: Page) -> None:
 
 def names(page: Page, of: str = "names") -> list[str]:
     """Names of the last snapshot in full."""
-    found = [""]
+    decoded = [""]
     for coded in page.replies[page.last]["result"][of]:
-        found.append(found[-1][: ord(coded[0]) - ord("0")] + coded[1:])
-    return found[1:]
+        decoded.append(decoded[-1][: ord(coded[0]) - ord("0")] + coded[1:])
+    return decoded[1:]
 
 
 def test_a_snapshot_holds_wires_names_labels_and_groups(page: Page, model: onnxlab.Model) -> None:
@@ -163,8 +163,8 @@ def test_two_views_stay_equal(page: Page, model: onnxlab.Model) -> None:
     model.nodes[1].name = "activation"
     assert [event["label"] for event in other.events] == [event["label"] for event in page.events]
     page.ask("snapshot"), other.ask("snapshot")
-    mine, theirs = page.replies[page.last]["result"], other.replies[other.last]["result"]
-    assert mine == theirs
+    ours, theirs = page.replies[page.last]["result"], other.replies[other.last]["result"]
+    assert ours == theirs
     assert page.buffers[page.last] == other.buffers[other.last]
     other.session.close()
 
@@ -183,8 +183,8 @@ def test_a_stale_edit_of_what_python_changed_is_a_conflict(page: Page, model: on
 def test_a_stale_edit_after_ones_own_is_none(page: Page, model: onnxlab.Model) -> None:
     version = page.ask("snapshot")["version"]
     for stride in (2, 4):
-        asked = edit("set_attribute", model.nodes[0], name="strides", value=[stride] * 2)
-        page.ask("edit", **asked, version=version)
+        request = edit("set_attribute", model.nodes[0], name="strides", value=[stride] * 2)
+        page.ask("edit", **request, version=version)
     assert model.nodes[0].attributes["strides"] == [4, 4]
 
 
@@ -236,10 +236,10 @@ def test_edits_from_threads_arrive_in_order(page: Page, model: onnxlab.Model) ->
 
 def test_a_dim_is_explained(page: Page, model: onnxlab.Model) -> None:
     value = model.outputs[0].id
-    found = page.ask("explain", value=value, axis=0)
-    assert found["text"] == str(model.explain(value, 0))
-    assert found["steps"][0]["value"] == value
-    assert found["lost"] == -1
+    explanation = page.ask("explain", value=value, axis=0)
+    assert explanation["text"] == str(model.explain(value, 0))
+    assert explanation["steps"][0]["value"] == value
+    assert explanation["lost"] == -1
     assert page.ask("explain", value=value)["fact"] == str(model.fact(value))
     assert page.refused("explain", value=value, axis=9)["code"] == "gone"
 
@@ -290,8 +290,8 @@ def test_edits_that_the_history_dropped_are_listed_and_not_gone_back_to(page: Pa
         model.history.budget = 0
     model.history.budget = 1 << 20
     model.nodes[0].name = "c"
-    told = page.ask("history")
-    assert (len(told["steps"]), told["position"], told["dropped"]) == (3, 3, 2)
+    history = page.ask("history")
+    assert (len(history["steps"]), history["position"], history["dropped"]) == (3, 3, 2)
     version = page.events[-1]["version"]
     assert "can be undone no more" in page.refused("go_to", position=1, version=version)["message"]
     assert model.nodes[0].name == "c"

@@ -12,8 +12,8 @@ from tests.notebook.conftest import Page, edit
 
 def test_a_run_replies_with_statistics(page: Page, model: onnxlab.Model) -> None:
     conv, relu = model.nodes[0], model.nodes[1]
-    found = page.ask("run", nodes=[conv.id, relu.id], seed=3)
-    by_name = {value["name"]: value for value in found["values"]}
+    reply = page.ask("run", nodes=[conv.id, relu.id], seed=3)
+    by_name = {value["name"]: value for value in reply["values"]}
     assert set(by_name) == {"c", "r"}
     assert by_name["r"]["min"] >= 0
     assert sum(by_name["c"]["histogram"]["counts"]) == by_name["c"]["count"]
@@ -38,11 +38,11 @@ def test_a_run_can_be_stopped(page: Page, model: onnxlab.Model, monkeypatch: pyt
 
 
 def test_a_run_from_the_page_has_a_deadline(page: Page, model: onnxlab.Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[float | None] = []
+    deadlines: list[float | None] = []
     run = model.runner.run
 
     def noted(*args: Any, limits: Limits, **options: Any) -> Any:
-        given.append(limits.deadline)
+        deadlines.append(limits.deadline)
         return run(*args, limits=limits, **options)
 
     monkeypatch.setattr(model.runner, "run", noted)
@@ -51,7 +51,7 @@ def test_a_run_from_the_page_has_a_deadline(page: Page, model: onnxlab.Model, mo
     page.ask("run", nodes=None, deadline=0)
     page.session.deadline = 1e-9
     late = page.wait(page.send("run", nodes=None))["error"]
-    assert given == [60, 5, None, 1e-9]
+    assert deadlines == [60, 5, None, 1e-9]
     assert late["code"] == "run"
     assert "view.deadline" in late["hint"]
 

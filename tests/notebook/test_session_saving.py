@@ -36,12 +36,12 @@ def test_what_saving_would_change_is_told_before(page: Page, model: onnxlab.Mode
     model.nodes[1].name = "second"
     (tmp_path / "m-edited.onnx").symlink_to("nowhere")
     os.link(path, tmp_path / "other.onnx")
-    told = page.ask("unsaved")
+    unsaved = page.ask("unsaved")
     assert model.files.unsaved == model.history.labels
-    assert told["edits"] == [label.replace("\x1b", r"\x1b") for label in model.files.unsaved]
-    assert [field.partition(":")[0] for field in told["fields"]] == ["graph.node[0].name", "graph.node[1].name"]
-    assert told["copy"] == "m-edited-2.onnx"
-    (note,) = told["notes"]
+    assert unsaved["edits"] == [label.replace("\x1b", r"\x1b") for label in model.files.unsaved]
+    assert [field.partition(":")[0] for field in unsaved["fields"]] == ["graph.node[0].name", "graph.node[1].name"]
+    assert unsaved["copy"] == "m-edited-2.onnx"
+    (note,) = unsaved["notes"]
     assert note.startswith("m.onnx has another name (a hard link), which keeps the old content")
     with pytest.warns(SaveWarning, match="hard link"):
         page.ask("save")
@@ -69,7 +69,7 @@ def test_a_copy_leaves_the_file_alone_and_is_saved_to_from_then_on(
     model.nodes[0].name = "again"
     page.ask("save")
     assert copy.read_bytes() == model.to_bytes()
-    assert sorted(found.name for found in tmp_path.iterdir()) == ["m-edited.onnx", "m.onnx"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["m-edited.onnx", "m.onnx"]
 
 
 def test_what_was_not_shown_is_not_saved(page: Page, model: onnxlab.Model, tmp_path: Path) -> None:

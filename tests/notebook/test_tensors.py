@@ -40,8 +40,8 @@ def test_a_heat_map_is_the_mean_of_blocks_and_shows_what_is_not_finite() -> None
     means = array.reshape(256, 2, 150, 2).mean((1, 3))
     assert (picture.low, picture.high) == (means.min(), means.max())
     codes = np.frombuffer(picture.data, np.uint8).reshape(256, 150)
-    found = picture.low + (codes - 3.0) / 252 * (picture.high - picture.low)
-    assert np.abs(found - means).max() <= (picture.high - picture.low) / 500
+    shown = picture.low + (codes - 3.0) / 252 * (picture.high - picture.low)
+    assert np.abs(shown - means).max() <= (picture.high - picture.low) / 500
     array[0, 0], array[2, 2], array[4, 4] = np.nan, np.inf, -np.inf
     codes = np.frombuffer(tensor_planes.heat(array, tensor_planes.plane(array.shape, None, None, None)).data, np.uint8)
     assert list(codes.reshape(256, 150)[[0, 1, 2], [0, 1, 2]]) == [
@@ -79,12 +79,12 @@ def test_stored_values_are_there_at_once_and_others_after_a_run(page: Page, mode
 def test_a_pinned_value_stays_in_later_runs(page: Page, model: onnxlab.Model) -> None:
     relu = model.value("r").id
     page.ask("run", nodes=None, inputs={"x": {"how": "ones"}})
-    kept = model.values["r"].copy()
+    pinned = model.values["r"].copy()
     assert page.ask("pin", value=relu, on=True) == {"pinned": [relu]}
     assert page.ask("snapshot")["pinned"] == [relu]
     page.ask("run", nodes=None, inputs={"x": {"how": "zeros"}})
     assert page.ask("tensor", value=relu)["source"] == "pinned"
-    np.testing.assert_array_equal(model.values["p"], kept.reshape(*kept.shape[:2], 4, 2, 4, 2).max((3, 5)))
+    np.testing.assert_array_equal(model.values["p"], pinned.reshape(*pinned.shape[:2], 4, 2, 4, 2).max((3, 5)))
     assert page.ask("pin", value=relu, on=False) == {"pinned": []}
     page.ask("run", nodes=None, inputs={"x": {"how": "zeros"}})
     assert not model.values["p"].any()

@@ -33,7 +33,7 @@ def test_the_typescript_is_what_python_declares() -> None:
 
 
 @pytest.fixture
-def asked(page: Page, model: onnxlab.Model, tmp_path: Path) -> dict[str, Any]:
+def replies(page: Page, model: onnxlab.Model, tmp_path: Path) -> dict[str, Any]:
     """An answer to every method, by its name."""
     conv, value = model.nodes["/stem/conv"].id, model.value("w").id
     model.save(tmp_path / "m.onnx")
@@ -49,7 +49,7 @@ def asked(page: Page, model: onnxlab.Model, tmp_path: Path) -> dict[str, Any]:
         "run": 1,
     }
     params: dict[str, dict[str, Any]] = {
-        name: {key: usual[key] for key, each in method.parameters.items() if each.required and key in usual}
+        name: {key: usual[key] for key, parameter in method.parameters.items() if parameter.required and key in usual}
         for name, method in METHODS.items()
     }
     params |= {
@@ -72,27 +72,27 @@ def asked(page: Page, model: onnxlab.Model, tmp_path: Path) -> dict[str, Any]:
     return {name: page.ask(name, **params[name]) for name in (*first, *middle, *last)}
 
 
-def test_every_answer_is_what_its_method_declares(asked: dict[str, Any]) -> None:
-    assert METHODS.keys() - asked.keys() == {"recover", "discard"}
-    wrong = [found for name, answer in asked.items() if (found := mismatch(METHODS[name].answer, answer, name))]
+def test_every_answer_is_what_its_method_declares(replies: dict[str, Any]) -> None:
+    assert METHODS.keys() - replies.keys() == {"recover", "discard"}
+    wrong = [problem for name, answer in replies.items() if (problem := mismatch(METHODS[name].answer, answer, name))]
     assert wrong == []
 
 
-def test_every_event_is_what_is_declared(page: Page, asked: dict[str, Any], model: onnxlab.Model) -> None:
+def test_every_event_is_what_is_declared(page: Page, replies: dict[str, Any], model: onnxlab.Model) -> None:
     page.ask("open", file=None)
     model.nodes[0].attributes["strides"] = [2, 2]
     page.session.close()
-    declared = {typing.get_args(typing.get_type_hints(each)["event"])[0]: each for each in EVENTS}
+    declared = {typing.get_args(typing.get_type_hints(event_type)["event"])[0]: event_type for event_type in EVENTS}
     assert {event["event"] for event in page.events} >= {
         "commit", "progress", "history", "overlay", "opened", "closed",
     }  # fmt: skip
-    wrong = [found for event in page.events if (found := mismatch(declared[event["event"]], event, event["event"]))]
+    wrong = [problem for event in page.events if (problem := mismatch(declared[event["event"]], event, event["event"]))]
     assert wrong == []
     assert mismatch(History, page.events[0]["history"]) == ""
 
 
-def test_a_mismatch_is_seen(asked: dict[str, Any]) -> None:
-    node = asked["inspect"]
+def test_a_mismatch_is_seen(replies: dict[str, Any]) -> None:
+    node = replies["inspect"]
     assert "lacks name" in mismatch(METHODS["inspect"].answer, {key: node[key] for key in node if key != "name"})
     assert "declares no more" in mismatch(METHODS["inspect"].answer, {**node, "more": 1})
     assert "since_version is 'new'" in mismatch(METHODS["inspect"].answer, {**node, "since_version": "new"})
@@ -101,9 +101,9 @@ def test_a_mismatch_is_seen(asked: dict[str, Any]) -> None:
 def test_a_page_without_a_kernel_holds_what_methods_declare(model: onnxlab.Model) -> None:
     answers = html_page.record(hub_of(model))["answers"]
     assert answers.keys() == {name for name, method in METHODS.items() if method.recorded is not None}
-    for name, found in answers.items():
-        for answer in found.values():
-            same = isinstance(answer, str) and answer in found
+    for name, recorded in answers.items():
+        for answer in recorded.values():
+            same = isinstance(answer, str) and answer in recorded
             assert same or mismatch(METHODS[name].answer, answer, name) == ""
 
 
@@ -147,20 +147,22 @@ def test_methods_have_the_parameters_of_the_table(name: str) -> None:
     if not isinstance(spec.statement, Call):
         assert len(theirs) >= len(spec.parameters)
         return
-    known = {each.name: each for each in theirs}
-    takes_any = any(each.kind is each.VAR_KEYWORD for each in theirs)
+    known = {formal.name: formal for formal in theirs}
+    takes_any = any(formal.kind is formal.VAR_KEYWORD for formal in theirs)
     for key, parameter in spec.parameters.items():
         if key == "domain" and key not in known:
             assert takes_any, "an operator's domain goes with its attributes"
             continue
         assert key in known, f"{method.__qualname__} has no parameter {key!r}"
-        found = known[key]
+        declared = known[key]
         if not parameter.required:
-            assert found.default == parameter.default, key
+            assert declared.default == parameter.default, key
         if (name, key) in WIDER:
             continue
-        assert any(word in str(found.annotation) for word in BY_KIND[parameter.kind]), (key, found.annotation)
-    needed = {each.name for each in theirs if each.default is each.empty and each.kind < each.VAR_POSITIONAL}
+        assert any(word in str(declared.annotation) for word in BY_KIND[parameter.kind]), (key, declared.annotation)
+    needed = {
+        formal.name for formal in theirs if formal.default is formal.empty and formal.kind < formal.VAR_POSITIONAL
+    }
     assert needed <= spec.parameters.keys()
 
 

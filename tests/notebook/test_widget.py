@@ -65,10 +65,10 @@ def test_a_closed_view_leaves_no_widget_behind(model: onnxlab.Model) -> None:
 
 
 def test_a_closed_view_lets_the_model_go(model: onnxlab.Model) -> None:
-    own = onnxlab.load(model.to_bytes())
-    view, reference = own.view(), weakref.ref(own)
+    copy = onnxlab.load(model.to_bytes())
+    view, reference = copy.view(), weakref.ref(copy)
     view.close()
-    del own, view
+    del copy, view
     gc.collect()
     assert reference() is None
 

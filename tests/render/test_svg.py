@@ -68,10 +68,10 @@ def test_boxes_do_not_overlap_and_edges_run_down(corpus: Corpus) -> None:
         drawn = picture(onnxlab.load(corpus[name]), 60)
         placed = layout(drawn)
         boxes = list(placed.boxes.values())
-        for number, one in enumerate(boxes):
+        for number, box in enumerate(boxes):
             for other in boxes[:number]:
-                apart = abs(one.x - other.x) >= (one.width + other.width) / 2 - 1
-                assert apart or abs(one.y - other.y) >= (one.height + other.height) / 2 - 1
+                apart = abs(box.x - other.x) >= (box.width + other.width) / 2 - 1
+                assert apart or abs(box.y - other.y) >= (box.height + other.height) / 2 - 1
         for edge in drawn.edges:
             assert placed.boxes[edge.source].y < placed.boxes[edge.target].y
 

@@ -22,11 +22,11 @@ class Actions:
     def __len__(self) -> int:
         return len(self.taken)
 
-    def click(self, what: str | Locator, words: str = "") -> None:
+    def click(self, target: str | Locator, words: str = "") -> None:
         """Click on an element, by its test id or as it is."""
-        found = self.widget.get(what).first if isinstance(what, str) else what
-        found.click()
-        self.taken.append(f"click {words or what}")
+        locator = self.widget.get(target).first if isinstance(target, str) else target
+        locator.click()
+        self.taken.append(f"click {words or target}")
 
     def click_at(self, x: float, y: float, words: str, button: Any = "left") -> None:
         """Click at a point of the page."""
@@ -66,7 +66,7 @@ class Actions:
 
     def box(self, name: str) -> tuple[float, float]:
         """The middle of the box of a group, by its name, or of a node, by its own."""
-        found = self.widget.evaluate(
+        point = self.widget.evaluate(
             """(h, name) => {
                 const store = h.store;
                 const ids = new Map([...store.groups.values()].map((group) => [`group ${group.id}`, group.name]));
@@ -76,12 +76,12 @@ class Actions:
             }""",
             name,
         )
-        assert found, f"no box of {name!r} shows"
-        return found[0], found[1]
+        assert point, f"no box of {name!r} shows"
+        return point[0], point[1]
 
     def label(self, value: str, kind: str = "label") -> tuple[float, float]:
         """A point on what the picture writes at a value, or in the middle of the box of an input or output."""
-        found = self.widget.evaluate(
+        point = self.widget.evaluate(
             """(h, [name, kind]) => {
                 const id = [...h.store.values.values()].find((value) => value.name === name)?.id;
                 const { boxes, labels } = h.view.debug();
@@ -92,5 +92,5 @@ class Actions:
             }""",
             [value, kind],
         )
-        assert found, f"no {kind} of {value!r} shows"
-        return found[0], found[1]
+        assert point, f"no {kind} of {value!r} shows"
+        return point[0], point[1]

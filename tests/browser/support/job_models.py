@@ -11,9 +11,9 @@ def _model(
     nodes: list[onnx.NodeProto], inputs: dict[str, list[int | str]], outputs: dict[str, list[int | str] | None],
     stored: dict[str, "Array"], integers: tuple[str, ...] = (),
 ) -> onnx.ModelProto:  # fmt: skip
-    def ends(given: dict[str, list[int | str] | None]) -> list[onnx.ValueInfoProto]:
-        kinds = {name: TensorProto.INT64 if name in integers else TensorProto.FLOAT for name in given}
-        return [helper.make_tensor_value_info(name, kinds[name], shape) for name, shape in given.items()]
+    def ends(shapes: dict[str, list[int | str] | None]) -> list[onnx.ValueInfoProto]:
+        kinds = {name: TensorProto.INT64 if name in integers else TensorProto.FLOAT for name in shapes}
+        return [helper.make_tensor_value_info(name, kinds[name], shape) for name, shape in shapes.items()]
 
     graph = helper.make_graph(
         nodes, "net", ends(dict(inputs)), ends(outputs),

@@ -59,7 +59,7 @@ class Jupyter:
             "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
             "IPYTHONDIR": "ipython",
         }
-        found = {**os.environ, **{name: str(self._private / place) for name, place in places.items()}}
+        variables = {**os.environ, **{name: str(self._private / place) for name, place in places.items()}}
         for place in places.values():
             (self._private / place).mkdir(parents=True, exist_ok=True)
         settings = self._private / "settings" / "@jupyterlab" / "apputils-extension"
@@ -67,9 +67,9 @@ class Jupyter:
         quiet = {"fetchNews": "false", "checkForUpdates": False}  # no popup over the screenshots
         (settings / "notification.jupyterlab-settings").write_text(json.dumps(quiet))
         # The kernel runs this checkout, installed or not.
-        found["PYTHONPATH"] = os.pathsep.join(filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH")]))
-        found.pop("PYTEST_CURRENT_TEST", None)
-        return found
+        variables["PYTHONPATH"] = os.pathsep.join(filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH")]))
+        variables.pop("PYTEST_CURRENT_TEST", None)
+        return variables
 
     def _wait(self) -> None:
         until = time.monotonic() + START_SECONDS
@@ -109,9 +109,9 @@ class Jupyter:
 
     def take_kernel(self) -> str:
         """Id of a new kernel, which was started ahead; the one after it starts meanwhile."""
-        taken = self._spare or self._start_kernel()
+        kernel = self._spare or self._start_kernel()
         self._spare = self._start_kernel()
-        return taken
+        return kernel
 
     def _start_kernel(self) -> str:
         return str(self.ask("POST", "/api/kernels", {"name": "python3"})["id"])

@@ -166,9 +166,9 @@ class Lab:
         """The n-th widget on the page, once its first picture is drawn."""
         root = self.page.get_by_test_id("onnxlab-root").nth(number)
         root.wait_for(state="attached")
-        found = Widget(self.page, root)
-        found.wait_drawn()
-        return found
+        shown = Widget(self.page, root)
+        shown.wait_drawn()
+        return shown
 
     def screenshot(self, path: Path) -> None:
         """Save what the page shows."""
@@ -209,7 +209,7 @@ class Widget:
 
     def node(self, name: str) -> int:
         """Id of the node with a name (or the name of its first output)."""
-        found = self.evaluate(
+        ident = self.evaluate(
             """(handle, name) => {
                 for (const node of handle.store.nodes.values()) {
                     if (node.name === name) return node.id;
@@ -220,8 +220,8 @@ class Widget:
             }""",
             name,
         )
-        assert found, f"the widget knows no node {name!r}"
-        return int(found)
+        assert ident, f"the widget knows no node {name!r}"
+        return int(ident)
 
     def label(self, value: str) -> str:
         """What the picture writes at a value."""

@@ -101,17 +101,17 @@ class Webview:
 
     def run(self, code: str) -> str:
         """Execute code in a new cell, wait until its outputs are shown, and return what it printed."""
-        found: dict[str, Any] = self.page.evaluate("code => window.webview.run(code)", code)
-        assert not found["error"], found["error"]
-        return str(found["text"])
+        reply: dict[str, Any] = self.page.evaluate("code => window.webview.run(code)", code)
+        assert not reply["error"], reply["error"]
+        return str(reply["text"])
 
     def widget(self) -> Widget:
         """The widget of the page, once its first picture is drawn."""
         root = self.page.get_by_test_id("onnxlab-root")
         root.wait_for(state="attached")
-        found = Widget(self.page, root)
-        found.wait_drawn()
-        return found
+        shown = Widget(self.page, root)
+        shown.wait_drawn()
+        return shown
 
     def heard(self) -> list[str]:
         """Keys that came through to the editor since the last time; it would act on them."""

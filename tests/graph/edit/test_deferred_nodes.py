@@ -76,7 +76,9 @@ def test_what_is_taken_back_was_never_done(edit: Callable[[ModelGraph, NodeRecor
     graph.undo()
     assert all(now is before for now, before in zip(graph.proto.graph.node, messages, strict=True))
     graph.redo()
-    assert [proto.name for proto in graph.proto.graph.node] == [graph.nodes[each].name for each in graph.main.node_ids]
+    assert [proto.name for proto in graph.proto.graph.node] == [
+        graph.nodes[ident].name for ident in graph.main.node_ids
+    ]
     messages_are_live(graph, graph.main)
     graph.undo()
     assert [proto.name for proto in graph.proto.graph.node] == names
@@ -89,7 +91,7 @@ def test_a_proto_that_was_handed_out_follows_every_edit() -> None:
     for _ in range(2):
         assert len(proto.graph.node) == len(model.nodes)
         model.undo()
-    given = chain()
-    model = onnxlab.load(given)
+    loaded = chain()
+    model = onnxlab.load(loaded)
     model.nodes[1].remove(bypass=True)
-    assert len(given.graph.node) == len(model.nodes)
+    assert len(loaded.graph.node) == len(model.nodes)

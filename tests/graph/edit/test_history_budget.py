@@ -31,8 +31,8 @@ def forest() -> onnx.ModelProto:
         helper.make_node("F", [a], [b], name=f"f_{b}", domain="d", a=list(range(1000, 1000 + COUNT)))
         for a, b in ("xy", "yz")
     ]
-    made = helper.make_graph(nodes, "g", [info("x", 1, [2])], [info("z", 1, [2])])
-    return helper.make_model(made, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("d", 1)])
+    graph = helper.make_graph(nodes, "g", [info("x", 1, [2])], [info("z", 1, [2])])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("d", 1)])
 
 
 def opened(budget: int | None = None) -> onnxlab.Model:
@@ -177,24 +177,24 @@ def test_random_edits_within_a_budget(steps: list[tuple[str, int]], lists: int) 
     """What can be undone undoes to the bytes there were, and never holds more than the budget after an edit."""
     model = opened(lists * LIST)
     history, states = model.history, [model.to_bytes()]
-    for number, (what, argument) in enumerate(steps):
+    for number, (action, argument) in enumerate(steps):
         position, dropped = history.position, len(history.dropped)
-        if what in ("list", "name"):
+        if action in ("list", "name"):
             del states[position + 1 :]
-            if what == "list":
+            if action == "list":
                 edit(model, number, argument)
             else:
                 model.nodes[0].name = f"n{number}"
             states.append(model.to_bytes())
             assert history.held <= history.budget
-        elif what == "budget":
+        elif action == "budget":
             history.budget = argument * LIST
-        elif what == "redo":
+        elif action == "redo":
             assert (model.redo() is None) == (position + 1 == len(states))
-        elif (what == "undo" and 0 < position == dropped) or (what == "travel" and argument < dropped):
+        elif (action == "undo" and 0 < position == dropped) or (action == "travel" and argument < dropped):
             with pytest.raises(EditError):
-                model.undo() if what == "undo" else model.graph.travel(argument)
-        elif what == "undo":
+                model.undo() if action == "undo" else model.graph.travel(argument)
+        elif action == "undo":
             assert (model.undo() is None) == (position == 0)
         else:
             model.graph.travel(argument)

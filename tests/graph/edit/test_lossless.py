@@ -15,29 +15,29 @@ SMALL = 1 << 20
 LONG = bool(os.environ.get("ONNXLAB_LONG"))
 
 
-@pytest.mark.parametrize(("name", "source", "data"), [pytest.param(*each, id=each[0]) for each in tortures()])
+@pytest.mark.parametrize(("name", "source", "data"), [pytest.param(*case, id=case[0]) for case in tortures()])
 def test_a_model_with_everything_in_it(name: str, source: Any, data: bytes) -> None:
     assert lost(source, data) == []
 
 
 @pytest.mark.slow
 def test_small_models_of_the_corpus() -> None:
-    found = {name: lost(path, data) for name, path, data in corpus() if len(data) < SMALL}
-    assert len(found) > 8
-    assert not any(found.values()), found
+    losses = {name: lost(path, data) for name, path, data in corpus() if len(data) < SMALL}
+    assert len(losses) > 8
+    assert not any(losses.values()), losses
 
 
 def test_models_of_the_wheel() -> None:
-    found = {name: lost(path, data) for name, path, data in list(wheel())[::7]}
-    assert len(found) > 15
-    assert not any(found.values()), found
+    losses = {name: lost(path, data) for name, path, data in list(wheel())[::7]}
+    assert len(losses) > 15
+    assert not any(losses.values()), losses
 
 
 @pytest.mark.skipif(not LONG, reason="making the node cases takes 15 s; python -m bench model goes through all")
 def test_node_cases() -> None:
-    found = {name: lost(data, data) for name, _, data in list(cases())[::40]}
+    losses = {name: lost(data, data) for name, _, data in list(cases())[::40]}
     assert len(node_cases()) >= 1884
-    assert not any(found.values()), found
+    assert not any(losses.values()), losses
 
 
 def test_the_saved_file_is_the_loaded_one(tmp_path: Path) -> None:
@@ -74,9 +74,13 @@ def test_the_torture_model_has_every_field_of_onnx_proto() -> None:
 
 
 def _descriptor(name: str) -> Any:
-    found: list[Any] = [onnx.ModelProto.DESCRIPTOR]
-    for each in found:
-        if each.name == name:
-            return each
-        found += [field.message_type for field in each.fields if field.message_type and field.message_type not in found]
+    descriptors: list[Any] = [onnx.ModelProto.DESCRIPTOR]
+    for descriptor in descriptors:
+        if descriptor.name == name:
+            return descriptor
+        descriptors += [
+            field.message_type
+            for field in descriptor.fields
+            if field.message_type and field.message_type not in descriptors
+        ]
     raise LookupError(name)

@@ -49,11 +49,11 @@ def everything(index: Index) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", ["silero_vad_if", "functions_ts", "nested", "torture"])
 def test_it_knows_what_an_index_knows(name: str) -> None:
-    made = {"nested": lambda: parser.parse_model(NESTED), "torture": torture}
-    model = made[name]() if name in made else onnx.load(corpus.path(name), load_external_data=False)
+    builders = {"nested": lambda: parser.parse_model(NESTED), "torture": torture}
+    model = builders[name]() if name in builders else onnx.load(corpus.path(name), load_external_data=False)
     glance = GlanceIndex(model)
-    for ident, given in glance.signatures.items():
-        assert given == signature(glance.nodes[ident].proto.SerializeToString(), False)
+    for ident, known in glance.signatures.items():
+        assert known == signature(glance.nodes[ident].proto.SerializeToString(), False)
         assert not glance.nodes[ident].bodies
     for ident, attributes in glance.attributes.items():
         assert attributes == glance.nodes[ident].proto.attribute[:]
@@ -69,9 +69,9 @@ def test_edits_find_a_whole_index(model: Callable[[], onnx.ModelProto], seed: in
     source = random.Random(seed)
     for count, name in enumerate(source.choices(sorted(EDITS), k=6)):
         numbers = (source.randrange(10_000), source.randrange(10_000), source.randrange(10_000))
-        for each in (glance, graph):
+        for edited in (glance, graph):
             with contextlib.suppress(EditError):
-                EDITS[name](Draw(each, numbers, count))
+                EDITS[name](Draw(edited, numbers, count))
         assert glance.proto.SerializeToString() == graph.proto.SerializeToString()
         assert everything(glance.index) == everything(graph.index)
     assert not glance.met.signatures
@@ -89,8 +89,8 @@ def test_a_model_read_in_one_pass_is_edited_as_any_other() -> None:
     model.nodes[3].remove(bypass=True)
     model.undo()
     anew = Index(onnx.ModelProto.FromString(data))
-    assert {ident: found.uses for ident, found in model.graph.values.items()} == {
-        ident: found.uses for ident, found in anew.values.items()
+    assert {ident: value_record.uses for ident, value_record in model.graph.values.items()} == {
+        ident: value_record.uses for ident, value_record in anew.values.items()
     }
     assert model.graph.values[value.id].producers == anew.values[value.id].producers
 

@@ -71,23 +71,23 @@ def test_other_data_leaves_all_views_as_they_are() -> None:
 
 def test_scopes_captures_and_functions() -> None:
     graph = ModelGraph(branches())
-    taken = graph.snapshot()
-    body = taken.main.nodes[1].attributes["then_branch"]
+    snapshot = graph.snapshot()
+    body = snapshot.main.nodes[1].attributes["then_branch"]
     assert isinstance(body, BodyRef)
-    assert [name for name, _ in taken.scopes[body.scope].captures] == ["flag", "h"]
-    function = taken.functions["local", "Twice", ""]
+    assert [name for name, _ in snapshot.scopes[body.scope].captures] == ["flag", "h"]
+    function = snapshot.functions["local", "Twice", ""]
     assert function.inputs == ("v",)
     assert function.opsets == {"": 20}
-    assert taken.main.nodes[0].since_version == 0, "a function, not an operator"
-    assert taken.scopes[body.scope].opsets[""] == 20
+    assert snapshot.main.nodes[0].since_version == 0, "a function, not an operator"
+    assert snapshot.scopes[body.scope].opsets[""] == 20
 
 
 def test_an_attribute_of_a_function_is_a_reference() -> None:
     proto = branches()
     attribute = proto.functions[0].node[0].attribute.add()
     attribute.name, attribute.ref_attr_name, attribute.type = "axis", "outer_axis", 2
-    taken = ModelGraph(proto).snapshot()
-    assert taken.functions["local", "Twice", ""].nodes[0].attributes["axis"] == AttributeRef("outer_axis", "int")
+    snapshot = ModelGraph(proto).snapshot()
+    assert snapshot.functions["local", "Twice", ""].nodes[0].attributes["axis"] == AttributeRef("outer_axis", "int")
 
 
 def test_an_unsorted_file_is_viewed_in_topological_order() -> None:
@@ -130,14 +130,14 @@ GIVEN = {
 }
 
 
-@pytest.mark.parametrize("given", GIVEN.values(), ids=GIVEN)
-def test_an_array_that_was_given_is_known_as_it_is_stored(given: np.ndarray) -> None:
-    graph, mine = ModelGraph(chain()), given.copy("K")
+@pytest.mark.parametrize("array", GIVEN.values(), ids=GIVEN)
+def test_an_array_that_was_given_is_known_as_it_is_stored(array: np.ndarray) -> None:
+    graph, copy = ModelGraph(chain()), array.copy("K")
     weight = Value(graph, graph.resolve_value("w"))
     old = graph.array(weight.id)
-    weight.array = mine
-    if mine.size:
-        mine[...] = 1
+    weight.array = copy
+    if copy.size:
+        copy[...] = 1
     known, stored = graph.array(weight.id), tensors.to_array(graph.values[weight.id].initializer)
     assert known is not None
     assert (known.dtype, known.shape, known.tobytes()) == (stored.dtype, stored.shape, stored.tobytes())

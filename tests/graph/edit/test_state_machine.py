@@ -133,11 +133,11 @@ def _interrupts(after: int, signalled: bool) -> Iterator[None]:
     """Interrupt the `after`-th change: before it is made, or by a signal while it is being made."""
     apply, count = Transaction.apply, 0
 
-    def interrupt(transaction: Transaction, change: Any, said: str = "") -> Any:
+    def interrupt(transaction: Transaction, change: Any, statement: str = "") -> Any:
         nonlocal count
         count += 1
         if count != after:
-            return apply(transaction, change, said)
+            return apply(transaction, change, statement)
         if not signalled:
             raise KeyboardInterrupt
         make = type(change).apply
@@ -147,7 +147,7 @@ def _interrupts(after: int, signalled: bool) -> Iterator[None]:
             return make(change, graph)
 
         with mock.patch.object(type(change), "apply", interrupted):
-            return apply(transaction, change, said)
+            return apply(transaction, change, statement)
 
     with mock.patch.object(Transaction, "apply", interrupt):
         yield

@@ -81,8 +81,8 @@ def test_what_is_said_of_an_initializer_stands_in_its_tensor(sparse: bool) -> No
     value.doc_string = "weights"
     stored = model.proto.graph.sparse_initializer[0].values if sparse else model.proto.graph.initializer[0]
     assert stored.doc_string == value.doc_string == "weights"
-    kept = [(entry.key, entry.value) for entry in stored.metadata_props]
-    assert kept == [*value.metadata.items()] == [("scale", "2")]
+    entries = [(entry.key, entry.value) for entry in stored.metadata_props]
+    assert entries == [*value.metadata.items()] == [("scale", "2")]
     assert not model.proto.graph.value_info
     for step in graph.history._done:
         for change in step.changes:
@@ -138,7 +138,10 @@ def test_inserting_brings_device_configurations() -> None:
     model = onnxlab.load(rich_model())
     model.insert(onnxlab.load(rich_model()), {"x": "y"}, prefix="same/")
     model.insert(onnxlab.load(rich_model(devices=3)), {"x": "y"}, prefix="other/")
-    assert [(each.name, each.num_devices) for each in model.proto.configuration] == [("pair", 2), ("pair_1", 3)]
+    assert [(configuration.name, configuration.num_devices) for configuration in model.proto.configuration] == [
+        ("pair", 2),
+        ("pair_1", 3),
+    ]
     placed = [node.device_configurations[0].configuration_id for node in model.proto.graph.node]
     assert placed == ["pair", "pair", "pair_1"]
 

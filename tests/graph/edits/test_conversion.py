@@ -62,8 +62,10 @@ def test_nodes_in_the_graph_in_bodies_and_in_functions_become_what_they_are_late
     assert model.nodes["choice/else/halves"].attributes["num_outputs"] == 2
     assert model.nodes["local::Scaled/leak"].proto == both().functions[0].node[0], "LeakyRelu is the same in both"
     onnx.checker.check_model(model.proto, full_check=True)
-    for flag, wanted in zip((True, False), expected, strict=True):
-        np.testing.assert_array_equal(oracle()(model.to_bytes(), {**FEEDS, "flag": np.array(flag)})["y"], wanted)
+    for flag, expected_array in zip((True, False), expected, strict=True):
+        np.testing.assert_array_equal(
+            oracle()(model.to_bytes(), {**FEEDS, "flag": np.array(flag)})["y"], expected_array
+        )
     assert model.history.labels == ["convert to ai.onnx 18"]
     assert replayed(model, before) == model.to_bytes()
     check_undo(model.graph, before, index)
@@ -200,16 +202,18 @@ def test_real_models_compute_the_same(corpus: Corpus, name: str, versions: tuple
         model.convert_opset(version)
         assert set(untouched) <= {node.proto.SerializeToString() for node in model.find(same)}
         assert not [problem for problem in model.check() if problem.severity == "error"]
-        found = oracle()(model.to_bytes(), feeds)
-        for output, wanted in expected.items():
-            np.testing.assert_allclose(found[output], wanted, rtol=1e-4, atol=1e-5)
+        arrays = oracle()(model.to_bytes(), feeds)
+        for output, expected_array in expected.items():
+            np.testing.assert_allclose(arrays[output], expected_array, rtol=1e-4, atol=1e-5)
         model.undo()
         assert model.to_bytes() == before
 
 
-@pytest.mark.parametrize("given", ["", "start = 1", "end = -1", "start = -9, end = 2", "start = 2, end = 99"])
-def test_a_part_of_a_shape_is_a_slice_of_it(given: str) -> None:
-    text = f'<ir_version: 9, opset_import: ["" : 15]> g (float[2, 3, 4] x) => (int64[N] y) {{ y = Shape<{given}>(x) }}'
+@pytest.mark.parametrize("spelled", ["", "start = 1", "end = -1", "start = -9, end = 2", "start = 2, end = 99"])
+def test_a_part_of_a_shape_is_a_slice_of_it(spelled: str) -> None:
+    text = (
+        f'<ir_version: 9, opset_import: ["" : 15]> g (float[2, 3, 4] x) => (int64[N] y) {{ y = Shape<{spelled}>(x) }}'
+    )
     proto = onnx.parser.parse_model(text.replace("<>", ""))
     model = Model(onnx.ModelProto.FromString(proto.SerializeToString()))
     model.convert_opset(13)
@@ -263,10 +267,12 @@ def test_every_node_case_that_can_be_said_in_another_version_gives_the_same(vers
         except EditError:
             refused += 1
             continue
-        for given, expected in case.data_sets:
-            feeds = dict(zip([value.name for value in model.proto.graph.input], map(array, given), strict=False))
-            for wanted, found in zip(map(array, expected), model.run(feeds).values(), strict=True):
-                assert not close(wanted, found, max(case.rtol, 1e-3)), case.name
+        for input_tensors, expected in case.data_sets:
+            feeds = dict(
+                zip([value.name for value in model.proto.graph.input], map(array, input_tensors), strict=False)
+            )
+            for expected_array, actual in zip(map(array, expected), model.run(feeds).values(), strict=True):
+                assert not close(expected_array, actual, max(case.rtol, 1e-3)), case.name
     assert refused < 1400
 
 
@@ -285,8 +291,8 @@ def test_an_axis_of_the_output_is_counted_along_the_output(new: int, axis: int) 
 )
 def test_parts_of_which_the_last_is_smaller_get_sizes(shape: str, parts: int, says: str) -> None:
     outputs = [f"y{number}" for number in range(parts)]
-    made = ", ".join(f"float[M] {name}" for name in outputs)
-    text = f'<ir_version: 9, opset_import: ["" : 18]> g (float[{shape}] x) => ({made})'
+    declared = ", ".join(f"float[M] {name}" for name in outputs)
+    text = f'<ir_version: 9, opset_import: ["" : 18]> g (float[{shape}] x) => ({declared})'
     proto = onnx.parser.parse_model(f"{text} {{ {', '.join(outputs)} = Split<num_outputs = {parts}>(x) }}")
     model = Model(onnx.ModelProto.FromString(proto.SerializeToString()))
     if says:
@@ -296,8 +302,8 @@ def test_parts_of_which_the_last_is_smaller_get_sizes(shape: str, parts: int, sa
     for version in (17, 12):
         model.convert_opset(version)
         feeds = {"x": np.arange(int(shape), dtype=np.float32)}
-        found, wanted = model.run(feeds), Model(proto).run(feeds)
-        assert all(np.array_equal(found[name], wanted[name]) for name in outputs)
+        actual, expected = model.run(feeds), Model(proto).run(feeds)
+        assert all(np.array_equal(actual[name], expected[name]) for name in outputs)
         model.undo()
 
 
@@ -312,8 +318,8 @@ def test_nodes_in_the_bodies_of_what_is_written_out_are_converted_too() -> None:
     feeds = {"x": [np.arange(8, dtype=np.float32).reshape(2, 4), np.ones((1, 4), np.float32)]}
     model = Model(onnx.ModelProto.FromString(proto.SerializeToString()))
     assert model.convert_opset(13) == 2, "the node in the body too"
-    found, wanted = model.run(feeds)["y"], Model(proto).run(feeds)["y"]
-    assert all(np.array_equal(*pair) for pair in zip(found, wanted, strict=True))
+    actual, expected = model.run(feeds)["y"], Model(proto).run(feeds)["y"]
+    assert all(np.array_equal(*pair) for pair in zip(actual, expected, strict=True))
 
 
 def test_a_body_for_types_that_are_not_known_is_refused() -> None:

@@ -44,7 +44,7 @@ def test_a_tail_is_cut_with_what_else_feeds_it_and_other_outputs_stay() -> None:
     assert names(model.cut("boxes")) == ["boxes", "scores"]
     assert names(model.outputs) == ["aux", "boxes", "scores"]
     assert [node.name for node in model.nodes] == ["conv", "aux", "boxes", "max", "scores"]
-    assert {each.name for each in model.proto.graph.initializer} == {"w", "to_boxes"}
+    assert {tensor.name for tensor in model.proto.graph.initializer} == {"w", "to_boxes"}
     after = model.run(FEED)
     for name, array in before.items():
         np.testing.assert_array_equal(after[name], array)
@@ -66,8 +66,8 @@ def test_a_model_starts_at_values_and_what_computed_them_goes() -> None:
     assert names(model.outputs) == ["aux", "sel"], "aux does not depend on the cut"
     model.remove_output("aux")
     model.drop_dead_nodes()
-    given = {"boxes": inside["boxes"], "scores": inside["scores"], "x": FEED["x"]}
-    np.testing.assert_array_equal(model.run(given)["sel"][:, 2:], inside["which"])
+    feeds = {"boxes": inside["boxes"], "scores": inside["scores"], "x": FEED["x"]}
+    np.testing.assert_array_equal(model.run(feeds)["sel"][:, 2:], inside["which"])
     assert str(model.fact("boxes")) == "float32[1,64,4]"
 
 
@@ -92,8 +92,8 @@ def test_one_of_several_outputs_of_a_node_becomes_an_input() -> None:
     model = onnxlab.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8))
     model.cut(inputs="a", siblings=False)
     assert names(model.inputs) == ["x", "a"]
-    found = model.run({"x": np.arange(4, dtype=np.float32), "a": np.zeros(2, np.float32)})["y"]
-    np.testing.assert_array_equal(found, [2, 3])
+    actual = model.run({"x": np.arange(4, dtype=np.float32), "a": np.zeros(2, np.float32)})["y"]
+    np.testing.assert_array_equal(actual, [2, 3])
 
 
 def test_all_behind_a_value_goes_where_an_output_is_left() -> None:

@@ -78,11 +78,11 @@ class Composites(RuleBasedStateMachine):
     def interrupted(self, name: str, numbers: tuple[int, int, int], after: int) -> None:
         pick, apply, left = self.pick(numbers), Transaction.apply, [after]
 
-        def stop(transaction: Transaction, change: Any, said: str = "") -> Any:
+        def stop(transaction: Transaction, change: Any, statement: str = "") -> Any:
             left[0] -= 1
             if left[0] < 0:
                 raise KeyboardInterrupt
-            return apply(transaction, change, said)
+            return apply(transaction, change, statement)
 
         def edit() -> None:
             with self.model.edit("interrupted"), mock.patch.object(Transaction, "apply", stop):

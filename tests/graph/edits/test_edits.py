@@ -43,7 +43,7 @@ def test_attribute_is_set_and_undone(graph: ModelGraph) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "says"),
+    ("name", "wrong", "says"),
     [
         (
             "strides",
@@ -57,10 +57,10 @@ def test_attribute_is_set_and_undone(graph: ModelGraph) -> None:
         ("stride", [1, 1], "Conv has no attribute 'stride'"),
     ],
 )
-def test_wrong_attribute_is_refused(graph: ModelGraph, name: str, given: object, says: str) -> None:
+def test_wrong_attribute_is_refused(graph: ModelGraph, name: str, wrong: object, says: str) -> None:
     before = graph.proto.SerializeToString()
     with pytest.raises(EditError) as error:
-        Nodes(graph)["c"].attributes[name] = given
+        Nodes(graph)["c"].attributes[name] = wrong
     assert says in str(error.value)
     assert graph.proto.SerializeToString() == before
     assert not graph.history.labels

@@ -64,14 +64,14 @@ def test_no_edit_is_left_out() -> None:
     called = set()
 
     def noting(name: str, function: Callable[..., object]) -> Callable[..., object]:
-        def noted(*given: object, **named: object) -> object:
+        def noted(*positional: object, **named: object) -> object:
             called.add(name)
-            return function(*given, **named)
+            return function(*positional, **named)
 
         return noted
 
-    wanted = set(EDITS) | {"convert_opset"}
-    patches = {name: noting(name, getattr(edits, name)) for name in wanted}
+    expected = set(EDITS) | {"convert_opset"}
+    patches = {name: noting(name, getattr(edits, name)) for name in expected}
     inner = {name: patches[name] for name in ("set_metadata", "set_opset")}
     with mock.patch.multiple(edits, **patches), mock.patch.multiple(metadata, **inner):  # type: ignore[call-overload]
         for number in range(15):
@@ -79,6 +79,6 @@ def test_no_edit_is_left_out() -> None:
                 model = Model(MODELS[number % 5]())
                 with suppress(EditError):
                     edit(Pick(model, (number * 7, number * 5, number), 1))
-            if called == wanted:
+            if called == expected:
                 return
-    assert called == wanted, wanted - called
+    assert called == expected, expected - called

@@ -15,7 +15,7 @@ from tests.support.oracle import oracle
 
 
 @pytest.mark.parametrize(
-    ("value", "made", "fact"),
+    ("value", "output_name", "fact"),
     [
         ("Loop#4/body/even", "Loop#4/even", "bool[max(n, 0)]"),
         ("Loop#4/body/s2", "Loop#4/s2", "float32[max(n, 0),B,D]"),  # which it carries on to the next
@@ -23,18 +23,18 @@ from tests.support.oracle import oracle
         ("local::norm/d", "Loop#4/norm#7/d", "float32[max(n, 0),B,D]"),
     ],
 )
-def test_what_iterations_make_is_collected(corpus: Corpus, value: str, made: str, fact: str) -> None:
+def test_what_iterations_make_is_collected(corpus: Corpus, value: str, output_name: str, fact: str) -> None:
     model = onnxlab.load(corpus["script_control"])
     feeds = inputs("script_control", corpus["script_control"])
     before, index = model.to_bytes(), state(model.graph)
     (output,) = model.add_output(value)
-    assert (output.name, str(model.fact(output)), output.is_output) == (made, fact, True)
+    assert (output.name, str(model.fact(output)), output.is_output) == (output_name, fact, True)
     onnx.checker.check_model(model.proto, full_check=True)
-    found = oracle()(model.to_bytes(), feeds)
-    np.testing.assert_allclose(model.run(feeds)[made], found[made], rtol=1e-5, atol=1e-6)
+    expected = oracle()(model.to_bytes(), feeds)
+    np.testing.assert_allclose(model.run(feeds)[output_name], expected[output_name], rtol=1e-5, atol=1e-6)
     if "::" not in value:
         watched = np.stack(model.run(feeds, outputs=[value])[value])  # type: ignore[call-overload]
-        np.testing.assert_allclose(watched, found[made], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(watched, expected[output_name], rtol=1e-5, atol=1e-6)
     assert replayed(model, before) == model.to_bytes()
     check_undo(model.graph, before, index)
 
@@ -51,9 +51,9 @@ def test_every_call_returns_what_a_function_makes() -> None:
     assert [value.name for value in model.outputs] == ["one/h", "two/h", "y"]
     onnx.checker.check_model(model.proto, full_check=True)
     x = np.array([0, 1, -1], np.float32)
-    found = oracle()(model.to_bytes(), {"x": x})
-    np.testing.assert_allclose(found["one/h"], -x)
-    np.testing.assert_allclose(found["two/h"], -np.exp(-x), rtol=1e-6)
+    arrays = oracle()(model.to_bytes(), {"x": x})
+    np.testing.assert_allclose(arrays["one/h"], -x)
+    np.testing.assert_allclose(arrays["two/h"], -np.exp(-x), rtol=1e-6)
     check_undo(model.graph, before, index)
 
 

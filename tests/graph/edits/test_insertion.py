@@ -35,8 +35,8 @@ def test_in_front_of_an_input_that_it_stands_in_for() -> None:
     assert [value.name for value in model.outputs] == ["probabilities"]
     assert [node.op_type for node in model.nodes][:5] == ["Cast", "Constant", "Mul", "Transpose", "Conv"], "sorted"
     onnx.checker.check_model(model.proto, full_check=True)
-    found = oracle()(model.to_bytes(), {"image": IMAGES})
-    np.testing.assert_array_equal(found["probabilities"], expected["probabilities"])
+    arrays = oracle()(model.to_bytes(), {"image": IMAGES})
+    np.testing.assert_array_equal(arrays["probabilities"], expected["probabilities"])
     assert model.history.labels == ["insert pixels"]
     check_undo(model.graph, before, index)
 
@@ -79,7 +79,7 @@ def test_a_model_into_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "says"),
+    ("arguments", "says"),
     [
         ({"feed": {"image": "scale"}}, "has no output 'scale'. Did you mean 'scaled'"),
         ({"add_outputs": ["image"]}, "has no output 'image'"),
@@ -87,11 +87,11 @@ def test_a_model_into_itself() -> None:
         ({"connect": {"picture": "image"}}, "has no input 'picture'"),
     ],
 )
-def test_what_does_not_fit_is_refused(given: dict[str, object], says: str) -> None:
+def test_what_does_not_fit_is_refused(arguments: dict[str, object], says: str) -> None:
     model = onnxlab.load()
     before = model.to_bytes()
     with pytest.raises(EditError, match=says):
-        model.insert(PIXELS, **given)
+        model.insert(PIXELS, **arguments)
     assert model.to_bytes() == before
 
 

@@ -40,8 +40,8 @@ def test_extract_takes_what_only_a_branch_captures() -> None:
     onnx.checker.check_model(part.proto, full_check=True)
     whole = Model(branches())
     whole.add_output("chosen")
-    found = oracle()(part.to_bytes(), FEEDS)["chosen"]
-    np.testing.assert_array_equal(found, oracle()(whole.to_bytes(), FEEDS, ["chosen"])["chosen"])
+    chosen = oracle()(part.to_bytes(), FEEDS)["chosen"]
+    np.testing.assert_array_equal(chosen, oracle()(whole.to_bytes(), FEEDS, ["chosen"])["chosen"])
 
 
 def test_one_node_or_value_needs_no_list() -> None:
@@ -84,8 +84,8 @@ def test_a_producer_of_a_given_value_is_not_its_producer_any_more() -> None:
     )
     part = Model(proto).extract(["y"], ["a"])
     onnx.checker.check_model(part.proto, full_check=True)
-    given = {"a": np.ones(2, np.float32), "x": np.arange(4, dtype=np.float32)}
-    np.testing.assert_array_equal(oracle()(part.to_bytes(), given)["y"], [3, 4])
+    feeds = {"a": np.ones(2, np.float32), "x": np.arange(4, dtype=np.float32)}
+    np.testing.assert_array_equal(oracle()(part.to_bytes(), feeds)["y"], [3, 4])
 
 
 def test_extract_keeps_annotations_with_their_scales() -> None:
@@ -104,9 +104,9 @@ def test_extract_keeps_annotations_with_their_scales() -> None:
 def test_halves_of_real_models_are_models(corpus: Corpus, name: str) -> None:
     model = onnxlab.load(corpus[name])
     middle = model.nodes[len(model.nodes) // 2]
-    wanted = [value.name for value in middle.outputs if value]
-    upper = model.extract(wanted)
-    lower = model.extract([value.name for value in model.outputs], wanted)
+    cut_names = [value.name for value in middle.outputs if value]
+    upper = model.extract(cut_names)
+    lower = model.extract([value.name for value in model.outputs], cut_names)
     for part in (upper, lower):
         onnx.checker.check_model(part.proto)
         assert not part.graph.index.undefined
@@ -138,8 +138,8 @@ def test_insert_renames_a_function_that_differs() -> None:
     assert [function.name for function in model.proto.functions] == ["Twice", "Twice_1"]
     assert names["x"] == "x_1"
     assert [value.name for value in model.inputs] == ["x", "flag", "x_1", "flag_1"]
-    found = oracle()(model.to_bytes(), {**FEEDS, "x_1": FEEDS["x"], "flag_1": FEEDS["flag"]})
-    np.testing.assert_array_equal(found["y_1"], oracle()(other.SerializeToString(), FEEDS)["y"])
+    arrays = oracle()(model.to_bytes(), {**FEEDS, "x_1": FEEDS["x"], "flag_1": FEEDS["flag"]})
+    np.testing.assert_array_equal(arrays["y_1"], oracle()(other.SerializeToString(), FEEDS)["y"])
 
 
 def test_insert_reconciles_opsets_or_says_what_differs() -> None:
@@ -209,9 +209,9 @@ def test_inline_one_call_nested_all_of_one_and_all() -> None:
         for flag in (True, False):
             feeds = {"x": FEEDS["x"], "flag": np.array(flag)}
             expected = Model(nested()).run(feeds)  # onnxruntime refuses functions that return an input as it is
-            found = model.run(feeds) if left else oracle()(model.to_bytes(), feeds)
+            arrays = model.run(feeds) if left else oracle()(model.to_bytes(), feeds)
             for name in expected:
-                np.testing.assert_array_equal(found[name], expected[name])
+                np.testing.assert_array_equal(arrays[name], expected[name])
         check_undo(model.graph, before, index)
 
 
@@ -281,8 +281,8 @@ def test_a_selection_becomes_a_function_and_comes_back() -> None:
     for copies, calls in ((False, 1), (True, 4)):
         model = Model(blocks())
         before, index = model.to_bytes(), state(model.graph)
-        made = model.make_function(BLOCK, "Block", copies=copies)
-        assert [call.op_type for call in made] == ["Block"] * calls
+        calls_made = model.make_function(BLOCK, "Block", copies=copies)
+        assert [call.op_type for call in calls_made] == ["Block"] * calls
         assert model.proto.ir_version == 8, "functions came with IR 8"
         assert len(model.nodes) == 16 - 3 * calls
         onnx.checker.check_model(model.proto, full_check=True)

@@ -129,8 +129,8 @@ def test_inserted_nodes_compute(model: Model) -> None:
     feeds = {"x": np.random.default_rng(0).random((2, 3, 8, 8), np.float32)}
     model.value("y").insert_after("Neg")
     (expected,) = oracle()(chain().SerializeToString(), feeds).values()
-    (found,) = oracle()(model.to_bytes(), feeds).values()
-    np.testing.assert_array_equal(found, -expected)
+    (actual,) = oracle()(model.to_bytes(), feeds).values()
+    np.testing.assert_array_equal(actual, -expected)
 
 
 def hidden() -> onnx.ModelProto:
@@ -178,14 +178,14 @@ def test_a_bypass_keeps_the_input_that_is_typed_like_the_output() -> None:
 
 def test_nodes_are_added_with_handles_and_fresh_outputs() -> None:
     model = Model(chain())
-    made = model.add_node("TopK", [model.value("r_out"), model.add_initializer("k", np.array([1]))], name="best")
-    assert [value.name for value in made.outputs] == ["best_out0", "best_out1"], "as many as it must have"
-    twice = model.add_node("Relu", [made.outputs[0]])
+    added = model.add_node("TopK", [model.value("r_out"), model.add_initializer("k", np.array([1]))], name="best")
+    assert [value.name for value in added.outputs] == ["best_out0", "best_out1"], "as many as it must have"
+    twice = model.add_node("Relu", [added.outputs[0]])
     assert twice.outputs[0].name == "Relu_out"
     with pytest.raises(EditError, match="values are given as names or handles, got 3"):
         model.add_node("Relu", [3])
     with pytest.raises(NameLookupError, match="is a node, not a value"):
-        model.connect(made, twice, 0)
+        model.connect(added, twice, 0)
     with pytest.raises(NameLookupError, match="belongs to another model"):
         model.connect(Model(chain()).value("x"), twice, 0)
     twice.remove()

@@ -63,9 +63,9 @@ def two_initializers() -> onnx.ModelProto:
 
 
 def two_inputs() -> onnx.ModelProto:
-    found = model([node("Neg", ["x"], ["y"], "one")])
-    found.graph.input.append(tensor("x", [3]))
-    return found
+    proto = model([node("Neg", ["x"], ["y"], "one")])
+    proto.graph.input.append(tensor("x", [3]))
+    return proto
 
 
 def two_attributes() -> onnx.ModelProto:
@@ -73,10 +73,10 @@ def two_attributes() -> onnx.ModelProto:
     bodies = [
         helper.make_graph([node("Neg", ["x"], [f"o{number}"])], "b", [], [tensor(f"o{number}")]) for number in range(3)
     ]
-    found = model([node("If", ["x"], ["y"], "one", then_branch=bodies[0], else_branch=bodies[1])])
-    extra = found.graph.node[0].attribute.add(name="then_branch", type=onnx.AttributeProto.GRAPH)
+    proto = model([node("If", ["x"], ["y"], "one", then_branch=bodies[0], else_branch=bodies[1])])
+    extra = proto.graph.node[0].attribute.add(name="then_branch", type=onnx.AttributeProto.GRAPH)
     extra.g.CopyFrom(bodies[2])
-    return found
+    return proto
 
 
 def no_utf8() -> onnx.ModelProto:
@@ -103,7 +103,7 @@ BAD: list[tuple[Callable[[], onnx.ModelProto], Mend]] = [
 ]
 
 
-@pytest.mark.parametrize(("build", "mend"), [pytest.param(*each, id=each[0].__name__) for each in BAD])
+@pytest.mark.parametrize(("build", "mend"), [pytest.param(*fault, id=fault[0].__name__) for fault in BAD])
 def test_faults_are_looked_at_and_mended(build: Callable[[], onnx.ModelProto], mend: Mend) -> None:
     graph = ModelGraph(build())
     before = graph.proto.SerializeToString()
@@ -144,8 +144,8 @@ def negations(count: int) -> list[onnx.NodeProto]:
     return [quick(f"v{i}" if i else "x", f"v{i + 1}") for i in range(count)]
 
 
-def quick(read: str, made: str, name: str = "") -> onnx.NodeProto:
-    return onnx.NodeProto(op_type="Neg", input=[read], output=[made], name=name)
+def quick(read: str, output: str, name: str = "") -> onnx.NodeProto:
+    return onnx.NodeProto(op_type="Neg", input=[read], output=[output], name=name)
 
 
 MANY: dict[str, Callable[[int], onnx.ModelProto]] = {
@@ -164,10 +164,10 @@ MANY: dict[str, Callable[[int], onnx.ModelProto]] = {
 """Models of a size in which something is far from usual."""
 
 
-@pytest.mark.parametrize("what", list(MANY))
-def test_time_is_linear(what: str) -> None:
+@pytest.mark.parametrize("kind", list(MANY))
+def test_time_is_linear(kind: str) -> None:
     """Opening and two edits in a second or two; anything quadratic would take minutes."""
-    proto = MANY[what](20_000 if what == "inputs of a node" else 4_000)
+    proto = MANY[kind](20_000 if kind == "inputs of a node" else 4_000)
     start = time.perf_counter()
     graph = ModelGraph(proto)
     graph.nx()

@@ -17,13 +17,13 @@ from onnxlab.graph.index.records import ValueRecord
 
 def load(folder: Path, names: list[str], outputs: list[str] | None = None) -> onnxlab.Model:
     """A chain of nodes with these names."""
-    made = outputs or [f"v{number}" for number in range(len(names))]
-    read = ["x", *made]
+    values = outputs or [f"v{number}" for number in range(len(names))]
+    read = ["x", *values]
     nodes = [
         helper.make_node("Transpose", [source], [value], name, perm=[1, 0])
-        for source, value, name in zip(read, made, names, strict=False)
+        for source, value, name in zip(read, values, names, strict=False)
     ]
-    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [3, 4]) for name in ("x", made[-1]))
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [3, 4]) for name in ("x", values[-1]))
     model = helper.make_model(helper.make_graph(nodes, "g", [x], [y]))
     path = folder / "chain.onnx"
     onnx.save(model, path)
@@ -31,10 +31,10 @@ def load(folder: Path, names: list[str], outputs: list[str] | None = None) -> on
 
 
 def table(model: onnxlab.Model) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
+    idents: dict[str, list[int]] = {}
     for ident in model.graph.main.node_ids:
-        found.setdefault(model.graph.nodes[ident].name, []).append(ident)
-    return found
+        idents.setdefault(model.graph.nodes[ident].name, []).append(ident)
+    return idents
 
 
 def readers(model: onnxlab.Model, value: str) -> list[str]:
@@ -145,8 +145,8 @@ def test_columns_say_what_the_nodes_read_and_make(tmp_path: Path) -> None:
     plain = []
     for row, node in enumerate(index.nodes.values()):
         assert columns.inputs[bounds[row] : bounds[row + 1]].tolist() == node.inputs
-        made = columns.odd.get(node.id, list(range(node.id + 1, node.id + 1 + columns.makes[row])))
-        assert made == node.outputs
+        outputs = columns.odd.get(node.id, list(range(node.id + 1, node.id + 1 + columns.makes[row])))
+        assert outputs == node.outputs
         plain.append(node.id not in columns.odd and 0 not in node.inputs)
     assert plain == [False, True, False, False, True, False]
     assert (columns.arities() >= 0).tolist() == plain

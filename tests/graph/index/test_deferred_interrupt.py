@@ -64,11 +64,11 @@ def test_a_handler_of_somebody_else_is_called_and_left_alone() -> None:
     graph, heard = ModelGraph(chain()), []
     before = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
     try:
-        mine = signal.getsignal(signal.SIGINT)
+        handler = signal.getsignal(signal.SIGINT)
         with graph.edit("heard"):
             graph.apply(NAME)
             signal.raise_signal(signal.SIGINT)
-        assert signal.getsignal(signal.SIGINT) is mine
+        assert signal.getsignal(signal.SIGINT) is handler
     finally:
         signal.signal(signal.SIGINT, before)
     assert heard == [signal.SIGINT]

@@ -31,7 +31,7 @@ def test_it_is_a_list_that_finds_positions(monkeypatch: pytest.MonkeyPatch, seed
             ids.insert(position, ident)
         if rng.random() < 0.5:
             continue  # several come and go before it is asked
-        assert [order.position(labels[each]) for each in ids] == list(range(len(ids)))
+        assert [order.position(labels[placed]) for placed in ids] == list(range(len(ids)))
         assert (list(order), len(order), list(reversed(order))) == (ids, len(ids), ids[::-1])
     assert [order[at] for at in range(-len(ids), len(ids))] == ids + ids
     assert order[2:-1] == ids[2:-1]

@@ -35,10 +35,10 @@ def test_what_was_made_is_not_looked_through_at_once_and_goes_in_the_end(monkeyp
 
 
 def test_what_somebody_froze_stays_frozen_and_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
+    counts: list[int] = []
     count = gc.get_freeze_count
     monkeypatch.setattr(garbage_collection, "_foreign", False)
-    monkeypatch.setattr(gc, "get_freeze_count", lambda: asked.append(count()) or asked[-1])
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: counts.append(count()) or counts[-1])
     gc.collect()
     gc.freeze()
     try:
@@ -47,7 +47,7 @@ def test_what_somebody_froze_stays_frozen_and_is_counted_once(monkeypatch: pytes
             with no_collection():
                 pass
         assert count() == frozen > 0
-        assert len(asked) == 1, "Python counts them one by one"
+        assert len(counts) == 1, "Python counts them one by one"
     finally:
         gc.unfreeze()
 

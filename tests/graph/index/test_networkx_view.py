@@ -86,5 +86,5 @@ def test_the_view_is_written_copied_and_pickled(tmp_path: Path) -> None:
     json.dumps([nx.node_link_data(view), nx.cytoscape_data(view), nx.adjacency_data(view)])
     for other in (copy.deepcopy(view.copy()), pickle.loads(pickle.dumps(view.copy())), nx.relabel_nodes(view, str)):
         assert (other.number_of_nodes(), other.number_of_edges()) == count
-    nx.set_node_attributes(own := view.copy(), 1, "seen")
-    assert all(data["seen"] for _, data in own.nodes(data=True))
+    nx.set_node_attributes(changeable := view.copy(), 1, "seen")
+    assert all(data["seen"] for _, data in changeable.nodes(data=True))

@@ -75,9 +75,9 @@ def test_elements_of_every_type_from_anywhere(elem_type: int, tmp_path: Path) ->
     lazy = LazyTensor(tensor, tmp_path)
     for start in range(count):
         for length in (0, 1, 2, 9, count - start):
-            found = lazy.elements(start, min(length, count - start))
-            assert found.tobytes() == whole[start : start + length].tobytes()
-            assert found.dtype == whole.dtype
+            elements = lazy.elements(start, min(length, count - start))
+            assert elements.tobytes() == whole[start : start + length].tobytes()
+            assert elements.dtype == whole.dtype
 
 
 def test_it_reads_no_more_than_it_needs(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,25 +25,25 @@ from tests.graph.support.long_lists import KINDS, attribute, custom, forest, ite
 def test_it_reads_like_the_list_that_it_is(kind: str) -> None:
     values = [0.0, *range(1, LONG + 3)] if kind == "floats" else list(range(LONG + 3))
     values = [f"text {value}" for value in values] if kind == "strings" else values
-    made = decode(encode("a", values, kind))
-    assert isinstance(made, LongList)
-    assert list(made) == values == made[:]
-    assert made == values
-    assert made == tuple(values)
-    assert made == np.array(values, object if kind == "strings" else None)
-    assert made != values[:-1]
-    assert made != [*values[:-1], values[0]]
-    assert made != "text"
-    assert not made == 3  # noqa: SIM201 - it is __eq__ that is asked
-    assert (made[-1], made[3:5], made[0]) == (values[-1], values[3:5], values[0])
-    assert type(made[0]) is type(values[0])
+    decoded = decode(encode("a", values, kind))
+    assert isinstance(decoded, LongList)
+    assert list(decoded) == values == decoded[:]
+    assert decoded == values
+    assert decoded == tuple(values)
+    assert decoded == np.array(values, object if kind == "strings" else None)
+    assert decoded != values[:-1]
+    assert decoded != [*values[:-1], values[0]]
+    assert decoded != "text"
+    assert not decoded == 3  # noqa: SIM201 - it is __eq__ that is asked
+    assert (decoded[-1], decoded[3:5], decoded[0]) == (values[-1], values[3:5], values[0])
+    assert type(decoded[0]) is type(values[0])
     with pytest.raises(IndexError):
-        made[len(values)]
-    assert values[7] in made
-    assert copy.deepcopy(made) == pickle.loads(pickle.dumps(made)) == values
+        decoded[len(values)]
+    assert values[7] in decoded
+    assert copy.deepcopy(decoded) == pickle.loads(pickle.dumps(decoded)) == values
     with pytest.raises(ValueError, match="read-only"):
-        np.asarray(made)[0] = values[1]
-    assert np.array(made).dtype == {"ints": np.int64, "floats": np.float32, "strings": object}[kind]
+        np.asarray(decoded)[0] = values[1]
+    assert np.array(decoded).dtype == {"ints": np.int64, "floats": np.float32, "strings": object}[kind]
 
 
 def test_its_text_is_short() -> None:
@@ -52,9 +52,9 @@ def test_its_text_is_short() -> None:
 
 
 def test_a_short_list_stays_a_list() -> None:
-    made = decode(attribute("ints", np.arange(LONG)))
-    assert type(made) is list
-    assert made == list(range(LONG))
+    decoded = decode(attribute("ints", np.arange(LONG)))
+    assert type(decoded) is list
+    assert decoded == list(range(LONG))
 
 
 def test_whoever_decodes_it_while_it_is_held_gets_the_same() -> None:
@@ -122,14 +122,14 @@ def test_files_come_back_byte_for_byte_packed_or_not(kind: str, count: int, seed
     node.doc_string = "kept"
     node.doc_string = ""
     model.redo()
-    assert [each.SerializeToString() for each in model.proto.graph.node[0].attribute] == [
+    assert [stored.SerializeToString() for stored in model.proto.graph.node[0].attribute] == [
         attribute(kind, values).SerializeToString()
     ]
 
 
 def as_packed(data: bytes, values: Any) -> bytes:
     """The model with its floats in one piece, as some writers have them."""
-    unpacked = b"".join(b"\x3d" + each.tobytes() for each in np.asarray(values, "<f4"))
+    unpacked = b"".join(b"\x3d" + number.tobytes() for number in np.asarray(values, "<f4"))
     piece = np.asarray(values, "<f4").tobytes()
     proto = onnx.ModelProto.FromString(data)
     del proto.graph.node[0].attribute[:]
@@ -193,12 +193,12 @@ EDITS = (
 @settings(max_examples=8, deadline=None)
 @given(st.sampled_from(sorted(KINDS)), st.lists(st.sampled_from(EDITS), min_size=1, max_size=6), st.integers(0, 2**32))
 @pytest.mark.slow
-def test_any_edits_give_what_they_say_and_undo_to_the_same_bytes(kind: str, wanted: list[str], seed: int) -> None:
+def test_any_edits_give_what_they_say_and_undo_to_the_same_bytes(kind: str, edits: list[str], seed: int) -> None:
     """Of a list that is overwritten where it stands, and of what takes its place."""
     data = custom(kind, items(kind, LONG + 9, seed)).SerializeToString()
     model = onnxlab.load(data)
     node, states, held = model.nodes[0], [data], []
-    for number, edit in enumerate(wanted):
+    for number, edit in enumerate(edits):
         if edit == "undo" and model.history.labels:
             model.undo()
             assert model.to_bytes() == states[len(model.history.labels)]
@@ -217,7 +217,7 @@ def test_any_edits_give_what_they_say_and_undo_to_the_same_bytes(kind: str, want
             else:
                 node.attributes["a"] = proto
             expected = [] if proto is None else [proto.SerializeToString()]
-            assert [each.SerializeToString() for each in model.proto.graph.node[0].attribute] == expected
+            assert [stored.SerializeToString() for stored in model.proto.graph.node[0].attribute] == expected
             del states[len(model.history.labels) :]
             states.append(model.to_bytes())
         for view, value, before, listed in held:
@@ -236,15 +236,15 @@ def test_any_edits_give_what_they_say_and_undo_to_the_same_bytes(kind: str, want
 def edited(kind: str, edit: str, now: Any, seed: int) -> onnx.AttributeProto | None:
     """What an edit makes of the attribute as it is."""
     count = {"longer": LONG + 500, "shorter": LONG + 1, "short": 3, "empty": 0}.get(edit, LONG + 9)
-    made = attribute(kind, items(kind, count, seed))
+    proto = attribute(kind, items(kind, count, seed))
     if edit == "gone" and len(now):
         return None
     if edit == "one item" and len(now) and getattr(now[0], kind):
-        made = onnx.AttributeProto.FromString(now[0].SerializeToString())
-        getattr(made, kind)[0] = items(kind, 1, seed)[0]
+        proto = onnx.AttributeProto.FromString(now[0].SerializeToString())
+        getattr(proto, kind)[0] = items(kind, 1, seed)[0]
     if edit == "documented":
-        made.doc_string = "of this list"
-    return attribute("ints", np.arange(LONG + 3)) if edit == "other type" else made
+        proto.doc_string = "of this list"
+    return attribute("ints", np.arange(LONG + 3)) if edit == "other type" else proto
 
 
 def test_edits_and_undo_take_no_memory_of_the_model() -> None:
@@ -256,10 +256,10 @@ def test_edits_and_undo_take_no_memory_of_the_model() -> None:
     while model.history.labels:
         model.undo()
     assert model.proto.graph.node[0].attribute[0] is stands
-    kept = model.history._undone[0].changes[0].proto  # type: ignore[attr-defined]
-    assert kept.attribute is None
-    assert kept._stored.dtype == np.uint16
-    assert len({id(each) for step in model.history._undone for each in held(step)}) == 4, "each list once"
+    kept_items = model.history._undone[0].changes[0].proto  # type: ignore[attr-defined]
+    assert kept_items.attribute is None
+    assert kept_items._stored.dtype == np.uint16
+    assert len({id(entry) for step in model.history._undone for entry in held(step)}) == 4, "each list once"
 
 
 def held(step: Any) -> list[Any]:

@@ -35,15 +35,17 @@ def test_shapes_and_runs_are_onnxruntimes(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["Regressor", "Classifier"])
 def test_onnx_says_the_same_of_what_is_cut_off(kind: str) -> None:
     graph = onnxlab.load(forest(kind=kind)).graph
-    found = Inference(graph, policy=Policy(cross_check=True))
-    (operator,) = found._walker.catalogue.by_node.values()
-    assert not found.diagnostics
-    assert sum(len(each.ints) for each in operator.proto.attribute) < 20  # type: ignore[union-attr]
+    inference = Inference(graph, policy=Policy(cross_check=True))
+    (operator,) = inference._walker.catalogue.by_node.values()
+    assert not inference.diagnostics
+    assert sum(len(attribute_proto.ints) for attribute_proto in operator.proto.attribute) < 20  # type: ignore[union-attr]
 
 
 def test_a_wrong_type_of_a_long_list_is_told_in_short() -> None:
     proto = forest()
-    wrong = next(each for each in proto.graph.node[0].attribute if each.name == "nodes_values")
+    wrong = next(
+        attribute_proto for attribute_proto in proto.graph.node[0].attribute if attribute_proto.name == "nodes_values"
+    )
     wrong.CopyFrom(onnx.AttributeProto(name="nodes_values", type=KINDS["ints"], ints=range(LONG + 1)))
     (problem,) = onnxlab.load(proto).diagnostics
     assert problem.code == "attribute-type"
@@ -55,14 +57,14 @@ def test_an_edit_keeps_the_other_lists_and_drops_the_forest_made_of_the_old_one(
     node, x = model.nodes["forest"], np.ones((2, 4), np.float32)
     before = model.run({"x": x})["y"]
     held = node.attributes["nodes_modes"]
-    kept = len(prepared_constants._remembered)
+    remembered = len(prepared_constants._remembered)
     for scale in (2, 3, 4):
         node.attributes["target_weights"] = np.asarray(node.attributes["target_weights"]) * scale
         after = model.run({"x": x})["y"]
     np.testing.assert_allclose(after, before * 24, rtol=1e-4)
     assert node.attributes["nodes_modes"] is held
     gc.collect()
-    assert len(prepared_constants._remembered) <= kept + 1
+    assert len(prepared_constants._remembered) <= remembered + 1
 
 
 def test_a_type_that_is_left_out_is_still_read() -> None:
@@ -93,8 +95,8 @@ def test_a_snapshot_of_another_thread_never_sees_half_an_edit() -> None:
     def look() -> None:
         while not done.is_set():
             value = model.graph.snapshot().main.nodes[0].attributes["a"]
-            found = (np.asarray(value), np.asarray(value[:]), np.array(list(value)))
-            mixed.extend(each for each in found if each.min() != each.max())
+            readings = (np.asarray(value), np.asarray(value[:]), np.array(list(value)))
+            mixed.extend(reading for reading in readings if reading.min() != reading.max())
 
     thread = threading.Thread(target=look)
     thread.start()

@@ -24,12 +24,12 @@ EDITS = {
 }
 
 
-@pytest.mark.parametrize("what", EDITS)
-def test_half_a_character_is_refused(what: str) -> None:
+@pytest.mark.parametrize("edit", EDITS)
+def test_half_a_character_is_refused(edit: str) -> None:
     model = onnxlab.load()
     before = model.to_bytes()
     with pytest.raises(EditError):
-        EDITS[what](model)
+        EDITS[edit](model)
     assert (model.to_bytes(), len(model.history)) == (before, 0)
 
 

@@ -9,10 +9,10 @@ from onnxlab.graph.protos.repeated_fields import insert_message
 def test_a_copy_has_all_bytes_unknown_fields_and_names_that_are_not_utf8() -> None:
     odd = onnx.NodeProto.FromString(b"\x0a\x02\xff\xfe" + b"\xfa\x3e\x03new")  # an input, and field 1007
     graph = onnx.GraphProto(node=[onnx.NodeProto(name="a"), onnx.NodeProto(name="b")])
-    made = insert_message(graph.node, 1, odd)
-    assert made.SerializeToString() == odd.SerializeToString()
+    copy = insert_message(graph.node, 1, odd)
+    assert copy.SerializeToString() == odd.SerializeToString()
     assert [node.name for node in graph.node] == ["a", "", "b"]
-    made.name = "mine"
+    copy.name = "mine"
     assert graph.node[1].name == "mine"
     assert odd.name == ""
 

@@ -64,8 +64,8 @@ def test_arrays_are_read_only() -> None:
 @pytest.mark.parametrize("elem_type", [TensorProto.FLOAT, TensorProto.INT64, TensorProto.DOUBLE, TensorProto.COMPLEX64])
 def test_dtypes_are_numpys_own(elem_type: int) -> None:
     """An equal one that is another object goes from array to array, and NumPy takes longer with it."""
-    made = tensors.to_array(tensors.from_array(np.zeros(3, dtypes.to_numpy(elem_type))))
-    assert made.dtype is dtypes.to_numpy(elem_type)
+    array = tensors.to_array(tensors.from_array(np.zeros(3, dtypes.to_numpy(elem_type))))
+    assert array.dtype is dtypes.to_numpy(elem_type)
 
 
 def test_other_layouts_and_byte_orders() -> None:

@@ -37,11 +37,11 @@ def test_nodes_are_what_protobuf_reads(protos: list[onnx.NodeProto], noted: bool
         assert (inputs, outputs) == (node.input[:], node.output[:])
         assert data[start:at] == wire_format.node_name(node.name)
         assert data[at:end] == signature(node.SerializeToString(), False)
-        found = wire_format.constant(data, at, end)
+        match = wire_format.constant(data, at, end)
         plain = node.op_type == "Constant" and not node.domain and len(node.attribute) == 1 and not noted
-        assert (found is not None) == (plain and node.attribute[0].type == onnx.AttributeProto.TENSOR)
-        assert found is None or (found[2], found[3], found.endpos) == (b"\x08\x03", b"\x01", end)
-        assert found is None or node.attribute[0].t.SerializeToString() == data[found.start(2) : end - 3]
+        assert (match is not None) == (plain and node.attribute[0].type == onnx.AttributeProto.TENSOR)
+        assert match is None or (match[2], match[3], match.endpos) == (b"\x08\x03", b"\x01", end)
+        assert match is None or node.attribute[0].t.SerializeToString() == data[match.start(2) : end - 3]
 
 
 def test_names_need_not_be_utf_8() -> None:
@@ -79,14 +79,14 @@ def test_bodies_are_found_where_they_stand() -> None:
     data = onnx.GraphProto(node=[node]).SerializeToString()
     types = [attribute.type for attribute in node.attribute]
     at, end = heads(onnx.GraphProto(node=[node]), NODES)[0][3:]
-    found = [data[start:stop] for _, start, stop in wire_format.bodies(data, at, end, types)]
+    bodies = [data[start:stop] for _, start, stop in wire_format.bodies(data, at, end, types)]
     expected = [
         graph.SerializeToString()
         for attribute in node.attribute
         for graph in {5: [attribute.g], 10: attribute.graphs}.get(attribute.type, [])
     ]
-    assert found == expected
-    assert len(found) == 6
+    assert bodies == expected
+    assert len(bodies) == 6
 
 
 def test_a_field_of_an_unknown_wire_type_is_no_output() -> None:

@@ -20,19 +20,19 @@ def inside(hierarchy: Hierarchy, group: int) -> list[int]:
 
 
 def around(hierarchy: Hierarchy, group: int) -> list[int]:
-    found = []
+    groups = []
     while group:
-        found.append(group)
+        groups.append(group)
         group = hierarchy.groups[group].parent
-    return found
+    return groups
 
 
 @pytest.mark.parametrize("name", ["bert_base", "mobilenet_fp16"])
 def test_equal_groups_are_copies_of_each_other(name: str) -> None:
     model = onnxlab.load(path(name))
-    hierarchy, found = classes(model)
-    assert found
-    for first, *others in found[:6]:
+    hierarchy, equal = classes(model)
+    assert equal
+    for first, *others in equal[:6]:
         block = [model.graph.nodes[node] for node in inside(hierarchy, first)]
         copies = {frozenset(copy.values()) for copy in find_copies(model.graph, block)}
         assert all(frozenset(inside(hierarchy, other)) in copies for other in others)
@@ -45,7 +45,7 @@ def test_layers_are_twelve_until_one_is_changed() -> None:
     def layers() -> list[int]:
         hierarchy.refresh(model.graph.index)
         names = [[hierarchy.path(group) for group in groups] for groups in equal_groups(model.graph, hierarchy)]
-        return [len(each) for each in names if any(name.endswith(("layer.5", "layer.6")) for name in each)]
+        return [len(paths) for paths in names if any(name.endswith(("layer.5", "layer.6")) for name in paths)]
 
     before = layers()
     assert max(before) >= 11  # the first one makes the mask too

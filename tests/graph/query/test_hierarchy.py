@@ -24,14 +24,14 @@ def model(graph: GraphProto) -> ModelProto:
 
 
 def hierarchy(proto: ModelProto) -> Hierarchy:
-    found = Hierarchy()
-    found.refresh(Index(proto))
-    return found
+    built = Hierarchy()
+    built.refresh(Index(proto))
+    return built
 
 
-def shown(found: Hierarchy) -> dict[str, int]:
+def shown(tree: Hierarchy) -> dict[str, int]:
     """{path: nodes in it} of every group."""
-    return {found.path(group.id): group.size for group in found.groups.values()}
+    return {tree.path(group.id): group.size for group in tree.groups.values()}
 
 
 def test_groups_follow_slashes_in_names() -> None:
@@ -64,10 +64,10 @@ def test_a_constant_stands_with_its_reader() -> None:
     proto.graph.node.insert(0, constant)
     proto.graph.node[3].input.append("c")
     index = Index(proto)
-    found = Hierarchy()
-    found.refresh(index)
+    tree = Hierarchy()
+    tree.refresh(index)
     first, third = index.main.node_ids[0], index.main.node_ids[3]
-    assert found.group_of[first] == found.group_of[third] != 0
+    assert tree.group_of[first] == tree.group_of[third] != 0
 
 
 def test_a_scope_that_is_entered_twice_is_cut_in_two() -> None:
@@ -86,79 +86,79 @@ def test_a_model_without_names_is_cut_where_one_value_is_live() -> None:
             helper.make_node("Add", [x, c], [f"x{block + 1}"]),
         ]
     index = Index(model(helper.make_graph(nodes, "g", [], [])))
-    found = Hierarchy()
-    found.refresh(index)
-    for group in found.groups.values():
+    tree = Hierarchy()
+    tree.refresh(index)
+    for group in tree.groups.values():
         assert index.nodes[group.nodes[-1]].op_type == "Add"
 
 
 @pytest.mark.parametrize("length", [LIMIT, LIMIT + 1, 5_000, pytest.param(100_000, marks=pytest.mark.slow)])
 def test_no_level_shows_more_boxes_than_the_limit(length: int) -> None:
-    found = hierarchy(chain(["" for _ in range(length)]))
+    tree = hierarchy(chain(["" for _ in range(length)]))
     boxes: dict[int, int] = {}
-    for group in found.groups.values():
+    for group in tree.groups.values():
         boxes[group.parent] = boxes.get(group.parent, 0) + 1
-    for node_group in found.group_of.values():
+    for node_group in tree.group_of.values():
         boxes[node_group] = boxes.get(node_group, 0) + 1
     assert max(boxes.values()) <= LIMIT
-    assert (not found.groups) == (length <= LIMIT)
+    assert (not tree.groups) == (length <= LIMIT)
 
 
 def test_ids_and_cuts_last_through_an_insertion() -> None:
     index = Index(chain(["" for _ in range(1000)]))
-    found = Hierarchy()
-    found.refresh(index)
-    before = dict(found.group_of)
+    tree = Hierarchy()
+    tree.refresh(index)
+    before = dict(tree.group_of)
     proto = index.main.proto.node.add()
     proto.CopyFrom(helper.make_node("Relu", ["v1000"], ["w"]))
     added = index.add_node(index.main, 1000, proto).id
-    assert found.refresh(index)
-    assert found.group_of == before | {added: before[index.main.node_ids[999]]}
+    assert tree.refresh(index)
+    assert tree.group_of == before | {added: before[index.main.node_ids[999]]}
 
 
 def test_a_small_edit_of_a_big_model_moves_no_other_node() -> None:
     index = Index(chain([f"/net/layer.{i // 50}/op_{i}" for i in range(3000)]))
-    found = Hierarchy()
-    found.refresh(index)
-    before = dict(found.group_of)
+    tree = Hierarchy()
+    tree.refresh(index)
+    before = dict(tree.group_of)
     proto = index.main.proto.node.add()
     proto.CopyFrom(helper.make_node("Relu", ["v120"], ["w"]))
     added = index.add_node(index.main, 3000, proto).id
     beside = index.main.node_ids[120]
-    assert found.follow(index, [added, beside], [])
-    assert found.group_of == before | {added: before[index.main.node_ids[119]]}
-    assert found.groups[before[beside]].size == 51
+    assert tree.follow(index, [added, beside], [])
+    assert tree.group_of == before | {added: before[index.main.node_ids[119]]}
+    assert tree.groups[before[beside]].size == 51
     index.remove_node(index.nodes[added])
-    assert found.follow(index, [beside], [added])
-    assert found.group_of == before
-    assert found.groups[before[beside]].size == 50
-    assert not found.follow(index, [beside], [])
+    assert tree.follow(index, [beside], [added])
+    assert tree.group_of == before
+    assert tree.groups[before[beside]].size == 50
+    assert not tree.follow(index, [beside], [])
 
 
 def test_refresh_tells_whether_anything_changed() -> None:
     index = Index(chain(["/a/1", "/a/2", "/b/1", "/b/2"]))
-    found = Hierarchy()
-    assert found.refresh(index)
-    assert not found.refresh(index)
+    tree = Hierarchy()
+    assert tree.refresh(index)
+    assert not tree.refresh(index)
     index.main.proto.node[3].name = "/c/2"
-    assert found.refresh(index)
-    assert "b" not in shown(found)
+    assert tree.refresh(index)
+    assert "b" not in shown(tree)
 
 
 def test_boxes_of_a_level_form_no_cycle(corpus: Corpus) -> None:
     for path in corpus.values():
         index = Index(onnx.load(path, load_external_data=False))
-        found = Hierarchy()
-        found.refresh(index)
-        assert_acyclic(index, found)
+        tree = Hierarchy()
+        tree.refresh(index)
+        assert_acyclic(index, tree)
 
 
-def assert_acyclic(index: Index, found: Hierarchy) -> None:
+def assert_acyclic(index: Index, tree: Hierarchy) -> None:
     def boxes(node: int) -> list[int]:
-        around, group = [~node], found.group_of[node]
+        around, group = [~node], tree.group_of[node]
         while group:
             around.append(group)
-            group = found.groups[group].parent
+            group = tree.groups[group].parent
         return around[::-1]
 
     levels: dict[tuple[int, int], dict[int, set[int]]] = {}
@@ -176,12 +176,12 @@ def assert_acyclic(index: Index, found: Hierarchy) -> None:
 
 def test_ten_thousand_nodes_are_sorted_quickly() -> None:
     index = Index(chain([f"/net/layer.{i // 40}/block.{i // 10}/op_{i}" for i in range(10_000)]))
-    taken = []
+    seconds = []
     for _ in range(3):
         start = time.process_time()
         Hierarchy().refresh(index)
-        taken.append(time.process_time() - start)
-    assert min(taken) < 0.25  # 50 ms on a quiet machine
+        seconds.append(time.process_time() - start)
+    assert min(seconds) < 0.25  # 50 ms on a quiet machine
 
 
 def test_what_weights_alone_make_stands_with_its_reader() -> None:
@@ -191,18 +191,18 @@ def test_what_weights_alone_make_stands_with_its_reader() -> None:
     nodes += [helper.make_node("Neg", [f"c{i}"], [f"n{i}"]) for i in range(400)]
     nodes += [helper.make_node("Add", [f"x{i}", f"n{i}"], [f"x{i + 1}"]) for i in range(400)]
     index = Index(model(helper.make_graph(nodes, "g", [], [], weights)))
-    found = Hierarchy()
-    found.refresh(index)
+    tree = Hierarchy()
+    tree.refresh(index)
     ids = index.main.node_ids
     for i in range(400):
-        assert found.group_of[ids[i]] == found.group_of[ids[400 + i]] == found.group_of[ids[800 + i]] != 0
+        assert tree.group_of[ids[i]] == tree.group_of[ids[400 + i]] == tree.group_of[ids[800 + i]] != 0
 
 
 @pytest.mark.parametrize("parts", [1500, 100_000])
 def test_names_of_very_many_parts_make_few_groups_within_each_other(parts: int) -> None:
     names = ["a/" * parts + "b", "a/" * parts + "c", "a/" * 30 + "d", "e"]
-    found = hierarchy(chain(names))
-    assert max(found.path(group).count("/") for group in found.groups) == MAX_DEPTH - 1
+    tree = hierarchy(chain(names))
+    assert max(tree.path(group).count("/") for group in tree.groups) == MAX_DEPTH - 1
 
 
 @pytest.mark.parametrize("limit", [5, LIMIT])
@@ -213,6 +213,6 @@ def test_one_reader_of_many_sources_stays_with_them(limit: int) -> None:
     nodes.append(helper.make_node("Concat", [f"n{i}" for i in range(count)], ["c"], name="/a/Concat", axis=0))
     nodes += [helper.make_node("Relu", [f"c{i or ''}"], [f"c{i + 1}"], name="/b/Relu") for i in range(3)]
     weights = [helper.make_tensor(f"w{i}", TensorProto.FLOAT, [1], [1.0]) for i in range(count)]
-    found = Hierarchy(limit)
-    found.refresh(Index(model(helper.make_graph(nodes, "g", [], [], weights))))
-    assert max(group.size for group in found.groups.values()) == count + 1
+    tree = Hierarchy(limit)
+    tree.refresh(Index(model(helper.make_graph(nodes, "g", [], [], weights))))
+    assert max(group.size for group in tree.groups.values()) == count + 1

@@ -17,8 +17,8 @@ from onnxlab.model import Model
 from tests.graph.support.models import branches, tensor
 
 
-def names(found: list[object]) -> list[str]:
-    return [item.name for item in found]  # type: ignore[attr-defined]
+def names(matches: list[object]) -> list[str]:
+    return [item.name for item in matches]  # type: ignore[attr-defined]
 
 
 def test_find_by_everything() -> None:
@@ -54,13 +54,13 @@ def test_find_reaches_into_bodies_and_functions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "fits"),
+    ("pattern", "fits"),
     [((2, "n", 4), True), ((2, None, 4), True), ((...,), True), ((2, ...), True), ((..., 4), True),
      ((2, ..., "n", 4), True), ((2, ..., 2, "n", 4), False),
      ((2, "m", 4), False), ((), False), ((2, "n"), False), ((..., 2), False)],
 )  # fmt: skip
-def test_shape_patterns(wanted: tuple[object, ...], fits: bool) -> None:
-    assert fits_shape((2, "n", 4), wanted) is fits
+def test_shape_patterns(pattern: tuple[object, ...], fits: bool) -> None:
+    assert fits_shape((2, "n", 4), pattern) is fits
 
 
 def random_graph(edges: list[tuple[int, int]], shuffle: int) -> ModelGraph:

@@ -27,16 +27,18 @@ LAYERS = {"bert_base": [12], "minilm_int8": [6], "gpt2_kv": [12], "llama12_dyn_e
 
 def groups_of(model: Model) -> list[Group]:
     """The groups of the main graph, by their last node: sources come first wherever they are read."""
-    found = Hierarchy()
-    found.refresh(model.graph.index)
+    hierarchy = Hierarchy()
+    hierarchy.refresh(model.graph.index)
     place = {node: number for number, node in enumerate(model.graph.index.topological(model.graph.main))}
     last: dict[int, int] = defaultdict(int)
-    for group in found.groups.values():  # inner ones first
+    for group in hierarchy.groups.values():  # inner ones first
         for node in group.nodes:
             last[group.id] = max(last[group.id], place.get(node, -1))
         last[group.parent] = max(last[group.parent], last[group.id])
     main = model.graph.main.id
-    return sorted((group for group in found.groups.values() if group.scope == main), key=lambda group: last[group.id])
+    return sorted(
+        (group for group in hierarchy.groups.values() if group.scope == main), key=lambda group: last[group.id]
+    )
 
 
 @pytest.mark.parametrize("name", STAGES)
@@ -135,8 +137,8 @@ def test_the_side_of_a_row_makes_no_circle() -> None:
     graph = helper.make_graph(nodes, "g", [x], [y])
     graph.initializer.append(helper.make_tensor("w", 1, [3, 3, 1, 1], [0.0] * 9))
     index = Index(helper.make_model(graph))
-    found = Hierarchy()
-    found.refresh(index)
-    home = {index.nodes[node].name: group for node, group in found.group_of.items()}
+    hierarchy = Hierarchy()
+    hierarchy.refresh(index)
+    home = {index.nodes[node].name: group for node, group in hierarchy.group_of.items()}
     assert home["measure"] == home["reshape"] != 0
     assert home["measure again"] == 0

@@ -26,10 +26,10 @@ def random_model(seed: int, count: int = 40) -> onnx.ModelProto:
     values = ["x", "w0", "w1", "w2"]
     nodes = []
     for number in range(count):
-        made = rng.choice(values) if rng.random() < 0.03 else f"v{number}"
+        output = rng.choice(values) if rng.random() < 0.03 else f"v{number}"
         read = rng.choices([*values[-6:], "w0", "w1", ""], k=rng.randrange(4))
         kind = rng.choice(["Constant", "Add", "Relu"])
-        outputs = [made, "", f"u{number}"][: rng.choice([1, 1, 1, 2, 3])]
+        outputs = [output, "", f"u{number}"][: rng.choice([1, 1, 1, 2, 3])]
         node = helper.make_node(kind, [] if kind == "Constant" else read, outputs, name=f"n{number}")
         if rng.random() < 0.1:
             inner = [
@@ -39,7 +39,7 @@ def random_model(seed: int, count: int = 40) -> onnx.ModelProto:
             body = helper.make_graph(inner, "b", [], [helper.make_tensor_value_info(f"o{number}", 1, None)])
             node = helper.make_node("If", ["x"], outputs, name=f"n{number}", then_branch=body, else_branch=body)
         nodes.append(node)
-        values.append(made)
+        values.append(output)
     if seed % 2:
         for _ in range(6):
             nodes.insert(rng.randrange(len(nodes)), nodes.pop(rng.randrange(len(nodes))))
@@ -70,16 +70,16 @@ def test_wires_say_what_loops_say(seed: int) -> None:
 def test_columns_have_the_rows_of_the_records(seed: int) -> None:
     index = GlanceIndex(random_model(seed))
     for scope in index.scopes.values():
-        read, made = index.rows(scope), Rows.of([index.nodes[node] for node in scope.node_ids])
-        assert [part.tolist() for part in read] == [part.tolist() for part in made]
+        read, expected = index.rows(scope), Rows.of([index.nodes[node] for node in scope.node_ids])
+        assert [part.tolist() for part in read] == [part.tolist() for part in expected]
 
 
 def test_columns_have_the_rows_of_the_records_of_the_corpus(corpus: Corpus) -> None:
     for path in corpus.values():
         index = GlanceIndex(onnx.load(path, load_external_data=False))
         for scope in index.scopes.values():
-            read, made = index.rows(scope), Rows.of([index.nodes[node] for node in scope.node_ids])
-            assert [part.tolist() for part in read] == [part.tolist() for part in made]
+            read, expected = index.rows(scope), Rows.of([index.nodes[node] for node in scope.node_ids])
+            assert [part.tolist() for part in read] == [part.tolist() for part in expected]
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -131,13 +131,13 @@ def test_names_say_paths_where_one_was_read_or_given() -> None:
 def test_homes_follow_an_edit() -> None:
     chain = [helper.make_node("Relu", [f"v{at}"], [f"v{at + 1}"], f"n{at}") for at in range(3000)]
     index = GlanceIndex(helper.make_model(helper.make_graph(chain, "g", [], [])))
-    found = Hierarchy()
-    found.refresh(index)
+    hierarchy = Hierarchy()
+    hierarchy.refresh(index)
     order = index.rows(index.main).nodes
-    homes = found.homes(index.main.id, order)
-    assert homes.tolist() == [found.group_of[node] for node in order.tolist()]
+    homes = hierarchy.homes(index.main.id, order)
+    assert homes.tolist() == [hierarchy.group_of[node] for node in order.tolist()]
     gone = int(order[7])
-    assert found.follow(index, [], [gone])
+    assert hierarchy.follow(index, [], [gone])
     expected = [0 if at == 7 else home for at, home in enumerate(homes.tolist())]
-    assert found.homes(index.main.id, order).tolist() == expected
-    assert found.homes(index.main.id, order[::-1]).tolist() == expected[::-1]
+    assert hierarchy.homes(index.main.id, order).tolist() == expected
+    assert hierarchy.homes(index.main.id, order[::-1]).tolist() == expected[::-1]

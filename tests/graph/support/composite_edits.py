@@ -38,13 +38,13 @@ class Pick:
     @property
     def initializer(self) -> Value:
         """An initializer where there is one."""
-        found = self.model.find_values(kind="initializer") or [self.value]
-        return found[self.numbers[1] % len(found)]
+        initializers = self.model.find_values(kind="initializer") or [self.value]
+        return initializers[self.numbers[1] % len(initializers)]
 
     @property
     def formal(self) -> Value:
-        found = [*self.model.inputs, *self.model.outputs]
-        return found[self.numbers[1] % len(found)] if found else self.value
+        formals = [*self.model.inputs, *self.model.outputs]
+        return formals[self.numbers[1] % len(formals)] if formals else self.value
 
     @property
     def several(self) -> list[NodeRecord]:
@@ -52,7 +52,7 @@ class Pick:
         graph, node = self.model.graph, self.node
         order = graph.scopes[graph.nodes[node.id].scope].node_ids
         at = order.index(node.id)
-        return [graph.nodes[each] for each in order[at : at + 1 + self.numbers[2] % 3]]
+        return [graph.nodes[ident] for ident in order[at : at + 1 + self.numbers[2] % 3]]
 
     @property
     def name(self) -> str:
@@ -140,8 +140,8 @@ def returned_by_an_inner_scope(pick: Pick) -> None:
         pick.model.opsets_of(path)[("", "other")[pick.numbers[1] % 2]] = 18 + pick.numbers[1] % 4
     elif pick.slot:
         values = [*scope.names.values(), pick.value.id]
-        given = {"dtype": "float32", "shape": [1, None]} if pick.numbers[2] % 2 else {}
-        pick.model.add_output(Value(graph, values[pick.numbers[1] % len(values)]), scope=path, **given)
+        declared = {"dtype": "float32", "shape": [1, None]} if pick.numbers[2] % 2 else {}
+        pick.model.add_output(Value(graph, values[pick.numbers[1] % len(values)]), scope=path, **declared)
     elif scope.outputs:
         pick.model.remove_output(Value(graph, scope.outputs[pick.numbers[1] % len(scope.outputs)]), scope=path)
 
@@ -161,10 +161,10 @@ def extract_changes_nothing(pick: Pick) -> None:
 
 def boundary_is_consistent(pick: Pick) -> None:
     graph, chosen = pick.model.graph, [node.id for node in pick.several]
-    found = cones.boundary(graph, chosen)
-    made = {vid for node in chosen for vid in graph.nodes[node].outputs if vid}
-    assert made == {*found.outputs, *found.internal, *found.unused}
-    assert not made & {*found.inputs, *found.initializers}
+    boundary = cones.boundary(graph, chosen)
+    outputs = {vid for node in chosen for vid in graph.nodes[node].outputs if vid}
+    assert outputs == {*boundary.outputs, *boundary.internal, *boundary.unused}
+    assert not outputs & {*boundary.inputs, *boundary.initializers}
 
 
 def to_initializer(pick: Pick) -> None:
@@ -172,8 +172,8 @@ def to_initializer(pick: Pick) -> None:
 
 
 def constant_to_initializer(pick: Pick) -> None:
-    if found := pick.model.find("Constant"):
-        found[pick.numbers[0] % len(found)].to_initializer()
+    if constants := pick.model.find("Constant"):
+        constants[pick.numbers[0] % len(constants)].to_initializer()
 
 
 COMPOSITE: dict[str, Callable[[Pick], Any]] = {

@@ -7,16 +7,16 @@ from typing import Any
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 
-def differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
+def differences(first: Any, other: Any, path: str = "") -> Iterator[str]:
     """Paths of the fields in which two messages of a type differ."""
-    left, right = dict(_set_fields(one)), dict(_set_fields(other))
+    left, right = dict(_set_fields(first)), dict(_set_fields(other))
     for name in [*left, *(name for name in right if name not in left)]:
         where = f"{path}.{name}" if path else name
         if name not in left or name not in right:
             yield where
         else:
             yield from _of_values(left[name], right[name], where)
-    if _unknown(one) != _unknown(other):
+    if _unknown(first) != _unknown(other):
         yield f"{path}.(unknown)"
 
 

@@ -20,20 +20,20 @@ def items(kind: str, count: int, seed: int = 0) -> Any:
 
 
 def attribute(kind: str, values: Any) -> onnx.AttributeProto:
-    made = onnx.AttributeProto(name="a", type=KINDS[kind])
+    proto = onnx.AttributeProto(name="a", type=KINDS[kind])
     if kind == "floats":
         data = np.asarray(values, "<f4").tobytes()
-        made.MergeFromString(b"\x3a" + varint(len(data)) + data)
+        proto.MergeFromString(b"\x3a" + varint(len(data)) + data)
     else:
-        getattr(made, kind).extend(np.asarray(values).tolist() if kind == "ints" else values)
-    return made
+        getattr(proto, kind).extend(np.asarray(values).tolist() if kind == "ints" else values)
+    return proto
 
 
 def varint(number: int) -> bytes:
-    found = b""
+    encoded = b""
     while number > 127:
-        found, number = found + bytes([number & 127 | 128]), number >> 7
-    return found + bytes([number])
+        encoded, number = encoded + bytes([number & 127 | 128]), number >> 7
+    return encoded + bytes([number])
 
 
 def custom(kind: str, values: Any) -> onnx.ModelProto:

@@ -25,18 +25,18 @@ def lost(source: Any, data: bytes) -> list[str]:
     model = onnxlab.load(source)
     canonical = model.proto.SerializeToString()
     assert model.nx.number_of_nodes() == len(model.proto.graph.node)
-    found = []
+    losses = []
     for number, edit in enumerate((_rename_node, _rename_value, _remove_node)):
         if not edit(model):
             continue
         model.undo()
         if model.to_bytes() != data or model.proto.SerializeToString() != canonical:
-            found.append(f"bytes differ after edit {number} was undone")
+            losses.append(f"bytes differ after edit {number} was undone")
     if _rename_node(model):
         saved = onnx.ModelProto.FromString(model.to_bytes())
         expected = ["graph.node[0].name"]
-        found += [path for path in differences(onnx.ModelProto.FromString(data), saved) if path not in expected]
-    return found
+        losses += [path for path in differences(onnx.ModelProto.FromString(data), saved) if path not in expected]
+    return losses
 
 
 def _rename_node(model: onnxlab.Model) -> bool:

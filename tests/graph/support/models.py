@@ -83,7 +83,7 @@ def untidy() -> onnx.ModelProto:
     axes = helper.make_tensor_value_info("axes", TensorProto.INT64, [1])
     inputs = [tensor("x", ["N", 4]), tensor("spare", [1]), axes]
     graph = helper.make_graph(nodes, "untidy", inputs, [tensor("z", ["N", 1])], stored, doc_string="as it came")
-    opsets = [helper.make_opsetid(*each) for each in (("", 20), ("local", 1), ("other", 3))]
+    opsets = [helper.make_opsetid(*opset) for opset in (("", 20), ("local", 1), ("other", 3))]
     model = helper.make_model(graph, functions=[used, spare], ir_version=9, opset_imports=opsets)
     model.metadata_props.add(key="author", value="unknown")
     return model

@@ -124,9 +124,9 @@ def set_body(draw: Draw) -> None:
         return
     attribute = onnx.AttributeProto()
     attribute.CopyFrom(attributes[draw.position(len(attributes))])
-    made = attribute.g.output[0].name if attribute.g.output else f"inner_{draw.count}"
+    output = attribute.g.output[0].name if attribute.g.output else f"inner_{draw.count}"
     attribute.g.ClearField("node")
-    attribute.g.node.append(helper.make_node("Identity", [draw.value.name], [made]))
+    attribute.g.node.append(helper.make_node("Identity", [draw.value.name], [output]))
     draw.graph.apply(SetAttribute(draw.node.id, attribute.name, attribute))
 
 

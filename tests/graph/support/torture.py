@@ -158,10 +158,10 @@ def training() -> onnx.TrainingInfoProto:
     step = helper.make_node("Sub", ["float_raw", "rate"], ["stepped"], name="step")
     rate = helper.make_tensor("rate", 1, [1], [0.1])
     update = helper.make_graph([step], "update", [], [onnx.ValueInfoProto(name="stepped")], [rate])
-    found = onnx.TrainingInfoProto(initialization=start, algorithm=update)
-    found.initialization_binding.add(key="float_raw", value="zeroed")
-    found.update_binding.add(key="float_raw", value="stepped")
-    return found
+    info = onnx.TrainingInfoProto(initialization=start, algorithm=update)
+    info.initialization_binding.add(key="float_raw", value="zeroed")
+    info.update_binding.add(key="float_raw", value="stepped")
+    return info
 
 
 def torture(ir_version: int = 14) -> onnx.ModelProto:
@@ -205,7 +205,7 @@ def _messages(message: Any) -> Iterator[Any]:
 
 def fields(data: bytes) -> list[tuple[int, bytes]]:
     """(number, whole field with its tag) of a serialized message, in its order."""
-    found, at = [], 0
+    pairs, at = [], 0
     while at < len(data):
         start = at
         tag, at = _read_varint(data, at)
@@ -216,8 +216,8 @@ def fields(data: bytes) -> list[tuple[int, bytes]]:
             at += size
         else:
             at += {1: 8, 5: 4}[tag & 7]
-        found.append((tag >> 3, data[start:at]))
-    return found
+        pairs.append((tag >> 3, data[start:at]))
+    return pairs
 
 
 def _read_varint(data: bytes, at: int) -> tuple[int, int]:
