@@ -1,19 +1,20 @@
 """What changed in a Model since another state of its history, what a difference changes, and values that went wrong."""
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from __future__ import annotations
 
-from onnxlab.analysis.compare.sides import RunSide
-from onnxlab.analysis.diff.change import Ignorable
-from onnxlab.analysis.diff.difference import Diff
-from onnxlab.analysis.diff.patching import patch
-from onnxlab.analysis.diff.versions import as_of
-from onnxlab.analysis.hunt.hunting import Hunt, hunt
-from onnxlab.analysis.watches.watches import Checked, Watches
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 from onnxlab.execution.base.provider import Provider
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer import Inference
+
+if TYPE_CHECKING:
+    from onnxlab.analysis.diff.change import Ignorable
+    from onnxlab.analysis.diff.difference import Diff
+    from onnxlab.analysis.hunt.hunting import Hunt
+    from onnxlab.analysis.watches.watches import Checked, Watches
 
 
 class Comparing:
@@ -45,6 +46,9 @@ class Comparing:
             >>> print(model.changes_since().changes[0])
             node /stem/relu/Relu: operator Relu → Sigmoid
         """
+        from onnxlab.analysis.diff.difference import Diff
+        from onnxlab.analysis.diff.versions import as_of
+
         with self.graph.lock:
             return Diff(as_of(self.graph, self.graph.history.position_of(state)), self.graph, ignore)
 
@@ -72,6 +76,8 @@ class Comparing:
             >>> model.nodes["/stem/relu/Relu"].op_type
             'Sigmoid'
         """
+        from onnxlab.analysis.diff.patching import patch
+
         return patch(self.graph, diff, strict=strict)
 
     def hunt(
@@ -96,6 +102,9 @@ class Comparing:
             >>> model.hunt({"image": np.full((1, 1, 8, 8), np.inf, np.float32)}).first("nan").node
             '/stem/conv/Conv'
         """
+        from onnxlab.analysis.compare.sides import RunSide
+        from onnxlab.analysis.hunt.hunting import hunt
+
         side = RunSide(self.graph, self.inference.fact, providers)
         return hunt(side, self.runner.sample_inputs(inputs))
 

@@ -1,12 +1,17 @@
 """`diff`: the structural difference of two models, in whatever formats they are."""
 
-from collections.abc import Collection
+from __future__ import annotations
 
-from onnxlab.analysis.diff.change import Ignorable
-from onnxlab.analysis.diff.difference import Diff
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
 from onnxlab.model.model import Model
 from onnxlab.model.opening import load
 from onnxlab.model.source import ModelSource
+
+if TYPE_CHECKING:
+    from onnxlab.analysis.diff.change import Ignorable
+    from onnxlab.analysis.diff.difference import Diff
 
 
 def diff(
@@ -41,6 +46,8 @@ def diff(
         1 changed; 24 of 24 nodes matched
         ~ node /stem/relu/Relu: operator Relu → Sigmoid
     """
+    from onnxlab.analysis.diff.difference import Diff
+
     left, right = (side if isinstance(side, Model) else load(side) for side in (a, b))
     with left.graph.lock, right.graph.lock:
         difference = Diff(left.graph, right.graph, ignore, tolerance)

@@ -1,17 +1,20 @@
 """What else a Model does with files: reports before it is saved, weights, and edits that were never saved."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from onnxlab.errors import EditError
 from onnxlab.formats import saving
 from onnxlab.formats.base.format import About, LossReport
 from onnxlab.formats.journals import recovery
 from onnxlab.formats.journals.recovery import Recovery
-from onnxlab.formats.ort import required_operators
-from onnxlab.formats.ort.required_operators import RequiredOperators
 from onnxlab.formats.report import FieldChange
 from onnxlab.model.weights import WeightFiles
+
+if TYPE_CHECKING:
+    from onnxlab.formats.ort.required_operators import RequiredOperators
 
 
 class Files(WeightFiles):
@@ -138,6 +141,8 @@ class Files(WeightFiles):
             ai.onnx;15;BatchNormalization
             ai.onnx;19;Reshape,Shape
         """
+        from onnxlab.formats.ort import required_operators
+
         with self._model.graph.lock:
             return required_operators.required(self._model.graph.proto)
 

@@ -1,16 +1,18 @@
 """Measures of a Model: the memory of a run over its schedule, and what its nodes cost."""
 
-from collections.abc import Mapping
-from typing import Any
+from __future__ import annotations
 
-from onnxlab.analysis.cost.cost import Cost, cost
-from onnxlab.analysis.cost.roofline import roofline
-from onnxlab.analysis.memory.buffers import Share
-from onnxlab.analysis.memory.timeline import MemoryTimeline, timeline
-from onnxlab.analysis.profile import profile
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer import Inference
+
+if TYPE_CHECKING:
+    from onnxlab.analysis.cost.cost import Cost
+    from onnxlab.analysis.memory.buffers import Share
+    from onnxlab.analysis.memory.timeline import MemoryTimeline
 
 Dims = Mapping[str, int]
 
@@ -50,6 +52,8 @@ class Measuring:
             >>> model.memory(batch=1).peak, model.memory(batch=64).peak
             (6400, 409600)
         """
+        from onnxlab.analysis.memory.timeline import timeline
+
         arrays = self.runner.last_inputs() if inputs is None else inputs
         return timeline(self.graph, self.inference, {**(dims or {}), **named}, arrays, share=share)
 
@@ -82,6 +86,10 @@ class Measuring:
             >>> max(cost.nodes, key=lambda work: work.flops).label, round(cost.total.intensity, 1)
             ('/block1/conv1/Conv', 3.3)
         """
+        from onnxlab.analysis.cost.cost import cost
+        from onnxlab.analysis.cost.roofline import roofline
+        from onnxlab.analysis.profile import profile
+
         arrays = self.runner.last_inputs() if inputs is None else inputs
         sizes = {**(dims or {}), **named}
         graph, policy, roof = self.graph, self.inference.policy, roofline(threads)

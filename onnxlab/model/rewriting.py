@@ -1,28 +1,24 @@
 """Rewriting a Model: rules that leave it computing the same, tried before they stay."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from onnxlab.graph.handles.handles import Value
 from onnxlab.graph.handles.model_lookup import Lookup, NodeKey, NodeKeys
 from onnxlab.infer import Inference
-from onnxlab.transforms import engine as plans
-from onnxlab.transforms import near_misses
-from onnxlab.transforms.foreign import Engine, plan_of
-from onnxlab.transforms.near_misses import NearMiss
-from onnxlab.transforms.occurrences import Occurrence, occurrences
-from onnxlab.transforms.patterns.selecting import pattern_of
-from onnxlab.transforms.proving import earlier, prove
-from onnxlab.transforms.receipt import Receipt
-from onnxlab.transforms.rewriting import BUDGET, Options
-from onnxlab.transforms.rewriting import Rewriting as GraphRewriting
-from onnxlab.transforms.rules import table
-from onnxlab.transforms.rules.rule import AnyRule, Level
-from onnxlab.transforms.rules.user_rules import RuleSource, rules_from
-from onnxlab.transforms.subject import Trust
-from onnxlab.transforms.suggestions import Suggestion, suggestions
-from onnxlab.transforms.verification import Judgment
-from onnxlab.transforms.verified import Rewrite
+from onnxlab.transforms.rewriting import BUDGET
+
+if TYPE_CHECKING:
+    from onnxlab.transforms.foreign import Engine
+    from onnxlab.transforms.near_misses import NearMiss
+    from onnxlab.transforms.occurrences import Occurrence
+    from onnxlab.transforms.receipt import Receipt
+    from onnxlab.transforms.rules.rule import AnyRule, Level
+    from onnxlab.transforms.rules.user_rules import RuleSource
+    from onnxlab.transforms.suggestions import Suggestion
+    from onnxlab.transforms.verification import Judgment
 
 _MICROSOFT = frozenset(("com.microsoft",))
 
@@ -74,6 +70,13 @@ class Rewriting(Lookup):
             >>> receipt.nodes[1] <= receipt.nodes[0]
             True
         """
+        from onnxlab.transforms import engine as plans
+        from onnxlab.transforms.foreign import plan_of
+        from onnxlab.transforms.rewriting import Options
+        from onnxlab.transforms.rules import table
+        from onnxlab.transforms.subject import Trust
+        from onnxlab.transforms.verified import Rewrite
+
         plan = plan_of(engine, self.graph) if engine else plans.standard(table.up_to("basic"))
         label = f"simplify by {engine}" if engine else "simplify"
         options = Options(frozenset(protect), budget)
@@ -116,6 +119,13 @@ class Rewriting(Lookup):
             >>> model.optimize("extended", dry_run=True).verdict
             'not run'
         """
+        from onnxlab.transforms import engine as plans
+        from onnxlab.transforms.foreign import plan_of
+        from onnxlab.transforms.rewriting import Options
+        from onnxlab.transforms.rules import table
+        from onnxlab.transforms.subject import Trust
+        from onnxlab.transforms.verified import Rewrite
+
         rules = table.up_to(level)
         plan = plan_of(engine, self.graph, level) if engine else plans.standard(rules)
         label = f"optimize by {engine}" if engine else "optimize"
@@ -159,6 +169,13 @@ class Rewriting(Lookup):
             >>> receipt.applied[0].place
             '/stem/relu/Relu'
         """
+        from onnxlab.transforms import engine as plans
+        from onnxlab.transforms.rewriting import Options
+        from onnxlab.transforms.rules import table
+        from onnxlab.transforms.rules.user_rules import rules_from
+        from onnxlab.transforms.subject import Trust
+        from onnxlab.transforms.verified import Rewrite
+
         parsed = rules_from(rules)
         plan = plans.only(parsed)
         domains = frozenset(domain for rule in parsed for domain in rule.brings)
@@ -170,7 +187,7 @@ class Rewriting(Lookup):
 
     def prove(
         self,
-        before: "int | str | Rewriting" = -1,
+        before: int | str | Rewriting = -1,
         *,
         samples: Sequence[Mapping[str, Any]] | None = None,
         finite_only: bool = False,
@@ -196,6 +213,9 @@ class Rewriting(Lookup):
             >>> print(model.prove())
             bit equal
         """
+        from onnxlab.transforms.proving import earlier, prove
+        from onnxlab.transforms.subject import Trust
+
         trust = Trust(True, samples, finite_only)
         with self.graph.lock:
             state = None if isinstance(before, Rewriting) else self.graph.history.position_of(before)
@@ -234,6 +254,11 @@ class Rewriting(Lookup):
             >>> [each.rule for each in model.suggest(verify=False)][:1]
             ['conv_batch_normalization']
         """
+        from onnxlab.transforms.rewriting import Options
+        from onnxlab.transforms.rules import table
+        from onnxlab.transforms.subject import Trust
+        from onnxlab.transforms.suggestions import suggestions
+
         rules = table.up_to(level)
         options = Options(domains=_MICROSOFT if microsoft else frozenset())
         return suggestions(self.graph, self.inference, rules, options, Trust(verify, samples), timed and verify)
@@ -265,6 +290,9 @@ class Rewriting(Lookup):
             >>> model.rewrite(f"{pattern} => Max(Add(x, y), 0.0)", dry_run=True).nodes
             (24, 24)
         """
+        from onnxlab.transforms.patterns.selecting import pattern_of
+        from onnxlab.transforms.rewriting import Rewriting as GraphRewriting
+
         with self.graph.lock:
             rewriting = GraphRewriting(self.graph, self.inference.facts, lambda names: {})
             return str(pattern_of(rewriting, self._node_records(nodes), numbers))
@@ -287,6 +315,8 @@ class Rewriting(Lookup):
             >>> place.node, place.values["x"]
             (<Node '/stem/relu/Relu': Relu>, <Value 'stem/conv_out'>)
         """
+        from onnxlab.transforms.occurrences import occurrences
+
         with self.graph.lock:
             return occurrences(self.graph, self.inference.facts, pattern)
 
@@ -300,6 +330,8 @@ class Rewriting(Lookup):
             >>> [rule.text for rule in model.rules() if rule.name == "gemm_add"]
             ['Add(Gemm(a, w:const), c:const) => Gemm(a, w, c)']
         """
+        from onnxlab.transforms.rules import table
+
         return table.STANDARD
 
     def why_not(self, node: NodeKey | Value, rule: RuleSource, *, microsoft: bool = True) -> str:
@@ -321,6 +353,9 @@ class Rewriting(Lookup):
             >>> model.why_not("/stem/relu/Relu", onnxlab.rule("Relu(Relu(x)) => Relu(x)", name="twice"))
             'twice: /stem/bn/BatchNormalization is BatchNormalization, not Relu'
         """
+        from onnxlab.transforms import near_misses
+        from onnxlab.transforms.rules.user_rules import rules_from
+
         domains = _MICROSOFT if microsoft else frozenset[str]()
         with self.graph.lock:
             record, first = self._node_record(node), rules_from(rule)[0]
@@ -345,6 +380,10 @@ class Rewriting(Lookup):
             >>> print(model.near_misses("/stem/bn/BatchNormalization")[0])
             conv_batch_normalization: applies at /stem/bn/BatchNormalization
         """
+        from onnxlab.transforms import near_misses
+        from onnxlab.transforms.rules import table
+        from onnxlab.transforms.rules.user_rules import rules_from
+
         candidates = table.STANDARD if rules is None else rules_from(rules)
         with self.graph.lock:
             return near_misses.near_misses(

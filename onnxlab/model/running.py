@@ -1,12 +1,13 @@
 """Runs of a Model: the whole, a selection, by which providers, and the arrays that stay."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onnxlab.analysis.profile import Profile, profile
 from onnxlab.errors import NameLookupError
 from onnxlab.execution.base.provider import Provider
 from onnxlab.execution.planning.partition import Partition
@@ -19,6 +20,9 @@ from onnxlab.limits import Limits
 from onnxlab.model.copying import Copying
 from onnxlab.short_help import ShortHelp
 from onnxlab.spelling import Spelled
+
+if TYPE_CHECKING:
+    from onnxlab.analysis.profile import Profile
 
 Array = np.ndarray[Any, Any]
 
@@ -35,7 +39,7 @@ class Running(Editing, Copying):
     runner: Runner
 
     @property
-    def values(self) -> "Values":
+    def values(self) -> Values:
         """The arrays of the last run, what edits made stale computed again.
 
         Examples:
@@ -175,6 +179,8 @@ class Running(Editing, Copying):
             >>> len(model.profile(runs=1).entries)
             24
         """
+        from onnxlab.analysis.profile import profile
+
         with bar(f"profile {self.name}") as drawn:
             return profile(self.runner, feeds, outputs, runs=runs, progress=drawn)
 
@@ -194,7 +200,7 @@ class Running(Editing, Copying):
         """
         return self.runner.sample_inputs(feeds, seed=seed)
 
-    def subgraph(self, nodes: Iterable[int | str | Node]) -> "Subgraph":
+    def subgraph(self, nodes: Iterable[int | str | Node]) -> Subgraph:
         """Select nodes to be run by themselves.
 
         Args:

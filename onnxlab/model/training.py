@@ -1,18 +1,22 @@
 """Training with the artifacts of onnxruntime-training: a training graph, an optimizer graph and a checkpoint."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import onnx
 
 from onnxlab.errors import EditError
-from onnxlab.formats.ort.checkpoint import Checkpoint, OptimizerGroup, with_values
 from onnxlab.graph import edits
 from onnxlab.graph.protos import tensors
 from onnxlab.graph.protos.value_info import describe
 from onnxlab.model.model import Model
+
+if TYPE_CHECKING:
+    from onnxlab.formats.ort.checkpoint import Checkpoint
 
 Array = Any
 
@@ -45,6 +49,8 @@ class Training:
         Raises:
             EditError: the graphs are none of these, or do not belong to the checkpoint.
         """
+        from onnxlab.formats.ort.checkpoint import OptimizerGroup
+
         self._checkpoint = checkpoint
         self.parameters = {name: tensors.to_array(tensor) for name, tensor in checkpoint.parameters.items()}
         self._training = training
@@ -119,6 +125,8 @@ class Training:
 
     def checkpoint(self) -> Checkpoint:
         """The parameters and the state of the optimizer as they are by now."""
+        from onnxlab.formats.ort.checkpoint import OptimizerGroup, with_values
+
         order = [*self._checkpoint.trained, *self._checkpoint.frozen]
         values = [tensors.from_array(self.parameters[name], name) for name in order]
         updated, _ = with_values(self._checkpoint, values)

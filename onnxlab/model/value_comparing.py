@@ -1,21 +1,22 @@
 """`compare`: the values of two models, pair by pair, and where they diverge first."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from onnxlab.analysis.compare.comparing import compare_recorded, compare_runs
-from onnxlab.analysis.compare.comparison import Comparison
-from onnxlab.analysis.compare.sides import RecordedSide, RunSide
-from onnxlab.analysis.diff.difference import Diff
-from onnxlab.analysis.diff.versions import as_of
 from onnxlab.execution.base.provider import Provider
 from onnxlab.infer import Inference
 from onnxlab.limits import Limits
 from onnxlab.model.model import Model
 from onnxlab.model.opening import load
 from onnxlab.model.source import ModelSource
+
+if TYPE_CHECKING:
+    from onnxlab.analysis.compare.comparison import Comparison
+    from onnxlab.analysis.compare.sides import RunSide
 
 Providers = Sequence[str | Provider]
 
@@ -58,6 +59,10 @@ def compare(
         >>> onnxlab.compare(model, other).first.node
         '/stem/relu/Relu'
     """
+    from onnxlab.analysis.compare.comparing import compare_recorded, compare_runs
+    from onnxlab.analysis.compare.sides import RecordedSide, RunSide
+    from onnxlab.analysis.diff.difference import Diff
+
     left = a if isinstance(a, Model) else load(a)
     first, second = providers, providers if b_providers is None else b_providers
     feeds = left.sample_inputs(inputs)
@@ -77,6 +82,9 @@ def _sides(
     limits: Limits | None,
 ) -> tuple[RunSide, RunSide]:
     """Both models; without a second one, the first as it was and as it is."""
+    from onnxlab.analysis.compare.sides import RunSide
+    from onnxlab.analysis.diff.versions import as_of
+
     now = left.graph, left.inference.fact
     if b is None:
         before = as_of(left.graph, position)

@@ -1,17 +1,17 @@
 """Weights of a Model, taken from files and written to them."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import onnx
 
 from onnxlab import dtypes
 from onnxlab.errors import EditError
-from onnxlab.formats.weights import safetensors
-from onnxlab.formats.weights.files import Weights, read_weights, write_weights
 from onnxlab.graph import edits
 from onnxlab.graph.edit.script import Recorded
 from onnxlab.graph.protos import tensors
@@ -21,6 +21,9 @@ from onnxlab.model.saving import Saving
 from onnxlab.printable import printable_lines
 from onnxlab.short_help import ShortHelp
 from onnxlab.spelling import Spelled
+
+if TYPE_CHECKING:
+    from onnxlab.formats.weights.files import Weights
 
 _SHOWN = 10
 
@@ -92,6 +95,8 @@ class WeightFiles(Spelled, metaclass=ShortHelp):
             >>> len(model.files.load_weights(path).missing)
             0
         """
+        from onnxlab.formats.weights.files import read_weights
+
         weights = read_weights(path)
         plan, report = self._matched(weights, names)
         if not dry_run:
@@ -178,6 +183,9 @@ class WeightFiles(Spelled, metaclass=ShortHelp):
             >>> model.files.save_weights("weights.npz").name
             'weights.npz'
         """
+        from onnxlab.formats.weights import safetensors
+        from onnxlab.formats.weights.files import write_weights
+
         stored = self._initializers()
         chosen_names = list(stored if names is None else names)
         if unknown := [name for name in chosen_names if name not in stored]:

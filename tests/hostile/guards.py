@@ -56,7 +56,7 @@ def of_operator(case, guards, side):
     base = case.pick(plain_cases())
     graph = ModelGraph(parsed(base.data))
     runner = Runner(graph, Inference(graph).fact, [Eager(1 + case.upto(1)), NumpyProvider()])
-    feeds = {name: guards.copied(np.ascontiguousarray(change(case, array))) for name, array in base.feeds.items()}
+    feeds = {name: guards.copied(np.array(change(case, array), order="C")) for name, array in base.feeds.items()}
     case.step(f"run {base.name} by numba, guarded at the {side}")
     try:
         for _ in range(2):

@@ -106,7 +106,7 @@ def oracle(case, path, feeds, names):
     if made is None:
         return {}
     try:
-        arrays = made.run(names, {name: np.ascontiguousarray(array) for name, array in feeds.items()})
+        arrays = made.run(names, {name: np.array(array, order="C", copy=None) for name, array in feeds.items()})
     except Exception:
         return {}
     case.oracle = False

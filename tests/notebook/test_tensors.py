@@ -131,3 +131,12 @@ def test_inputs_are_made_typed_or_read_from_files(page: Page, model: onnxlab.Mod
 )
 def test_inputs_that_do_not_fit_are_refused_in_words(page: Page, inputs: Any, sizes: Any, word: str) -> None:
     assert word in page.refused("run", nodes=None, inputs=inputs, sizes=sizes)["message"]
+
+
+@pytest.mark.parametrize("shape", [(2, 0, 3), (0,), (4, 0), (0, 0, 600, 600)])
+def test_a_tensor_without_elements_has_no_cells_and_an_empty_picture(shape: tuple[int, ...]) -> None:
+    array = np.zeros(shape, np.float32)
+    axes = (0, len(shape) - 1) if len(shape) > 1 else (None, None)
+    plane = tensor_planes.plane(shape, *axes, [3, 1, 3])
+    assert tensor_planes.cells(array, plane, 0, 2, 1, 1) == []
+    assert tensor_planes.heat(array, plane).data == b""

@@ -51,6 +51,8 @@ class Plane:
 
     def read(self, source: Any, rows: slice, columns: slice) -> Array:
         """A part of the plane as [rows, columns]."""
+        if 0 in self.shape:  # an axis of neither may have no index at all
+            return np.zeros((0, 0), source.dtype)
         chosen = {self.rows: rows, self.columns: columns}
         index = tuple(chosen.get(axis, where) for axis, where in enumerate(self.at))
         part = np.asarray(source[index] if index else np.asarray(source))
