@@ -12,6 +12,7 @@ import onnx
 from onnxlab.analysis.diff.becoming import Becoming
 from onnxlab.analysis.diff.matching import match
 from onnxlab.errors import EditError
+from onnxlab.graph.edit.ir_versions import INITIALIZERS_SINCE
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.tables import function_key
 from onnxlab.transforms.losses import joined
@@ -75,9 +76,12 @@ def _keep(graph: ModelGraph, other: onnx.ModelProto) -> None:
     _describe(before.initializer, inside.initializer)
     _refill(inside.output, before.output)
     stored = {tensor.name for tensor in before.initializer}
-    stays = {value.name for value in inside.input} | {tensor.name for tensor in inside.initializer}
-    _refill(inside.input, [value for value in before.input if value.name not in stored or value.name in stays])
-    produced = stays | {name for node in inside.node for name in node.output}
+    now = {tensor.name for tensor in inside.initializer}
+    converts = header.ir_version < INITIALIZERS_SINCE and not now <= {value.name for value in before.input}
+    named = {value.name for value in inside.input} | now
+    _refill(inside.input, [value for value in before.input
+                           if value.name not in stored or (value.name in named and not converts)])  # fmt: skip
+    produced = named | {name for node in inside.node for name in node.output}
     _refill(inside.value_info, [value for value in before.value_info if value.name in produced])
     notes = [note for note in before.quantization_annotation if note.tensor_name in produced]
     _refill(inside.quantization_annotation, notes)

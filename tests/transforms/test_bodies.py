@@ -5,6 +5,7 @@ import onnx
 import onnx.parser
 
 import onnxlab
+from tests.support import corpus
 from tests.transforms.test_simplify import by_onnxruntime, operators, parsed
 
 IF = """
@@ -108,3 +109,13 @@ def test_protected_graphs_and_prefixes_stay() -> None:
     branch = next(scope for scope in model.graph.scopes.values() if scope.attribute == "then_branch")
     model.simplify(protect=[model.graph.scope_path(branch)])
     assert "Exp" in [node.op_type for node in model.graph.nodes.values()]
+
+
+def test_weights_are_no_inputs_once_a_model_is_of_ir_version_4() -> None:
+    model = onnxlab.load(corpus.path("light_squeezenet"))
+    assert model.graph.header.ir_version == 3
+    model.simplify(verify=False)
+    assert model.graph.header.ir_version == 4
+    assert [value.name for value in model.proto.graph.input] == ["data_0"]
+    model.undo()
+    assert (model.graph.header.ir_version, len(model.proto.graph.input)) == (3, 53)

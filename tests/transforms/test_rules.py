@@ -4,11 +4,14 @@ import time
 from pathlib import Path
 
 import numpy as np
+import onnxruntime
 import pytest
 
 import onnxlab
 from onnxlab.errors import TransformError
+from tests.support import corpus
 from tests.transforms.test_simplify import operators, parsed
+from tests.transforms.test_standard_rules import EXAMPLES, proto_of
 
 
 def model_of(body: str, inputs: str = "float[b,4] x") -> onnxlab.Model:
@@ -152,3 +155,24 @@ def test_only_chosen_nodes_are_rewritten() -> None:
     model = model_of("a = Relu(x) b = Relu(a) y = Neg(b)")
     model.rewrite("Relu(x) => Max(x, 0.0)", nodes=["b"])
     assert operators(model) == ["Relu", "Max", "Neg"]
+
+
+def test_an_operator_that_only_onnxruntime_has_comes_only_where_that_was_asked_for() -> None:
+    older = onnxlab.load(proto_of(EXAMPLES["layer_normalization"]))
+    older.convert_opset(15)
+    bytes_of = older.to_bytes()
+    receipt = older.optimize()
+    assert "LayerNormalization" not in [node.op_type for node in older.nodes]
+    assert receipt.refused == ()
+    other = onnxlab.load(bytes_of)
+    other.optimize(microsoft=True)
+    assert "LayerNormalization" in [node.op_type for node in other.nodes]
+
+
+def test_it_does_not_come_into_functions_where_onnxruntime_crashes() -> None:
+    model = onnxlab.load(corpus.path("functions_ts"))
+    model.optimize(microsoft=True, verify=False)
+    inside = {node.op_type for function in model.proto.functions for node in function.node}
+    assert "LayerNormalization" not in inside
+    assert "Gelu" in inside
+    onnxruntime.InferenceSession(model.to_bytes(), providers=["CPUExecutionProvider"])

@@ -14,7 +14,7 @@ def run(rewriting: Rewriting) -> None:
         return
     for count, kind in (
         (_drop_dead_nodes(rewriting), "nodes that no output depends on"),
-        (_drop_weights_as_inputs(rewriting), "weights of a model of before IR version 4 that nothing reads"),
+        (_drop_weights_as_inputs(rewriting), "weights among the inputs, of before IR version 4"),
         (_drop_initializers(rewriting), "initializers that nothing reads"),
         (_drop_functions(rewriting), "functions that nothing calls"),
     ):
@@ -56,13 +56,22 @@ def _drop_functions(rewriting: Rewriting) -> int:
 
 
 def _drop_weights_as_inputs(rewriting: Rewriting) -> int:
-    """Take weights out of the inputs that have to be there before IR version 4, where nothing reads them any more."""
+    """Take weights out of the inputs, where they have to be before IR version 4: those that nothing reads any more.
+
+    All of them where the model becomes one of IR version 4, since a new tensor is no input: from there on a weight that
+    is an input is a default that a caller may override, and no runtime would take it for constant any more.
+    """
     graph, main = rewriting.graph, rewriting.graph.main
     if not rewriting.inputs_are_weights:
         return 0
-    values = [graph.values[vid] for vid in main.inputs]
-    idle = [place for place, value in enumerate(values) if value.initializer is not None and not value.uses]
-    idle = [place for place in idle if not values[place].formal_outputs]
+    inputs = [graph.values[vid] for vid in main.inputs]
+    stored = [graph.values[vid] for vid in main.names.values() if graph.values[vid].initializer is not None]
+    converts = not {value.id for value in stored} <= set(main.inputs)
+    idle = [
+        place
+        for place, value in enumerate(inputs)
+        if value.initializer is not None and (converts or not (value.uses or value.formal_outputs))
+    ]
     for place in reversed(idle):
         graph.apply(RemoveFormal(main.id, "input", place))
     return len(idle)

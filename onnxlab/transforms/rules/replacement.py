@@ -11,7 +11,8 @@ from onnxlab import dtypes, schemas
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertNode, RemoveNode
 from onnxlab.graph.edit.merging import adopt_opsets
-from onnxlab.graph.index.records import NodeRecord, ValueRecord
+from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
+from onnxlab.schemas import Schema
 from onnxlab.shapes import Fact
 from onnxlab.transforms.losses import joined
 from onnxlab.transforms.patterns.matcher import Match
@@ -69,7 +70,7 @@ def _unavailable(rewriting: Rewriting, match: Match, replacement: Call) -> str:
             return f"operators of {call.domain} were not asked for"
         version = version or (1 if call.domain else 0)
         schema = schemas.find(call.domain, call.op_type, version or 0)
-        if (schema is None or schema.deprecated) and not call.domain:
+        if not call.domain and (schema is None or schema.deprecated or _is_foreign(rewriting, schema, scope)):
             return f"opset {version} has no {call.op_type}; convert the model to a newer one"
         if schema is not None and (
             sum(not isinstance(argument, Rest) for argument in call.inputs) > schema.max_input
@@ -77,6 +78,16 @@ def _unavailable(rewriting: Rewriting, match: Match, replacement: Call) -> str:
         ):
             return f"{call.op_type} of opset {version} has other inputs and attributes"
     return ""
+
+
+def _is_foreign(rewriting: Rewriting, schema: Schema, scope: Scope) -> bool:
+    """Whether ONNX's domain has an operator in ONNX Runtime alone, as LayerNormalization before opset 17.
+
+    It is put where operators of ONNX Runtime may come, but not into functions: there it crashes.
+    """
+    if not schema.runtime:
+        return False
+    return "com.microsoft" not in rewriting.options.domains or rewriting.graph.root(scope).is_function
 
 
 def _differs(before: Fact, after: Fact | None) -> str:
