@@ -317,15 +317,20 @@ def _without_origin(source: Source) -> Source:
     return replace(source, origin=None, stamp=None, kept=None if source.is_canonical() else source.original())
 
 
+def _extra(source: Source) -> Any:
+    """What the format of the file holds besides the model; what another format held says nothing of it."""
+    return source.extra if source.form == source.origin_format else None
+
+
 def notes_of(source: Source, message: Any) -> Mapping[str, str]:
     """Notes of a file's format on a node, a declared value or an initializer, besides ONNX: {title: text}."""
-    return {**registry.by_name(source.form).notes(source.extra, message), **glow_dialect.notes(message)}
+    return {**registry.by_name(source.form).notes(_extra(source), message), **glow_dialect.notes(message)}
 
 
 def about(source: Source, model: onnx.ModelProto) -> About:
     """What the format of a file says of the whole model besides ONNX; in Glow's dialect its partitions."""
     form = registry.by_name(source.form)
-    pairs, columns, rows = form.table(source.extra)
+    pairs, columns, rows = form.table(_extra(source))
     parts = glow_dialect.partitions({entry.key: entry.value for entry in model.metadata_props})
     if parts and not rows:
         columns, rows = glow_dialect.COLUMNS, [part.texts() for part in parts]

@@ -8,6 +8,7 @@ from google.protobuf.message import EncodeError
 
 from onnxlab.errors import LoadError, SaveError
 from onnxlab.formats.base.format import Content, Format, Loss, Opened, Written, is_model
+from onnxlab.formats.base.numerals import as_written, numerals_of
 from onnxlab.formats.report import differences
 
 Encode = Callable[[onnx.ModelProto], str]
@@ -34,7 +35,7 @@ def text_format(
         suffixes,
         recognizes,
         lambda content: _opened(content, title, decode),
-        lambda model, extra: _written(model, title, encode, decode),
+        lambda model, extra: _written(model, title, lambda message: as_written(encode(message), extra), decode),
         lambda model, extra: _losses(model, title, encode, decode),
         rank,
         encode,
@@ -60,10 +61,11 @@ def text_of(content: Content, title: str) -> str:
 
 
 def _opened(content: Content, title: str, decode: Decode) -> Opened:
-    model = decode(text_of(content, title))
+    text = text_of(content, title)
+    model = decode(text)
     if not is_model(model):
         raise LoadError(f"it is {title} without a graph")
-    return Opened(model)
+    return Opened(model, numerals_of(text))
 
 
 def _written(model: onnx.ModelProto, title: str, encode: Encode, decode: Decode) -> Written:

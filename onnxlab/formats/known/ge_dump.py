@@ -9,6 +9,7 @@ from google.protobuf import text_format
 
 from onnxlab.errors import LoadError
 from onnxlab.formats.base.format import Content, Format, Opened, Written, is_model
+from onnxlab.formats.base.numerals import as_written, numerals_of
 from onnxlab.formats.base.text import FIELDS, beginning, text_of
 from onnxlab.formats.known.protobuf_text import in_octal
 from onnxlab.graph.protos import ge_dump
@@ -36,13 +37,13 @@ def _read(content: Content) -> Opened:
             raise LoadError(f"it is no protobuf text of {_TITLE}: {worse}") from worse
     if not is_model(model):
         raise LoadError(f"it is {_TITLE} without a graph")
-    return Opened(model, read_only=refusal)
+    return Opened(model, numerals_of(text), read_only=refusal)
 
 
 def _write(model: onnx.ModelProto, extra: object) -> Written:
     if not ge_dump.is_dump(model):
         raise ValueError("its operators are not those of GE")
-    return Written(in_octal(text_format.MessageToString(model, as_utf8=True)).encode())
+    return Written(as_written(in_octal(text_format.MessageToString(model, as_utf8=True)), extra).encode())
 
 
 def _notes(extra: object, message: Any) -> Mapping[str, str]:

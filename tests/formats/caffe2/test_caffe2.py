@@ -1,5 +1,7 @@
 """Networks of Caffe2 as text, written here by the format's rules."""
 
+import re
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 
 import onnxlab
 from onnxlab.errors import LoadError, SaveError
+from tests.support.samples import samples
 
 PREDICT = """
 name: "net"
@@ -93,3 +96,38 @@ def test_an_init_net_alone_is_a_graph_of_initializers() -> None:
 def test_what_is_wrong_is_said(text: str, words: str) -> None:
     with pytest.raises(LoadError, match=words):
         onnxlab.load(text.encode())
+
+
+# -- the samples of Glow -----------------------------------------------------------------------------------------------
+
+
+def nets() -> dict[str, bytes]:
+    """The samples by name."""
+    return {name: data for name, data in samples("caffe2/samples").items() if name.endswith(".pbtxt")}
+
+
+def said_and_read(data: bytes) -> tuple[Counter[str], Counter[str]]:
+    """The operators with all that they read and make, and the ends of the net: in the text, and as they were opened."""
+    text = re.sub(r"device_option \{[^}]*\}", "", data.decode())
+    blocks = [block for block in re.split(r"(?m)^op \{", text)[1:]]
+    said: Counter[str] = Counter()
+    for block in blocks:
+        kind = re.search(r'\btype: "(\w+)"', block)
+        assert kind is not None
+        if not kind[1].endswith("Fill"):
+            names = {field: re.findall(rf'^  {field}: "([^"]+)"', block, re.MULTILINE) for field in ("input", "output")}
+            said[f"{kind[1]} {names['input']} {names['output']}"] += 1
+        else:
+            said[f"Fill {re.findall(r'^  output: .([^ ]+).$', block, re.MULTILINE)}"] += 1
+    model = onnxlab.load(data)
+    graph = model.proto.graph
+    read = Counter(f"{node.op_type} {list(node.input)} {list(node.output)}" for node in graph.node)
+    read.update(f"Fill {[tensor.name]}" for tensor in graph.initializer)
+    return said, read
+
+
+@pytest.mark.parametrize("name", nets())
+def test_samples_open_with_the_operators_and_edges_of_the_text(name: str) -> None:
+    said, read = said_and_read(nets()[name])
+    assert said
+    assert read == said

@@ -1,20 +1,24 @@
 """Glow's dialect: doc strings, partitions, attributes of its own, and saving as it was read."""
 
+import difflib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
+from google.protobuf import text_format as protobuf_text
 from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
 import onnxlab
 from onnxlab.errors import EditError, MissingKeyError, SaveError, SaveWarning
+from onnxlab.formats.base.numerals import as_written, numerals_of
 from onnxlab.graph.protos import glow_dialect
 from onnxlab.notebook.panels.overlay import measured
 from onnxlab.notebook.protocol.messages import ProtocolError
+from tests.support.samples import samples
 
 DOC = "$offline:0$trainable:0$layout:*$elemKind:i8$qScale:1.20000004768372$qOffset:5$saveName:y_save"
 
@@ -204,3 +208,66 @@ def test_it_is_saved_as_it_was_read(tmp_path: Path) -> None:
     again = onnxlab.load(path)
     assert again.proto == opened.proto
     assert again.save(tmp_path / "n.pbtxt").read_bytes() == path.read_bytes()
+
+
+# -- the samples of Glow itself ----------------------------------------------------------------------------------------
+
+
+def texts() -> dict[str, bytes]:
+    """The samples by name."""
+    return {name: data for name, data in samples("glow/samples").items() if name.endswith(".onnxtxt")}
+
+
+def docs(data: bytes) -> list[str]:
+    """Every doc string of a sample."""
+    graph = onnxlab.load(data).proto.graph
+    bearers: list[Any] = [*graph.input, *graph.output, *graph.value_info, *graph.initializer, *graph.node]
+    return [bearer.doc_string for bearer in bearers if bearer.doc_string]
+
+
+def reprinted(doc: str) -> bool:
+    """Whether a doc string is printed as it was read, or left alone as it is none of the grammar."""
+    parsed = glow_dialect.parse_doc(doc)
+    return (parsed is None) == (not doc.startswith("$")) and (parsed is None or glow_dialect.print_doc(parsed) == doc)
+
+
+def changed_lines(data: bytes, folder: Path) -> list[str]:
+    """The lines of a sample that are others, blanks and order apart, when its graph gets a doc string."""
+    (folder / "sample.onnxtxt").write_bytes(data)
+    opened = onnxlab.load(folder / "sample.onnxtxt")
+    opened.graph_doc_string = "edited"
+    edited = opened.save(folder / "edited.onnxtxt").read_text()
+    before, after = (sorted(filter(None, text.replace(" ", "").splitlines())) for text in (data.decode(), edited))
+    return [line for line in difflib.ndiff(before, after) if line[:2] in ("- ", "+ ")]
+
+
+@pytest.mark.parametrize("name", texts())
+def test_samples_come_back_as_they_were(name: str, tmp_path: Path) -> None:
+    data = texts()[name]
+    (tmp_path / name).write_bytes(data)
+    assert onnxlab.load(tmp_path / name).save(tmp_path / "same.onnxtxt").read_bytes() == data
+    assert [doc for doc in docs(data) if not reprinted(doc)] == []
+    assert changed_lines(data, tmp_path) == ['+ doc_string:"edited"']
+
+
+def test_the_samples_have_doc_strings_of_both_kinds() -> None:
+    every = [doc for data in texts().values() for doc in docs(data)]
+    assert len(every) == 22
+    assert [doc for doc in every if glow_dialect.parse_doc(doc) is None] == ["ui8fused"]
+
+
+@pytest.mark.parametrize(
+    ("stored", "shown"),
+    [
+        ("f: 1", "f: 1"), ("f: 1e+10", "f: 1e+10"), ("f: 0.1", "f: 0.1"), ("f: 16777217", "f: 16777216"),
+        ("f: 3.40282347e+38", "f: 3.40282347e+38"), ("f: 1e-45", "f: 1.4013e-45"), ("f: -7", "f: -7"),
+        ("f: 1.2345678", "f: 1.23456776"),
+    ],
+)  # fmt: skip
+def test_numbers_are_printed_as_the_program_prints_them_that_wrote_the_file(stored: str, shown: str) -> None:
+    text = f'ir_version: 7\ngraph {{\n  node {{\n    attribute {{\n      name: "a"\n      {stored}\n    }}\n  }}\n}}\n'
+    style = numerals_of("      f: 1\n")
+    again = as_written(protobuf_text.MessageToString(protobuf_text.Parse(text, onnx.ModelProto())), style)
+    assert again.split("\n")[5].strip() == shown
+    assert numerals_of("f: 1.0\nf: 0.5\ni: 1\n") is None
+    assert as_written("f: 1.0\n", None) == "f: 1.0\n"

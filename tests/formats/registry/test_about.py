@@ -6,6 +6,7 @@ import onnx
 import pytest
 
 import onnxlab
+from onnxlab.errors import SaveWarning
 from onnxlab.notebook.session.hub import ROWS
 from onnxlab.notebook.session.session import Session
 from tests.formats.glow.test_dialect import model as glow
@@ -66,3 +67,14 @@ def _asked(source: bytes | onnx.ModelProto) -> dict[str, object]:
     session = Session(onnxlab.load(source), lambda message, buffers: sent.append(message))
     session.receive({"id": 1, "method": "format", "params": {}})
     return next(message["result"] for message in sent if message.get("id") == 1)  # type: ignore[return-value]
+
+
+def test_what_another_format_held_says_nothing_of_the_file(tmp_path: Path) -> None:
+    model = onnxlab.load(samples("ort/configs")["qdq_conv.with_runtime_opt.ort"])
+    with pytest.warns(SaveWarning, match="a checkpoint does not hold nodes"):
+        model.save(tmp_path / "weights.ckpt")
+    assert model.files.about().title == "a training checkpoint"
+    assert model.files.notes(model.proto.graph.initializer[0]) == {}
+    model = onnxlab.load(CHECKPOINT)
+    model.save(tmp_path / "weights.ort")
+    assert (model.files.about().title, model.files.about().rows) == ("ORT format", ())
