@@ -21,7 +21,7 @@ import numpy as np
 import onnx
 
 import onnxlab
-from bench import damage
+from bench import damage, dialects
 from bench.measure import Figure, Line, Row
 from onnxlab.errors import SaveError
 from onnxlab.formats.ort import decoding
@@ -29,6 +29,7 @@ from onnxlab.formats.ort.encoding import encode
 from onnxlab.formats.ort.preparing import prepared, without_kernels
 from onnxlab.formats.ort.saving import written
 from onnxlab.formats.pt2.converting import VARIABLE
+from tests.formats.ort import test_ort
 from tests.support import corpus
 from tests.support.ort_files import feeds, is_random, outputs, same, session
 from tests.support.samples import FORMATS, ort_pairs, samples
@@ -39,11 +40,13 @@ def rows() -> Iterator[Line]:
     warnings.simplefilter("ignore")
     pairs = ort_pairs()
     yield from read_and_written(pairs)
+    yield from as_onnxruntime(pairs)
     yield from from_sources(pairs)
     yield from speed(pairs)
     yield from of_the_corpus()
     yield from of_torch()
     yield from weights()
+    yield from dialects.rows()
     yield from damage.rows()
 
 
@@ -61,6 +64,21 @@ def read_and_written(pairs: dict[str, tuple[bytes, bytes]]) -> Iterator[Line]:
             equal += same(outputs(ours, given), outputs(theirs, given))
     yield Figure("ort: files of onnxruntime read, written anew and loaded", loaded, at_least=len(pairs))
     yield Figure("ort: of these, outputs equal to the bit", equal, at_least=compared, note=f"of {compared} that run")
+
+
+def as_onnxruntime(pairs: dict[str, tuple[bytes, bytes]]) -> Iterator[Line]:
+    """The content of files: of those that onnxruntime wrote against their sources, and of ours against theirs."""
+    same_nodes = sum(
+        test_ort.operators(onnxlab.load(stored).proto) == test_ort.operators(onnx.load_from_string(source))
+        for source, stored in pairs.values()
+    )
+    edited = len(test_ort.RECAST)
+    yield Figure("ort: files with the nodes of their sources", same_nodes, at_least=len(pairs) - edited,
+                 note=f"of {len(pairs)}; in {edited} onnxruntime inserted or merged Casts")  # fmt: skip
+    differences = {name: parts for name in pairs if (parts := test_ort.different(name))}
+    note = "; ".join(f"{name}: {', '.join(parts)}" for name, parts in differences.items())
+    yield Figure("ort: nodes, counts, edges and resolver as onnxruntime writes them", len(pairs) - len(differences),
+                 at_least=59, note=note)  # fmt: skip
 
 
 def from_sources(pairs: dict[str, tuple[bytes, bytes]]) -> Iterator[Line]:

@@ -109,7 +109,7 @@ def nets() -> dict[str, bytes]:
 def said_and_read(data: bytes) -> tuple[Counter[str], Counter[str]]:
     """The operators with all that they read and make, and the ends of the net: in the text, and as they were opened."""
     text = re.sub(r"device_option \{[^}]*\}", "", data.decode())
-    blocks = [block for block in re.split(r"(?m)^op \{", text)[1:]]
+    blocks = re.split(r"(?m)^op \{", text)[1:]
     said: Counter[str] = Counter()
     for block in blocks:
         kind = re.search(r'\btype: "(\w+)"', block)

@@ -98,16 +98,22 @@ def resolver(session_table: Table) -> list[Any]:
     ]  # fmt: skip
 
 
+def different(name: str) -> list[str]:
+    """What a source says otherwise, when it is written, than onnxruntime's own file."""
+    source, stored = PAIRS[name]
+    data = saving.written(onnx.load_from_string(source), None, 6).data
+    ours, theirs = (Buffer(item).root("InferenceSession") for item in (data, stored))
+    here, there = ours["model"]["graph"], theirs["model"]["graph"]
+    parts = {
+        "nodes": nodes(here) == nodes(there), "resolver": resolver(ours) == resolver(theirs),
+        "edges": edges(here) == edges(there),
+    }  # fmt: skip
+    return [part for part, equal in parts.items() if not equal]
+
+
 @pytest.mark.parametrize("name", [name for name in PAIRS if name not in HALVES])
 def test_what_is_written_says_what_onnxruntime_says(name: str) -> None:
-    source, stored = PAIRS[name]
-    data, _ = encode(prepared(onnx.load_from_string(source)), None, 6)
-    ours, theirs = (Buffer(item).root("InferenceSession") for item in (data, stored))
-    mine, other = ours["model"]["graph"], theirs["model"]["graph"]
-    assert nodes(mine) == nodes(other)
-    assert resolver(ours) == resolver(theirs)
-    if name != HASH_ORDER:
-        assert edges(mine) == edges(other)
+    assert different(name) == (["edges"] if name == HASH_ORDER else [])
 
 
 def test_the_package_flatbuffers_reads_what_is_written() -> None:

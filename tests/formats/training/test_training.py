@@ -4,6 +4,10 @@ losses.npz was written with it, in an environment of its own: five batches, and 
 resumed from a checkpoint with its state.
 """
 
+import json
+import os
+import subprocess
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +34,13 @@ CASES = {
 def training(case: str) -> Training:
     graph, optimizer, checkpoint = (FILES[name] for name in CASES[case])
     return Training(onnxlab.load(graph), onnxlab.load(optimizer), decode(checkpoint))
+
+
+def farthest(case: str) -> float:
+    """The largest difference of a loss, as a part of it, over the stored batches."""
+    session = training(case)
+    losses = [session.step({"x": x, "target": y}) for x, y in zip(GIVEN["x"], GIVEN["y"], strict=True)]
+    return float(np.max(np.abs(np.array(losses) - GIVEN[f"{case}.losses"]) / GIVEN[f"{case}.losses"]))
 
 
 @pytest.mark.parametrize("case", ["adamw", "sgd", "resumed"])
@@ -103,3 +114,36 @@ def test_other_graphs_are_refused() -> None:
     with pytest.raises(EditError, match="is no optimizer graph"):
         Training(onnxlab.load(FILES["training_model.onnx"]), mlp, decode(FILES["checkpoint"]))
     assert isinstance(mlp.proto, onnx.ModelProto)
+
+
+# -- checkpoints that are written here, in onnxruntime-training -------------------------------------------------------
+
+VARIABLE = "ONNXLAB_ORT_TRAINING_PYTHON"
+"""The variable of the environment with the path of an interpreter that has onnxruntime-training."""
+CHILD = Path(__file__).parents[2] / "support" / "ort_training_child.py"
+
+
+def losses_there(case: str, checkpoint: bytes) -> list[float]:
+    """What onnxruntime-training gives for the stored batches, from a checkpoint on."""
+    graph, optimizer, _ = CASES[case]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for target, data in (
+            ("training_model.onnx", FILES[graph]), ("optimizer_model.onnx", FILES[optimizer]),
+            ("eval_model.onnx", FILES[graph.replace("training", "eval")]), ("checkpoint", checkpoint),
+        ):  # fmt: skip
+            (folder / target).write_bytes(data)
+        np.savez(folder / "batches.npz", x=GIVEN["x"], y=GIVEN["y"])
+        command = [os.environ[VARIABLE], str(CHILD), name]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return [float.fromhex(loss) for loss in json.loads(done.stdout.splitlines()[-1])]
+
+
+@pytest.mark.skipif(not os.environ.get(VARIABLE), reason=f"{VARIABLE} names no interpreter with onnxruntime-training")
+@pytest.mark.parametrize("case", ["adamw", "sgd", "resumed"])
+def test_a_checkpoint_that_is_written_anew_gives_the_same_losses(case: str) -> None:
+    original = FILES[CASES[case][2]]
+    rewritten = decode(original).to_bytes()
+    assert losses_there(case, rewritten) == losses_there(case, original)
+    np.testing.assert_allclose(losses_there(case, rewritten), GIVEN[f"{case}.losses"], rtol=2e-6)
