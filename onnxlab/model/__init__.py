@@ -10,6 +10,7 @@ Files:
                      saved.
     knowing          Knowledge of a Model without running it: facts, their reasons, and problems.
     looking          The graph of a Model: nodes and values as handles, its inputs and outputs, and networkx.
+    matching         Matching in a Model: patterns of nodes, where rules match, and why they do not.
     measuring        Measures of a Model: the memory of a run over its schedule, and what its nodes cost.
     model            `Model`: a graph with its inference, values and journal, kept in step by one stream of commits.
     opening          `load`, `save` and `run`: the functions of the package's front door that deal with whole models.

@@ -7,6 +7,7 @@ Files:
                    that is open.
     foreign        Optimizers of others, run in a process of their own; what they make is brought back as one
                    application.
+    live_matches   Where rules match, kept up to date over edits: only what is near an edit is matched again.
     losses         What a model says of itself, documentation and metadata: carried over to what replaces a node, or
                    listed as lost.
     near_misses    Why rules do not apply at a node: for each of them the deepest point at which it failed, in words.

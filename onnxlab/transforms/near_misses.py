@@ -12,7 +12,7 @@ from onnxlab.transforms.patterns.matcher import CONDITION, Failure
 from onnxlab.transforms.rewriting import Options, Rewriting
 from onnxlab.transforms.rules.rule import AnyRule, Procedure, Rule
 
-_DEEPEST = 6  # readers of readers … that are tried as the outermost node of a pattern
+_DEEPEST = 9  # readers of readers … that are tried as the outermost node of a pattern
 _MOST_ROOTS = 24
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from onnxlab.graph.index.records import NodeRecord
 from onnxlab.transforms.patterns.matcher import Failure
 from onnxlab.transforms.rewriting import Rewriting
-from onnxlab.transforms.rules.rule import AnyRule, Procedure, Root
+from onnxlab.transforms.rules.rule import AnyRule, Procedure, Root, Rule
 
 DEEPEST = 6
-"""Readers of readers … of a changed node that are tried again: no pattern is much deeper."""
+"""Readers of readers … of a changed node that are tried again at least, for procedures."""
 
 MOST_NEAR = 64
 """Nodes near a changed one that are tried again."""
@@ -19,11 +19,18 @@ MOST_PER_NODE = 20
 
 
 class Rules:
-    """Rules by the operator of the node that they are tried at."""
+    """Rules by the operator of the node that they are tried at.
+
+    Attributes:
+        deepest: how many readers of readers … of a changed node are tried again: as many as the deepest pattern has.
+    """
 
     def __init__(self, rules: Iterable[AnyRule]) -> None:
         self._by_root: dict[Root, list[AnyRule]] = {}
+        self.deepest = DEEPEST
         for rule in rules:
+            depths = [pattern.depth() for pattern in rule.patterns] if isinstance(rule, Rule) else []
+            self.deepest = max([self.deepest, *depths])
             for root in rule.roots:
                 self._by_root.setdefault(root, []).append(rule)
 
@@ -45,7 +52,7 @@ def run(rewriting: Rewriting, rules: Rules) -> None:
         node = graph.nodes.get(ident)
         if node is None or rewriting.is_protected(node) or (chosen is not None and ident not in chosen):
             continue
-        for near in _tried(rewriting, node, rules.of(node)):
+        for near in _tried(rewriting, node, rules.of(node), rules.deepest):
             if near not in queued and near in graph.nodes:
                 queued.add(near)
                 waiting.append(near)
@@ -66,7 +73,7 @@ def makers_of(rewriting: Rewriting, node: NodeRecord) -> frozenset[str]:
     ])  # fmt: skip
 
 
-def _tried(rewriting: Rewriting, node: NodeRecord, rules: Sequence[AnyRule]) -> list[int]:
+def _tried(rewriting: Rewriting, node: NodeRecord, rules: Sequence[AnyRule], deepest: int) -> list[int]:
     """Apply the first rule that fits; returns what is to be tried again, nothing where none does."""
     ident, makers = node.id, makers_of(rewriting, node) if rules else frozenset()
     nodes, values = rewriting.graph.nodes, rewriting.graph.values
@@ -74,7 +81,7 @@ def _tried(rewriting: Rewriting, node: NodeRecord, rules: Sequence[AnyRule]) -> 
     for rule in rules:
         if isinstance(rule, Procedure):
             if not rule.act(rewriting, node):
-                return [ident, *_near(rewriting, [nodes[reader] for reader in readers if reader in nodes])]
+                return [ident, *_near(rewriting, [nodes[reader] for reader in readers if reader in nodes], deepest)]
             continue
         match = rule.find(rewriting, node, makers)
         if isinstance(match, Failure):
@@ -87,16 +94,16 @@ def _tried(rewriting: Rewriting, node: NodeRecord, rules: Sequence[AnyRule]) -> 
             values = rewriting.graph.values
             before_it = [values[vid].producers[0][0] for vid in sources if vid in values and values[vid].producers]
             beside = [rewriting.graph.nodes[ident] for ident in before_it if ident in rewriting.graph.nodes]
-            return [*before_it, *_near(rewriting, [*inserted, *inputs, *beside])]
+            return [*before_it, *_near(rewriting, [*inserted, *inputs, *beside], deepest)]
     return []
 
 
-def _near(rewriting: Rewriting, nodes: Iterable[NodeRecord]) -> list[int]:
+def _near(rewriting: Rewriting, nodes: Iterable[NodeRecord], deepest: int) -> list[int]:
     """Nodes, what reads them, and so on, nearest first."""
     graph = rewriting.graph
     level = [node.id for node in nodes if node.id in graph.nodes]
     reached = dict.fromkeys(level)
-    for _ in range(DEEPEST):
+    for _ in range(deepest):
         values = [vid for ident in level for vid in graph.nodes[ident].outputs if vid]
         level = [reader for vid in values for reader, _ in graph.values[vid].uses if reader not in reached]
         level = list(dict.fromkeys(level))[:MOST_NEAR]

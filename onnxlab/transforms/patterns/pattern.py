@@ -136,6 +136,10 @@ class Call:
         """This call and all inside of it, outermost first."""
         return [self, *(call for argument in self.inputs if isinstance(argument, Call) for call in argument.calls())]
 
+    def depth(self) -> int:
+        """Calls inside of calls, the outermost counted."""
+        return 1 + max((part.depth() for part in self.inputs if isinstance(part, Call)), default=0)
+
     def __str__(self) -> str:
         parts = [*map(str, self.inputs), *(f"{name}={value}" for name, value in self.attributes)]
         domain = f"{self.domain}::" if self.domain else ""
