@@ -28,6 +28,8 @@ Files:
                    compared.
     verified       Rewrites that are tried before they stay: run before and after, taken back where an output differs,
                    and noted.
+    zero_signs     Where the sign of a zero matters: to divisors, Sign and the like, to what is unknown, and to all
+                   before them.
     passes/        Passes, one file each: what they look for and what they put there.
     patterns/      Patterns of nodes as text, and where they match.
     rules/         Rules: patterns of nodes with what takes their place.

@@ -8,7 +8,7 @@ from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import NodeRecord
 from onnxlab.printable import printable
 from onnxlab.shapes import Fact
-from onnxlab.transforms.patterns.matcher import CONDITION, Failure
+from onnxlab.transforms.patterns.matcher import CONDITION, Failure, Match
 from onnxlab.transforms.rewriting import Options, Rewriting
 from onnxlab.transforms.rules.rule import AnyRule, Procedure, Rule
 
@@ -102,13 +102,11 @@ def _tried(rewriting: Rewriting, rule: AnyRule, node: NodeRecord) -> NearMiss:
         whole = max(len(pattern.calls()) for pattern in rule.patterns)
         share = 0.95 if outcome.depth >= (CONDITION[0] - 1, 0) else max(outcome.depth[0], 0) / (whole + 1)
         return NearMiss(rule.name, rule.doc, label, outcome.why, share)
-    return NearMiss(rule.name, rule.doc, label, _replaced(rewriting, rule, node), 1.0)
+    return NearMiss(rule.name, rule.doc, label, _replaced(rewriting, rule, outcome), 1.0)
 
 
-def _replaced(rewriting: Rewriting, rule: Rule, node: NodeRecord) -> str:
+def _replaced(rewriting: Rewriting, rule: Rule, matched: Match) -> str:
     """Why what takes the place of a match cannot, "" where it can; nothing stays of it."""
-    matched = rule.find(rewriting, node)
-    assert not isinstance(matched, Failure), "it was found before"
     why = ""
     try:
         with rewriting.graph.edit("why not"):

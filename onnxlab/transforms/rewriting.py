@@ -16,7 +16,6 @@ from onnxlab.graph.edits.connecting import reading
 from onnxlab.graph.edits.constants import is_constant, numbers_of
 from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
-from onnxlab.graph.index.topology import reachable
 from onnxlab.graph.protos import glow_dialect, tensors
 from onnxlab.infer.rules.fact_frame import Frame
 from onnxlab.infer.walk.walker import Walker
@@ -24,6 +23,7 @@ from onnxlab.ops import find_traits
 from onnxlab.shapes import UNKNOWN, Fact, TensorFact
 from onnxlab.transforms.losses import carry_over, spoken
 from onnxlab.transforms.receipt import Application
+from onnxlab.transforms.zero_signs import ZeroSigns
 
 Array = np.ndarray[Any, Any]
 
@@ -80,7 +80,7 @@ class Rewriting:
         self.applied: list[Application] = []
         self.regions: list[Any] = []
         self._names: FreshNames | None = None
-        self._before_zero_signs: set[int] | None = None
+        self._zero_signs = ZeroSigns(graph)
         self._known = facts
         self._newest = graph.index.newest_id
         self._frame = Frame()
@@ -250,23 +250,7 @@ class Rewriting:
 
     def sees_zero_signs(self, node: NodeRecord) -> bool:
         """Whether the sign of a zero that a node makes may matter to what depends on it, as that of a divisor does."""
-        if node.scope != self.graph.main.id:
-            return True
-        if self._before_zero_signs is None:
-            graph = self.graph
-            nodes = [graph.nodes[ident] for ident in graph.main.node_ids]
-            makers = [self.maker(value) for graph_node in nodes for value in self._zero_signs(graph_node)]
-            starts = [maker.id for maker in makers if maker is not None]
-            upstream = reachable(starts, lambda at: graph.index.producers(graph.nodes[at]), lambda at: True)
-            self._before_zero_signs = {*starts, *upstream}
-        return node.id in self._before_zero_signs or node.id > self._newest
-
-    def _zero_signs(self, node: NodeRecord) -> list[ValueRecord | None]:
-        """What a node reads of which the sign of a zero matters; where that is unknown all, bodies included."""
-        traits = find_traits(node.domain, node.op_type)
-        if node.bodies or traits.category == "custom":
-            return [self.graph.values[vid] for vid in (*node.inputs, *self.graph.index.captures(node)) if vid]
-        return [self.input(node, slot) for slot in traits.zero_signs]
+        return node.id > self._newest or self._zero_signs.matter(node)
 
     # -- changing ---------------------------------------------------------------------------------------------------
 

@@ -122,19 +122,22 @@ class Call:
     stays: bool = False
     output: int = 0
     makers: tuple[frozenset[str], ...] = field(init=False, compare=False, repr=False)
+    _calls: "tuple[Call, ...]" = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         calls = [call for call in self.inputs if isinstance(call, Call)]
         object.__setattr__(self, "makers", tuple(frozenset(call.op_types) for call in calls))
+        inside = tuple(call for part in self.inputs if isinstance(part, Call) for call in part.calls())
+        object.__setattr__(self, "_calls", (self, *inside))
 
     @property
     def op_type(self) -> str:
         """The operator, the first of several."""
         return self.op_types[0]
 
-    def calls(self) -> "list[Call]":
+    def calls(self) -> "tuple[Call, ...]":
         """This call and all inside of it, outermost first."""
-        return [self, *(call for argument in self.inputs if isinstance(argument, Call) for call in argument.calls())]
+        return self._calls
 
     def depth(self) -> int:
         """Calls inside of calls, the outermost counted."""
