@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     from onnxlab.model import Model as Model
     from onnxlab.model import compare as compare
     from onnxlab.model import diff as diff
+    from onnxlab.model import evaluate as evaluate
     from onnxlab.model import load as load
     from onnxlab.model import run as run
     from onnxlab.model import save as save
+    from onnxlab.model import statistics as statistics
     from onnxlab.notebook import show as show
     from onnxlab.transforms.rules.user_rules import rule as rule
 
@@ -40,6 +42,7 @@ _EXPORTS = {
     "OnnxlabError": "onnxlab.errors",
     "compare": "onnxlab.model",
     "diff": "onnxlab.model",
+    "evaluate": "onnxlab.model",
     "infer_function_output_types": "onnxlab.infer",
     "infer_node_outputs": "onnxlab.infer",
     "check": "onnxlab.analysis.check",
@@ -50,6 +53,7 @@ _EXPORTS = {
     "run": "onnxlab.model",
     "save": "onnxlab.model",
     "show": "onnxlab.notebook",
+    "statistics": "onnxlab.model",
 }
 
 _viewers.register(

@@ -3,7 +3,8 @@
 Exit codes:
 
     0    done; for `check`: no errors found
-    1    `check` found errors, `diff`, `compare` or `hunt` something, --strict of a rewrite what was taken back
+    1    `check` found errors, `diff`, `compare` or `hunt` something, `evaluate` too large an error, --strict of a
+         rewrite what was taken back
     2    the command line is wrong
     3    the model, or a file of inputs, cannot be read
     4    the run failed
@@ -23,7 +24,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from onnxlab import cli_comparing, cli_measuring, cli_rewriting, cli_values
+from onnxlab import cli_comparing, cli_datasets, cli_measuring, cli_rewriting, cli_values
 from onnxlab.cli_values import answer
 from onnxlab.errors import EditError, LoadError, NameLookupError, OnnxlabError, RunError, SaveError, SaveWarning
 from onnxlab.printable import printable, printable_lines
@@ -113,6 +114,7 @@ def parser() -> argparse.ArgumentParser:
     cli_rewriting.add(verbs, _verb)
     cli_comparing.add(verbs, answer)
     cli_measuring.add(verbs, _verb, answer)
+    cli_datasets.add(verbs, answer)
 
     words = "compile the kernels of the numba provider, once per machine, so that no run waits for them"
     warm = verbs.add_parser("warm", help=words, description=words.capitalize() + ".")

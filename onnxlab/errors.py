@@ -63,6 +63,10 @@ class JournalWarning(OnnxlabWarning):
     """Edits cannot be written to the crash journal, or some of it can be recovered; the message says what to do."""
 
 
+class CheckpointWarning(OnnxlabWarning):
+    """A checkpoint of a pass over a data set cannot be written; the pass goes on without."""
+
+
 class EditError(OnnxlabError, ValueError):
     """An edit was refused; the model is as it was before."""
 

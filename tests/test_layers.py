@@ -45,6 +45,7 @@ LAYERS = [
     "cli_values",
     "cli_comparing",
     "cli_measuring",
+    "cli_datasets",
     "cli_rewriting",
     "cli",
     "__main__",

@@ -18,6 +18,8 @@ Files:
     statistics     Statistics of a value: range, mean, NaN count and a histogram, for arrays of every ONNX type.
     compare/       Values of two models, of two providers, or of a model and a recording, compared pair by pair.
     cost/          The cost of nodes and groups, against what the machine can do.
+    datasets/      Whole data sets: statistics of values and errors between models over many samples, on one machine
+                   or a cluster.
     diff/          The structural difference of two models.
     hunt/          Values that went wrong in a run: NaN, infinities, what half precision cannot hold, dead channels,
                    saturation.

@@ -5,6 +5,8 @@ Files:
     comparing        What changed in a Model since another state of its history, what a difference changes, and values
                      that went wrong.
     copying          A Model copied, or sent to another process: with its files, without the session around it.
+    datasets         `statistics` and `evaluate`: values of a model, and errors of one against another, over whole
+                     data sets.
     differences      `diff`: the structural difference of two models, in whatever formats they are.
     files            What else a Model does with files: reports before it is saved, weights, and edits that were never
                      saved.
@@ -30,6 +32,7 @@ Files:
 """
 
 from onnxlab.model.commit import Commit
+from onnxlab.model.datasets import evaluate, statistics
 from onnxlab.model.differences import diff
 from onnxlab.model.model import Model
 from onnxlab.model.opening import load, run, save
@@ -37,4 +40,17 @@ from onnxlab.model.running import Subgraph, Values
 from onnxlab.model.source import ModelSource
 from onnxlab.model.value_comparing import compare
 
-__all__ = ["Commit", "Model", "ModelSource", "Subgraph", "Values", "compare", "diff", "load", "run", "save"]
+__all__ = [
+    "Commit",
+    "Model",
+    "ModelSource",
+    "Subgraph",
+    "Values",
+    "compare",
+    "diff",
+    "evaluate",
+    "load",
+    "run",
+    "save",
+    "statistics",
+]

@@ -2,6 +2,7 @@
 
 Files:
     provider        The hot path: regions of a model as plans of compiled kernels (Numba), NumPy until they are ready.
+    tallying        The kernel `tally`, called from Python.
     tiered_kernels  NumPy's kernels, and compiled ones in their place where they take long in runs that keep every
                     value.
     kernels/        Kernels over vectors and addresses, and the interpreter that calls them. Importing them imports

@@ -16,7 +16,7 @@ DELAY = 1.0
 
 
 @contextmanager
-def bar(description: str = "run") -> Iterator[Progress | None]:
+def bar(description: str = "run", unit: str = " nodes") -> Iterator[Progress | None]:
     """A progress function that draws a bar on standard error; None where that is no terminal or tqdm is missing."""
     try:
         tqdm: Any = importlib.import_module("tqdm").tqdm if sys.stderr.isatty() else None
@@ -25,7 +25,7 @@ def bar(description: str = "run") -> Iterator[Progress | None]:
     if tqdm is None:
         yield None
         return
-    with tqdm(desc=description, unit=" nodes", delay=DELAY, leave=False, file=sys.stderr) as drawn:
+    with tqdm(desc=description, unit=unit, delay=DELAY, leave=False, file=sys.stderr) as drawn:
 
         def progress(done: int, total: int, label: str) -> None:
             drawn.total = total

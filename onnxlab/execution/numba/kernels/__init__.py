@@ -24,6 +24,7 @@ Files:
     rows         Rows of contiguous numbers: softmax, the norms, and reductions along rows or down columns.
     single_row   One row times several panels of packed weights at once: what a tile of one row cannot do at full
                  speed.
+    tally        Counts, range, sums and a histogram of float32 in one pass.
     trees        Ensembles of decision trees, and the choice of labels.
     windows      Windows over pixels with contiguous channels: depthwise convolution and pooling.
     winograd     Winograd's minimal filtering F(4×4, 3×3): 36 products of small matrices in place of 9 taps over 16

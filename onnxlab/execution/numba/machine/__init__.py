@@ -11,6 +11,7 @@ Files:
     object_loading     Object code of kernels into memory that can be run. It takes LLVM's loader alone, neither Numba
                        nor a compiler.
     records            The words of each kernel's records, by name: what the planner writes and the kernel reads.
+    tally_rows         The rows of the kernel `tally`.
     threads            Threads that run a plan together: the caller's own and helpers that wait for work.
     vector_operations  The operations of the elementwise machine, as expressions over vectors x, y and z; truth values
                        are 0 and 1.

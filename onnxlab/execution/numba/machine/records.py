@@ -150,6 +150,7 @@ MODULES = {
     "attention": "attention",
     "gather": "gather",
     "resample": "gather",
+    "tally": "tally",
 }
 """The module of `kernels` that a kernel is in."""
 INTERPRETER = "interpret"

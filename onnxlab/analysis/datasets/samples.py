@@ -1,0 +1,208 @@
+"""Samples of a data set, whatever holds them: an iterable, a sequence, a folder, a Dask bag or array.
+
+A sample is {input: array}, an array where the model has one input, a pair of one of these and a target, or a file.
+Names that are no inputs are targets too. Files are read where the sample is used, which on a cluster is a worker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from google.protobuf.message import DecodeError
+
+from onnxlab.errors import FeedError, LoadError
+from onnxlab.formats.arrays import read_arrays
+from onnxlab.graph.protos import tensors
+
+SUFFIXES = (".npz", ".npy", ".pb")
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some samples in a row.
+
+    Attributes:
+        items: the samples or paths of their files; of Dask, one object that becomes a list of samples.
+        is_delayed: whether it is such an object.
+    """
+
+    items: Any
+    is_delayed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """A data set, cut into chunks.
+
+    Attributes:
+        chunks: each used once, in their order.
+        count: of samples, None where it is not known.
+        chunk_count: None where it is not known.
+        about: what it is, to tell another data set from it.
+    """
+
+    chunks: Iterator[Chunk]
+    count: int | None
+    chunk_count: int | None
+    about: str
+
+
+def samples_of(given: Any, size: int) -> Samples:
+    """Cut a data set into chunks.
+
+    Args:
+        given: an iterable, sequence, folder, Dask bag or array.
+        size: samples of a chunk, but of Dask's, which are its partitions.
+
+    Raises:
+        LoadError: the folder is missing or holds no samples.
+        TypeError: it is no data set.
+    """
+    if type(given).__module__.partition(".")[0] == "dask" and hasattr(given, "to_delayed"):
+        return _of_dask(given, size)
+    if isinstance(given, str | PathLike):
+        files = _listed(Path(given))
+        return _of_sequence(files, size, f"folder {Path(given).name!r} of {len(files)} samples")
+    if isinstance(given, Mapping) or not (hasattr(given, "__iter__") or hasattr(given, "__getitem__")):
+        raise TypeError(
+            f"samples is a {type(given).__name__}; give an iterable of samples, a folder, or a Dask bag or array"
+        )
+    if hasattr(given, "__len__") and hasattr(given, "__getitem__"):
+        return _of_sequence(given, size, f"{type(given).__name__} of {len(given)} samples")
+    return Samples(_cut(given, size), None, None, "iterable")
+
+
+def _of_sequence(given: Sequence[Any], size: int, about: str) -> Samples:
+    count = len(given)
+
+    def chunks() -> Iterator[Chunk]:
+        for first in range(0, count, size):
+            yield Chunk([_item(given, place) for place in range(first, min(first + size, count))])
+
+    return Samples(chunks(), count, -(-count // size), about)
+
+
+def _item(given: Sequence[Any], place: int) -> Any:
+    """An item; what goes wrong with it is the sample's fault, not the data set's."""
+    try:
+        return given[place]
+    except Exception as error:
+        return Unreadable(f"{type(error).__name__}: {error}")
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """In the place of a sample that could not be taken out of its sequence."""
+
+    reason: str
+
+
+def _cut(given: Iterable[Any], size: int) -> Iterator[Chunk]:
+    iterator = iter(given)
+    while items := list(islice(iterator, size)):
+        yield Chunk(items)
+
+
+def _of_dask(given: Any, size: int) -> Samples:
+    if hasattr(given, "npartitions") and not hasattr(given, "shape"):
+        parts = given.to_delayed()
+        return Samples(_delayed(parts), None, len(parts), f"bag of {len(parts)} partitions")
+    if not given.ndim:
+        raise TypeError("a Dask array of samples has an axis of samples")
+    blocks = given.rechunk({axis: size if axis == 0 else -1 for axis in range(given.ndim)}).to_delayed().reshape(-1)
+    count = None if np.isnan(given.shape[0]) else int(given.shape[0])
+    return Samples(_delayed(blocks), count, len(blocks), f"array of {len(blocks)} blocks")
+
+
+def _delayed(parts: Iterable[Any]) -> Iterator[Chunk]:
+    return (Chunk(part, is_delayed=True) for part in parts)
+
+
+def _listed(folder: Path) -> list[Path]:
+    """Files of samples in their order, and folders with `input_0.pb` and so on, as onnx writes test data."""
+    if not folder.is_dir():
+        raise LoadError(f"{str(folder)!r} is no folder of samples")
+    files = sorted(
+        path for path in folder.iterdir()
+        if path.suffix.lower() in SUFFIXES or (path.is_dir() and any(path.glob("input_*.pb")))
+    )  # fmt: skip
+    if not files:
+        raise LoadError(f"{str(folder)!r} holds no samples: no {', '.join(SUFFIXES)} file")
+    return files
+
+
+def label_of(item: Any) -> str:
+    """The name of a sample's file, "" where it has none."""
+    return Path(item).name if isinstance(item, str | PathLike) else ""
+
+
+def sample_of(item: Any, inputs: Mapping[str, int | None]) -> tuple[dict[str, Any], Any]:
+    """(arrays by input, target) of a sample.
+
+    Args:
+        inputs: the model's inputs in their order, with their ranks. An array that lacks the first axis gets one.
+
+    Raises:
+        LoadError: its file cannot be read.
+        FeedError: it is no sample.
+    """
+    target: Any = None
+    if isinstance(item, Unreadable):
+        raise LoadError(item.reason)
+    if isinstance(item, str | PathLike):
+        item = _read(Path(item), list(inputs))
+    elif isinstance(item, tuple) and len(item) == 2:
+        item, target = item
+    if isinstance(item, Mapping):
+        feeds = {name: _array(value) for name, value in item.items() if name in inputs}
+        others = {name: value for name, value in item.items() if name not in inputs}
+        if others and target is None:
+            target = next(iter(others.values())) if len(others) == 1 else others
+    elif len(inputs) == 1:
+        feeds = {next(iter(inputs)): _array(item)}
+    else:
+        raise FeedError(
+            f"a sample is a {type(item).__name__}; the model has {len(inputs)} inputs: give {{name: array}}"
+        )
+    return {name: _batched(array, inputs[name]) for name, array in feeds.items()}, target
+
+
+def _array(value: Any) -> Any:
+    return value if isinstance(value, np.ndarray) else np.asarray(value)
+
+
+def _batched(array: Any, rank: int | None) -> Any:
+    """The array with an axis of one sample where it has one axis less than the input."""
+    return array[None] if rank is not None and array.ndim == rank - 1 else array
+
+
+def _read(path: Path, names: Sequence[str]) -> Any:
+    """What a file holds, or the files of a folder, in the order of inputs."""
+    if path.is_dir():
+        files = sorted(path.glob("input_*.pb"), key=lambda file: (len(file.name), file.name))
+        return {name: _tensor(file)[1] for name, file in zip(names, files, strict=False)}
+    if path.suffix.lower() == ".pb":
+        name, array = _tensor(path)
+        return {name: array} if name in names else array
+    try:
+        with path.open("rb") as file:
+            return read_arrays(file, path.name)
+    except OSError as error:
+        raise LoadError(f"{path.name} cannot be read: {error.strerror or error}") from None
+
+
+def _tensor(path: Path) -> tuple[str, Any]:
+    try:
+        tensor = onnx.TensorProto.FromString(path.read_bytes())
+        return tensor.name, tensors.to_array(tensor)
+    except OSError as error:
+        raise LoadError(f"{path.name} cannot be read: {error.strerror or error}") from None
+    except (ValueError, DecodeError, MemoryError) as error:
+        raise LoadError(f"{path.name} holds no tensor: {error}") from None
