@@ -87,6 +87,20 @@ def test_completion(shell: Any, typed: str, expected: set[str]) -> None:
     assert not any("notes" in text for text in completions)
 
 
+def test_completion_knows_the_files_of_every_format() -> None:
+    assert set(magic.suffixes()) >= {
+        ".onnx",
+        ".ort",
+        ".textproto",
+        ".ckpt",
+        ".pt2",
+        ".pt",
+        ".safetensors",
+        ".npz",
+        ".pb",
+    }
+
+
 def test_a_bare_proto_draws_itself(shell: Any, model: onnxlab.Model) -> None:
     """Two outputs, the picture and the widget; shown again, it is the same widget."""
     with capture_output() as captured:

@@ -3,9 +3,13 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pytest
+
 import onnxlab
+from onnxlab.notebook.protocol.records import CONTROL
 from onnxlab.notebook.session.hub import hub_of
-from tests.support.samples import samples
+from tests.support.samples import FORMATS, samples
 
 
 def inspected(path: Path, data: bytes) -> tuple[onnxlab.Model, Any]:
@@ -37,3 +41,24 @@ def test_most_formats_have_none() -> None:
     model = onnxlab.load()
     assert model.files.notes(model.nodes[0].proto) == {}
     assert hub_of(model).inspector.node(model.nodes[0].id, [])["notes"] == {}
+
+
+def test_control_edges_of_a_dump_are_marked_for_the_page() -> None:
+    model = onnxlab.load(next((FORMATS / "ge").glob("*PreRunBegin.pbtxt")))
+    content, buffer = hub_of(model).scene.snapshot()
+    ints = np.frombuffer(buffer, "<i4")
+    columns = {name: ints[offset : offset + length] for name, (offset, length) in content["sections"].items()}
+    flags = dict(zip(columns["value_id"], columns["value_flags"], strict=True))
+    marked = {value.name for value in model.graph.values.values() if flags[value.id] & CONTROL}
+    assert marked == {value.name for value in model.graph.values.values() if value.name.endswith(":-1")}
+    assert len(marked) > 0
+
+
+@pytest.mark.parametrize("name", ["pt2/module.pt2", "caffe2"])
+def test_operators_that_nothing_is_inferred_of_are_no_problems(name: str) -> None:
+    data = samples("caffe2/samples")["fc_predict_net.pbtxt"] if name == "caffe2" else (FORMATS / name).read_bytes()
+    model = onnxlab.load(data)
+    assert model.files.about().uninferred
+    assert (model.diagnostics, model.check(), onnxlab.check(data)) == ([], [], [])
+    plain = onnxlab.load(model.to_bytes())
+    assert "unknown-operator" in {problem.code for problem in plain.diagnostics}, "as ONNX they are"

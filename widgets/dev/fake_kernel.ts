@@ -41,6 +41,8 @@ export class FakeKernel {
   /** A kernel that runs a cell: requests wait until it is false again. */
   busy = false;
   seq = 0;
+  /** How often another model was shown. */
+  shown = 0;
   model: FakeModel;
   weather: Weather;
   readonly #answers: FakeAnswers;
@@ -75,6 +77,13 @@ export class FakeKernel {
   /** Ends the channel, as a kernel that is shut down does. */
   die(): void {
     for (const listener of this.#stateListeners) listener("closed");
+  }
+
+  /** Shows another model, as a file that is opened does; where the event is lost, only snapshots tell. */
+  showAnother(lost = false): void {
+    this.shown++;
+    this.seq++;
+    if (!lost) this.#emit({ event: "opened", seq: this.seq, title: "other", former: "resnet34" });
   }
 
   setBusy(busy: boolean): void {
@@ -194,6 +203,8 @@ export class FakeKernel {
       scopes: [...this.model.scopes.values()],
       diagnostics: this.model.diagnostics,
       history: this.#history(),
+      shown: this.shown,
+      former: this.shown ? "resnet34" : "",
       sections,
       opsets: { "": 17 },
     };

@@ -19,5 +19,6 @@ def _convert(content: Content, inputs: Sequence[Any]) -> bytes:
 
 FORMAT = Format(
     "pt2", "a torch.export archive", (".pt2",), archive.is_archive, _read, rank=20, convert=_convert,
-    uninferred="Nothing is inferred of torch's operators: types are those that torch.export wrote down.",
+    uninferred="Nothing is inferred of torch's operators: types are those that torch.export wrote down. To run it, let "
+    "torch convert it: onnxlab.load(path, trust=True).",
 )  # fmt: skip

@@ -7,15 +7,17 @@ import re
 import shlex
 import weakref
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from IPython.core.error import UsageError
 
 from onnxlab.errors import OnnxlabError
+from onnxlab.formats import registry
+from onnxlab.formats.weights.files import KINDS
 from onnxlab.model import Model, load
 from onnxlab.notebook.widgets.open_views import ViewOptions, open_view
 
-SUFFIXES = (".onnx", ".ort", ".onnxtxt", ".pb", ".pbtxt", ".json")
 USAGE = "%onnx_show [PATH | VARIABLE | EXPRESSION] [--select GLOB] [--height PIXELS] [--static]"
 
 _models: "weakref.WeakValueDictionary[int, Model]" = weakref.WeakValueDictionary()
@@ -129,8 +131,16 @@ def resolve(target: str, namespace: dict[str, Any]) -> Model:
     )
 
 
+@cache
+def suffixes() -> tuple[str, ...]:
+    """Ends of the names of files that open: of every format, and of those that are only read."""
+    known = [suffix for form in registry.formats() for suffix in form.suffixes]
+    known += [suffix for kind in KINDS for suffix in kind.suffixes]
+    return tuple(dict.fromkeys(filter(None, [*known, ".pb", ".pt"])))
+
+
 def _looks_like_path(target: str) -> bool:
-    return target.endswith(SUFFIXES) or bool(re.fullmatch(r"[\w.~-]*/[\w./~ -]*", target))
+    return target.endswith(suffixes()) or bool(re.fullmatch(r"[\w.~-]*/[\w./~ -]*", target))
 
 
 def matching(model: Model, pattern: str) -> list[Any]:
@@ -184,7 +194,7 @@ def complete(shell: Any, event: Any) -> list[str]:
         return [option for option in ("--select", "--height", "--static") if option.startswith(typed)]
     keep = len(typed) - len(event.symbol)
     paths = [path + "/" if os.path.isdir(path) else path for path in glob.glob(glob.escape(typed) + "*")]
-    files = sorted(path for path in paths if path.endswith((*SUFFIXES, "/")))
+    files = sorted(path for path in paths if path.endswith((*suffixes(), "/")))
     held = sorted(name for name, value in shell.user_ns.items() if _is_model(value) and not name.startswith("_"))
     return [text[keep:] for text in [*files, *(name for name in held if name.startswith(typed))]]
 

@@ -7,6 +7,7 @@ import { BODY, INPUT, keyOf, NODE, OUTPUT, OUTSIDE } from "../../src/graph/group
 import { Hierarchy } from "../../src/graph/groups/hierarchy.ts";
 import { boxOfNode, step } from "../../src/graph/input/walk.ts";
 import type { Scene } from "../../src/graph/scene/scene.ts";
+import { CONTROL } from "../../src/kernel/protocol.ts";
 import type { Store } from "../../src/model/store.ts";
 import { ModelBuilder } from "../fixtures/model.ts";
 import { control, loop } from "../fixtures/networks.ts";
@@ -53,6 +54,25 @@ test("lines lead through the frames: captures dashed, results from both branches
     [...scene.segmentValue.keys()].filter((s) => scene.segmentValue[s] === value).map((s) => scene.segmentDashed[s]!);
   assert.ok(dashes(captured).length > 3 && dashes(captured).every((dash) => dash === 1));
   assert.ok(dashes(result).length > 3 && dashes(result).every((dash) => dash === 0));
+});
+
+test("a control edge is dashed, and apart from the data that goes the same way", () => {
+  const model = new ModelBuilder(),
+    x = model.input("x", "4");
+  const data = model.node("Split", [x], "4", "", 2),
+    control = data + 1;
+  model.values[control - 1]!.flags |= CONTROL;
+  model.within("net", () => {
+    model.output(model.node("Add", [data, control], "4"));
+    model.node("Send", [control], "");
+  });
+  const store = model.store(),
+    scene = sceneOf(store, new Hierarchy(store, 1), new Set());
+  const dashes = (value: number): Set<number> =>
+    new Set(
+      [...scene.segmentValue.keys()].filter((s) => scene.segmentValue[s] === value).map((s) => scene.segmentDashed[s]!),
+    );
+  assert.deepEqual([dashes(data), dashes(control)], [new Set([0]), new Set([1])]);
 });
 
 test("folded, a node with subgraphs is a box that what they capture leads to; entered, they have it from outside", () => {

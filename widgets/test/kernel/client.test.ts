@@ -118,6 +118,24 @@ test("two views of one channel do not take each other's replies", async () => {
   other.dispose();
 });
 
+test("a view that shows another model says so, also where the event is lost and a snapshot tells", async () => {
+  for (const lost of [false, true]) {
+    const { kernel, client, store } = connect();
+    await client.start();
+    const told: string[] = [];
+    client.on("opened", ({ former }) => told.push(former));
+    kernel.showAnother(lost);
+    if (lost) await client.edit("edit", rename(firstConv(store), "shows the gap")).catch(() => undefined);
+    await until(() => told.length > 0, "the view begins anew");
+    assert.deepEqual([...new Set(told)], ["resnet34"]);
+    client.dispose();
+    const next = new Client(kernel.transport, new Store(), QUICK);
+    await next.start();
+    assert.equal(next.former, "resnet34");
+    next.dispose();
+  }
+});
+
 test("dropped, repeated and reordered messages: the store converges to the model", async () => {
   let seed = 7;
   const random = () => (seed = (seed * 48271) % 2147483647) / 2147483647;
