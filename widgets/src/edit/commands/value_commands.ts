@@ -25,6 +25,34 @@ async function typedNow(app: App, target: Target): Promise<Field[]> {
 /** Whether a node reads the value. */
 const isRead = (app: App, target: Target): boolean => app.store.uses(target.value).length > 0;
 
+/** Glow's dialect keeps properties of values in their doc strings: "$layout:NHWC$elemKind:float". */
+const inGlow = (app: App): boolean => [...app.store.nodes.values()].some(({ op }) => op.startsWith("Glow_"));
+
+/** Asks for one property of a value in Glow's dialect; the others stay as they are. */
+async function setGlowProperty(app: App, { value }: Target): Promise<void> {
+  const { doc_string: text } = await app.client.request("about", { value });
+  const fields: Field[] = [
+    { kind: "text", name: "key", label: "Property", initial: "layout", required: true, hint: text || "none yet" },
+    { kind: "text", name: "text", label: "Text", hint: "Empty: taken away" },
+  ];
+  await app.dialogs.open("Set a property of Glow's dialect", fields, (answers) =>
+    app.edits.make("set_doc_string", "value", [value], {
+      text: withProperty(text, String(answers.key), String(answers.text)),
+    }),
+  );
+}
+
+/** A doc string of the form $key:text with one property set, or taken away for an empty text. Pure. */
+export function withProperty(doc: string, key: string, text: string): string {
+  if (doc && !doc.startsWith("$")) throw new Error(`"${doc}" is not of the form $key:text; set the note instead.`);
+  if (/[$:]/.test(key) || text.includes("$")) throw new Error("Neither may hold $, and a name no colon.");
+  const parts = doc.split("$").slice(1),
+    at = parts.findIndex((part) => part.startsWith(`${key}:`));
+  if (at >= 0) parts.splice(at, 1, ...(text ? [`${key}:${text}`] : []));
+  else if (text) parts.push(`${key}:${text}`);
+  return parts.map((part) => `$${part}`).join("");
+}
+
 export const VALUE: Command[] = [
   {
     id: "rename_value",
@@ -134,4 +162,11 @@ export const VALUE: Command[] = [
   },
   doc("value", "Write a note about the value"),
   metadata("value", "Metadata of the value"),
+  {
+    id: "set_glow_property",
+    on: "value",
+    title: "Set a property of Glow's dialect…",
+    fits: inGlow,
+    act: (app, target) => void setGlowProperty(app, target).catch((error) => app.notices.fail(error)),
+  },
 ];
