@@ -54,6 +54,7 @@ CASES: list[Case] = [
     ("duplicate_nodes", "nodes", ["relu"], {}),
     ("duplicate_nodes", "nodes", ["add", "relu"], {}),
     ("make_function", "nodes", ["add", "relu"], {"name": "Block", "domain": "local", "copies": False}),
+    ("group_nodes", "nodes", ["add", "relu"], {"name": "sum and relu"}),
     ("rename_node", "node", ["relu"], {"name": "rectify"}),
     ("set_operator", "node", ["relu"], {"op_type": "Sigmoid", "domain": ""}),
     ("set_input", "node", ["relu"], {"slot": 0, "value": "c"}),
@@ -89,7 +90,7 @@ CASES: list[Case] = [
     ("set_initializer", "value", ["unused"], {"array": {"file": "ramp.npy"}}),
     ("set_initializer", "value", ["unused"], {"array": {"elements": [[0, 2.5], [5, "inf"]]}}),
 ]
-DONE_IN_TURN = {"input_to_initializer", "drop_unused_functions"}
+DONE_IN_TURN = {"input_to_initializer", "drop_unused_functions", "ungroup_nodes", "clear_groups"}
 """Edits with something to do only after another one; they have tests of their own."""
 
 

@@ -3,6 +3,7 @@
 import type { App } from "./app.ts";
 import type { Target } from "./edit/commands/command.ts";
 import { commandsFor } from "./edit/commands/commands.ts";
+import { groupMembers } from "./panels/inspector/inspect_group.tsx";
 
 /** True for a field in which keys write text. */
 function isField(element: EventTarget | null): element is HTMLElement {
@@ -135,6 +136,10 @@ function handleControl(app: App, root: HTMLElement, target: EventTarget | null, 
     app.edits.redo();
     return true;
   }
+  if (key === "g" && app.picked.nodes.length) {
+    app.dialogs.group(app.picked.nodes);
+    return true;
+  }
   if (key === "d") {
     if (app.picked.nodes.length) void app.edits.attempt("duplicate_nodes", "nodes", app.picked.nodes, {});
     return true;
@@ -167,6 +172,10 @@ function focusSearch(root: HTMLElement): boolean {
 
 function rename(app: App): boolean {
   const subject = app.picked.subject.value;
+  if (subject.kind === "group") {
+    app.dialogs.group(groupMembers(app.store, subject.group), app.store.groups.get(subject.group)?.name);
+    return true;
+  }
   if (subject.kind !== "value" && app.picked.nodes.length !== 1) return false;
   app.inspectorOpen.value = true;
   app.edits.renaming.value = true;

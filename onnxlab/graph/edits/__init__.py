@@ -17,6 +17,7 @@ Files:
                       are given.
     formals           Edits of what a graph or function takes and gives: inputs, outputs, and the types that they
                       declare.
+    grouping          Edits of groups, which the picture folds to one box: metadata of nodes, which change no result.
     initializers      Edits of stored tensors: replace their data, add and remove them, make inputs of them and back.
     inlining          Replace calls of functions by what the functions do.
     insertion         Put another model into this one: its nodes, tensors, functions and declarations under names that
@@ -56,6 +57,7 @@ from onnxlab.graph.edits.formals import (
     set_dtype,
     set_shape,
 )
+from onnxlab.graph.edits.grouping import clear_groups, group_nodes, ungroup_nodes
 from onnxlab.graph.edits.initializers import (
     add_initializer,
     initializer_to_input,
@@ -85,6 +87,7 @@ __all__ = [
     "can_connect",
     "check_operator",
     "clear_attribute",
+    "clear_groups",
     "constant_to_initializer",
     "convert_opset",
     "cut",
@@ -95,6 +98,7 @@ __all__ = [
     "drop_unused_initializers",
     "duplicate_nodes",
     "for_each_copy",
+    "group_nodes",
     "initializer_to_constant",
     "initializer_to_input",
     "inline_call",
@@ -136,4 +140,5 @@ __all__ = [
     "set_outputs",
     "set_shape",
     "sort_nodes",
+    "ungroup_nodes",
 ]

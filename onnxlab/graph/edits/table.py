@@ -19,6 +19,7 @@ from onnxlab.graph.edits import (
     declaring,
     exposing,
     formals,
+    grouping,
     initializers,
     inlining,
     insertion,
@@ -255,6 +256,7 @@ _ROWS = (
             "axis": Parameter("int", default=None), "values": Parameter("values", default=None),
         },
     ),
+    EditSpec(grouping.clear_groups, ("model",), "clear groups made by hand", Call("clear_groups")),
     # of nodes
     EditSpec(
         nodes.remove_nodes, ("nodes", "node"),
@@ -271,6 +273,11 @@ _ROWS = (
             "copies": Parameter("bool", "Call it in place of every copy of these nodes too", default=False),
         },
     ),
+    EditSpec(
+        grouping.group_nodes, ("nodes",), "group {name}", Call("group_nodes", of_model=True),
+        {"name": Parameter("name", "Name")},
+    ),
+    EditSpec(grouping.ungroup_nodes, ("nodes",), "ungroup {subject}", Call("ungroup_nodes", of_model=True)),
     EditSpec(outlining.for_each_copy, ("nodes",), "edit copies of {subject}", None),
     # of a node
     EditSpec(

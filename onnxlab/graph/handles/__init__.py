@@ -2,6 +2,7 @@
 
 Files:
     glow_properties  The properties that Glow's dialect keeps in a value's doc string, as a live mapping.
+    groups           The groups that a picture of a model folds, by path, and their edits by hand.
     handle           The base of handles: a name for (ModelGraph, id) that looks everything up when asked.
     handles          Handles of nodes and values: names for (ModelGraph, id) that look everything up when asked.
     model_edits      The edits that a Model offers, by names and handles: each a thin call of `graph.edits`.

@@ -8,6 +8,7 @@ import onnx
 from onnxlab.errors import EditError
 from onnxlab.graph import edits
 from onnxlab.graph.edits.connecting import Refusal
+from onnxlab.graph.handles.groups import GroupEditing
 from onnxlab.graph.handles.handles import Node, called
 from onnxlab.graph.handles.model_lookup import NodeKey, NodeKeys, ValueKey
 from onnxlab.graph.handles.model_values import ValueEditing
@@ -15,7 +16,7 @@ from onnxlab.graph.handles.model_whole import WholeEditing
 from onnxlab.graph.index.records import NodeRecord
 
 
-class Editing(ValueEditing, WholeEditing):
+class Editing(ValueEditing, WholeEditing, GroupEditing):
     """Edits of a model. Every method is one undo step, or part of the open `edit`.
 
     Nodes are given as a position in file order, a name, the name of an output, a path into a body, or a handle; values

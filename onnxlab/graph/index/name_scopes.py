@@ -19,6 +19,8 @@ _NO_SCOPE = "_empty_nn_module_stack_from_metadata_hook"
 """What torch's exporter writes for nodes that belong to no module."""
 _SCOPES = "pkg.torch.onnx.name_scopes"
 _NAMESPACE = "namespace"
+BY_HAND = "onnxlab.group"
+"""The entry of a node's metadata that names the groups made by hand around it; see `query.hierarchy_by_hand`."""
 
 MAX_DEPTH = 32
 """Scopes within scopes that are told apart: what a name says of deeper ones is left out."""
@@ -31,6 +33,7 @@ class NameScopes:
         parents: the path without its last part, by path; that of ROOT is ROOT.
         names: the last part as shown to people, by path.
         depths: number of parts, by path.
+        by_hand: what nodes that were looked at say of groups made by hand, by id.
     """
 
     def __init__(self) -> None:
@@ -39,13 +42,18 @@ class NameScopes:
         self.depths = [0]
         self._children: dict[tuple[int, str], int] = {}
         self._memo: dict[str, int] = {"": ROOT}
+        self.by_hand: dict[int, str] = {}
 
     def path(self, node: NodeRecord) -> int:
         """The path that a node claims; ROOT where it says nothing."""
         proto = node.proto
         entries = proto.metadata_props
+        if self.by_hand:
+            self.by_hand.pop(node.id, None)
         if entries:
             metadata = {entry.key: entry.value for entry in entries}
+            if group := metadata.get(BY_HAND):
+                self.by_hand[node.id] = group
             if scopes := metadata.get(_SCOPES):
                 return self._remember(scopes, split_name_scopes)
             if namespace := metadata.get(_NAMESPACE):

@@ -21,6 +21,7 @@ from onnxlab.garbage_collection import AGED, PATIENCE, no_collection
 from onnxlab.graph.index.name_scopes import NameScopes
 from onnxlab.graph.index.records import NodeRecord, Scope
 from onnxlab.graph.index.rows import Numbers
+from onnxlab.graph.query.hierarchy_by_hand import ByHand, arrange
 from onnxlab.graph.query.hierarchy_cuts import cut
 from onnxlab.graph.query.hierarchy_levels import Box, Level, members, size_of
 from onnxlab.graph.query.parameter_scopes import parameter_paths
@@ -103,6 +104,7 @@ class Hierarchy:
 
     Attributes:
         groups: by id, inner groups before those that hold them.
+        by_hand: by scope, what groups made by hand became.
     """
 
     def __init__(self, limit: int = LIMIT) -> None:
@@ -116,6 +118,8 @@ class Hierarchy:
         self._ids: dict[object, int] = {}
         self._starts: dict[object, set[int]] = {}
         self._claims: dict[int, int] = {}
+        self._claimed_by_hand: dict[int, str] = {}
+        self.by_hand: dict[int, ByHand] = {}
         self._top: dict[int, int] = {}
         self._former: dict[int, int] = {}
 
@@ -136,6 +140,8 @@ class Hierarchy:
         """
         groups, members_of, group_of = self.groups, self._members, self._group_of
         self._claims, self._waiting, self._members, self._group_of = {}, {}, [], None
+        self.by_hand, self._claimed_by_hand = {}, {}
+        self._names.by_hand.clear()
         for table in (self._top, self._homes, self._former):
             table.clear()
         published: list[Group] = []
@@ -161,6 +167,10 @@ class Hierarchy:
         top = level.build()
         if len(order) <= LARGEST_SCOPE:
             UnitFinder(level, records, graph.nodes, graph.values).group(top)
+        if hand := self._names.by_hand:
+            self._claimed_by_hand |= hand
+            paths = {place: hand[ident] for place, ident in enumerate(ids) if ident in hand}
+            self.by_hand[scope.id] = arrange(level, top, paths)
         homes = np.zeros(len(order), np.int64)
         self._homes[scope.id] = wires.order if wires else order, homes
         return top, _Sorted(scope.id, level, graph.nodes, order, homes, is_lazy)
@@ -254,8 +264,9 @@ class Hierarchy:
         return groups + self._top.get(scope, 0)
 
     def is_stale(self, node: NodeRecord) -> bool:
-        """Whether a node was renamed into another scope since the last refresh."""
-        return self._claims.get(node.id) != self._names.path(node)
+        """Whether a node was renamed into another scope, or put into another group, since the last refresh."""
+        path, hand = self._names.path(node), self._names.by_hand.get(node.id)
+        return self._claims.get(node.id) != path or self._claimed_by_hand.get(node.id) != hand
 
     def path(self, group: int) -> str:
         """Names from the outermost group to this one, "encoder/layer.5"."""
@@ -264,6 +275,11 @@ class Hierarchy:
             parts.append(self.groups[group].name)
             group = self.groups[group].parent
         return "/".join(reversed(parts))
+
+    def id_of(self, scope: int, box: Box) -> int:
+        """The id of the group that a box became; 0 where it is none."""
+        ident = self._ids.get((scope, box.key), 0)
+        return ident if ident in self.groups else 0
 
     def _cut(self, box: Box, sort: _Sorted) -> None:
         """Cut a box that shows too many boxes."""

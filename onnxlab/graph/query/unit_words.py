@@ -123,6 +123,12 @@ def _light(count: Counter[str]) -> str:
     return POOLS["ReduceMean"] if count["ReduceMean"] else ""
 
 
+def normalizes(ops: Sequence[str]) -> bool:
+    """Whether operators are a layer normalization, or the first part of one, in single operators."""
+    word = describe(Counter(ops))
+    return "ReduceMean" in ops and (word in ("layer norm", "RMS norm") or (word == "mean" and "Sub" in ops))
+
+
 def _has_activation(count: Counter[str]) -> bool:
     return any(count[op] for op in ACTIVATIONS)
 

@@ -15,7 +15,7 @@ from onnxlab.graph.query.hierarchy_levels import Box, Level, Row, members, size_
 from onnxlab.graph.query.node_roles import BESIDE, SOURCE, TRUNK, heavy_operators, parameter_dims, roles
 from onnxlab.graph.query.unit_cuts import joined, narrow_places, repeated
 from onnxlab.graph.query.unit_runs import Unit, runs_of
-from onnxlab.graph.query.unit_words import POOLS, SINGLE, common_name, describe
+from onnxlab.graph.query.unit_words import POOLS, SINGLE, common_name, describe, normalizes
 from onnxlab.ops import layer_operators
 
 LEAST_ROW = 10
@@ -164,13 +164,25 @@ class UnitFinder:
         units = self._glued(row, units)
         units = self._separable(row, units)
         pattern = repeated([unit.ops for unit in units])
-        if pattern is not None:
+        if pattern is None:
+            units = self._layers(row, units)
+        else:
             bounds = joined([unit.ops for unit in units], pattern)
             units = [
                 self._unit(row, [place for unit in units[low:high] for place in unit.places])
                 for low, high in zip(bounds, [*bounds[1:], len(units)], strict=True)
             ]
         return self._with_sides(row, units, homes)
+
+    def _layers(self, row: Row, units: list[Unit]) -> list[Unit]:
+        """An attention and the MLP right behind it are one layer of a transformer."""
+        words = [describe(Counter(unit.ops), unit.depthwise) for unit in units]
+        layers: list[Unit] = []
+        for number, unit in enumerate(units):
+            if number and words[number - 1 : number + 1] == ["attention", "MLP"]:
+                unit = self._unit(row, layers.pop().places + unit.places)
+            layers.append(unit)
+        return layers
 
     def _trunk(self, row: Row) -> tuple[list[int], list[int]]:
         """Places with something of the trunk, and the others."""
@@ -232,7 +244,8 @@ class UnitFinder:
         """Activations, normalizations and the like stay with what they finish."""
         glued: list[Unit] = []
         for unit in units:
-            begins = any(op in _beginners() for op in unit.ops) or any(place in row.boxes for place in unit.places)
+            begins = not normalizes(unit.ops) and any(op in _beginners() for op in unit.ops)
+            begins = begins or any(place in row.boxes for place in unit.places)
             if begins or not glued:
                 glued.append(unit)
             else:

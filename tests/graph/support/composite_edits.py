@@ -81,6 +81,16 @@ def make_function(pick: Pick) -> None:
     edits.make_function(pick.model.graph, pick.several, pick.name, copies=bool(pick.numbers[1] % 2))
 
 
+def group(pick: Pick) -> None:
+    edits.group_nodes(pick.model.graph, pick.several, pick.name)
+
+
+def ungroup(pick: Pick) -> None:
+    groups = list(pick.model.groups.values())
+    if groups:
+        groups[pick.numbers[0] % len(groups)].dissolve()
+
+
 def for_each_copy(pick: Pick) -> None:
     graph = pick.model.graph
     edits.for_each_copy(graph, pick.several, lambda *nodes: edits.remove_nodes(graph, nodes, bypass=True))
@@ -179,9 +189,9 @@ def constant_to_initializer(pick: Pick) -> None:
 COMPOSITE: dict[str, Callable[[Pick], Any]] = {
     function.__name__: function
     for function in (
-        connect, duplicate, make_function, for_each_copy, inline, insert_model, redirect, extract_changes_nothing,
-        boundary_is_consistent, to_initializer, constant_to_initializer, insert_in_front, inline_function, call_instead,
-        in_an_inner_scope, returned_by_an_inner_scope,
+        connect, duplicate, make_function, group, ungroup, for_each_copy, inline, insert_model, redirect,
+        extract_changes_nothing, boundary_is_consistent, to_initializer, constant_to_initializer, insert_in_front,
+        inline_function, call_instead, in_an_inner_scope, returned_by_an_inner_scope,
     )
 } | {
     "add_node": lambda pick: pick.model.add_node("Neg", [pick.value.name], [pick.name], position=pick.slot or None),

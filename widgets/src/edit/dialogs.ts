@@ -59,6 +59,13 @@ export class Dialogs {
     );
   }
 
+  /** Asks for the name of a group: of nodes that become one, or of the one that holds just these. */
+  group(nodes: number[], name = ""): void {
+    void this.open(name ? "Rename the group" : "Make a group", formFields("group_nodes", { name }), (answers) =>
+      this.#app.edits.make("group_nodes", "nodes", nodes, { name: String(answers.name) }),
+    );
+  }
+
   /**
    * Asks for a model to put into this one: its inputs read `connect` in turn, its outputs are read instead of `feed`.
    */

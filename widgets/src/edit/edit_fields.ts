@@ -94,6 +94,7 @@ export const EDITS: Record<EditName, { on: readonly Subject[]; fields: Record<st
       new: { kind: "dim", label: "Becomes", hint: "Numbers, names for dynamic dims, ? for unknown ones: n, 3, ?, 224" },
     },
   },
+  clear_groups: { on: ["model"], fields: {} },
   remove_nodes: { on: ["nodes", "node"], fields: {} },
   duplicate_nodes: { on: ["nodes", "node"], fields: {} },
   make_function: {
@@ -104,6 +105,13 @@ export const EDITS: Record<EditName, { on: readonly Subject[]; fields: Record<st
       copies: { kind: "bool", label: "Call it in place of every copy of these nodes too" },
     },
   },
+  group_nodes: {
+    on: ["nodes"],
+    fields: {
+      name: { kind: "name", label: "Name" },
+    },
+  },
+  ungroup_nodes: { on: ["nodes"], fields: {} },
   set_attribute: {
     on: ["node"],
     fields: {

@@ -103,6 +103,8 @@ export interface Edits {
     axis?: number;
     values?: number[];
   };
+  /** Take away all that was grouped, renamed and dissolved by hand; returns from how many nodes. */
+  clear_groups: Record<string, never>;
   /** Remove nodes. With `bypass` the readers of a node's first output read its first input instead. */
   remove_nodes: {
     bypass?: boolean;
@@ -117,6 +119,12 @@ export interface Edits {
     domain?: string;
     copies?: boolean;
   };
+  /** Make nodes a group of the picture, or rename the group whose nodes they all are; returns the group's path. */
+  group_nodes: {
+    name: string;
+  };
+  /** Dissolve the group whose nodes these are: what is in it stands in the one around it. */
+  ungroup_nodes: Record<string, never>;
   /** Give an attribute a value of the type that the operator's schema says. */
   set_attribute: {
     name: string;

@@ -154,6 +154,15 @@ export const NODES: Command[] = [
       value: { type: String(type), value: attributeValue(String(type), value) },
     }),
   ),
+  {
+    id: "group_nodes",
+    on: "nodes",
+    title: "Make a group of it…",
+    keys: "Ctrl+G",
+    menu: true,
+    act: (app, target) => app.dialogs.group(target.nodes),
+  },
+  direct("nodes", "ungroup_nodes", "Dissolve their group", { fits: (_, target) => target.nodes.length > 1 }, {}),
   asking(
     "nodes",
     "make_function",

@@ -150,7 +150,9 @@ function terminalBox(store: Store, key: number, measure: Measure, bundle?: Bundl
     id = idOf(key);
   const title = bundle ? `${bundle.name} ×${bundle.values.length}` : (store.values.get(id)?.name ?? "?");
   const hasFacts = kind === INPUT || kind === OUTPUT;
-  const width = clampWidth(Math.max(measure(title, "text"), hasFacts ? 72 : 40) + 2 * PADDING + 4);
+  const width = clampWidth(
+    Math.max(measure(title, "text"), hasFacts ? FACTS_WIDTH - 2 * PADDING - 8 : 40) + 2 * PADDING + 4,
+  );
   const height = TERMINAL_HEIGHT + (hasFacts ? TEXT_LINE - 2 : 0);
   return {
     key,

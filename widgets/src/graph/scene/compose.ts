@@ -205,8 +205,12 @@ class Composer {
       if (!isBox || open.has(net.source) || net.quiet) return;
       if (isTerminal(boxes[net.source]!.kind)) return;
       const words = { value: net.value, ribbon: this.#ribbon(net.values) };
-      if (this.#turned) this.#labels.push({ ...words, x: bottom - run + 8, y: x - 7, room: run - 4 });
-      else this.#labels.push({ ...words, x: x + 6, y: bottom + 9, room: labelRoom[i]! - 10 });
+      if (this.#turned) {
+        const beside = content.nets.flatMap((other, k) => (other.source === net.source && k !== i ? sourceX[k]! : [])),
+          up = freeSide(sourceX[i]!, beside);
+        if (up !== null) this.#labels.push({ ...words, x: bottom - run + 8, y: x + up, room: run - 4 });
+      }
+      if (!this.#turned) this.#labels.push({ ...words, x: x + 6, y: bottom + 9, room: labelRoom[i]! - 10 });
     });
   }
 
@@ -254,4 +258,13 @@ class Composer {
       isTall: false,
     };
   }
+}
+
+/** Distance between two lines with a label between them. */
+const LABEL_ROOM = 14;
+
+/** How far above (or below) a line to the right its label stands, where no other line is; null where there is none. */
+export function freeSide(at: number, others: readonly number[]): number | null {
+  if (!others.some((other) => other <= at && at - other < LABEL_ROOM)) return -7;
+  return others.some((other) => other >= at && other - at < LABEL_ROOM) ? null : 9;
 }

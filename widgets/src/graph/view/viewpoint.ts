@@ -25,6 +25,8 @@ const MOST = 2;
 const LARGEST = 3;
 /** Pixels kept clear around the picture: a notice of 30 has its place at the lower edge. */
 export const MARGIN = 32;
+/** The same where only with less all of it can be read. */
+const TIGHT = 12;
 const MAX_ANCHORS = 40;
 /** After a change of size a first look is chosen anew when nothing changed for so long. */
 export const RESIZED_MS = 150;
@@ -157,7 +159,9 @@ export function isReadable(scene: Scene, camera: Camera): boolean {
 /** A first look: all of a small graph, else where its first input begins, large enough to read. */
 export function home(camera: Camera, scene: Scene): void {
   const most = Math.min(LARGEST, Math.max(MOST, fillingBoxes(scene, roomOf(camera))));
-  camera.fit({ x: 0, y: 0, width: scene.width, height: scene.height }, MARGIN, most);
+  const all = { x: 0, y: 0, width: scene.width, height: scene.height };
+  camera.fit(all, MARGIN, most);
+  if (camera.zoom < LEGIBLE) camera.fit(all, TIGHT, LEGIBLE);
   if (camera.zoom >= (scene.boxes.length > FEW_BOXES ? READABLE : SMALL)) return;
   if (scene.flow === "right") {
     homeAtLeft(camera, scene);

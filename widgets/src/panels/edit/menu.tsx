@@ -245,6 +245,19 @@ function groupItems(app: App, group: number): Item[] {
     { label: "Unfold", testid: "menu-unfold", act: () => app.picture?.unfold(group) },
     { label: "Fold", testid: "menu-fold", act: () => app.picture?.fold(group) },
     ...(turn ? [turn] : []),
+    {
+      label: "Rename…",
+      keys: "F2",
+      testid: "menu-group-rename",
+      disabled: !app.client.editable,
+      act: () => app.dialogs.group(groupMembers(app.store, group), app.store.groups.get(group)?.name),
+    },
+    {
+      label: "Dissolve",
+      testid: "menu-ungroup",
+      disabled: !app.client.editable,
+      act: () => void app.edits.attempt("ungroup_nodes", "nodes", groupMembers(app.store, group), {}),
+    },
     ...cutItems(app, groupMembers(app.store, group)),
   ];
 }

@@ -49,6 +49,27 @@ export function GroupInspector({ app, group }: { app: App; group: number }) {
         <button type="button" class="ol-button ol-text-button" onClick={() => app.picked.select(members)}>
           Select its nodes
         </button>
+        {app.client.editable && (
+          <>
+            <button
+              type="button"
+              class="ol-button ol-text-button"
+              data-testid="group-rename"
+              onClick={() => app.dialogs.group(members, record.name)}
+            >
+              Rename…
+            </button>
+            <button
+              type="button"
+              class="ol-button ol-text-button"
+              title="What is in it stands in the group around it"
+              data-testid="group-dissolve"
+              onClick={() => void app.edits.attempt("ungroup_nodes", "nodes", members, {})}
+            >
+              Dissolve
+            </button>
+          </>
+        )}
       </div>
       <Equal app={app} group={group} members={members} />
       <Section title="Operators">

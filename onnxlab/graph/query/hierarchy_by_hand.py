@@ -1,0 +1,142 @@
+"""Groups made by hand, put into the boxes of a scope: what `onnxlab.group` in the metadata of nodes says.
+
+It is a path of such groups around a node, "backbone/head#2": the last part is the innermost. Groups of one name carry
+numbers, which are not shown. All nodes of one path are a group in the innermost box around them; where these are all
+of a box, that box gets the name instead, and without a name ("#3") it dissolves.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from onnxlab.graph.index.topology import is_acyclic
+from onnxlab.graph.query.hierarchy_levels import Box, Level, members
+
+MARK = "#"
+"""Between the name of a group and the number that tells it from others of that name."""
+
+
+def shown_name(part: str) -> str:
+    """The name of a group without its number."""
+    return part.rpartition(MARK)[0] if MARK in part else part
+
+
+@dataclass(slots=True)
+class ByHand:
+    """What groups made by hand became.
+
+    Attributes:
+        boxes: by path; none of those that dissolve a box.
+        refused: by path, the name of a box that such a group reads and is read by; "" for a node.
+    """
+
+    boxes: dict[str, Box] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+
+
+def arrange(level: Level, top: Box, paths: Mapping[int, str]) -> ByHand:
+    """Put groups made by hand into the boxes of a scope, outer ones first.
+
+    Args:
+        level: the nodes of the scope.
+        top: all of it; changed.
+        paths: by position, for nodes that are in such groups.
+    """
+    inside: dict[str, list[int]] = {}
+    for place, path in sorted(paths.items()):
+        parts = path.split("/")
+        for depth in range(1, len(parts) + 1):
+            inside.setdefault("/".join(parts[:depth]), []).append(place)
+    outcome = ByHand()
+    for path in sorted(inside, key=lambda path: path.count("/")):
+        _settle(level, top, path, inside[path], outcome)
+    return outcome
+
+
+def _settle(level: Level, top: Box, path: str, places: list[int], outcome: ByHand) -> None:
+    chosen, name = set(places), shown_name(path.rpartition("/")[2])
+    around: Box | None = None
+    box, inner = top, _around(top, chosen)
+    while inner is not None:
+        around, box, inner = box, inner, _around(inner, chosen)
+    if around is not None and _drawn(level, chosen) == _drawn(level, members(box)):
+        if name:
+            box.name, box.about = name, box.about or box.name
+            outcome.boxes[path] = box
+        else:
+            around.children.remove(box)
+            around.children += box.children
+            around.nodes = sorted([*around.nodes, *box.nodes])
+    elif name:
+        if (other := _circle(level, box, chosen)) is not None:
+            outcome.refused[path] = other
+            return
+        group = Box(("hand", path), name)
+        group.nodes, group.children = _take(box, chosen)
+        box.children.append(group)
+        outcome.boxes[path] = group
+
+
+def _around(box: Box, chosen: Collection[int]) -> Box | None:
+    """The group directly in a box that holds all chosen nodes."""
+    first = next(iter(chosen))
+    for child in box.children:
+        inside = set(members(child))
+        if first in inside:
+            return child if inside.issuperset(chosen) else None
+    return None
+
+
+def _drawn(level: Level, nodes: Iterable[int]) -> set[int]:
+    """The nodes without those that stand with their readers."""
+    return {node for node in nodes if not level.sources[node]}
+
+
+def _take(box: Box, chosen: set[int]) -> tuple[list[int], list[Box]]:
+    """Take nodes out of a box, with the groups that hold nothing else; returns both."""
+    nodes = [node for node in box.nodes if node in chosen]
+    box.nodes = [node for node in box.nodes if node not in chosen]
+    taken: list[Box] = []
+    staying: list[Box] = []
+    for child in box.children:
+        if chosen.issuperset(members(child)):
+            taken.append(child)
+            continue
+        more, inner = _take(child, chosen)
+        nodes += more
+        taken += inner
+        staying += [child] if child.nodes or child.children else []
+    box.children = staying
+    return sorted(nodes), taken
+
+
+def _circle(level: Level, box: Box, chosen: set[int]) -> str | None:
+    """The name of a box with which a group of chosen nodes would depend on itself; None where there is none."""
+    group = -1
+    boxes = dict(enumerate(box.children, start=len(level.sources)))
+    unit_of = {node: node for node in box.nodes}
+    for number, child in boxes.items():
+        unit_of.update(dict.fromkeys(members(child), number))
+    unit_of.update(dict.fromkeys(chosen, group))
+    readers: dict[int, set[int]] = {}
+    makers: dict[int, set[int]] = {}
+    for node, unit in unit_of.items():
+        for reader in level.consumers[node]:
+            other = unit_of.get(reader, unit)
+            if other != unit:
+                readers.setdefault(unit, set()).add(other)
+                makers.setdefault(other, set()).add(unit)
+    if is_acyclic(readers):
+        return None
+    both = _reached(readers, group) & _reached(makers, group)
+    return next((boxes[unit].name for unit in sorted(both) if unit in boxes), "")
+
+
+def _reached(steps: Mapping[int, set[int]], start: int) -> set[int]:
+    reached: set[int] = set()
+    stack = [start]
+    while stack:
+        for unit in steps.get(stack.pop(), ()):
+            if unit not in reached:
+                reached.add(unit)
+                stack.append(unit)
+    return reached
