@@ -56,6 +56,13 @@ def test_each_layer_of_a_transformer_is_one_group(name: str, corpus: Corpus) -> 
     assert list(layers.values()) == LAYERS[name]
 
 
+def test_layers_without_names_hold_attention_and_mlp(corpus: Corpus) -> None:
+    """Two are too few to take turns; their normalizations are in single operators."""
+    names = [group.name for group in groups_of(onnxlab.load(corpus["rapidocr_rec"]))]
+    assert names.count("transformer layer") == 2
+    assert not {"attention", "MLP", "mean", "RMS norm"} & set(names)
+
+
 def test_fire_modules_are_called_after_their_parameters(corpus: Corpus) -> None:
     names = [group.name for group in groups_of(onnxlab.load(corpus["light_squeezenet"])) if group.about == "branches"]
     assert names == [f"fire{number}" for number in range(2, 10)]

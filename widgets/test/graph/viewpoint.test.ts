@@ -5,6 +5,7 @@ import { TextFitter } from "../../src/graph/canvas/text.ts";
 import { firstLook } from "../../src/graph/groups/fold.ts";
 import { Hierarchy } from "../../src/graph/groups/hierarchy.ts";
 import { layout } from "../../src/graph/layout/layout.ts";
+import { freeSide } from "../../src/graph/scene/compose.ts";
 import type { Scene } from "../../src/graph/scene/scene.ts";
 import { SceneBuilder } from "../../src/graph/scene/scene_builder.ts";
 import { nodeSubtitle, opTitle, parameterName, relativeName } from "../../src/graph/scene/short_names.ts";
@@ -34,6 +35,20 @@ test("a first look shows all of a small graph, else its beginning at a size to r
   assert.ok(large.zoom >= 0.75);
   assert.ok(Math.abs(large.toScreenY(0) - MARGIN) < 1);
   assert.ok(large.toScreenX(all.x[0]!) > 0 && large.toScreenX(all.x[0]!) < 800);
+});
+
+test("where all can only be read with less around it, there is less around it", () => {
+  const { all } = scenes(residualChain(0));
+  const view = Object.assign(new Camera(), { width: all.width + 40, height: all.height + 40 });
+  home(view, all);
+  assert.equal(view.zoom, 1);
+});
+
+test("a label of a line to the right stands where no other line of its box is", () => {
+  assert.equal(freeSide(20, []), -7);
+  assert.equal(freeSide(20, [32]), -7);
+  assert.equal(freeSide(32, [20]), 9);
+  assert.equal(freeSide(32, [20, 44]), null);
 });
 
 test("zooming keeps the point under the pointer, fitting shows everything", () => {
