@@ -18,7 +18,7 @@ import numpy as np
 import onnx
 
 import onnxlab
-from bench import memory_peaks
+from bench import datasets, memory_peaks
 from bench.measure import Figure, Line
 from onnxlab.analysis.compare.error import error
 from onnxlab.analysis.compare.sides import made_values
@@ -33,7 +33,7 @@ LARGE = "deep_chain_12k"
 
 
 def rows() -> Iterator[Line]:
-    """Matching, patches, faults, time, memory."""
+    """Matching, patches, faults, time, memory, data sets."""
     warnings.simplefilter("ignore")
     for share in (0.0, 0.05):
         yield from _planted(share)
@@ -43,6 +43,7 @@ def rows() -> Iterator[Line]:
     yield Figure("patches of random edits that are not exact", failed, at_most=0, note=f"of {SEQUENCES}")
     yield from _faults()
     yield from memory_peaks.rows()
+    yield from datasets.rows()
 
 
 def _planted(share: float) -> Iterator[Line]:

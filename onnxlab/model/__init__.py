@@ -1,44 +1,42 @@
 """`Model`: what users hold. One ModelGraph with its inference, values, journal and views; facades without logic.
 
 Files:
-    commit           `Commit`: what one edit did, as followers of a Model hear of it.
-    comparing        What changed in a Model since another state of its history, what a difference changes, and values
-                     that went wrong.
-    copying          A Model copied, or sent to another process: with its files, without the session around it.
-    datasets         `statistics` and `evaluate`: values of a model, and errors of one against another, over whole
-                     data sets.
-    differences      `diff`: the structural difference of two models, in whatever formats they are.
-    files            What else a Model does with files: reports before it is saved, weights, and edits that were never
-                     saved.
-    knowing          Knowledge of a Model without running it: facts, their reasons, and problems.
-    looking          The graph of a Model: nodes and values as handles, its inputs and outputs, and networkx.
-    matching         Matching in a Model: patterns of nodes, where rules match, and why they do not.
-    measuring        Measures of a Model: the memory of a run over its schedule, and what its nodes cost.
-    model            `Model`: a graph with its inference, values and journal, kept in step by one stream of commits.
-    opening          `load`, `save` and `run`: the functions of the package's front door that deal with whole models.
-    renamed          Names that a Model had before: they still work, and a DeprecationWarning says what stands in
-                     their place.
-    rewriting        Rewriting a Model: rules that leave it computing the same, tried before they stay.
-    running          Runs of a Model: the whole, a selection, by which providers, and the arrays that stay.
-    saving           How a Model is saved, and what was not saved comes back.
-    showing          Showing a Model: by the layers above it that draw, which are asked for by name at that moment.
-    source           Sources that a model can be loaded from.
-    training         Training with the artifacts of onnxruntime-training: a training graph, an optimizer graph and a
-                     checkpoint.
-    training_info    Steps of the training that a model describes itself by a TrainingInfoProto: two graphs and their
-                     bindings.
-    value_comparing  `compare`: the values of two models, pair by pair, and where they diverge first.
-    weights          Weights of a Model, taken from files and written to them.
+    commit         `Commit`: what one edit did, as followers of a Model hear of it.
+    comparing      What changed in a Model since another state of its history, what a difference changes, and values
+                   that went wrong.
+    copying        A Model copied, or sent to another process: with its files, without the session around it.
+    datasets       `statistics` and `evaluate`: values of a model, and errors of one against another, over whole data
+                   sets.
+    differences    `diff` and `compare`: the structural difference of two models, and their values pair by pair.
+    files          What else a Model does with files: reports before it is saved, weights, and edits that were never
+                   saved.
+    knowing        Knowledge of a Model without running it: facts, their reasons, and problems.
+    looking        The graph of a Model: nodes and values as handles, its inputs and outputs, and networkx.
+    matching       Matching in a Model: patterns of nodes, where rules match, and why they do not.
+    measuring      Measures of a Model: the memory of a run over its schedule, and what its nodes cost.
+    model          `Model`: a graph with its inference, values and journal, kept in step by one stream of commits.
+    opening        `load`, `save` and `run`: the functions of the package's front door that deal with whole models.
+    renamed        Names that a Model had before: they still work, and a DeprecationWarning says what stands in their
+                   place.
+    rewriting      Rewriting a Model: rules that leave it computing the same, tried before they stay.
+    running        Runs of a Model: the whole, a selection, by which providers, and the arrays that stay.
+    saving         How a Model is saved, and what was not saved comes back.
+    showing        Showing a Model: by the layers above it that draw, which are asked for by name at that moment.
+    source         Sources that a model can be loaded from.
+    training       Training with the artifacts of onnxruntime-training: a training graph, an optimizer graph and a
+                   checkpoint.
+    training_info  Steps of the training that a model describes itself by a TrainingInfoProto: two graphs and their
+                   bindings.
+    weights        Weights of a Model, taken from files and written to them.
 """
 
 from onnxlab.model.commit import Commit
 from onnxlab.model.datasets import evaluate, statistics
-from onnxlab.model.differences import diff
+from onnxlab.model.differences import compare, diff
 from onnxlab.model.model import Model
 from onnxlab.model.opening import load, run, save
 from onnxlab.model.running import Subgraph, Values
 from onnxlab.model.source import ModelSource
-from onnxlab.model.value_comparing import compare
 
 __all__ = [
     "Commit",

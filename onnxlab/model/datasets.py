@@ -1,27 +1,27 @@
 """`statistics` and `evaluate`: values of a model, and errors of one against another, over whole data sets."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from os import PathLike
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from onnxlab.analysis.compare.sides import made_values
-from onnxlab.analysis.datasets.evaluation import Evaluation, evaluation_of
-from onnxlab.analysis.datasets.jobs import EvaluationJob, StatisticsJob
-from onnxlab.analysis.datasets.metrics import Metric, metrics_of
-from onnxlab.analysis.datasets.passes import CHUNK, one_pass
-from onnxlab.analysis.datasets.sessions import payload_of
-from onnxlab.analysis.datasets.table import DatasetStatistics, table_of
-from onnxlab.analysis.datasets.varying import channels_of, varying_values
-from onnxlab.analysis.diff.difference import Diff
+from onnxlab.analysis.datasets import CHUNK
 from onnxlab.errors import NameLookupError
 from onnxlab.execution.run.progress_bar import bar
 from onnxlab.model.model import Model
 from onnxlab.model.opening import load
 from onnxlab.model.source import ModelSource
 
+if TYPE_CHECKING:
+    from onnxlab.analysis.datasets.evaluation import Evaluation
+    from onnxlab.analysis.datasets.metrics import Metric
+    from onnxlab.analysis.datasets.table import DatasetStatistics
+
+    Metrics = str | Metric | Sequence[str | Metric] | Mapping[str, Metric] | None
+
 Progress = Callable[[int, int | None, str], Any] | bool | None
-Metrics = str | Metric | Sequence[str | Metric] | Mapping[str, Metric] | None
 File = str | PathLike[str]
 
 
@@ -68,6 +68,12 @@ def statistics(
         >>> table.samples, table["stem/relu_out"].count
         (3, 1536)
     """
+    from onnxlab.analysis.datasets.jobs import StatisticsJob
+    from onnxlab.analysis.datasets.passes import one_pass
+    from onnxlab.analysis.datasets.sessions import payload_of
+    from onnxlab.analysis.datasets.table import table_of
+    from onnxlab.analysis.datasets.varying import channels_of, varying_values
+
     one = model if isinstance(model, Model) else load(model)
     graph = one.graph
     with graph.lock:
@@ -128,6 +134,12 @@ def evaluate(
         >>> onnxlab.evaluate(model, other, images, metric="top1")["probabilities"].worst[0][1] < 0.5
         True
     """
+    from onnxlab.analysis.datasets.evaluation import evaluation_of
+    from onnxlab.analysis.datasets.jobs import EvaluationJob
+    from onnxlab.analysis.datasets.metrics import metrics_of
+    from onnxlab.analysis.datasets.passes import one_pass
+    from onnxlab.analysis.datasets.sessions import payload_of
+
     one, other = (model if isinstance(model, Model) else load(model) for model in (a, b))
     outputs = _outputs(one, other)
     pairs = outputs if values is None else _pairs(one, other, values)
@@ -177,15 +189,19 @@ def _outputs(one: Model, other: Model) -> list[tuple[str, str]]:
 def _inputs(one: Model, other: Model) -> dict[str, str]:
     """The input of the second model for each of the first, by name, else by position."""
     names = [value.name for value in other.inputs]
-    found = {value.name: value.name for value in one.inputs if value.name in names}
+    partners = {value.name: value.name for value in one.inputs if value.name in names}
     for place, value in enumerate(one.inputs):
-        if value.name not in found and place < len(names) and names[place] not in found.values():
-            found[value.name] = names[place]
-    return found
+        if value.name not in partners and place < len(names) and names[place] not in partners.values():
+            partners[value.name] = names[place]
+    return partners
 
 
 def _pairs(one: Model, other: Model, values: Literal["*"] | Sequence[str]) -> list[tuple[str, str]]:
     """Values of both that are paired by structure."""
+    from onnxlab.analysis.compare.sides import made_values
+    from onnxlab.analysis.datasets.varying import varying_values
+    from onnxlab.analysis.diff.difference import Diff
+
     with one.graph.lock, other.graph.lock:
         matching = Diff(one.graph, other.graph).matching.values
         mine, its = one.graph.values, other.graph.values

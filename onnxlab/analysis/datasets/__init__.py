@@ -19,3 +19,6 @@ Files:
                 merged.
     varying     Which values are worth counting over samples, and which channels they have.
 """
+
+CHUNK = 32
+"""Samples that are counted together and then merged; a task of a cluster."""

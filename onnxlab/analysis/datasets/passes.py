@@ -8,15 +8,13 @@ from itertools import islice
 from os import PathLike
 from typing import Any
 
+from onnxlab.analysis.datasets import CHUNK
 from onnxlab.analysis.datasets.checkpoint import Checkpoint
 from onnxlab.analysis.datasets.cluster import parts_of
 from onnxlab.analysis.datasets.jobs import Job, Models, Progress, run_chunk
 from onnxlab.analysis.datasets.part import Part
 from onnxlab.analysis.datasets.samples import Chunk, samples_of
 from onnxlab.errors import RunError
-
-CHUNK = 32
-"""Samples that are counted together and then merged; a task of a cluster."""
 
 
 def one_pass(

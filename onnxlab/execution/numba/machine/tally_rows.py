@@ -9,5 +9,5 @@ ROW = 11
 BINS = 4096
 """Bins of float32: sign, exponent and the first three bits of the mantissa."""
 
-SCRATCH = 4 * BINS * 4
-"""Bytes of scratch: four histograms of int32, so that equal elements in a row do not wait for each other."""
+SCRATCH = 4 * BINS * 4 + 512
+"""Bytes of scratch: four histograms of int32, so that equal elements in a row do not wait for each other; and sums."""
