@@ -3,6 +3,8 @@
 Files:
     attribute_columns  Attributes as columns: what every node has for a name, so that the page can search by any of
                        them.
+    detections         Boxes that a detector found, read from its output: where they lie in the image that was fed,
+                       score and class.
     inspector          The inspector's view of a node or a value: typed attributes, both ends of every wire,
                        documentation.
     json_values        Values as JSON for the page: attributes, previews of tensors, summaries of what a run made.
@@ -18,6 +20,7 @@ Files:
                        of the last run.
     scene              A model as the page draws it: the whole as strings and one Int32 buffer, and what each commit
                        changes.
+    spectrograms       A row of a tensor as a spectrogram: the power of its frequencies, frame by frame.
     tensor_planes      Two axes of a tensor as the page shows them: cells of a grid, a heat map, an image.
     tensor_views       Views of a value's numbers: stored ones, pinned ones, those of the last run.
 """

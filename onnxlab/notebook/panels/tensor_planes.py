@@ -115,7 +115,7 @@ class Picture:
 def heat(source: Any, plane: Plane, pixels: int = PIXELS) -> Picture:
     """The plane, averaged to at most `pixels` rows and columns."""
     pooled = _reduced(source, plane, pixels)
-    return _coded(pooled[:, :, None])
+    return coded(pooled[:, :, None])
 
 
 def image_axes(shape: tuple[int, ...]) -> tuple[int, int, int] | None:
@@ -140,15 +140,15 @@ def image(source: Any, whole: Plane, pixels: int = PIXELS) -> Picture:
     for number in range(3):
         at[channel] = number
         channels.append(_reduced(source, Plane(whole.shape, rows, columns, tuple(at)), pixels))
-    return _coded(np.stack(channels, axis=2))
+    return coded(np.stack(channels, axis=2))
 
 
 def _reduced(source: Any, plane: Plane, pixels: int) -> Array:
     """The plane as float64 of at most pixels × pixels: means of blocks, of very large ones every n-th element."""
     row_step, column_step = -(-plane.height // pixels), -(-plane.width // pixels)
     if plane.height * plane.width > POOLED:
-        return _numbers(plane.read(source, slice(0, None, row_step), slice(0, None, column_step)))
-    pooled = _numbers(plane.read(source, slice(None), slice(None)))
+        return numbers_of(plane.read(source, slice(0, None, row_step), slice(0, None, column_step)))
+    pooled = numbers_of(plane.read(source, slice(None), slice(None)))
     with np.errstate(invalid="ignore", over="ignore"):
         for axis, step in ((0, row_step), (1, column_step)):
             if step > 1:
@@ -159,13 +159,15 @@ def _reduced(source: Any, plane: Plane, pixels: int) -> Array:
     return pooled
 
 
-def _numbers(array: Array) -> Array:
+def numbers_of(array: Array) -> Array:
+    """Elements as float64, magnitudes of complex ones. Raises ProtocolError for texts."""
     if array.dtype.kind in "OUS":
         raise messages.ProtocolError("nothing", "Texts make no picture; look at them in the grid.")
     return np.abs(array).astype(np.float64) if array.dtype.kind == "c" else array.astype(np.float64)
 
 
-def _coded(array: Array) -> Picture:
+def coded(array: Array) -> Picture:
+    """Numbers [height, width, channels] as the bytes of a picture."""
     finite = np.isfinite(array)
     low, high = (float(array[finite].min()), float(array[finite].max())) if finite.any() else (0.0, 0.0)
     span = high - low if 0 < high - low < np.inf else 1.0

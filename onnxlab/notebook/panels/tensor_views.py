@@ -10,6 +10,7 @@ from onnxlab import dtypes
 from onnxlab.errors import NameLookupError
 from onnxlab.graph.protos.lazy_tensor import LazyTensor
 from onnxlab.notebook.panels import tensor_planes
+from onnxlab.notebook.panels.spectrograms import spectrogram
 from onnxlab.notebook.panels.tensor_planes import Picture
 from onnxlab.notebook.protocol.messages import JSON, ProtocolError, number
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 KEPT = 1 << 28
 """Bytes of what a run of some nodes made that a view keeps; a run of the whole model keeps its values itself."""
+
+PICTURES = {"heat": tensor_planes.heat, "image": tensor_planes.image, "spectrogram": spectrogram}
+"""What draws a picture, by its name."""
 
 
 class Tensors:
@@ -77,7 +81,7 @@ class Tensors:
         self, value: int, rows: int | None, columns: int | None, at: list[int] | None, top: int | None,
         left: int | None, height: int | None, width: int | None, picture: str | None, pixels: int | None,
     ) -> tuple[JSON, list[bytes]]:  # fmt: skip
-        """A part of a plane as cells (`height` × `width` from `top`, `left`), the plane as a "heat" map or "image".
+        """A part of a plane as cells (`height` × `width` from `top`, `left`), the plane as one of PICTURES.
 
         Raises:
             NameLookupError, ProtocolError: as `find`, or the value is no tensor.
@@ -104,9 +108,8 @@ class Tensors:
         }
         if not picture or not all(shape):
             return payload, []
-        draw = {"heat": tensor_planes.heat, "image": tensor_planes.image}.get(picture)
-        if draw is None:
-            raise ProtocolError("malformed", f"tensor: a picture is heat or image, got {picture!r}")
+        if (draw := PICTURES.get(picture)) is None:
+            raise ProtocolError("malformed", f"tensor: a picture is one of {', '.join(PICTURES)}, got {picture!r}")
         drawn = draw(source, plane, max(1, min(pixels or tensor_planes.PIXELS, tensor_planes.PIXELS)))
         return {**payload, "picture": _on_wire(drawn)}, [drawn.data]
 

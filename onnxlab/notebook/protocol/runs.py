@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated, Literal, NotRequired, TypedDict
 
 from onnxlab.notebook.protocol.records import Statistics, TensorPart
-from onnxlab.notebook.protocol.schema import FLAG, ID, Method, Nothing, WireInt, optional
+from onnxlab.notebook.protocol.schema import FLAG, ID, Method, Nothing, WireInt, WireNumber, optional
 
 _NUMBER = optional(int, "a number from 0")
 _AXIS = optional(int, "an axis from 0")
@@ -45,6 +45,24 @@ class Pinned(TypedDict):
     pinned: list[int]
 
 
+class FoundBox(TypedDict):
+    """A box of a detector: left, top, right, bottom as shares of the image; class -1: none is told."""
+
+    corners: list[WireNumber]
+    score: WireNumber
+    label: int
+
+
+class FoundBoxes(TypedDict):
+    """What a detector found, the highest scores first."""
+
+    image: Annotated[int, "The input that they lie on."]
+    layout: Annotated[str, "How the numbers were read."]
+    layouts: Annotated[list[str], "How else they may be."]
+    count: Annotated[int, "All of them, sent or not."]
+    boxes: list[FoundBox]
+
+
 class Stopped(TypedDict):
     """Whether there was a run to stop."""
 
@@ -71,9 +89,13 @@ RUNS: Mapping[str, Method] = {
         {
             "value": ID, "rows": _AXIS, "columns": _AXIS, "at": optional(list[int], "a list of indices"),
             "top": _NUMBER, "left": _NUMBER, "height": _NUMBER, "width": _NUMBER, "pixels": _NUMBER,
-            "picture": optional(str, "heat or image, or null for none"),
+            "picture": optional(str, "heat, image or spectrogram, or null for none"),
         },
         TensorPart, repeatable=True,
+    ),
+    "boxes": Method(
+        {"value": ID, "item": _NUMBER, "layout": optional(str, "a layout, or null for the likeliest")},
+        FoundBoxes, "Boxes in the output of a detector.", repeatable=True,
     ),
     "pin": Method({"value": ID, "on": FLAG}, Pinned, "A value stays what it was in the last run."),
 }  # fmt: skip

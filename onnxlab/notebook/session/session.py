@@ -9,6 +9,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from onnxlab.analysis.statistics import Statistics
@@ -16,7 +17,7 @@ from onnxlab.errors import EditError, LimitError, NameLookupError, OnnxlabError,
 from onnxlab.graph.query.hierarchy import Hierarchy
 from onnxlab.limits import Limits
 from onnxlab.notebook.edits import cut_preview
-from onnxlab.notebook.panels import attribute_columns, palette, profile_table, rewrites, run_inputs
+from onnxlab.notebook.panels import attribute_columns, detections, palette, profile_table, rewrites, run_inputs
 from onnxlab.notebook.panels.json_values import statistics_on_wire
 from onnxlab.notebook.panels.overlay import Overlay, measured
 from onnxlab.notebook.panels.tensor_views import Tensors
@@ -37,6 +38,15 @@ EDITS = (
     "elements",
 )  # fmt: skip
 """Methods that the view's Editor answers."""
+
+ABOUT_MODEL: Mapping[str, Callable[..., JSON]] = {
+    "rewrites": rewrites.preview,
+    "near_misses": rewrites.near_misses,
+    "cut_preview": cut_preview.preview,
+    "attribute_names": lambda model: attribute_columns.names(model.graph),
+    "attribute_column": lambda model, name: attribute_columns.column(model.graph, name),
+}
+"""Questions that need nothing but the model."""
 
 _APART = ("overlay", "profile", "rewrites", "rewrite")
 """Methods that may run the model: nothing else waits for them."""
@@ -113,14 +123,11 @@ class Session:
             "discard": self._hub.discard,
             "stop": self._stop,
             "tensor": self._tensor,
+            "boxes": self._boxes,
             "pin": self._pin,
-            "rewrites": self._rewrites,
-            "near_misses": self._near_misses,
+            **{name: partial(self._about_model, answer) for name, answer in ABOUT_MODEL.items()},
             "costs": self._costs,
             "blocks": self._blocks,
-            "attribute_names": self._attribute_names,
-            "attribute_column": self._attribute_column,
-            "cut_preview": self._cut_preview,
             "profile": self._profile,
             "open": self._open,
         }
@@ -250,25 +257,9 @@ class Session:
         self.show_overlay(overlay)
         return table
 
-    def _attribute_names(self) -> JSON:
+    def _about_model(self, answer: Callable[..., JSON], **params: Any) -> JSON:
         with self.model.graph.lock:
-            return attribute_columns.names(self.model.graph)
-
-    def _attribute_column(self, name: str) -> JSON:
-        with self.model.graph.lock:
-            return attribute_columns.column(self.model.graph, name)
-
-    def _cut_preview(self, outputs: list[int], inputs: list[int], siblings: bool, behind: bool) -> JSON:
-        with self.model.graph.lock:
-            return cut_preview.preview(self.model, outputs, inputs, siblings, behind)
-
-    def _rewrites(self, level: str) -> JSON:
-        with self.model.graph.lock:
-            return rewrites.preview(self.model, level)
-
-    def _near_misses(self, node: int) -> JSON:
-        with self.model.graph.lock:
-            return rewrites.near_misses(self.model, node)
+            return answer(self.model, **params)
 
     def _operators(self, value: int | None) -> JSON:
         with self.model.graph.lock:
@@ -322,6 +313,10 @@ class Session:
     def _tensor(self, **params: Any) -> tuple[JSON, list[bytes]]:
         with self.model.graph.lock:
             return self.tensors.tensor(**params)
+
+    def _boxes(self, **params: Any) -> JSON:
+        with self.model.graph.lock:
+            return detections.boxes(self.model, self.tensors, **params)
 
     def _blocks(self) -> JSON:
         with self.model.graph.lock:

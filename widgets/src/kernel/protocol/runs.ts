@@ -2,7 +2,7 @@
 /** What a page runs, and what it gets of it: numbers, tensors, colors. */
 
 import type { Statistics, TensorPart } from "./records.ts";
-import type { MethodTraits, Nothing, WireInt } from "./words.ts";
+import type { MethodTraits, Nothing, WireInt, WireNumber } from "./words.ts";
 
 /** How an input of a run is made: `text` holds numbers or JSON, `file` is the id of an upload. */
 export interface GivenInput {
@@ -36,6 +36,26 @@ export interface Pinned {
   pinned: number[];
 }
 
+/** A box of a detector: left, top, right, bottom as shares of the image; class -1: none is told. */
+export interface FoundBox {
+  corners: WireNumber[];
+  score: WireNumber;
+  label: number;
+}
+
+/** What a detector found, the highest scores first. */
+export interface FoundBoxes {
+  /** The input that they lie on. */
+  image: number;
+  /** How the numbers were read. */
+  layout: string;
+  /** How else they may be. */
+  layouts: string[];
+  /** All of them, sent or not. */
+  count: number;
+  boxes: FoundBox[];
+}
+
 /** Whether there was a run to stop. */
 export interface Stopped {
   stopped: boolean;
@@ -49,6 +69,8 @@ export interface Runs {
   profile: [Record<string, never>, ProfileTable];
   overlay: [{ by?: string | null }, Nothing];
   tensor: [{ value: number; rows?: number | null; columns?: number | null; at?: number[] | null; top?: number | null; left?: number | null; height?: number | null; width?: number | null; pixels?: number | null; picture?: string | null }, TensorPart];
+  /** Boxes in the output of a detector. */
+  boxes: [{ value: number; item?: number | null; layout?: string | null }, FoundBoxes];
   /** A value stays what it was in the last run. */
   pin: [{ value: number; on: boolean }, Pinned];
 }
@@ -59,5 +81,6 @@ export const RUNS: Record<keyof Runs, MethodTraits> = {
   profile: { long: true },
   overlay: { long: true },
   tensor: { repeatable: true },
+  boxes: { repeatable: true },
   pin: {},
 };

@@ -2,13 +2,16 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { App } from "../../app.ts";
-import type { TensorPart } from "../../kernel/protocol.ts";
+import { imagePlace } from "../../kernel/npy.ts";
+import { GRAPH_OUTPUT, type TensorPart } from "../../kernel/protocol.ts";
 import { asRequestError } from "../../kernel/request_error.ts";
-import { WAY_WORDS, type Way, waysToLook } from "../../look/tensor_ways.ts";
-import { valueLabel } from "../../model/names.ts";
+import { type Around, WAY_WORDS, type Way, waysToLook } from "../../look/tensor_ways.ts";
+import { mainScope, shortOp, valueLabel } from "../../model/names.ts";
 import { useCell, useEvents } from "../../state.ts";
 import { focusPicture } from "../edit/form.tsx";
 import { Elided, ToolButton } from "../parts/controls.tsx";
+import { Attention } from "./attention.tsx";
+import { Boxes } from "./boxes.tsx";
 import { Largest } from "./largest.tsx";
 import { Planes } from "./planes.tsx";
 import { Wave } from "./wave.tsx";
@@ -36,7 +39,7 @@ function OpenView({ app, value }: { app: App; value: number }) {
     app.numbers.large.value = 0;
     focusPicture(current);
   };
-  const ways = part ? waysToLook(part.shape, part.dtype, part.image) : [];
+  const ways = part ? waysToLook(part.shape, part.dtype, part.image, around(app, value)) : [];
   const way = chosen ?? ways[0];
   return (
     <div
@@ -64,7 +67,7 @@ function OpenView({ app, value }: { app: App; value: number }) {
           </span>
         )}
         <span class="ol-stretch" />
-        {part && part.shape.length > 3 && part.shape[0]! > 1 && (
+        {part && (part.shape.length > 3 || way === "boxes") && part.shape.length > 2 && part.shape[0]! > 1 && (
           <label class="ol-tensor-axis">
             item{" "}
             <input
@@ -114,8 +117,25 @@ function OpenView({ app, value }: { app: App; value: number }) {
       {part && (way === "channels" || way === "image" || way === "plane") && (
         <Planes key={`${way}/${batch}`} app={app} part={part} way={way} batch={batch} />
       )}
+      {part && way === "attention" && <Attention key={batch} app={app} part={part} batch={batch} />}
+      {part && way === "boxes" && <Boxes key={batch} app={app} part={part} batch={batch} />}
       {part && way === "wave" && <Wave app={app} part={part} />}
       {part && way === "top" && <Largest app={app} part={part} />}
     </div>
   );
+}
+
+/** What the model around a value tells of how to look at it. */
+function around(app: App, value: number): Around {
+  const { store } = app;
+  const producer = store.producer(value);
+  const inputs = store.scopes.get(mainScope(store))?.inputs ?? [];
+  return {
+    isSoftmax: producer ? shortOp(store.nodes.get(producer.node)?.op ?? "") === "Softmax" : false,
+    isOutput: ((store.values.get(value)?.flags ?? 0) & GRAPH_OUTPUT) !== 0,
+    takesImages: inputs.some((input) => {
+      const { rank, channels } = imagePlace(store.values.get(input)?.label ?? "") ?? { rank: 0, channels: 0 };
+      return rank > 2 && channels === 3;
+    }),
+  };
 }
