@@ -1,11 +1,16 @@
 """Looking around: what an edit does elsewhere, inputs of a run, tensors, ways, bookmarks, back and forward, blocks."""
 
 import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
+import onnx
 from playwright.sync_api import Locator
 
 from tests.browser.support.lab import Lab, Widget
+from tests.browser.support.value_models import CELL, HEADS, values
 from tests.support.corpus import path
 
 CLEAR = 32
@@ -138,3 +143,59 @@ def test_looking_at_values_ways_and_what_an_edit_does(lab: Lab) -> None:
     walk_ways_and_back(lab, widget, first, later)
     read_to_the_right(lab, widget, first, later)
     edit_and_see_what_changed(lab, widget, first, value)
+
+
+COLORS = "canvas => new Set(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data).size"
+
+
+def opened(lab: Lab, folder: Path) -> Widget:
+    file = folder / "values.onnx"
+    onnx.save(values(), file)
+    lab.open("values.ipynb", [CELL.format(path=str(file))])
+    lab.run_all()
+    widget = lab.widget()
+    widget.settle()
+    widget.run()
+    return widget
+
+
+def look(widget: Widget, name: str) -> None:
+    value = widget.evaluate("(h, name) => [...h.store.values.values()].find((v) => v.name === name).id", name)
+    widget.evaluate("(h, value) => void h.app.numbers.lookAtLarge(value)", value)
+    widget.get("large-view").wait_for()
+
+
+def ways(lab: Lab, widget: Widget) -> Iterator[str]:
+    """One value after another at large, and what must be there; the name of each state."""
+    look(widget, "detections")
+    boxes = widget.get("found-box")
+    boxes.first.wait_for(state="attached")
+    assert boxes.count() == 2, "one of two that overlap, and none of a low score"
+    assert widget.get("boxes-count").inner_text() == "2 boxes of 4"
+    yield "boxes"
+    look(widget, "weights")
+    last = widget.get(f"attention-head-{HEADS - 1}")
+    last.click()
+    assert last.get_attribute("aria-selected") == "true"
+    matrix = widget.get("attention").locator(".ol-matrix-canvas .ol-tensor-canvas")
+    assert matrix.evaluate(COLORS) > 10
+    matrix.hover()
+    assert re.match(r"query 1[12], key 1[12]: ", widget.get("attention-place").inner_text())
+    yield "attention"
+    look(widget, "louder")
+    spectrogram = widget.get("spectrogram").get_by_test_id("tensor-canvas")
+    spectrogram.wait_for()
+    assert spectrogram.evaluate(COLORS) > 50
+    yield "spectrogram"
+    widget.get("large-close").click()
+    node = widget.node("relu")
+    widget.evaluate("(h, node) => { h.app.picked.reveal(node); }", node)
+    for _ in range(6):
+        widget.press("+")
+    widget.wait("h => [...h.store.values.values()].some(({ id }) => h.app.numbers.small(id) !== null)")
+    yield "wires"
+
+
+def test_values_are_shown_as_what_they_are(lab: Lab, tmp_path: Path) -> None:
+    widget = opened(lab, tmp_path)
+    assert list(ways(lab, widget)) == ["boxes", "attention", "spectrogram", "wires"]

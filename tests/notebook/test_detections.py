@@ -87,7 +87,7 @@ def test_what_is_no_list_of_boxes_is_refused(page: Page, model: onnxlab.Model) -
     with pytest.raises(ProtocolError, match="a layout is one of"):
         read(broken, layout="polar")
     page.ask("run", nodes=None)
-    assert page.refused("boxes", value=model.value("p").id, item=None, layout=None)["code"] == "nothing"
+    assert page.refused("boxes", value=model.value("w").id, item=None, layout=None)["code"] == "nothing"
 
 
 def test_a_spectrogram_has_its_peak_where_the_tone_is() -> None:

@@ -60,6 +60,7 @@ def replies(page: Page, model: onnxlab.Model, tmp_path: Path) -> dict[str, Any]:
         "apply_weights": {"file": "a"},
         "open": {"file": "a"},
         "pin": {"value": model.value("r").id, "on": True},
+        "boxes": {"value": model.value("r").id},
         "overlay": {"by": "flops"},
         "attribute_column": {"name": "strides"},
         "rewrites": {"level": "basic"},

@@ -62,6 +62,8 @@ export interface Given {
   trail: { nodes: ReadonlySet<number>; values: ReadonlySet<number> };
   bookmarks: readonly number[];
   pinned: ReadonlySet<number>;
+  /** A small picture of a value's numbers where there is one already; asks for it where there is none. */
+  thumbnail: ((value: number) => CanvasImageSource | null) | null;
   /** What a run found, null: nothing any more. */
   statistics: readonly Statistics[] | null;
 }

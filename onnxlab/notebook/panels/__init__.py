@@ -8,6 +8,8 @@ Files:
     inspector          The inspector's view of a node or a value: typed attributes, both ends of every wire,
                        documentation.
     json_values        Values as JSON for the page: attributes, previews of tensors, summaries of what a run made.
+    memory_curve       The memory of a run for some sizes of the dims, and the shapes that inputs and outputs get;
+                       nothing is run.
     operator_docs      Operator documentation as text.
     overlay            Numbers of nodes that a view colors its boxes by: what Python gives, or what was measured of
                        the model.

@@ -74,8 +74,7 @@ def _rows(source: Any, item: int) -> Array:
     """[boxes, columns] as float64."""
     shape = tuple(getattr(source, "shape", ()))
     columns = (shape[-2] if _is_transposed(shape) else shape[-1]) if len(shape) > 1 else 0
-    alone = all(dim == 1 for dim in shape[1:-2]) or len(shape) == 3
-    if not alone or not PLAIN <= columns <= WIDEST or not 0 < np.prod(shape) <= MOST_ELEMENTS:
+    if not PLAIN <= columns <= WIDEST or not 0 < np.prod(shape) <= MOST_ELEMENTS:
         raise ProtocolError("nothing", f"{list(shape)} is no list of boxes: rows of 4 numbers and more are.")
     array = tensor_planes.numbers_of(np.asarray(source))
     while array.ndim > 2:

@@ -299,6 +299,33 @@ class NearMisses(TypedDict):
     rules: list[NearMissInfo]
 
 
+class AliveInfo(TypedDict):
+    """Memory that is held, and the values that share it."""
+
+    values: list[int]
+    nbytes: WireInt
+
+
+class MemoryCurve(TypedDict):
+    """Bytes alive while nodes run, in columns, each the most of one or several steps; nothing was run for it."""
+
+    dims: dict[str, int]
+    assumed: Annotated[list[str], "Dims whose size was not given."]
+    steps: Annotated[int, "Nodes that run."]
+    nodes: Annotated[list[int], "The node of each column."]
+    alive: list[WireInt]
+    peak: WireInt
+    peak_node: int
+    weights: WireInt
+    inputs: WireInt
+    at_peak: list[AliveInfo]
+    more: Annotated[int, "What is alive at the peak and not listed."]
+    values: Annotated[list[int], "Inputs and outputs."]
+    labels: Annotated[list[str], "Their shapes with these sizes."]
+    open: Annotated[int, "Values of unknown size, which are not counted."]
+    refused: Annotated[list[str], "What nodes cannot accept with these sizes."]
+
+
 QUESTIONS: Mapping[str, Method] = {
     "hello": Method({}, Hello, repeatable=True, recorded=""),
     "probe": Method({"ok": FLAG}, Nothing, "Whether binary buffers arrive.", repeatable=True),
@@ -335,6 +362,10 @@ QUESTIONS: Mapping[str, Method] = {
     ),
     "rewrites": Method({"level": TEXT}, Rewrites, "What optimizing to a level would do.", repeatable=True, long=True),
     "near_misses": Method({"node": ID}, NearMisses, repeatable=True),
+    "memory": Method(
+        {"sizes": optional(dict[str, int], "an object of sizes by the names of dims")}, MemoryCurve,
+        "What a run takes for sizes of dims.", repeatable=True, long=True,
+    ),
     "costs": Method({}, Costs, repeatable=True, recorded=""),
     "blocks": Method({}, Blocks, repeatable=True, recorded=""),
 }  # fmt: skip

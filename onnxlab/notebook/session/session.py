@@ -17,7 +17,15 @@ from onnxlab.errors import EditError, LimitError, NameLookupError, OnnxlabError,
 from onnxlab.graph.query.hierarchy import Hierarchy
 from onnxlab.limits import Limits
 from onnxlab.notebook.edits import cut_preview
-from onnxlab.notebook.panels import attribute_columns, detections, palette, profile_table, rewrites, run_inputs
+from onnxlab.notebook.panels import (
+    attribute_columns,
+    detections,
+    memory_curve,
+    palette,
+    profile_table,
+    rewrites,
+    run_inputs,
+)
 from onnxlab.notebook.panels.json_values import statistics_on_wire
 from onnxlab.notebook.panels.overlay import Overlay, measured
 from onnxlab.notebook.panels.tensor_views import Tensors
@@ -43,13 +51,14 @@ ABOUT_MODEL: Mapping[str, Callable[..., JSON]] = {
     "rewrites": rewrites.preview,
     "near_misses": rewrites.near_misses,
     "cut_preview": cut_preview.preview,
+    "memory": memory_curve.curve,
     "attribute_names": lambda model: attribute_columns.names(model.graph),
     "attribute_column": lambda model, name: attribute_columns.column(model.graph, name),
 }
 """Questions that need nothing but the model."""
 
-_APART = ("overlay", "profile", "rewrites", "rewrite")
-"""Methods that may run the model: nothing else waits for them."""
+_APART = ("overlay", "profile", "rewrites", "rewrite", "memory")
+"""Methods that may run the model, or infer all of it: nothing else waits for them."""
 
 PROBE = bytes(range(0xA0, 0xA8))
 

@@ -55,7 +55,7 @@ export class Runs {
       this.results.value = { ...result, version, byValue };
       this.#app.finder.index.ran = byValue;
       this.#app.numbers.forget();
-      this.#app.picture?.mark({ statistics: result.values });
+      this.#app.picture?.mark({ statistics: result.values, thumbnail: this.#app.numbers.small });
       if (!quiet) this.#app.drawer.value = "results";
     } catch (error) {
       const refused = asRequestError(error);

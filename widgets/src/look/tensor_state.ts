@@ -4,6 +4,7 @@ import type { App } from "../app.ts";
 import type { GivenInput, TensorPart, TensorPicture, ValueRecord } from "../kernel/protocol.ts";
 import { GRAPH_INPUT, INITIALIZER } from "../kernel/protocol.ts";
 import { Cell } from "../state.ts";
+import { pixels } from "./color_map.ts";
 
 /** How an input is to be made, with what the page remembers of it. */
 export interface Choice extends GivenInput {
@@ -29,7 +30,10 @@ export interface Drawn {
 
 const NO_CHOICE: Inputs = { choices: {}, sizes: {}, seed: 0, deadline: null };
 const THUMBNAIL = 48,
-  REMEMBERED = 60;
+  REMEMBERED = 60,
+  /** Thumbnails of the graph that are kept, and that are asked for at once. */
+  MOST_SMALL = 400,
+  AT_ONCE = 6;
 
 export class Numbers {
   readonly inputs = new Cell<Inputs>(NO_CHOICE);
@@ -42,6 +46,9 @@ export class Numbers {
   readonly pinned = new Cell<ReadonlySet<number>>(new Set());
   readonly #app: App;
   readonly #thumbnails = new Map<number, Promise<Drawn | null>>();
+  /** Pictures for the graph; null: asked for, or there is none. */
+  #small = new Map<number, CanvasImageSource | null>();
+  #asked = 0;
 
   constructor(app: App) {
     this.#app = app;
@@ -95,7 +102,26 @@ export class Numbers {
   /** Model or run changed: thumbnails are of old numbers. */
   forget(): void {
     this.#thumbnails.clear();
+    this.#small = new Map();
   }
+
+  /** The thumbnail of a value for the graph; null until it is there, which draws the graph again. */
+  readonly small = (value: number): CanvasImageSource | null => {
+    const small = this.#small,
+      known = small.get(value);
+    if (known !== undefined || this.#asked >= AT_ONCE) return known ?? null;
+    if (small.size >= MOST_SMALL) small.clear();
+    small.set(value, null);
+    this.#asked++;
+    void this.draw({ value, picture: "heat", pixels: THUMBNAIL })
+      .catch(() => null) // a sequence has no picture
+      .then((drawn) => {
+        this.#asked--;
+        if (small === this.#small && drawn) small.set(value, bitmap(drawn));
+        this.#app.picture?.mark({});
+      });
+    return null;
+  };
 
   /** Whether the kernel has numbers of a value, as far as the page knows. */
   known(value: number): boolean {
@@ -162,6 +188,13 @@ export class Numbers {
     this.pinned.value = new Set(values);
     this.#app.picture?.mark({ pinned: this.pinned.value });
   }
+}
+
+function bitmap({ picture, bytes }: Drawn): CanvasImageSource | null {
+  const canvas = new OffscreenCanvas(picture.width, picture.height);
+  const context = canvas.getContext("2d");
+  context?.putImageData(new ImageData(pixels(picture, bytes), picture.width, picture.height), 0, 0);
+  return context && canvas;
 }
 
 /** Names that stand alone for a dim. */

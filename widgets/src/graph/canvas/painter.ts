@@ -60,6 +60,8 @@ export interface Marks {
   badBoxes: ReadonlySet<number>;
   /** Values that stay what they are in every run. */
   pinned: ReadonlySet<number>;
+  /** A small picture of a value's numbers, null where there is none yet. */
+  thumbnail: ((value: number) => CanvasImageSource | null) | null;
   /**
    * Values that the last edit changed, with what they were and are; boxes that hold some of them; how strongly they
    * are marked.
@@ -88,6 +90,9 @@ export interface Texts {
 
 /** Values of a ribbon that are asked for their shapes. */
 const SPOKEN = 24;
+/** The zoom from which labels have a picture of their numbers, and its height. */
+const PICTURES_FROM = 1.5,
+  PICTURE = 22;
 
 export class Painter {
   readonly #ctx: CanvasRenderingContext2D;
@@ -137,7 +142,7 @@ export class Painter {
     this.#frameTitles(scene, list, camera, marks);
     if (!motion) {
       this.#portals(scene, list, camera, marks);
-      this.#labels(scene, list, marks);
+      this.#labels(scene, list, marks, camera.zoom);
     }
     if (!motion && isMap(camera.zoom)) {
       ctx.setTransform(pixelRatio, 0, 0, pixelRatio, 0, 0);
@@ -229,7 +234,7 @@ export class Painter {
 
   // ----------------------------------------------------------------------------------------------- labels and portals
 
-  #labels(scene: Scene, list: DrawList, marks: Marks): void {
+  #labels(scene: Scene, list: DrawList, marks: Marks, zoom: number): void {
     const ctx = this.#ctx,
       text = this.#text,
       palette = this.#palette,
@@ -256,6 +261,11 @@ export class Painter {
       if (ran !== undefined || pinned)
         this.#dot(x - (turned ? 4 : 6), y + (turned ? 7 : 0), ran?.bad ? palette.error : palette.accent, pinned);
       const label = this.#texts.label(value);
+      const picture = ran && zoom >= PICTURES_FROM ? marks.thumbnail?.(value) : null;
+      if (picture) {
+        const words = Math.max(text.measure(label, "small"), text.measure(ran!.text, "small"));
+        this.#thumbnail(picture, turned ? x : x + words + 8, turned ? y + 12 : y - 6, turned ? room : room - words - 8);
+      }
       if (room < 14) continue;
       ctx.font = text.css("small");
       ctx.fillStyle = marks.strongValues.has(value) ? palette.accent : palette.label;
@@ -264,6 +274,19 @@ export class Painter {
       if (ran.bad) ctx.fillStyle = palette.error;
       ctx.fillText(text.fit(ran.text, "small", room, false), x, label ? y + (turned ? -11 : 11) : y);
     }
+  }
+
+  /** A value's numbers beside its label, where there is room for them. */
+  #thumbnail(picture: CanvasImageSource, x: number, y: number, room: number): void {
+    const ctx = this.#ctx,
+      { width, height } = picture as HTMLCanvasElement;
+    const across = Math.min(2 * PICTURE, Math.max(PICTURE / 2, (PICTURE * width) / height));
+    if (room < across) return;
+    ctx.imageSmoothingEnabled = false;
+    ctx.drawImage(picture, x, y, across, PICTURE);
+    ctx.lineWidth = 0.5;
+    ctx.strokeStyle = this.#palette.label;
+    ctx.strokeRect(x, y, across, PICTURE);
   }
 
   /** The value of a ribbon whose shape says most: that of the highest rank. */

@@ -41,6 +41,7 @@ export class Overlay {
   #heat: Heat | null = null;
   #ran: Marks["ran"] = new Map();
   pinned: ReadonlySet<number> = new Set();
+  thumbnail: Given["thumbnail"] = null;
   /** The node that cannot accept the last edit, 0: none. */
   refusing = 0;
   #changed: ReadonlyMap<number, readonly [before: string, now: string]> = new Map();
@@ -171,6 +172,7 @@ export class Overlay {
       ...this.#counted,
       ran: this.#ran,
       pinned: this.pinned,
+      thumbnail: this.thumbnail,
       changed: this.#changed,
       flash,
       refusing: this.refusing ? boxOfNode(ground, this.refusing) : -1,

@@ -1,5 +1,6 @@
 /** What boxes and lines say: as the model is now, without the scene changing. */
 
+import { shortDims } from "../../model/short_dims.ts";
 import type { Store } from "../../model/store.ts";
 import type { Texts } from "../canvas/painter.ts";
 import { GROUP, RUN } from "../groups/group_keys.ts";
@@ -30,7 +31,7 @@ export class Words implements Texts {
   }
 
   label(value: number): string {
-    return this.#store.values.get(value)?.label ?? "";
+    return shortDims(this.#store).shortened(this.#store.values.get(value)?.label ?? "");
   }
 
   times(box: Box): string {

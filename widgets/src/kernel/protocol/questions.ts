@@ -272,6 +272,39 @@ export interface NearMisses {
   rules: NearMissInfo[];
 }
 
+/** Memory that is held, and the values that share it. */
+export interface AliveInfo {
+  values: number[];
+  nbytes: WireInt;
+}
+
+/** Bytes alive while nodes run, in columns, each the most of one or several steps; nothing was run for it. */
+export interface MemoryCurve {
+  dims: Record<string, number>;
+  /** Dims whose size was not given. */
+  assumed: string[];
+  /** Nodes that run. */
+  steps: number;
+  /** The node of each column. */
+  nodes: number[];
+  alive: WireInt[];
+  peak: WireInt;
+  peak_node: number;
+  weights: WireInt;
+  inputs: WireInt;
+  at_peak: AliveInfo[];
+  /** What is alive at the peak and not listed. */
+  more: number;
+  /** Inputs and outputs. */
+  values: number[];
+  /** Their shapes with these sizes. */
+  labels: string[];
+  /** Values of unknown size, which are not counted. */
+  open: number;
+  /** What nodes cannot accept with these sizes. */
+  refused: string[];
+}
+
 /** By method: its parameters and its answer. */
 export interface Questions {
   hello: [Record<string, never>, Hello];
@@ -302,6 +335,8 @@ export interface Questions {
   /** What optimizing to a level would do. */
   rewrites: [{ level: string }, Rewrites];
   near_misses: [{ node: number }, NearMisses];
+  /** What a run takes for sizes of dims. */
+  memory: [{ sizes?: Record<string, number> | null }, MemoryCurve];
   costs: [Record<string, never>, Costs];
   blocks: [Record<string, never>, Blocks];
 }
@@ -327,6 +362,7 @@ export const QUESTIONS: Record<keyof Questions, MethodTraits> = {
   copies: { repeatable: true },
   rewrites: { repeatable: true, long: true },
   near_misses: { repeatable: true },
+  memory: { repeatable: true, long: true },
   costs: { repeatable: true, recorded: "" },
   blocks: { repeatable: true, recorded: "" },
 };

@@ -6,6 +6,7 @@ import { type SizeRow, type SymbolRow, sizeRows, symbolRows } from "../../model/
 import { plural, valueLabel } from "../../model/names.ts";
 import { useEvents } from "../../state.ts";
 import { TextField } from "../parts/controls.tsx";
+import { ShortNames, WhatIf } from "./what_if.tsx";
 
 const SIZES_SHOWN = 24;
 
@@ -17,6 +18,7 @@ export function Dims({ app }: { app: App }) {
   const sizes = useMemo(() => sizeRows(app.store), [version]);
   return (
     <div class="ol-table-scroll ol-dims" tabIndex={0} aria-label="Dims">
+      <WhatIf app={app} />
       <table class="ol-table">
         <caption>
           Names of dims. Type another name to rename one everywhere, or a number to fix it.
@@ -38,6 +40,7 @@ export function Dims({ app }: { app: App }) {
           </tbody>
         </table>
       )}
+      <ShortNames app={app} />
     </div>
   );
 }
