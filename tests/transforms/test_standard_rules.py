@@ -52,6 +52,10 @@ LAYER = f"""{number("p", 2)}{number("e", 1e-5)}{tensor("g", 4, seed=1)}{tensor("
     m = ReduceMean(x, axes) d = Sub(x, m) q = Pow(d, p) v = ReduceMean(q, axes) w = Add(v, e) s = Sqrt(w) """
 QUANT = f"{number('s', 0.1)} z = Constant<value = uint8 {{128}}>() "
 SCORES = f"""{number("c", 0.5)} t = Transpose<perm = [0, 1, 3, 2]>(x) p = MatMul(x, t) n = Mul(p, c) """
+HEADS = f"""{ints("h", 0, 0, 2, 2)}{ints("w", 0, 0, 4)}{number("c", 0.5)} q0 = Reshape(x, h) k0 = Reshape(x, h)
+    v0 = Reshape(x, h) q = Transpose<perm = [0, 2, 1, 3]>(q0) v = Transpose<perm = [0, 2, 1, 3]>(v0)
+    t = Transpose<perm = [0, 2, 3, 1]>(k0) p = MatMul(q, t) n = Mul(p, c) """
+JOINED = "a = MatMul(o, v) j = Transpose<perm = [0, 2, 1, 3]>(a) y = Reshape(j, w)"
 FOUR = {"inputs": "float[b,2,5,4] x", "shape": (2, 2, 5, 4)}
 LSTM = f"{tensor('w', 1, 12, 4)}{tensor('r', 1, 12, 3)} k = Constant<value = float[1,2,3] {{0,0,0,0,0,0}}>() "
 
@@ -152,6 +156,14 @@ EXAMPLES = {
     ),
     "gemm_mul": Example(tensor("w", 4, 5) + tensor("b", 5) + "m = Gemm(x, w, b) y = Mul(m, b)", "Gemm"),
     "matmul_mul": Example(tensor("w", 4, 5) + tensor("b", 5) + "m = MatMul(x, w) y = Mul(m, b)", "MatMul", **ROWS),
+    "multi_head_attention_microsoft": Example(
+        HEADS + "o = Softmax<axis = -1>(n) " + JOINED, "MultiHeadAttention", **ROWS
+    ),
+    "multi_head_attention_mask_microsoft": Example(
+        HEADS + tensor("m", 1, 1, 5, 5) + "k = Add(m, n) o = Softmax<axis = -1>(k) " + JOINED,
+        "MultiHeadAttention",
+        **ROWS,
+    ),
     "attention": Example(
         SCORES + "o = Softmax<axis = -1>(n) y = MatMul(o, x)", "Attention", opset=23, runs=False, **FOUR
     ),
