@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import sqrt
+from math import prod, sqrt
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from onnxlab.ops.onnx.nn.quantization import dequantize_linear
 from onnxlab.shapes import Dim, Fact, TensorFact, floor_div
 from onnxlab.shapes import product as product_of_dims
 
+_CACHED = 1 << 22
+"""Bytes of scores up to which all heads are computed at once."""
+
 _MASKED = -10000.0
 """What a masked score gets added unless `mask_filter_value` says otherwise."""
 
@@ -39,11 +42,25 @@ def _attend(
 ) -> Array:
     """softmax(Q·Kᵀ·scale + Σ bias)·V of [B, H, S, D]."""
     factor = scale or 1 / sqrt(query.shape[-1])
-    ctx.reserve(query.itemsize * query.size // max(1, query.shape[-1]) * key.shape[2], "the attention scores")
+    nbytes = query.itemsize * prod(query.shape[:3]) * key.shape[2]
+    terms = [term for term in bias if term is not None]
+    if nbytes <= _CACHED or key.shape[:2] != query.shape[:2]:
+        ctx.reserve(nbytes, "the attention scores")
+        return _attended(query, key, value, factor, terms)
+    ctx.reserve(nbytes // prod(query.shape[:2]), "the attention scores of a head")
+    whole = (*query.shape[:3], key.shape[2])
+    terms = [np.broadcast_to(term, whole) for term in terms]
+    result = np.empty((*query.shape[:3], value.shape[3]), query.dtype)
+    for place in np.ndindex(*query.shape[:2]):  # one head at a time: its scores stay in the cache
+        ctx.check()
+        result[place] = _attended(query[place], key[place], value[place], factor, [term[place] for term in terms])
+    return result
+
+
+def _attended(query: Array, key: Array, value: Array, factor: float, terms: Sequence[Array]) -> Array:
     scores = scaled_scores(query, key, factor)
-    for term in bias:
-        if term is not None:
-            np.add(scores, term, out=scores)
+    for term in terms:
+        np.add(scores, term, out=scores)
     return np.matmul(masked_softmax(scores), for_blas(value))
 
 

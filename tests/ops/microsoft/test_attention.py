@@ -60,3 +60,10 @@ def test_only_a_positive_cap_caps(cap):
     scores = np.array([[0.5, -3.0]], np.float32)
     np.testing.assert_array_equal(soft_capped(scores.copy(), cap), scores)
     np.testing.assert_allclose(soft_capped(scores.copy(), 2.0), 2 * np.tanh(scores / 2), rtol=1e-6)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_heads_are_computed_one_by_one_where_their_scores_are_large(masked):
+    inputs = [floats(2, 520, 16, seed=seed) for seed in range(3)]
+    bias = [None, None, floats(1, 4, 520, 520, seed=3)] if masked else []
+    agree("MultiHeadAttention", *inputs, *bias, num_heads=4, **MS)
