@@ -21,6 +21,8 @@ Files:
     rewriting      The graph as passes see it: facts, constants, and the few edits that rewriting is made of.
     rounding       Runs in which everything that is computed is off by a rounding: how far a model amplifies the order
                    of its sums.
+    shrinking      Inputs that show a difference, made smaller: fewer elements in an axis, fewer numbers that are not
+                   zero.
     subject        The model that is verified: how it is run, on which inputs, and whether these say anything.
     suggestions    What would help a model: each rule alone, where it applies, what it gains, measured, and what
                    running both says.

@@ -23,6 +23,7 @@ from onnxlab.transforms import verification
 from onnxlab.transforms.patterns.matcher import Match
 from onnxlab.transforms.rewriting import Array, Rewriting
 from onnxlab.transforms.rounding import rounded_runs
+from onnxlab.transforms.shrinking import shrunk
 from onnxlab.transforms.verification import Feeds, Judgment, RunModel
 
 MOST_ELEMENTS: Final = 1 << 22
@@ -150,7 +151,8 @@ def _judged(region: Region) -> Judgment:
     try:
         before, after = _Alone(region, region.before), _Alone(region, region.after)
         cases = verification.cases(before.run, before.samples(), all_kinds=True)
-        return verification.judge_with_noise(after.run, cases, before.rounded, region.zero_signs)
+        judged = verification.judge_with_noise(after.run, cases, before.rounded, region.zero_signs)
+        return shrunk(judged, before.run, after.run, region.facts, region.zero_signs)
     except OnnxlabError as error:
         return Judgment("not run", str(error))
 

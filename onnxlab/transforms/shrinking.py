@@ -1,12 +1,14 @@
 """Inputs that show a difference, made smaller: fewer elements in an axis, fewer numbers that are not zero."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from onnxlab.transforms.verification import Feeds
+from onnxlab.shapes import Fact
+from onnxlab.transforms import verification
+from onnxlab.transforms.verification import Feeds, Judgment, RunModel
 
 SECONDS: Final = 3.0
 """Time that making inputs smaller may take."""
@@ -82,21 +84,39 @@ def _clear(name: str, current: Callable[[], dict[str, Any]], is_kept: Keep) -> N
             cleared = present.copy()
             cleared[start : start + block] = 0
             is_kept({**current(), name: cleared.reshape(array.shape)})
-        block //= 2 if block > 1 else 2
-        if array.size // max(block, 1) > _MOST_TRIES:
+        block //= 2
+        if block and array.size // block > _MOST_TRIES:
             return
 
 
-def axes_of(shapes: dict[str, Sequence[Any]]) -> list[list[tuple[str, int]]]:
-    """Of each symbolic dim the axes that have it; dims are equal by what they are called."""
-    known: dict[str, list[tuple[str, int]]] = {}
-    for name, axis, dim in _symbolic(shapes):
-        known.setdefault(dim, []).append((name, axis))
-    return list(known.values())
+def shrunk(
+    judged: Judgment, before: RunModel, after: RunModel, facts: Mapping[str, Fact], zero_signs: bool = False
+) -> Judgment:
+    """The judgment of two models with the smallest inputs that were found to show the same.
 
+    Args:
+        judged: what differs, with inputs.
+        before: the model as it was.
+        after: the model as it is now.
+        facts: of the inputs, by name.
+        zero_signs: whether the sign of a zero counts.
+    """
+    if judged.verdict not in ("different", "finite inputs only") or not judged.feeds:
+        return judged
+    smaller = judged
 
-def _symbolic(shapes: dict[str, Sequence[Any]]) -> Iterator[tuple[str, int, str]]:
-    for name, dims in shapes.items():
-        for axis, dim in enumerate(dims):
-            if not isinstance(dim, int):
-                yield name, axis, str(dim)
+    def differs(feeds: Feeds) -> bool:
+        nonlocal smaller
+        case = verification.case_of(before, judged.kind, feeds)
+        again = verification.judge(after, [case], zero_signs)
+        if again.verdict == judged.verdict:
+            smaller = again
+        return again.verdict == judged.verdict
+
+    axes: dict[str, list[tuple[str, int]]] = {}
+    for name, fact in facts.items():
+        for axis, dim in enumerate(fact.shape or ()):
+            if not isinstance(dim, int) and name in judged.feeds:
+                axes.setdefault(str(dim), []).append((name, axis))
+    smallest(judged.feeds, differs, list(axes.values()))
+    return smaller

@@ -9,6 +9,7 @@ from onnxlab.errors import OnnxlabError
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer import Inference
+from onnxlab.shapes import Fact
 from onnxlab.transforms import verification
 from onnxlab.transforms.rounding import rounded_runs
 from onnxlab.transforms.verification import Case, Feeds, Judgment, RunModel
@@ -121,6 +122,10 @@ class Subject:
         except OnnxlabError:
             return None
         return feeds
+
+    def facts(self) -> dict[str, Fact]:
+        """What is known of the inputs, by name."""
+        return {self.graph.values[vid].name: self.inference.fact(vid) for vid in self.graph.main.inputs}
 
     def compute(self, names: Sequence[str]) -> dict[str, Any]:
         """Arrays of values that depend on no input."""

@@ -50,11 +50,12 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Judgment:
-    """What comparing said: the verdict of all cases, and the first case that differs, in words and as inputs."""
+    """What comparing said: the verdict of all cases, and the first case that differs: in words, as inputs, its kind."""
 
     verdict: Verdict
     why: str = ""
     feeds: Feeds = field(default_factory=dict)
+    kind: str = ""
 
     def __str__(self) -> str:
         return printable(self.verdict + (f": {self.why}" if self.why else ""))
@@ -103,17 +104,24 @@ def cases(run: RunModel, feeds: list[Feeds], all_kinds: bool = False) -> list[Ca
     for number, normal in enumerate(feeds):
         chosen = kinds_of(normal) if number == 0 or all_kinds else iter([("other sizes", normal)])
         for kind, inputs in chosen:
-            try:
-                outputs = run(inputs)
-                noise = _noise(outputs, run(_off_by_a_rounding(inputs)))
-                if kind == "normal":
-                    usual = {name: noise[name] / (_peak(outputs[name]) or 1.0) for name in noise}
-                elif kind == "integers":  # where roundings jump
-                    noise = {name: min(noise[name], 4 * usual.get(name, 0.0) * _peak(outputs[name])) for name in noise}
-                recorded.append(Case(kind, inputs, outputs, noise=noise))
-            except OnnxlabError as error:
-                recorded.append(Case(kind, inputs, {}, str(error)))
+            case = case_of(run, kind, inputs)
+            peaks = {name: _peak(case.outputs[name]) for name in case.noise}
+            if kind == "normal":
+                usual = {name: case.noise[name] / (peak or 1.0) for name, peak in peaks.items()}
+            elif kind == "integers":  # where roundings jump
+                most = {name: 4 * usual.get(name, 0.0) * peak for name, peak in peaks.items()}
+                case = replace(case, noise={name: min(case.noise[name], most[name]) for name in most})
+            recorded.append(case)
     return recorded
+
+
+def case_of(run: RunModel, kind: str, feeds: Feeds) -> Case:
+    """What a model makes of some inputs, and how much inputs that are off by a rounding change that."""
+    try:
+        outputs = run(feeds)
+        return Case(kind, feeds, outputs, noise=_noise(outputs, run(_off_by_a_rounding(feeds))))
+    except OnnxlabError as error:
+        return Case(kind, feeds, {}, str(error))
 
 
 def with_noise(runs: Sequence[RunModel], before: list[Case]) -> list[Case]:
@@ -201,7 +209,7 @@ def judge(run: RunModel, before: list[Case], zero_signs: bool = False) -> Judgme
         if verdict == "different" and case.kind == "special":
             verdict = "finite inputs only"
         if VERDICTS.index(verdict) > VERDICTS.index(worst.verdict):
-            worst = Judgment(verdict, why, case.feeds)
+            worst = Judgment(verdict, why, case.feeds, case.kind)
     if worst.verdict == "not run":
         return Judgment("not run", next((case.failed for case in before if case.failed), "there was nothing to run"))
     return worst

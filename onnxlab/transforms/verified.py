@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import onnx
+
 from onnxlab.errors import EditError
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph.edit.model_graph import ModelGraph
@@ -14,11 +16,15 @@ from onnxlab.transforms.losses import Loss, lost, statements
 from onnxlab.transforms.receipt import Application, Receipt, Refusal
 from onnxlab.transforms.regions import Regions
 from onnxlab.transforms.rewriting import Options, Rewriting
+from onnxlab.transforms.shrinking import shrunk
 from onnxlab.transforms.subject import Subject, Trust
 from onnxlab.transforms.verification import Case, Feeds, Judgment
 
 MOST_REFUSALS: Final = 24
 """Applications that are taken back one by one, before nothing is done at all."""
+
+MOST_COPIED: Final = 1 << 26
+"""Bytes of a model up to which inputs that show a difference are made smaller: it takes a copy of the model."""
 
 _TWICE: Final = 2  # refused places of one rule after which all of it is
 
@@ -27,6 +33,7 @@ def compared(before: Subject, after: Subject, trust: Trust) -> Judgment:
     """What running two models on the same inputs says."""
     known = before.cases(trust)
     judged = verification.judge_with_noise(after.run, known, before.rounded)
+    judged = shrunk(judged, before.run, after.run, before.facts())
     doubts = before.doubts(known)
     return replace(judged, why=judged.why or doubts) if doubts else judged
 
@@ -118,8 +125,14 @@ class Rewrite:
         if self._graph.read_only:
             raise EditError(self._graph.read_only)
 
-    def _attempt(self, options: Options, keep: bool) -> _Tried:
-        """Rewrite and judge inside of an edit; it stays where it is accepted and to be kept."""
+    def _attempt(self, options: Options, keep: bool, against: Subject | None = None) -> _Tried:
+        """Rewrite and judge inside of an edit; it stays where it is accepted and to be kept.
+
+        Args:
+            options: what may be done.
+            keep: whether it stays.
+            against: the model as it was, where the smallest inputs that show a difference are looked for.
+        """
         tried = _Tried((), (), 0, Judgment("not run"))
         try:
             with self._graph.edit(self._label):
@@ -132,6 +145,8 @@ class Rewrite:
                 )
                 if self._known and done.applied:
                     tried.judged = verification.judge(self._runs(done), self._known)
+                    if against is not None:
+                        tried.judged = shrunk(tried.judged, against.run, self._runs(done), against.facts())
                 elif self._known:
                     tried.judged = Judgment("bit equal")
                 if keep:
@@ -174,6 +189,11 @@ class Rewrite:
                 good = middle
             else:
                 bad, last = middle, attempt
+        if last.judged.feeds and self._graph.proto.ByteSize() <= MOST_COPIED:
+            copy = onnx.ModelProto()
+            copy.CopyFrom(self._graph.proto)
+            before = ModelGraph(copy, self._graph.base_dir)
+            last = self._attempt(replace(options, most=bad), False, Subject(before, Inference(before)))
         application = (
             last.applied[min(bad, len(last.applied)) - 1] if last.applied else Application("all together", "", "")
         )
