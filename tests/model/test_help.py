@@ -14,6 +14,8 @@ import pytest
 
 import onnxlab
 from onnxlab.analysis.cost.cost import Cost
+from onnxlab.analysis.datasets.evaluation import Evaluation
+from onnxlab.analysis.datasets.table import DatasetStatistics, ValueStatistics
 from onnxlab.analysis.memory.timeline import MemoryTimeline
 from onnxlab.graph.handles.handles import Node, Value
 from onnxlab.graph.handles.structure import Structure
@@ -22,7 +24,8 @@ from onnxlab.model.files import Files
 from onnxlab.model.running import Subgraph
 
 SCREEN = 60
-CLASSES: list[type] = [Model, Files, Structure, Subgraph, Node, Value, MemoryTimeline, Cost]
+CLASSES: list[type] = [Model, Files, Structure, Subgraph, Node, Value, MemoryTimeline, Cost,
+                       DatasetStatistics, ValueStatistics, Evaluation]  # fmt: skip
 
 
 def public_names() -> Iterator[tuple[str, Any]]:

@@ -22,7 +22,7 @@ Method = Literal["minmax", "percentile", "entropy"]
 
 
 @dataclass(frozen=True, slots=True)
-class ValueStatistics:
+class ValueStatistics(metaclass=ShortHelp):
     """One value over all samples.
 
     Attributes:
@@ -34,6 +34,11 @@ class ValueStatistics:
         mean, std: of finite elements, None without any.
         nan, inf, zeros: elements.
         worst: (sample, largest magnitude), the largest first.
+
+    Examples:
+        >>> images = [np.full((1, 1, 8, 8), number, np.float32) for number in range(5)]
+        >>> onnxlab.statistics(model, images, values=["image"])["image"].mean
+        2.0
     """
 
     name: str
@@ -52,7 +57,13 @@ class ValueStatistics:
 
     @property
     def finite(self) -> int:
-        """Elements that are neither NaN nor infinite."""
+        """Elements that are neither NaN nor infinite.
+
+        Examples:
+            >>> image = np.full((1, 1, 8, 8), np.nan, np.float32)
+            >>> onnxlab.statistics(model, [image], values=["image"])["image"].finite
+            0
+        """
         return self.count - self.nan - self.inf
 
     def quantile(self, share: float) -> float:

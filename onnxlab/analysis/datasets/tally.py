@@ -23,6 +23,7 @@ WORST = 5
 COUNTS = ("count", "samples", "nan", "inf", "zeros")
 FLOATS = ("minimum", "maximum", "mean", "m2")
 _LARGEST = float(np.finfo(np.float32).max)
+_FLOAT32 = np.dtype(np.float32)
 _PART = 1 << 20  # elements that NumPy takes at a time
 
 
@@ -64,29 +65,34 @@ class Tally:
         """
         table = np.zeros((len(self.names), ROW), np.int64)
         counts = np.zeros(len(self.names), np.int64)
-        there = np.zeros(len(self.names), bool)
-        held, rows = [], []
+        held, rows, words = [], [], []
         start = 0 if self.bins is None else self.bins.ctypes.data
-        compiled = is_compiled()
+        compiled, present = is_compiled(), []
         for place, value in enumerate(arrays):
             if value is None:
                 continue
-            there[place] = True
-            flat = numbers_of(value)
+            present.append(place)
+            if type(value) is np.ndarray and value.dtype is _FLOAT32 and value.flags.c_contiguous:
+                flat: Array | None = value
+            else:
+                flat = numbers_of(value)
             if flat is None or not flat.size:
                 continue
-            counts[place] = flat.size
-            if flat.dtype == np.float32 and compiled:
+            if compiled and flat.dtype == _FLOAT32:
                 held.append(flat)
                 rows.append(place)
-                address = start and start + place * BINS * 8
-                table[place, :3] = flat.__array_interface__["data"][0], flat.size, address
+                address = flat.__array_interface__["data"][0]
+                words.append((address, flat.size, start and start + place * BINS * 8))
             else:
-                _fill(table[place], flat, None if self.bins is None else self.bins[place])
+                counts[place] = flat.size
+                _fill(table[place], flat.reshape(-1), None if self.bins is None else self.bins[place])
         if rows:
-            chosen = np.ascontiguousarray(table[rows])
+            chosen = np.zeros((len(rows), ROW), np.int64)
+            chosen[:, :3] = words
             tally_rows(chosen)
-            table[rows] = chosen
+            table[rows], counts[rows] = chosen, chosen[:, 1]
+        there = np.zeros(len(self.names), bool)
+        there[present] = True
         self._take(table, counts, there, index)
 
     def _take(self, table: Array, counts: Array, there: Array, index: int) -> None:

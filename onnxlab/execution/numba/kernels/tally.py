@@ -152,7 +152,7 @@ def _add_histograms(bins, scratch, count):
             if _any(counted, group):
                 for i in range(group * 8, group * 8 + 8):
                     put_i64(bins + i * 8, word(bins, i) + get_i32(counted + i * 4))
-        clear_bytes(counted, BINS * 4)
+                clear_bytes(counted + group * 32, 32)
 
 
 @helper
