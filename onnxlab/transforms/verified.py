@@ -8,6 +8,7 @@ import onnx
 
 from onnxlab.errors import EditError
 from onnxlab.execution.run.runner import Runner
+from onnxlab.garbage_collection import no_collection
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer import Inference
 from onnxlab.transforms import verification
@@ -136,7 +137,8 @@ class Rewrite:
         tried = _Tried((), (), 0, Judgment("not run"))
         try:
             with self._graph.edit(self._label):
-                done = rewrite(self._graph, self._inference.facts, self._subject.compute, self._plan, options)
+                with no_collection():
+                    done = rewrite(self._graph, self._inference.facts, self._subject.compute, self._plan, options)
                 tried = _Tried(
                     tuple(done.applied),
                     lost(self._said, statements(self._graph)),
