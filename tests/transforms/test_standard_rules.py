@@ -164,6 +164,19 @@ EXAMPLES = {
         "MultiHeadAttention",
         **ROWS,
     ),
+    "decompose_rms_normalization": Example(
+        tensor("g", 4) + "y = RMSNormalization(x, g)", "Mul ReduceMean Add Sqrt Div Mul", opset=23, runs=False
+    ),
+    "decompose_attention": Example(
+        "y = Attention(x, x, x)", "Transpose MatMul Mul Softmax MatMul", opset=23, runs=False, **FOUR
+    ),
+    "decompose_attention_mask": Example(
+        tensor("m", 1, 1, 5, 5) + "y = Attention<scale = 0.3>(x, x, x, m)",
+        "Transpose MatMul Mul Add Softmax MatMul",
+        opset=23,
+        runs=False,
+        **FOUR,
+    ),
     "attention": Example(
         SCORES + "o = Softmax<axis = -1>(n) y = MatMul(o, x)", "Attention", opset=23, runs=False, **FOUR
     ),

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from onnxlab import dtypes
 from onnxlab.transforms.patterns.matcher import Match
 from onnxlab.transforms.rules.rule import Rule
 
@@ -25,6 +26,20 @@ def _axes(match: Match) -> "Mapping[str, Any] | str":
 
 def _has_bias(match: Match) -> "Mapping[str, Any] | str":
     return {} if match.values["c"] is not None else "it has no bias"
+
+
+def _factor(match: Match) -> "Mapping[str, Any] | str":
+    """The factor of the scores of Attention."""
+    shape, scale = match.shape("q"), match.attributes["scale"]
+    if scale is None:
+        size = shape[-1] if shape is not None else None
+        if not isinstance(size, int):
+            return "the size of a head is not known"
+        scale = size**-0.5
+    return {"c": np.array(scale).astype(dtypes.to_numpy(match.elem_type("q")))}
+
+
+_PRODUCT: Final = "Mul(MatMul(q, Transpose(k, perm=[0, 1, 3, 2])), c)"
 
 
 def _layer(mean: str, tail: str) -> str:
@@ -69,6 +84,24 @@ RULES: Final = tuple(
             " => LayerNormalization(Add(x, y), g, b, axis=-1, epsilon=epsilon)",
             "A SkipLayerNormalization is a sum and a LayerNormalization.",
             None,
+        ),
+        (
+            "decompose_rms_normalization",
+            "RMSNormalization(x:float32, g, axis=axis, epsilon=epsilon)"
+            f" => Mul(Div(x, Sqrt(Add({_BY_INPUT.format('Mul(x, x)')}, e))), g)",
+            "An RMSNormalization is written out with a mean.",
+            _axes,
+        ),
+        *(
+            (
+                f"decompose_attention{name}",
+                f"Attention(q:float [n, h, s, d], k:float [n, h, t, d], v:float [n, h, t, e]{given}, is_causal=0,"
+                " softcap=0.0, qk_matmul_output_mode=0, scale=scale, softmax_precision=none)"
+                f" => MatMul(Softmax({scores}, axis=-1), v)",
+                "Attention is written out.",
+                _factor,
+            )
+            for name, given, scores in (("", "", _PRODUCT), ("_mask", ", m:float [..., t]", f"Add({_PRODUCT}, m)"))
         ),
         (
             "decompose_gemm",
