@@ -74,17 +74,17 @@ def statistics(
     from onnxlab.analysis.datasets.table import table_of
     from onnxlab.analysis.datasets.varying import channels_of, varying_values
 
-    one = model if isinstance(model, Model) else load(model)
-    graph = one.graph
+    loaded = model if isinstance(model, Model) else load(model)
+    graph = loaded.graph
     with graph.lock:
-        names = varying_values(graph) if values == "*" else [_name(one, name) for name in values]
-        by_channel = channels_of(graph, one.inference.fact, [_name(one, name) for name in channels])
-        payload = payload_of(graph, one.inference.policy)
+        names = varying_values(graph) if values == "*" else [_name(loaded, name) for name in values]
+        by_channel = channels_of(graph, loaded.inference.fact, [_name(loaded, name) for name in channels])
+        payload = payload_of(graph, loaded.inference.policy)
     names = list(dict.fromkeys([*names, *by_channel]))
     job = StatisticsJob(payload.digest, tuple(names), by_channel, None if providers is None else tuple(providers))
-    with _drawn(progress, one.name) as told:
+    with _drawn(progress, loaded.name) as advance:
         part = one_pass(
-            job, {payload.digest: payload}, samples, chunk=chunk, checkpoint=checkpoint, client=client, progress=told
+            job, {payload.digest: payload}, samples, chunk=chunk, checkpoint=checkpoint, client=client, progress=advance
         )
     return table_of(part)
 
@@ -140,18 +140,18 @@ def evaluate(
     from onnxlab.analysis.datasets.passes import one_pass
     from onnxlab.analysis.datasets.sessions import payload_of
 
-    one, other = (model if isinstance(model, Model) else load(model) for model in (a, b))
-    outputs = _outputs(one, other)
-    pairs = outputs if values is None else _pairs(one, other, values)
-    sent = [payload_of(model.graph, model.inference.policy) for model in (one, other)]
+    first, other = (model if isinstance(model, Model) else load(model) for model in (a, b))
+    outputs = _outputs(first, other)
+    pairs = outputs if values is None else _pairs(first, other, values)
+    sent = [payload_of(model.graph, model.inference.policy) for model in (first, other)]
     second = providers if b_providers is None else b_providers
     job = EvaluationJob(
-        sent[0].digest, sent[1].digest, tuple(pairs), _inputs(one, other), metrics_of(metric), tuple(outputs),
+        sent[0].digest, sent[1].digest, tuple(pairs), _inputs(first, other), metrics_of(metric), tuple(outputs),
         None if providers is None else tuple(providers), None if second is None else tuple(second),
     )  # fmt: skip
     models = {payload.digest: payload for payload in sent}
-    with _drawn(progress, f"{one.name} against {other.name}") as told:
-        part = one_pass(job, models, samples, chunk=chunk, checkpoint=checkpoint, client=client, progress=told)
+    with _drawn(progress, f"{first.name} against {other.name}") as advance:
+        part = one_pass(job, models, samples, chunk=chunk, checkpoint=checkpoint, client=client, progress=advance)
     return evaluation_of(part)
 
 
@@ -170,49 +170,49 @@ def _name(model: Model, name: str) -> str:
     return record.name
 
 
-def _outputs(one: Model, other: Model) -> list[tuple[str, str]]:
+def _outputs(first: Model, other: Model) -> list[tuple[str, str]]:
     """Outputs of both by name, and by position where a name is not there."""
     names = [value.name for value in other.outputs]
     pairs = []
-    for place, value in enumerate(one.outputs):
+    for place, value in enumerate(first.outputs):
         if value.name in names:
             pairs.append((value.name, value.name))
-        elif place < len(names) and names[place] not in {output.name for output in one.outputs}:
+        elif place < len(names) and names[place] not in {output.name for output in first.outputs}:
             pairs.append((value.name, names[place]))
     if not pairs:
         raise NameLookupError(
-            f"the models have no output in common: {names} and {[value.name for value in one.outputs]}"
+            f"the models have no output in common: {names} and {[value.name for value in first.outputs]}"
         )
     return pairs
 
 
-def _inputs(one: Model, other: Model) -> dict[str, str]:
+def _inputs(first: Model, other: Model) -> dict[str, str]:
     """The input of the second model for each of the first, by name, else by position."""
     names = [value.name for value in other.inputs]
-    partners = {value.name: value.name for value in one.inputs if value.name in names}
-    for place, value in enumerate(one.inputs):
+    partners = {value.name: value.name for value in first.inputs if value.name in names}
+    for place, value in enumerate(first.inputs):
         if value.name not in partners and place < len(names) and names[place] not in partners.values():
             partners[value.name] = names[place]
     return partners
 
 
-def _pairs(one: Model, other: Model, values: Literal["*"] | Sequence[str]) -> list[tuple[str, str]]:
+def _pairs(first: Model, other: Model, values: Literal["*"] | Sequence[str]) -> list[tuple[str, str]]:
     """Values of both that are paired by structure."""
     from onnxlab.analysis.compare.sides import made_values
     from onnxlab.analysis.datasets.varying import varying_values
     from onnxlab.analysis.diff.difference import Diff
 
-    with one.graph.lock, other.graph.lock:
-        matching = Diff(one.graph, other.graph).matching.values
-        mine, its = one.graph.values, other.graph.values
-        order = [vid for vid in made_values(one.graph) if vid in matching and its[matching[vid]].producers]
+    with first.graph.lock, other.graph.lock:
+        matching = Diff(first.graph, other.graph).matching.values
+        ours, its = first.graph.values, other.graph.values
+        order = [vid for vid in made_values(first.graph) if vid in matching and its[matching[vid]].producers]
         pairs = {
-            mine[vid].name: its[matching[vid]].name for vid in order if its[matching[vid]].scope == other.graph.main.id
+            ours[vid].name: its[matching[vid]].name for vid in order if its[matching[vid]].scope == other.graph.main.id
         }
     if values == "*":
-        varying = set(varying_values(one.graph))
+        varying = set(varying_values(first.graph))
         return [pair for pair in pairs.items() if pair[0] in varying]
-    names = [_name(one, name) for name in values]
+    names = [_name(first, name) for name in values]
     if missing := [name for name in names if name not in pairs]:
         raise NameLookupError(f"the other model has nothing that corresponds to {', '.join(map(repr, missing))}")
     return [(name, pairs[name]) for name in names]

@@ -265,9 +265,9 @@ class Rewriting:
             return False
         return not options.refused or not ((rule, place) in options.refused or (rule, "") in options.refused)
 
-    def note(self, rule: str, place: str, label: str, what: str) -> None:
+    def note(self, rule: str, place: str, label: str, effect: str) -> None:
         """Write down an application."""
-        self.applied.append(Application(rule, label, what, place))
+        self.applied.append(Application(rule, label, effect, place))
 
     def remove(self, node: NodeRecord, heir: NodeRecord | ValueRecord | None = None) -> None:
         """Take a node out whose values nothing reads, or which something else makes by the end of the edit.

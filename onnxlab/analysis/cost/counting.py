@@ -26,7 +26,7 @@ class Count(NamedTuple):
 
     def plus(self, other: Count, times: int = 1) -> Count:
         """The sum with another count, that one so many times."""
-        return Count(*(mine + times * its for mine, its in zip(self, other, strict=True)))
+        return Count(*(count + times * other_count for count, other_count in zip(self, other, strict=True)))
 
 
 NOTHING = Count()

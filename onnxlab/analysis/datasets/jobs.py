@@ -162,14 +162,14 @@ class EvaluationJob:
     def count(self, part: Part, sessions: Sequence[Session], feeds: dict[str, Any], target: Any, index: int) -> None:
         """Run one sample by both models and count the errors."""
         names = dict.fromkeys([*self.pairs, *self.outputs])
-        mine = sessions[0].run(feeds, [name for name, _ in names])
+        first_values = sessions[0].run(feeds, [name for name, _ in names])
         renamed = {self.inputs[name]: array for name, array in feeds.items() if name in self.inputs}
         its = sessions[1].run(renamed, [name for _, name in names])
         numbers = measured(
-            self.metrics, {name: mine[name] for name, _ in self.outputs},
+            self.metrics, {name: first_values[name] for name, _ in self.outputs},
             {name: its[other] for name, other in self.outputs}, target,
         )  # fmt: skip
-        errors = [_error(mine.get(name), its.get(other)) for name, other in self.pairs]
+        errors = [_error(first_values.get(name), its.get(other)) for name, other in self.pairs]
         part.tallies["reference"].add([reference for reference, _, _ in errors], index)
         part.tallies["difference"].add([difference for _, difference, _ in errors], index)
         part.tallies["relative"].add([relative for _, _, relative in errors], index)
@@ -179,15 +179,15 @@ class EvaluationJob:
 
 def _error(reference: Any, other: Any) -> tuple[Any, Any, Any]:
     """(reference, difference, largest difference ÷ peak) in float64; infinite where they are no pair."""
-    one, two = numbers_of(reference), numbers_of(other)
-    if one is None or two is None or one.shape != two.shape or np.shape(reference) != np.shape(other):
-        same = one is None and two is None and bool(np.array_equal(reference, other))
+    left, right = numbers_of(reference), numbers_of(other)
+    if left is None or right is None or left.shape != right.shape or np.shape(reference) != np.shape(other):
+        same = left is None and right is None and bool(np.array_equal(reference, other))
         return None, None, np.float64(0.0 if same else np.inf)
-    wide = one.astype(np.float64)
+    wide = left.astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
-        difference = two.astype(np.float64) - wide
+        difference = right.astype(np.float64) - wide
     # NaN or an infinity on both sides is no difference
-    difference[(np.isnan(wide) & np.isnan(two.astype(np.float64))) | (wide == two)] = 0.0
+    difference[(np.isnan(wide) & np.isnan(right.astype(np.float64))) | (wide == right)] = 0.0
     finite = np.abs(wide[np.isfinite(wide)])
     peak, largest = float(finite.max(initial=0.0)), float(np.abs(difference).max(initial=0.0))
     relative = largest / peak if peak else (0.0 if largest == 0 else np.inf)

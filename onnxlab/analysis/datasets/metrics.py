@@ -49,18 +49,18 @@ def mse(reference: Mapping[str, Any], other: Mapping[str, Any], target: Any) -> 
 BY_NAME: Mapping[str, Metric] = {"top1": top1, "top5": top5, "mse": mse}
 
 
-def metrics_of(given: str | Metric | Sequence[str | Metric] | Mapping[str, Metric] | None) -> dict[str, Metric]:
+def metrics_of(source: str | Metric | Sequence[str | Metric] | Mapping[str, Metric] | None) -> dict[str, Metric]:
     """Metrics by name.
 
     Raises:
         ValueError: there is none of such a name.
         TypeError: something is neither a name nor a function.
     """
-    if given is None:
+    if source is None:
         return {}
-    if isinstance(given, Mapping):
-        return dict(given)
-    listed = [given] if isinstance(given, str) or callable(given) else list(given)
+    if isinstance(source, Mapping):
+        return dict(source)
+    listed = [source] if isinstance(source, str) or callable(source) else list(source)
     metrics: dict[str, Metric] = {}
     for item in listed:
         if isinstance(item, str):

@@ -54,7 +54,7 @@ class Samples:
     about: str
 
 
-def samples_of(given: Any, size: int) -> Samples:
+def samples_of(source: Any, size: int) -> Samples:
     """Cut a data set into chunks.
 
     Args:
@@ -65,34 +65,34 @@ def samples_of(given: Any, size: int) -> Samples:
         LoadError: the folder is missing or holds no samples.
         TypeError: it is no data set.
     """
-    if type(given).__module__.partition(".")[0] == "dask" and hasattr(given, "to_delayed"):
-        return _of_dask(given, size)
-    if isinstance(given, str | PathLike):
-        files = _listed(Path(given))
-        return _of_sequence(files, size, f"folder {Path(given).name!r} of {len(files)} samples")
-    if isinstance(given, Mapping) or not (hasattr(given, "__iter__") or hasattr(given, "__getitem__")):
+    if type(source).__module__.partition(".")[0] == "dask" and hasattr(source, "to_delayed"):
+        return _of_dask(source, size)
+    if isinstance(source, str | PathLike):
+        files = _listed(Path(source))
+        return _of_sequence(files, size, f"folder {Path(source).name!r} of {len(files)} samples")
+    if isinstance(source, Mapping) or not (hasattr(source, "__iter__") or hasattr(source, "__getitem__")):
         raise TypeError(
-            f"samples is a {type(given).__name__}; give an iterable of samples, a folder, or a Dask bag or array"
+            f"samples is a {type(source).__name__}; give an iterable of samples, a folder, or a Dask bag or array"
         )
-    if hasattr(given, "__len__") and hasattr(given, "__getitem__"):
-        return _of_sequence(given, size, f"{type(given).__name__} of {len(given)} samples")
-    return Samples(_cut(given, size), None, None, "iterable")
+    if hasattr(source, "__len__") and hasattr(source, "__getitem__"):
+        return _of_sequence(source, size, f"{type(source).__name__} of {len(source)} samples")
+    return Samples(_cut(source, size), None, None, "iterable")
 
 
-def _of_sequence(given: Sequence[Any], size: int, about: str) -> Samples:
-    count = len(given)
+def _of_sequence(sequence: Sequence[Any], size: int, about: str) -> Samples:
+    count = len(sequence)
 
     def chunks() -> Iterator[Chunk]:
         for first in range(0, count, size):
-            yield Chunk([_item(given, place) for place in range(first, min(first + size, count))])
+            yield Chunk([_item(sequence, place) for place in range(first, min(first + size, count))])
 
     return Samples(chunks(), count, -(-count // size), about)
 
 
-def _item(given: Sequence[Any], place: int) -> Any:
+def _item(sequence: Sequence[Any], place: int) -> Any:
     """An item; what goes wrong with it is the sample's fault, not the data set's."""
     try:
-        return given[place]
+        return sequence[place]
     except Exception as error:
         return Unreadable(f"{type(error).__name__}: {error}")
 
@@ -104,20 +104,24 @@ class Unreadable:
     reason: str
 
 
-def _cut(given: Iterable[Any], size: int) -> Iterator[Chunk]:
-    iterator = iter(given)
+def _cut(iterable: Iterable[Any], size: int) -> Iterator[Chunk]:
+    iterator = iter(iterable)
     while items := list(islice(iterator, size)):
         yield Chunk(items)
 
 
-def _of_dask(given: Any, size: int) -> Samples:
-    if hasattr(given, "npartitions") and not hasattr(given, "shape"):
-        parts = given.to_delayed()
+def _of_dask(collection: Any, size: int) -> Samples:
+    if hasattr(collection, "npartitions") and not hasattr(collection, "shape"):
+        parts = collection.to_delayed()
         return Samples(_delayed(parts), None, len(parts), f"bag of {len(parts)} partitions")
-    if not given.ndim:
+    if not collection.ndim:
         raise TypeError("a Dask array of samples has an axis of samples")
-    blocks = given.rechunk({axis: size if axis == 0 else -1 for axis in range(given.ndim)}).to_delayed().reshape(-1)
-    count = None if np.isnan(given.shape[0]) else int(given.shape[0])
+    blocks = (
+        collection.rechunk({axis: size if axis == 0 else -1 for axis in range(collection.ndim)})
+        .to_delayed()
+        .reshape(-1)
+    )
+    count = None if np.isnan(collection.shape[0]) else int(collection.shape[0])
     return Samples(_delayed(blocks), count, len(blocks), f"array of {len(blocks)} blocks")
 
 

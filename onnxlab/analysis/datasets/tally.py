@@ -91,29 +91,29 @@ class Tally:
             chosen[:, :3] = words
             tally_rows(chosen)
             table[rows], counts[rows] = chosen, chosen[:, 1]
-        there = np.zeros(len(self.names), bool)
-        there[present] = True
-        self._take(table, counts, there, index)
+        mask = np.zeros(len(self.names), bool)
+        mask[present] = True
+        self._take(table, counts, mask, index)
 
-    def _take(self, table: Array, counts: Array, there: Array, index: int) -> None:
+    def _take(self, table: Array, counts: Array, present: Array, index: int) -> None:
         """Add what a sample has in the rows of a table."""
-        found = table.view(np.float64)
+        moments = table.view(np.float64)
         zeros, nan, inf = table[:, 8], table[:, 9], table[:, 10]
         finite = counts - nan - inf
         some = counts > 0
         safe = np.maximum(finite, 1)
         with np.errstate(over="ignore", invalid="ignore"):
-            mean = found[:, 5] + found[:, 6] / safe
-            m2 = np.maximum(found[:, 7] - found[:, 6] * (found[:, 6] / safe), 0.0)
+            mean = moments[:, 5] + moments[:, 6] / safe
+            m2 = np.maximum(moments[:, 7] - moments[:, 6] * (moments[:, 6] / safe), 0.0)
         self._join_moments(finite, mean, m2)
-        self.minimum = np.where(some, np.minimum(self.minimum, found[:, 3]), self.minimum)
-        self.maximum = np.where(some, np.maximum(self.maximum, found[:, 4]), self.maximum)
+        self.minimum = np.where(some, np.minimum(self.minimum, moments[:, 3]), self.minimum)
+        self.maximum = np.where(some, np.maximum(self.maximum, moments[:, 4]), self.maximum)
         self.count += counts
-        self.samples += there
+        self.samples += present
         self.zeros += zeros
         self.nan += nan
         self.inf += inf
-        largest = np.where(some, np.maximum(-found[:, 3], found[:, 4]), -np.inf)
+        largest = np.where(some, np.maximum(-moments[:, 3], moments[:, 4]), -np.inf)
         largest = np.where(nan > 0, np.inf, largest)  # nothing is worse
         self._join_worst(largest[:, None], np.where(some, index, -1)[:, None])
 
@@ -171,8 +171,8 @@ class Tally:
         """
         tally = cls(names, "bins" in state)
         for name in (*COUNTS, *FLOATS, "worst", "worst_at"):
-            mine, its = getattr(tally, name), state[name]
-            if its.shape != mine.shape or its.dtype != mine.dtype:
+            expected, its = getattr(tally, name), state[name]
+            if its.shape != expected.shape or its.dtype != expected.dtype:
                 raise ValueError(f"{name} has another shape or type")
             setattr(tally, name, its.copy())
         if tally.bins is not None:

@@ -47,11 +47,11 @@ def channels_of(graph: ModelGraph, fact: Callable[[int], Fact], names: Sequence[
     Raises:
         NameLookupError: a value has no axis 1 of known size.
     """
-    found = {}
+    channels = {}
     for name in names:
         shape = fact(graph.resolve_value(name)).shape
         size = shape[_AXIS] if shape is not None and len(shape) > _AXIS else None
         if not isinstance(size, int):
             raise NameLookupError(f"{name!r} has no axis {_AXIS} of known size: its channels cannot be counted")
-        found[name] = _AXIS, size
-    return found
+        channels[name] = _AXIS, size
+    return channels

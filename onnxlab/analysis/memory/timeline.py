@@ -149,14 +149,16 @@ class MemoryTimeline(metaclass=ShortHelp):
             stem/bn_out (and 1 that share it): 2.0 kB, /stem/bn/BatchNormalization → /block1/Add
         """
         position = self._position(step)
-        alive = [each for each in self.allocations if each.first_step <= position <= each.last_step]
+        alive = [
+            allocation for allocation in self.allocations if allocation.first_step <= position <= allocation.last_step
+        ]
         return sorted(alive, key=lambda allocation: -allocation.nbytes)
 
     def _position(self, step: int | str | None) -> int:
         if step is None:
             return self.peak_step
         if isinstance(step, str):
-            labels = [each.label for each in self.steps]
+            labels = [entry.label for entry in self.steps]
             if step not in labels:
                 raise NameLookupError(f"no node of the schedule is called {step!r}.{suggestion(step, labels)}")
             return labels.index(step)
@@ -223,8 +225,13 @@ class MemoryTimeline(metaclass=ShortHelp):
             "open": list(self.open),
             "steps": [{"node": step.label, "alive": step.alive, "inside": step.inside} for step in self.steps],
             "at_peak": [
-                {"values": list(each.values), "nbytes": each.nbytes, "maker": each.maker, "last": each.last}
-                for each in (self.alive() if self.steps else ())
+                {
+                    "values": list(allocation.values),
+                    "nbytes": allocation.nbytes,
+                    "maker": allocation.maker,
+                    "last": allocation.last,
+                }
+                for allocation in (self.alive() if self.steps else ())
             ],
             "refused": [str(refusal) for refusal in self.refused],
         }
@@ -295,18 +302,18 @@ class _Schedule:
     def _shapes_told(self) -> set[int]:
         """Values whose shapes the model declares, or follow from those of inputs without computing elements."""
         graph, held = self._graph, self._stored
-        told = {0, *held, *graph.main.inputs}
-        told.update(vid for vid in graph.main.names.values() if graph.values[vid].info is not None)
+        known_values = {0, *held, *graph.main.inputs}
+        known_values.update(vid for vid in graph.main.names.values() if graph.values[vid].info is not None)
         for node in self._nodes:
             source = find_traits(node.domain, node.op_type).shape
             needed = {"shapes": node.inputs, "sizes": node.inputs[:1]}.get(source)
             if held.issuperset(filter(None, node.inputs)):
-                told.update(node.outputs)
-            if needed is None or not told.issuperset(needed):
+                known_values.update(node.outputs)
+            if needed is None or not known_values.issuperset(needed):
                 continue
             if source == "shapes" or held.issuperset(filter(None, node.inputs[1:])):
-                told.update(node.outputs)
-        return told
+                known_values.update(node.outputs)
+        return known_values
 
     def _nbytes(self, vid: int) -> int:
         fact = self._frame.facts.get(vid)

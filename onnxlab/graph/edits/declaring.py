@@ -78,9 +78,10 @@ def _refresh(graph: ModelGraph, edit: Transaction, scope: Scope, type_of: TypeOf
 
 
 def _store(graph: ModelGraph, edit: Transaction, scope: Scope, type_of: TypeOf, done: list[Redeclared]) -> None:
-    for vid in list(scope.names.values()):
-        value = graph.values[vid]
-        if not value.producers or value.info is not None:
+    # in the order of the file: that of `scope.names` depends on edits that were undone
+    for vid in [vid for node in scope.order() for vid in graph.nodes[node].outputs]:
+        value = graph.values.get(vid)
+        if value is None or value.info is not None:
             continue
         known = type_of(vid, onnx.TypeProto())
         if known.WhichOneof("value") is not None:

@@ -308,3 +308,14 @@ def test_what_only_declarations_say_follows_them() -> None:
     }
     model.undo()
     assert str(model.fact("y")) == "float32[4,16]"
+
+
+def test_declarations_are_stored_in_the_order_of_the_nodes_whatever_was_undone() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 21]>
+    g (float[2] x) => (float[2] y) { a = Relu (x) b = Neg (a) c = Abs (b) y = Exp (c) }"""
+    model = onnxlab.load(onnx.parser.parse_model(text))
+    for node in list(model.nodes)[:3]:  # each value leaves and comes back
+        node.outputs[0].name += "_other"
+        model.undo()
+    model.declarations("store")
+    assert [info.name for info in model.proto.graph.value_info] == ["a", "b", "c"]
