@@ -87,7 +87,9 @@ def group(pick: Pick) -> None:
 
 def ungroup(pick: Pick) -> None:
     groups = list(pick.model.groups.values())
-    if groups:
+    if not pick.slot:
+        pick.model.clear_groups()
+    elif groups:
         groups[pick.numbers[0] % len(groups)].dissolve()
 
 

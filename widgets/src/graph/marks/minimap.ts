@@ -1,7 +1,8 @@
 /**
  * All of the scene in a corner, with a frame around the part in view: press or drag in it to go there.
  *
- * It lies where there is nothing when a scope is first shown, and lets boxes below it show through later on.
+ * It lies where there is nothing when a scope is first shown or the view has another size, and lets boxes below it show
+ * through later on.
  */
 
 import type { Camera } from "../canvas/camera.ts";
@@ -93,8 +94,13 @@ export class Minimap {
     this.#scene = scene;
     this.#marks = marks;
     this.#draw();
-    if (elsewhere) this.element.classList.toggle("ol-minimap-left", this.#covers(false) && !this.#covers(true));
+    if (elsewhere) this.#settle();
     this.follow();
+  }
+
+  /** Takes the right corner, or the left one where only there is nothing below it. */
+  #settle(): void {
+    this.element.classList.toggle("ol-minimap-left", this.#covers(false) && !this.#covers(true));
   }
 
   /** Moves the frame to where the camera is; all in view needs no map. */
@@ -104,7 +110,10 @@ export class Minimap {
     const all = !scene || (view.width >= scene.width * 0.98 && view.height >= scene.height * 0.98);
     this.element.hidden = all || !this.#wanted;
     if (!scene || this.element.hidden) return;
-    if (this.#camera.width !== this.#room.width || this.#camera.height !== this.#room.height) this.#draw();
+    if (this.#camera.width !== this.#room.width || this.#camera.height !== this.#room.height) {
+      this.#draw();
+      this.#settle();
+    }
     const { width, height, sx, sy } = this.#place;
     const left = Math.max(0, view.x * sx),
       top = Math.max(0, view.y * sy);

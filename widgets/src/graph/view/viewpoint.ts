@@ -131,7 +131,10 @@ export function isInView(camera: Camera, scene: Scene, boxes: readonly number[])
   );
 }
 
-/** Whether there are boxes, other than frames, in a rectangle of the screen. */
+/** Height of a frame's title. */
+const FRAME_TITLE = 24;
+
+/** Whether there are boxes, or titles of frames, in a rectangle of the screen. */
 export function isOccupied(
   camera: Camera,
   index: SceneIndex,
@@ -143,7 +146,9 @@ export function isOccupied(
     camera.toSceneX(right),
     camera.toSceneY(bottom),
   );
-  return found.some((i) => !index.scene.frame[i]);
+  const { frame, y } = index.scene,
+    [high, low] = [camera.toSceneY(top), camera.toSceneY(bottom)];
+  return found.some((i) => !frame[i] || (y[i]! + FRAME_TITLE > high && y[i]! < low));
 }
 
 /** What there is room for within the margins. */
