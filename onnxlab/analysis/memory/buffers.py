@@ -61,7 +61,7 @@ def plan(order: Sequence[NodeRecord], values: Values, share: Share) -> list[Buff
     """The buffers of a run of nodes in their order, those that hold constants left out."""
     buffers = {vid: Buffer(values.nbytes(vid), [vid], -1, len(order) - 1) for vid in values.inputs}
     distinct = list(buffers.values())
-    free = _Free(distinct, values.shape)
+    free = _Free(values.shape)
     for position, node in enumerate(order):
         for vid in filter(None, node.outputs):
             last = max(values.last_read.get(vid, position), position)
@@ -76,6 +76,7 @@ def plan(order: Sequence[NodeRecord], values: Values, share: Share) -> list[Buff
             if host is None:
                 host = Buffer(values.nbytes(vid), [], position, last)
                 distinct.append(host)
+                free.add(vid, host)
             host.values.append(vid)
             host.last = max(host.last, last)
             buffers[vid] = host
@@ -83,20 +84,20 @@ def plan(order: Sequence[NodeRecord], values: Values, share: Share) -> list[Buff
 
 
 class _Free:
-    """Buffers that were let go, the latest first."""
+    """Buffers by the type and shape of their first value, to find one that was let go."""
 
-    def __init__(self, distinct: list[Buffer], shape: Shape) -> None:
-        self._distinct, self._shape = distinct, shape
+    def __init__(self, shape: Shape) -> None:
+        self._shape = shape
+        self._buffers: dict[Any, list[Buffer]] = {}
+
+    def add(self, vid: int, buffer: Buffer) -> None:
+        """Enter the buffer that was made for a value."""
+        if shape := self._shape(vid):
+            self._buffers.setdefault(shape, []).append(buffer)
 
     def taken(self, vid: int, position: int) -> Buffer | None:
-        """A buffer of a value of the same type and shape that nothing needs at a position, None without one."""
-        shape = self._shape(vid)
-        if not shape:
-            return None
-        free = [
-            buffer for buffer in self._distinct
-            if buffer.first >= 0 and buffer.last < position and self._shape(buffer.values[0]) == shape
-        ]  # fmt: skip
+        """The buffer of a value of the same type and shape that was let go last, None where none was."""
+        free = [buffer for buffer in self._buffers.get(self._shape(vid), ()) if buffer.last < position]
         return max(free, key=lambda buffer: buffer.last, default=None)
 
 
