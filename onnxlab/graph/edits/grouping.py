@@ -137,10 +137,10 @@ def _with_constants(graph: ModelGraph, nodes: Sequence[NodeRecord]) -> list[Node
             if maker is None or maker[0] in chosen:
                 continue
             record = graph.nodes[maker[0]]
-            readers = {use for made in record.outputs if made for use, _ in graph.values[made].uses}
+            readers = {use for output in record.outputs if output for use, _ in graph.values[output].uses}
             is_made_of_weights = all(
                 graph.values[read].initializer is not None for read in record.inputs if read
-            ) and not any(graph.values[made].formal_outputs for made in record.outputs if made)
+            ) and not any(graph.values[output].formal_outputs for output in record.outputs if output)
             if record.scope == node.scope and is_made_of_weights and chosen.keys() >= readers:
                 chosen[record.id] = record
                 stack.append(record)

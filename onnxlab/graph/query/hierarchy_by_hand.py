@@ -95,18 +95,18 @@ def _take(box: Box, chosen: set[int]) -> tuple[list[int], list[Box]]:
     """Take nodes out of a box, with the groups that hold nothing else; returns both."""
     nodes = [node for node in box.nodes if node in chosen]
     box.nodes = [node for node in box.nodes if node not in chosen]
-    taken: list[Box] = []
+    removed: list[Box] = []
     staying: list[Box] = []
     for child in box.children:
         if chosen.issuperset(members(child)):
-            taken.append(child)
+            removed.append(child)
             continue
         more, inner = _take(child, chosen)
         nodes += more
-        taken += inner
+        removed += inner
         staying += [child] if child.nodes or child.children else []
     box.children = staying
-    return sorted(nodes), taken
+    return sorted(nodes), removed
 
 
 def _circle(level: Level, box: Box, chosen: set[int]) -> str | None:

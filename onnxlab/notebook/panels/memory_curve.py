@@ -51,8 +51,8 @@ def curve(model: "Model", sizes: Mapping[str, Any] | None) -> JSON:
         "weights": number(memory.weights),
         "inputs": number(memory.inputs),
         "at_peak": [
-            {"values": [names[name] for name in each.values if name in names], "nbytes": number(each.nbytes)}
-            for each in alive[:ALIVE]
+            {"values": [names[name] for name in item.values if name in names], "nbytes": number(item.nbytes)}
+            for item in alive[:ALIVE]
         ],
         "more": len(alive) - len(alive[:ALIVE]),
         "values": [value.id for value in shown],

@@ -1,6 +1,6 @@
 """Views of a value's numbers: stored ones, pinned ones, those of the last run."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from onnxlab.errors import NameLookupError
 from onnxlab.graph.protos.lazy_tensor import LazyTensor
 from onnxlab.notebook.panels import tensor_planes
 from onnxlab.notebook.panels.spectrograms import spectrogram
-from onnxlab.notebook.panels.tensor_planes import Picture
+from onnxlab.notebook.panels.tensor_planes import Picture, Plane
 from onnxlab.notebook.protocol.messages import JSON, ProtocolError, number
 
 if TYPE_CHECKING:
@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 KEPT = 1 << 28
 """Bytes of what a run of some nodes made that a view keeps; a run of the whole model keeps its values itself."""
 
-PICTURES = {"heat": tensor_planes.heat, "image": tensor_planes.image, "spectrogram": spectrogram}
+PICTURES: dict[str, Callable[[Any, Plane, int], Picture]] = {
+    "heat": tensor_planes.heat,
+    "image": tensor_planes.image,
+    "spectrogram": spectrogram,
+}
 """What draws a picture, by its name."""
 
 
