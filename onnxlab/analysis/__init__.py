@@ -16,6 +16,8 @@ Files:
     profile        Profiles of a run: seconds, bytes and floating-point operations of every node.
     sizes          Sizes for the symbols of a model's inputs, where questions about memory and cost need numbers.
     statistics     Statistics of a value: range, mean, NaN count and a histogram, for arrays of every ONNX type.
+    trees          A look into tree ensembles of ai.onnx.ml: trees with their sizes, splits, and which features they
+                   use.
     compare/       Values of two models, of two providers, or of a model and a recording, compared pair by pair.
     cost/          The cost of nodes and groups, against what the machine can do.
     datasets/      Whole data sets: statistics of values and errors between models over many samples, on one machine

@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.handles.handles import Node
+from onnxlab.graph.handles.model_lookup import Lookup, NodeKey
 from onnxlab.infer import Inference
 
 if TYPE_CHECKING:
     from onnxlab.analysis.cost.cost import Cost
     from onnxlab.analysis.memory.buffers import Share
     from onnxlab.analysis.memory.timeline import MemoryTimeline
+    from onnxlab.analysis.trees import Trees
 
 Dims = Mapping[str, int]
 
 
-class Measuring:
+class Measuring(Lookup):
     """Memory and cost of a Model, as members."""
 
     __slots__ = ()
@@ -102,3 +105,26 @@ class Measuring:
         for entry in profile(self.runner, sample, runs=runs).entries:
             seconds[entry.node] = seconds.get(entry.node, 0.0) + entry.seconds
         return cost(graph, policy, sizes, sample, roof, seconds)
+
+    def trees(self, node: NodeKey) -> Trees:
+        """Look into a tree ensemble of ai.onnx.ml: its trees, their splits, and which features they use.
+
+        Args:
+            node: handle, name or id.
+
+        Returns:
+            Trees: print it; `features`, `depths`, `text(3)` writes a tree.
+
+        Raises:
+            EditError: the node is no tree ensemble, or its attributes hold no trees.
+            NameLookupError: there is no such node.
+
+        Examples:
+            >>> model.trees(model.nodes[0])
+            Traceback (most recent call last):
+            onnxlab.errors.EditError: Conv is no tree ensemble
+        """
+        from onnxlab.analysis.trees import trees_of
+
+        record = self._node_record(node)
+        return trees_of(record.op_type, Node(self.graph, record.id).attributes)

@@ -63,7 +63,7 @@ class Model(Knowing, Querying, Running, Rewriting, Comparing, Measuring, Showing
         the whole: convert_opset, opsets, opsets_of, declarations, sort_nodes, drop_dead_nodes,
             drop_unused_functions, drop_unused_initializers, metadata, graph_metadata, doc_string,
             graph_doc_string, set_field, bind (training)
-    Run: run, values, pin, unpin, subgraph, sample_inputs, profile, cost, memory, partition, hunt, watch, watches
+    Run: run, values, pin, unpin, subgraph, sample_inputs, profile, cost, memory, trees, partition, hunt, watch, watches
     Show and save: view, to_svg, to_png, to_html, to_text, to_bytes, save, path, dirty, files (reports, weights,
         recovery)
     Inner layers: graph (records by id, changes, snapshots), inference (facts by id), runner (stored values), trial

@@ -5,6 +5,7 @@ Files:
                        them.
     detections         Boxes that a detector found, read from its output: where they lie in the image that was fed,
                        score and class.
+    ensembles          A tree ensemble as the page shows it: sizes, the use of features, and one tree as text.
     inspector          The inspector's view of a node or a value: typed attributes, both ends of every wire,
                        documentation.
     json_values        Values as JSON for the page: attributes, previews of tensors, summaries of what a run made.

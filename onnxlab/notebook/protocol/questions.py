@@ -299,6 +299,28 @@ class NearMisses(TypedDict):
     rules: list[NearMissInfo]
 
 
+class FeatureUse(TypedDict):
+    """How often trees ask for a feature, and their least and largest threshold."""
+
+    feature: int
+    splits: int
+    low: WireNumber
+    high: WireNumber
+
+
+class TreesInfo(TypedDict):
+    """An ensemble of trees."""
+
+    count: int
+    splits: int
+    leaves: int
+    depth: Annotated[list[int], "Of the lowest and of the highest tree."]
+    features: Annotated[list[FeatureUse], "The most used first."]
+    more: Annotated[int, "Features that are not listed."]
+    tree: int
+    text: Annotated[str, "The tree, a line for each split and leaf."]
+
+
 class AliveInfo(TypedDict):
     """Memory that is held, and the values that share it."""
 
@@ -362,6 +384,7 @@ QUESTIONS: Mapping[str, Method] = {
     ),
     "rewrites": Method({"level": TEXT}, Rewrites, "What optimizing to a level would do.", repeatable=True, long=True),
     "near_misses": Method({"node": ID}, NearMisses, repeatable=True),
+    "trees": Method({"node": ID, "tree": optional(int, "a number from 0")}, TreesInfo, repeatable=True),
     "memory": Method(
         {"sizes": optional(dict[str, int], "an object of sizes by the names of dims")}, MemoryCurve,
         "What a run takes for sizes of dims.", repeatable=True, long=True,

@@ -20,6 +20,7 @@ from onnxlab.notebook.edits import cut_preview
 from onnxlab.notebook.panels import (
     attribute_columns,
     detections,
+    ensembles,
     memory_curve,
     palette,
     profile_table,
@@ -52,6 +53,7 @@ ABOUT_MODEL: Mapping[str, Callable[..., JSON]] = {
     "near_misses": rewrites.near_misses,
     "cut_preview": cut_preview.preview,
     "memory": memory_curve.curve,
+    "trees": ensembles.trees,
     "attribute_names": lambda model: attribute_columns.names(model.graph),
     "attribute_column": lambda model, name: attribute_columns.column(model.graph, name),
 }

@@ -2,7 +2,7 @@
 /** What a page asks about the model as it is, and what it gets. */
 
 import type { Diagnostic, Endpoint, ProducerEndpoint, Snapshot, Statistics, TensorPreview, UseEndpoint } from "./records.ts";
-import type { MethodTraits, Nothing, WireInt } from "./words.ts";
+import type { MethodTraits, Nothing, WireInt, WireNumber } from "./words.ts";
 
 export type AttributeType = "int" | "float" | "string" | "ints" | "floats" | "strings" | "tensor" | "tensors" | "graph" | "graphs" | "sparse_tensor" | "sparse_tensors" | "type_proto" | "type_protos" | "undefined";
 
@@ -272,6 +272,30 @@ export interface NearMisses {
   rules: NearMissInfo[];
 }
 
+/** How often trees ask for a feature, and their least and largest threshold. */
+export interface FeatureUse {
+  feature: number;
+  splits: number;
+  low: WireNumber;
+  high: WireNumber;
+}
+
+/** An ensemble of trees. */
+export interface TreesInfo {
+  count: number;
+  splits: number;
+  leaves: number;
+  /** Of the lowest and of the highest tree. */
+  depth: number[];
+  /** The most used first. */
+  features: FeatureUse[];
+  /** Features that are not listed. */
+  more: number;
+  tree: number;
+  /** The tree, a line for each split and leaf. */
+  text: string;
+}
+
 /** Memory that is held, and the values that share it. */
 export interface AliveInfo {
   values: number[];
@@ -335,6 +359,7 @@ export interface Questions {
   /** What optimizing to a level would do. */
   rewrites: [{ level: string }, Rewrites];
   near_misses: [{ node: number }, NearMisses];
+  trees: [{ node: number; tree?: number | null }, TreesInfo];
   /** What a run takes for sizes of dims. */
   memory: [{ sizes?: Record<string, number> | null }, MemoryCurve];
   costs: [Record<string, never>, Costs];
@@ -362,6 +387,7 @@ export const QUESTIONS: Record<keyof Questions, MethodTraits> = {
   copies: { repeatable: true },
   rewrites: { repeatable: true, long: true },
   near_misses: { repeatable: true },
+  trees: { repeatable: true },
   memory: { repeatable: true, long: true },
   costs: { repeatable: true, recorded: "" },
   blocks: { repeatable: true, recorded: "" },

@@ -12,6 +12,7 @@ import { AttributeRow } from "./attribute_row.tsx";
 import { InputRow, OutputRow } from "./endpoints.tsx";
 import { RulesNear } from "./rewrites.tsx";
 import { StatisticsBlock } from "./statistics.tsx";
+import { Trees } from "./trees.tsx";
 
 export function NodeInspector({ app, node }: { app: App; node: number }) {
   useEvents(app.client, "connection");
@@ -43,6 +44,7 @@ export function NodeInspector({ app, node }: { app: App; node: number }) {
       </header>
       <Diagnostics diagnostics={app.store.diagnostics.filter((each) => each.node === node)} />
       {error && !data && <p class="ol-empty">{error.message}</p>}
+      {shortOp(record.op).startsWith("TreeEnsemble") && <Trees key={node} app={app} node={node} />}
       {data && <Body app={app} info={data} able={able} />}
       {data && able && <RulesNear app={app} node={node} />}
     </div>

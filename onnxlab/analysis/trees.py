@@ -1,0 +1,169 @@
+"""A look into tree ensembles of ai.onnx.ml: trees with their sizes, splits, and which features they use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from onnxlab.errors import EditError
+from onnxlab.ops.ml.forest import LEAF, MODES, Forest, grow, planted
+from onnxlab.printable import printable_lines
+from onnxlab.short_help import ShortHelp
+
+Array = np.ndarray[Any, Any]
+SIGNS = dict(zip(MODES, ("≤", "<", "≥", ">", "=", "≠", "in"), strict=True))
+_SHOWN = 8
+_LINES = 200
+_COLUMNS = (
+    "nodes_treeids", "nodes_nodeids", "nodes_modes", "nodes_featureids", "nodes_values", "nodes_truenodeids",
+    "nodes_falsenodeids", "nodes_missing_value_tracks_true",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureUse:
+    """How the trees use a feature.
+
+    Attributes:
+        feature: its column in the input.
+        splits: nodes that ask for it.
+        low, high: the least and the largest threshold.
+    """
+
+    feature: int
+    splits: int
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trees(metaclass=ShortHelp):
+    """The trees of an ensemble.
+
+    Attributes:
+        depths: of each tree, the branches on its longest way.
+        splits: of each tree, the nodes that branch.
+        leaves: of each tree.
+        features: those that are used, the most used first.
+    """
+
+    depths: tuple[int, ...]
+    splits: tuple[int, ...]
+    leaves: tuple[int, ...]
+    features: tuple[FeatureUse, ...]
+    forest: Forest = field(repr=False)
+
+    def __len__(self) -> int:
+        """The number of trees."""
+        return len(self.depths)
+
+    def __str__(self) -> str:
+        """A headline, and the features by use."""
+        depth = f"depth {min(self.depths, default=0)} to {max(self.depths, default=0)}"
+        lines = [f"{len(self)} trees, {sum(self.splits)} splits, {sum(self.leaves)} leaves, {depth}"]
+        lines += [
+            f"  feature {use.feature}: {use.splits} splits, {use.low:.4g} … {use.high:.4g}"
+            for use in self.features[:_SHOWN]
+        ]
+        if len(self.features) > _SHOWN:
+            lines.append(f"  … and {len(self.features) - _SHOWN} more features")
+        return printable_lines(lines)
+
+    def text(self, tree: int = 0) -> str:
+        """Write a tree, a line for each split and leaf; of a large one the first lines.
+
+        Args:
+            tree: its position.
+
+        Returns:
+            str: indented lines; below a split first what follows where it holds.
+
+        Raises:
+            IndexError: there is no such tree.
+        """
+        forest, lines = self.forest, list[str]()
+        pending = [(int(forest.roots[tree]), 0)]
+        while pending and len(lines) < _LINES:
+            node, depth = pending.pop()
+            lines.append("  " * depth + self._line(node))
+            if forest.modes[node] != LEAF:
+                pending += [(int(forest.false[node]), depth + 1), (int(forest.true[node]), depth + 1)]
+        return "\n".join([*lines, *(["…"] if pending else [])])
+
+    def _line(self, node: int) -> str:
+        forest = self.forest
+        if forest.modes[node] == LEAF:
+            votes = [f"{target}: {forest.votes[node, target]:.4g}" for target in np.flatnonzero(forest.voted[node])]
+            return "leaf " + (", ".join(votes[:_SHOWN]) or "without a vote")
+        mode = MODES[int(forest.modes[node])]
+        value = (
+            f"{len(forest.members.get(node, ()))} values" if mode == "BRANCH_MEMBER" else f"{forest.values[node]:.6g}"
+        )
+        return f"feature {forest.features[node]} {SIGNS[mode]} {value}"
+
+
+def trees_of(op_type: str, attributes: Mapping[str, Any]) -> Trees:
+    """The trees that the attributes of a node hold.
+
+    Raises:
+        EditError: the node is no tree ensemble, or its attributes hold no trees.
+    """
+    try:
+        return _measured(_forest(op_type, attributes))
+    except (ValueError, IndexError, KeyError, TypeError) as error:
+        raise EditError(f"the attributes of {op_type} hold no trees: {error}") from error
+
+
+def _forest(op_type: str, attributes: Mapping[str, Any]) -> Forest:
+    def of(name: str, default: Any = ()) -> Any:
+        held = attributes.get(name)
+        return default if held is None else held
+
+    if op_type == "TreeEnsemble":
+        names = ("leaf_targetids", "leaf_weights", "nodes_falseleafs", "nodes_falsenodeids", "nodes_featureids",
+                 "nodes_modes", "nodes_splits", "nodes_trueleafs", "nodes_truenodeids", "tree_roots")  # fmt: skip
+        newest: list[Any] = [np.asarray(of(name)) for name in names]
+        count, missing = int(of("n_targets", 1)), of("nodes_missing_value_tracks_true", None)
+        plant: Callable[..., Forest] = planted
+        return plant(*newest, of("membership_values", None), count, missing)
+    if op_type not in ("TreeEnsembleClassifier", "TreeEnsembleRegressor"):
+        raise EditError(f"{op_type} is no tree ensemble")
+    vote = "class" if op_type == "TreeEnsembleClassifier" else "target"
+    columns: list[Any] = [of(f"{name}_as_tensor", None) if name == "nodes_values" else None for name in _COLUMNS]
+    columns = [of(name) if column is None else column for name, column in zip(_COLUMNS, columns, strict=True)]
+    weights = of(f"{vote}_weights_as_tensor", None)
+    targets = [int(target) for target in of(f"{vote}_ids")]
+    build: Callable[..., Forest] = grow
+    return build(
+        *columns, of(f"{vote}_treeids"), of(f"{vote}_nodeids"), targets,
+        of(f"{vote}_weights") if weights is None else weights, max([1, *(target + 1 for target in targets)]),
+    )  # fmt: skip
+
+
+def _measured(forest: Forest) -> Trees:
+    """Sizes of all trees, one level at a time."""
+    count, most = len(forest.roots), len(forest.modes)
+    depths, splits, leaves = (np.zeros(count, np.int64) for _ in range(3))
+    owner, level, seen = np.arange(count), forest.roots, 0
+    for depth in range(most + 1):
+        if not level.size:
+            break
+        seen += len(level)
+        if seen > most:
+            raise ValueError("a node stands in several places, or in a cycle")
+        inner = forest.modes[level] != LEAF
+        leaves += np.bincount(owner[~inner], minlength=count)
+        splits += np.bincount(owner[inner], minlength=count)
+        depths[owner] = depth
+        owner = np.concatenate([owner[inner], owner[inner]])
+        level = np.concatenate([forest.true[level[inner]], forest.false[level[inner]]])
+    branching = np.flatnonzero(forest.modes != LEAF)
+    uses = []
+    for feature in np.unique(forest.features[branching]).tolist():
+        values = forest.values[branching[forest.features[branching] == feature]]
+        uses.append(FeatureUse(feature, len(values), float(np.min(values)), float(np.max(values))))
+    ranked = tuple(sorted(uses, key=lambda use: (-use.splits, use.feature)))
+    return Trees(tuple(depths.tolist()), tuple(splits.tolist()), tuple(leaves.tolist()), ranked, forest)
