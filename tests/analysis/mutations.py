@@ -17,20 +17,20 @@ def messages(message: Any) -> Iterator[Any]:
     """A message and all messages in it."""
     pending = [message]
     while pending:
-        here = pending.pop()
-        yield here
-        for descriptor, value in here.ListFields():
+        current = pending.pop()
+        yield current
+        for descriptor, value in current.ListFields():
             if descriptor.message_type is not None:
                 pending += list(value) if descriptor.is_repeated else [value]
 
 
 def names(model: onnx.ModelProto) -> list[str]:
     """Every name of a value in the model, "" and an unheard one."""
-    found = {"", "unheard"}
+    names_used = {"", "unheard"}
     for message in messages(model):
         if isinstance(message, onnx.NodeProto):
-            found.update((*message.input, *message.output))
-    return sorted(found)
+            names_used.update((*message.input, *message.output))
+    return sorted(names_used)
 
 
 _INTEGERS = (0, 1, 2, 3, 7, 8, 9, 13, 14, 17, 21, 22, 99, -1, 1 << 31)
@@ -39,8 +39,8 @@ _INTEGERS = (0, 1, 2, 3, 7, 8, 9, 13, 14, 17, 21, 22, 99, -1, 1 << 31)
 def mutate(model: onnx.ModelProto, rng: random.Random) -> str:
     """Change one field somewhere; returns what was done."""
     weights = {"TensorShapeProto": 0.2, "Dimension": 0.1, "TypeProto": 0.4, "Tensor": 0.4}
-    found = list(messages(model))
-    message = rng.choices(found, [weights.get(item.DESCRIPTOR.name, 1) for item in found])[0]
+    candidates = list(messages(model))
+    message = rng.choices(candidates, [weights.get(item.DESCRIPTOR.name, 1) for item in candidates])[0]
     fields = [item for item in message.DESCRIPTOR.fields if item.name not in ("metadata_props", "doc_string")]
     present = [descriptor for descriptor, _ in message.ListFields()]
     descriptor = rng.choice(present if present and rng.random() < 0.7 else fields)

@@ -58,8 +58,8 @@ def test_the_same_verdict_on_the_node_cases_of_onnx() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_verdict_on_the_corpus(name: str, corpus: Corpus) -> None:
-    found = ours(corpus[name])
-    assert bool(refusal(str(corpus[name]))) == bool(found), found
+    problems = ours(corpus[name])
+    assert bool(refusal(str(corpus[name]))) == bool(problems), problems
 
 
 @pytest.mark.parametrize("seed", range(40 if LONG else 1))
@@ -70,11 +70,11 @@ def test_the_same_verdict_on_broken_models(seed: int) -> None:
         model = onnx.ModelProto.FromString(rng.choice(_BASES))
         done = [mutate(model, rng) for _ in range(rng.choice((1, 1, 1, 2)))]
         try:
-            found = ours(model.SerializeToString())
+            problems = ours(model.SerializeToString())
         except LoadError:
             continue  # no model any more
         verdict = refusal(model)
-        assert bool(verdict) == bool(found), f"{done}: {verdict!r} against {found}"
+        assert bool(verdict) == bool(problems), f"{done}: {verdict!r} against {problems}"
         refused += bool(verdict)
     assert count / 3 < refused < count
 
@@ -219,8 +219,8 @@ def test_operators_that_onnx_does_not_know_are_checked_by_the_schema_that_is_reg
             model.graph.node[1].op_type, model.graph.node[1].domain = "Mine", domain
             problems = onnxlab.check(model, types=False)
             official = domain == "ai.onnx.ml"
-            found = [problem.code for problem in problems if problem.severity == "error"]
-            assert found == ["attribute-missing-unchecked"]
+            codes = [problem.code for problem in problems if problem.severity == "error"]
+            assert codes == ["attribute-missing-unchecked"]
             assert ("unknown-to-onnx" in {problem.code for problem in problems}) is official
             assert bool(refusal(model)) is bool(list(checks.errors(problems))) is official
         finally:

@@ -14,9 +14,9 @@ def test_what_onnx_alone_refuses_is_a_warning() -> None:
     infos = [helper.make_tensor_value_info("x", 1, [2, 3]), helper.make_tensor_value_info("s", 7, [4, "k"])]
     graph = helper.make_graph([reshape], "g", infos, [helper.make_tensor_value_info("y", 1, [3, 2])])
     model = onnxlab.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9))
-    (found,) = model.check()
-    assert (found.code, found.severity, found.node) == ("refused-by-onnx", "warning", model.nodes[0].id)
-    assert "shape input must be 1D tensor" in found.message
+    (problem,) = model.check()
+    assert (problem.code, problem.severity, problem.node) == ("refused-by-onnx", "warning", model.nodes[0].id)
+    assert "shape input must be 1D tensor" in problem.message
     assert model.check(types=False) == []
     assert [item.code for item in onnxlab.check(model.proto)] == ["refused-by-onnx"]
 
@@ -49,12 +49,12 @@ def test_a_sequence_says_what_its_elements_are() -> None:
     def refused(model: onnx.ModelProto) -> list[str]:
         with pytest.raises(Exception, match=r"elem_type|value case|type"):
             onnx.checker.check_model(model, full_check=True)
-        return [each.code for each in onnxlab.check(model) if each.severity == "error"]
+        return [problem.code for problem in onnxlab.check(model) if problem.severity == "error"]
 
     model = onnx.parser.parse_model(
         '<ir_version: 9, opset_import: ["" : 20]> g (seq(float[4]) x) => (seq(float[4]) y) { y = Identity (x) }'
     )
-    assert not [each for each in onnxlab.check(model) if each.severity == "error"]
+    assert not [problem for problem in onnxlab.check(model) if problem.severity == "error"]
     model.graph.input[0].type.sequence_type.ClearField("elem_type")
     assert refused(model) == ["value-type"]
     model.graph.input[0].type.sequence_type.elem_type.SetInParent()
@@ -67,7 +67,7 @@ def test_a_flag_is_0_or_1() -> None:
             '<ir_version: 9, opset_import: ["" : 20]> g (float[4] x, int64[1] k) => (float[n] y, int64[n] i) '
             f"{{ y, i = TopK <largest = {largest}, axis = -1> (x, k) }}"
         )
-        return [str(each) for each in onnxlab.check(model) if each.code == "attribute-flag"]
+        return [str(problem) for problem in onnxlab.check(model) if problem.code == "attribute-flag"]
 
     assert warned(0) == warned(1) == []
     (text,) = warned(-2)
@@ -76,14 +76,14 @@ def test_a_flag_is_0_or_1() -> None:
 
 def test_flags_are_integer_attributes_of_which_onnx_uses_0_and_1_alone() -> None:
     schemas = onnx.defs.get_all_schemas_with_history()
-    found = {
+    flags = {
         name: attribute.default_value.i
         for schema in schemas
         for name, attribute in schema.attributes.items()
         if attribute.type == onnx.defs.OpSchema.AttrType.INT and name in FLAGS
     }
-    assert found.keys() == FLAGS
-    assert set(found.values()) == {0, 1}
+    assert flags.keys() == FLAGS
+    assert set(flags.values()) == {0, 1}
     used = {
         attribute.i
         for base in node_cases()

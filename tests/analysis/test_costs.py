@@ -17,8 +17,8 @@ def test_facts_count_what_a_run_of_one_counts(name: str) -> None:
     ran: dict[int, int] = {}
     for entry in model.profile(first, runs=1).entries:
         ran[entry.node] = ran.get(entry.node, 0) + entry.flops
-    found = flops_by_node(model.graph, model.fact)
-    assert {node: count for node, count in ran.items() if count} == {node: found[node] for node in ran if ran[node]}
+    counts = flops_by_node(model.graph, model.fact)
+    assert {node: count for node, count in ran.items() if count} == {node: counts[node] for node in ran if ran[node]}
 
 
 def test_free_dims_count_once_and_unknown_ranks_nothing() -> None:
@@ -34,5 +34,5 @@ def test_free_dims_count_once_and_unknown_ranks_nothing() -> None:
         [helper.make_tensor("w", TensorProto.FLOAT, [16, 4], np.ones(64, np.float32))],
     )  # fmt: skip
     model = onnxlab.load(helper.make_model(graph))
-    found = {model.node(node).name: count for node, count in flops_by_node(model.graph, model.fact).items()}
-    assert found == {"product": 2 * 4 * 16, "relu": 4}
+    counts = {model.node(node).name: count for node, count in flops_by_node(model.graph, model.fact).items()}
+    assert counts == {"product": 2 * 4 * 16, "relu": 4}

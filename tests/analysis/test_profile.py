@@ -15,14 +15,14 @@ def test_every_node_has_an_entry_with_what_it_read_wrote_and_computed() -> None:
     run = runner(
         "g (float[2,3] x) => (y) <float[3,4] w = {1,1,1,1,1,1,1,1,1,1,1,1}> { a = MatMul (x, w) y = Relu (a) }"
     )
-    found = profile(run, {"x": np.ones((2, 3), np.float32)}, runs=2)
-    product, relu = found.entries
+    result = profile(run, {"x": np.ones((2, 3), np.float32)}, runs=2)
+    product, relu = result.entries
     assert (product.op, product.read, product.written, product.flops) == ("MatMul", 24 + 48, 32, 2 * 8 * 3)
     assert (relu.flops, relu.shapes) == (8, ("float32[2,4]",))
-    assert found.flops == 56
-    assert found.seconds == sum(entry.seconds for entry in found.entries) > 0
-    assert set(found.by_operator()) == {"MatMul", "Relu"}
-    text = str(found)
+    assert result.flops == 56
+    assert result.seconds == sum(entry.seconds for entry in result.entries) > 0
+    assert set(result.by_operator()) == {"MatMul", "Relu"}
+    text = str(result)
     assert "2 nodes" in text
     assert "MatMul#0" in text
     assert len(run.store) == 0
@@ -52,9 +52,9 @@ def test_operations(op: str, shapes: list[Any], out: Any, expected: Any) -> None
 
 
 def test_a_profile_counts_all_of_its_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = []
-    profile(runner("g (float[2] x) => (y) { y = Neg (x) }"), runs=2, progress=lambda *now: told.append(now))
-    assert told[-1][:2] == (2, 2)
+    steps = []
+    profile(runner("g (float[2] x) => (y) { y = Neg (x) }"), runs=2, progress=lambda *now: steps.append(now))
+    assert steps[-1][:2] == (2, 2)
     with pytest.raises(ValueError, match="at least one"):
         profile(None, runs=0)
 

@@ -34,9 +34,9 @@ def test_arrays_and_archives_come_back() -> None:
     array = np.arange(6, dtype=np.int16).reshape(2, 3)
     assert np.array_equal(read_arrays(io.BytesIO(saved(array)), "a.npy"), array)
     assert np.array_equal(read_arrays(io.BytesIO(saved(array.T)), "a.npy"), array.T)
-    found = read_arrays(io.BytesIO(saved(array, np.savez_compressed, other=array + 1)), "a.npz")
-    assert np.array_equal(found["other"], array + 1)
-    assert np.array_equal(found["arr_0"], array)
+    arrays = read_arrays(io.BytesIO(saved(array, np.savez_compressed, other=array + 1)), "a.npz")
+    assert np.array_equal(arrays["other"], array + 1)
+    assert np.array_equal(arrays["arr_0"], array)
 
 
 @pytest.mark.parametrize(

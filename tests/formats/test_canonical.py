@@ -54,13 +54,13 @@ def test_it_agrees_with_protobuf(monkeypatch: pytest.MonkeyPatch, change: Callab
 
 def test_models_with_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(canonical, "SMALL", 0)
-    found = {True: 0, False: 0}
+    counts = {True: 0, False: 0}
     for label, _, data in lossless.tortures():
         same = onnx.ModelProto.FromString(data).SerializeToString() == data
-        said = is_canonical(io.BytesIO(data), len(data))
-        assert not said or same, label
-        found[said] += 1
-    assert all(found.values())
+        verdict = is_canonical(io.BytesIO(data), len(data))
+        assert not verdict or same, label
+        counts[verdict] += 1
+    assert all(counts.values())
 
 
 def test_weights_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,9 +72,9 @@ def test_weights_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
 
     class Counted(io.BytesIO):
         def read(self, count: int | None = -1) -> bytes:
-            found = super().read(count)
-            read.append(len(found))
-            return found
+            chunk = super().read(count)
+            read.append(len(chunk))
+            return chunk
 
     assert is_canonical(Counted(data), len(data))
     assert sum(read) < 1000

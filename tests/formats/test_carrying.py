@@ -18,21 +18,21 @@ SIZE = 30_000
 def chain(count: int = 4, body: bool = False) -> onnx.ModelProto:
     """y = x + w0 + w1 + …; with `body` the last one is an initializer in the branches of an If."""
     x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [SIZE]) for name in "xy")
-    arrays = [np.random.default_rng(each).random(SIZE, np.float32) for each in range(count)]
-    stored = [numpy_helper.from_array(array, f"w{each}") for each, array in enumerate(arrays)]
-    values = ["x", *(f"v{each}" for each in range(1, count)), "y"]
+    arrays = [np.random.default_rng(number).random(SIZE, np.float32) for number in range(count)]
+    stored = [numpy_helper.from_array(array, f"w{number}") for number, array in enumerate(arrays)]
+    values = ["x", *(f"v{number}" for number in range(1, count)), "y"]
     nodes = [helper.make_node("Add", [values[i], f"w{i}"], [values[i + 1]], f"add{i}") for i in range(count)]
     if body:
         inner = stored.pop()
         nodes.pop()
-        made = helper.make_tensor_value_info("z", TensorProto.FLOAT, [SIZE])
+        output = helper.make_tensor_value_info("z", TensorProto.FLOAT, [SIZE])
         branches = []
         for name in ("a", "b"):
             weight = onnx.TensorProto()
             weight.CopyFrom(inner)
             weight.name = f"inner_{name}"
             add = helper.make_node("Add", [values[count - 1], weight.name], ["z"])
-            branches.append(helper.make_graph([add], name, [], [made], [weight]))
+            branches.append(helper.make_graph([add], name, [], [output], [weight]))
         stored.append(numpy_helper.from_array(np.array(True), "yes"))
         nodes.append(helper.make_node("If", ["yes"], ["y"], "if", then_branch=branches[0], else_branch=branches[1]))
     graph = helper.make_graph(nodes, "chain", [x], [y], stored)
@@ -55,7 +55,7 @@ def sizes(folder: Path) -> dict[str, int]:
 
 
 def total(indices: Iterable[int]) -> np.ndarray:
-    return np.asarray(np.sum([np.random.default_rng(each).random(SIZE, np.float32) for each in indices], 0))
+    return np.asarray(np.sum([np.random.default_rng(index).random(SIZE, np.float32) for index in indices], 0))
 
 
 @pytest.mark.parametrize("body", [False, True])
@@ -67,8 +67,8 @@ def test_a_part_takes_the_data_along_that_it_uses(tmp_path: Path, body: bool) ->
     renamed = "v3"
     part.value(renamed).name = "x"
     saved = part.save(tmp_path / "b" / "part.onnx")
-    one = SIZE * 4
-    assert sum(sizes(tmp_path / "b").values()) <= (2 if body else 1) * one + 4096
+    nbytes = SIZE * 4
+    assert sum(sizes(tmp_path / "b").values()) <= (2 if body else 1) * nbytes + 4096
     np.testing.assert_allclose(answers(saved), total([3]), rtol=1e-6)
     onnx.checker.check_model(str(saved), full_check=True)
     # the live one goes on, and is saved again without another copy

@@ -43,11 +43,11 @@ def model() -> onnx.ModelProto:
         "DOMAIN", "FUNCTION", ["f_in"], ["f_out"], [helper.make_node("Relu", ["f_in"], ["f_out"], "RELU")], imports[:1],
         ["alpha"],
     )  # fmt: skip
-    made = helper.make_model(
+    proto = helper.make_model(
         graph, opset_imports=imports, functions=[function], producer_name="PRODUCER", ir_version=10
     )
-    made.metadata_props.add(key="KEY", value="VALUE")
-    return made
+    proto.metadata_props.add(key="KEY", value="VALUE")
+    return proto
 
 
 PLACES = (
@@ -77,8 +77,8 @@ def test_such_a_model_is_opened_looked_at_edited_and_saved(places: tuple[str, ..
     path.write_bytes(data)
     opened = onnxlab.load(path)
     assert opened.to_bytes() == data
-    told = [problem.message for problem in opened.check() if problem.code == "no-utf8"]
-    assert sorted(told) == sorted(
+    messages = [problem.message for problem in opened.check() if problem.code == "no-utf8"]
+    assert sorted(messages) == sorted(
         f"a string of the model is no UTF-8 and shown as {shown!r}" for shown in opened._source.strings
     )
     assert {len(text) for text in opened._source.strings.values()} == set(map(len, places))

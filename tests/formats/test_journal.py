@@ -97,8 +97,8 @@ def test_a_journal_cut_or_damaged_anywhere_gives_its_longest_valid_part(file: Pa
         position += 12 + len(record)
         ends.append(position)
     for cut in range(len(data) + 1):
-        found = journal.records(data[:cut])
-        assert found == whole[: sum(end <= cut for end in ends)]
+        payloads = journal.records(data[:cut])
+        assert payloads == whole[: sum(end <= cut for end in ends)]
         damaged = journal.records(data[:cut] + b"\xff" * 20 + data[cut + 20 :])
         assert damaged == whole[: len(damaged)]
     for number, end in enumerate(ends[1:], 1):
@@ -203,15 +203,15 @@ def test_recovery_wants_the_model_as_it_was_loaded(file: Path) -> None:
 
 
 def test_two_models_of_one_file_have_a_journal_each(file: Path, folder: Path) -> None:
-    one, two = onnxlab.load(file), onnxlab.load(file)
-    one.nodes[0].name = "one"
-    two.nodes[0].name = "two"
+    first, second = onnxlab.load(file), onnxlab.load(file)
+    first.nodes[0].name = "one"
+    second.nodes[0].name = "two"
     assert len(list(folder.iterdir())) == 2
     assert reopened(file).files.recoverable == (), "their owners are alive"
-    crash(one)
-    (found,) = reopened(file).files.recoverable
+    crash(first)
+    (offered,) = reopened(file).files.recoverable
     again = reopened(file)
-    assert again.files.recover(found) == 1
+    assert again.files.recover(offered) == 1
     assert again.nodes[0].name == "one"
 
 

@@ -38,10 +38,10 @@ def test_every_change_has_a_form_and_every_field_of_it() -> None:
         assert left_out <= {"ids", "image", "images"}, "only ids may be left out"
 
 
-def same_field(one: Any, other: Any) -> bool:
-    if isinstance(one, tuple) and isinstance(other, tuple):
-        return len(one) == len(other) and all(map(same_field, one, other))
-    return bool(one == other) and type(one) is type(other)
+def same_field(value: Any, other: Any) -> bool:
+    if isinstance(value, tuple) and isinstance(other, tuple):
+        return len(value) == len(other) and all(map(same_field, value, other))
+    return bool(value == other) and type(value) is type(other)
 
 
 @pytest.mark.parametrize("seed", range(3))

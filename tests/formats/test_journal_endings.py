@@ -77,7 +77,7 @@ def test_a_program_that_ends_by_itself_leaves_no_journal(file: Path, folder: Pat
 def test_what_python_did_in_a_session_that_ended_is_offered_without_a_word(ending: str, file: Path) -> None:
     session(file, RENAME, ending)
     model = silent(file)
-    assert [(found.labels, found.urgent) for found in model.files.recoverable] == [(("rename t1 to a",), False)]
+    assert [(offered.labels, offered.urgent) for offered in model.files.recoverable] == [(("rename t1 to a",), False)]
     assert model.files.recover() == 1
     assert model.nodes[0].name == "a"
 
@@ -127,7 +127,7 @@ def test_runs_of_the_same_code_leave_one_journal(file: Path, folder: Path) -> No
     session(file, RENAME, "model.nodes[1].name = 'b'")
     session(file, "model.nodes[1].name = 'other'")
     model = silent(file)
-    assert [len(found.labels) for found in model.files.recoverable] == [2, 1]
+    assert [len(offered.labels) for offered in model.files.recoverable] == [2, 1]
     assert len(list(folder.iterdir())) == 2
     assert model.files.recover() == 1, "the newest"
     assert model.nodes[1].name == "other"
@@ -137,7 +137,7 @@ def test_what_is_told_is_what_recover_takes(file: Path) -> None:
     session(file, "by_hand()")
     session(file, RENAME)
     model = warned(file)
-    assert [found.urgent for found in model.files.recoverable] == [False, True]
+    assert [offered.urgent for offered in model.files.recoverable] == [False, True]
     model.files.recover()
     assert model.history.labels == ["by hand"]
     session(file, RENAME)
@@ -153,7 +153,7 @@ def test_what_is_offered_without_a_word_goes_after_a_week(
     monkeypatch.setattr(recovery.time, "time", lambda: now + 6 * 86400)  # type: ignore[attr-defined]
     assert len(warned(file).files.recoverable) == 2
     monkeypatch.setattr(recovery.time, "time", lambda: now + 8 * 86400)  # type: ignore[attr-defined]
-    assert [found.urgent for found in warned(file).files.recoverable] == [True]
+    assert [offered.urgent for offered in warned(file).files.recoverable] == [True]
     assert len(list(folder.iterdir())) == 1
 
 

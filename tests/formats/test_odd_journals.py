@@ -55,9 +55,9 @@ def opened(file: Path) -> tuple[onnxlab.Model, str]:
 
 def rewritten(data: bytes, change: Callable[[list[bytes]], None]) -> bytes:
     """A journal with other records, framed as they must be."""
-    found = records(data)
-    change(found)
-    return MAGIC + b"".join(map(framed, found))
+    payloads = records(data)
+    change(payloads)
+    return MAGIC + b"".join(map(framed, payloads))
 
 
 def test_steps_before_an_odd_record_are_offered_and_the_journal_is_named(file: Path, left: Path) -> None:
@@ -70,9 +70,9 @@ def test_steps_before_an_odd_record_are_offered_and_the_journal_is_named(file: P
         b"\x02\0\0\0{}",
         change_codec.pack({"kind": "redo"}, []),
     ):
-        left.write_bytes(rewritten(data, lambda found, odd=odd: found.insert(2, odd)))
-        model, told = opened(file)
-        assert re.search(rf"{left.name} cannot be read to its end: record 2 is none .*move it away", told), odd[:20]
+        left.write_bytes(rewritten(data, lambda payloads, odd=odd: payloads.insert(2, odd)))
+        model, warning = opened(file)
+        assert re.search(rf"{left.name} cannot be read to its end: record 2 is none .*move it away", warning), odd[:20]
         (entry,) = model.files.recoverable
         assert len(entry.labels) == 1
         assert model.files.recover() == 1
@@ -84,10 +84,10 @@ def test_steps_before_an_odd_record_are_offered_and_the_journal_is_named(file: P
 def test_an_odd_header_is_named_and_stays(file: Path, left: Path) -> None:
     data = left.read_bytes()
     for header in (b"garbage", b"[]", b"7", b"[" * 100_000, b"\xff"):
-        left.write_bytes(rewritten(data, lambda found, header=header: found.__setitem__(0, header)))
-        model, told = opened(file)
-        assert left.name in told
-        assert "record 0" in told
+        left.write_bytes(rewritten(data, lambda payloads, header=header: payloads.__setitem__(0, header)))
+        model, warning = opened(file)
+        assert left.name in warning
+        assert "record 0" in warning
         assert model.files.recoverable == ()
         assert left.exists()
 
@@ -97,8 +97,8 @@ def test_what_cannot_be_opened_is_named_and_hides_nothing(file: Path, left: Path
     (folder / f"{start}-1-aa.journal").mkdir()
     os.mkfifo(folder / f"{start}-2-aa.journal")
     (folder / f"{start}-3-aa.journal").symlink_to(f"{start}-3-aa.journal")
-    model, told = opened(file)
-    assert len(re.findall(r"-[123]-aa\.journal cannot be read", told)) == 3
+    model, warning = opened(file)
+    assert len(re.findall(r"-[123]-aa\.journal cannot be read", warning)) == 3
     assert [entry.path for entry in model.files.recoverable] == [left]
 
 
@@ -111,9 +111,9 @@ def test_one_that_may_not_be_opened_is_named(file: Path, left: Path, monkeypatch
         return real(path, *arguments, **named)
 
     monkeypatch.setattr(os, "open", refusing)
-    model, told = opened(file)
-    assert left.name in told
-    assert "Permission denied" in told
+    model, warning = opened(file)
+    assert left.name in warning
+    assert "Permission denied" in warning
     assert model.files.recoverable == ()
     with pytest.raises(OnnxlabError, match="cannot be read: Permission denied"):
         recovery.replay(model.graph, recovery.Recovery(left, ("a",), 0.0))
@@ -128,9 +128,9 @@ def test_old_entries_that_are_no_journals_are_left_alone(file: Path, left: Path,
     stray = folder / "notes.txt"
     stray.write_text("mine")
     os.utime(stray, (1e9, 1e9))
-    model, told = opened(file)
+    model, warning = opened(file)
     assert [entry.path for entry in model.files.recoverable] == [left]
-    assert "sub" not in told
+    assert "sub" not in warning
     assert stray.exists()
 
 
@@ -146,7 +146,7 @@ def test_a_user_without_a_home(file: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def mutants(data: bytes, seed: int, count: int) -> list[bytes]:
     """Journals with right checksums whose records have one place of their JSON, or some bytes, changed."""
-    rng, made = random.Random(seed), []
+    rng, journals = random.Random(seed), []
     whole = records(data)
 
     def places(value: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -178,8 +178,10 @@ def mutants(data: bytes, seed: int, count: int) -> list[bytes]:
                 noisy[rng.randrange(len(noisy))] = rng.randrange(256)
             head, rest = bytes(noisy[: len(head)]), bytes(noisy[len(head) :])
         changed = (len(head).to_bytes(4, "little") if number else b"") + head + rest
-        made.append(rewritten(data, lambda found, number=number, changed=changed: found.__setitem__(number, changed)))
-    return made
+        journals.append(
+            rewritten(data, lambda payloads, number=number, changed=changed: payloads.__setitem__(number, changed))
+        )
+    return journals
 
 
 @pytest.mark.parametrize("seed", range(4))

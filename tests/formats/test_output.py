@@ -44,7 +44,7 @@ def test_nothing_but_its_own_kind_is_written_over(file: Path, suffix: str, tmp_p
     target.write_bytes(b"")
     for _ in range(2):  # over nothing, then over one of its own
         write(model, target)
-    made = target.read_bytes()
+    before = target.read_bytes()
     for name, data in (("other.PDF", b""), (f"taken{suffix}", file.read_bytes()), (f"text{suffix}", b"my notes")):
         other = tmp_path / name
         other.write_bytes(data)
@@ -52,7 +52,7 @@ def test_nothing_but_its_own_kind_is_written_over(file: Path, suffix: str, tmp_p
             write(model, other)
         assert other.read_bytes() == data
     write(model, tmp_path / "no_suffix")
-    assert len((tmp_path / "no_suffix").read_bytes()) == len(made)
+    assert len((tmp_path / "no_suffix").read_bytes()) == len(before)
 
 
 def test_the_model_itself_is_not_written_over_by_any_name(file: Path, suffix: str, tmp_path: Path) -> None:
@@ -192,14 +192,14 @@ def test_the_format_that_was_read_is_written(written: str, name: str, tmp_path: 
     model = onnxlab.load(path)
     model.nodes[0].name = "renamed"
     proto.graph.node[0].name = "renamed"
-    wanted = textual.text_of(proto, written).encode() if written != ".onnx" else proto.SerializeToString()
+    expected = textual.text_of(proto, written).encode() if written != ".onnx" else proto.SerializeToString()
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # nothing is lost, so nothing is said
-        assert model.save().read_bytes() == wanted
-        assert model.save(tmp_path / f"copy{path.suffix}").read_bytes() == wanted
+        assert model.save().read_bytes() == expected
+        assert model.save(tmp_path / f"copy{path.suffix}").read_bytes() == expected
         link = tmp_path / "link.pb"
         link.symlink_to(path)
-        assert onnxlab.load(link).save(path).read_bytes() == wanted
+        assert onnxlab.load(link).save(path).read_bytes() == expected
     model.undo()
     assert model.save().read_bytes() == text
 
@@ -238,9 +238,11 @@ def test_a_hard_link_that_keeps_the_old_content_is_told(file: Path, tmp_path: Pa
     os.link(file, tmp_path / "other.onnx")
     model = onnxlab.load(file)
     model.nodes[0].name = "renamed"
-    with pytest.warns(SaveWarning, match=r"model\.onnx has another name \(a hard link\), which keeps the old") as told:
+    with pytest.warns(
+        SaveWarning, match=r"model\.onnx has another name \(a hard link\), which keeps the old"
+    ) as caught:
         model.save()
-    assert told[0].filename == __file__
+    assert caught[0].filename == __file__
     assert (tmp_path / "other.onnx").read_bytes() == old
     assert onnxlab.load(file).nodes[0].name == "renamed"
     with warnings.catch_warnings():

@@ -273,11 +273,11 @@ def test_everything_into_one_file(file: Path, tmp_path: Path) -> None:
     expected = arrays(file)
     onnxlab.load(file).save(file.with_name("split.onnx"), external_data=True)
     model = onnxlab.load(file.with_name("split.onnx"))
-    one = model.save(tmp_path / "one.onnx", external_data=False)
-    assert not any(t.external_data for t in onnx.load(one, load_external_data=False).graph.initializer)
+    path = model.save(tmp_path / "one.onnx", external_data=False)
+    assert not any(t.external_data for t in onnx.load(path, load_external_data=False).graph.initializer)
     model.nodes[0].name = "renamed"
     model.save()  # stays one file, and the data is still found
-    for name, array in arrays(one).items():
+    for name, array in arrays(path).items():
         np.testing.assert_array_equal(array, expected[name])
     assert sorted(contents(tmp_path)) == sorted(["one.onnx", "m/model.onnx", "m/split.onnx", "m/split.onnx.data"])
 
@@ -316,14 +316,14 @@ def test_the_report_lists_exactly_what_changed(file: Path) -> None:
     model = onnxlab.load(file)
     assert model.files.save_report() == []
     model.nodes[0].name = "renamed"
-    (found,) = model.files.save_report()
-    assert (found.path, found.old, found.new) == ("graph.node[0].name", "r", "renamed")
-    assert str(found) == "graph.node[0].name: 'r' → 'renamed'"
+    (difference,) = model.files.save_report()
+    assert (difference.path, difference.old, difference.new) == ("graph.node[0].name", "r", "renamed")
+    assert str(difference) == "graph.node[0].name: 'r' → 'renamed'"
     model.undo()
     assert model.files.save_report() == []
     model.add_node("Neg", ["y"], ["z"], "n")
-    (found,) = model.files.save_report()
-    assert (found.path, found.old, found.new.op_type) == ("graph.node[1]", None, "Neg")
+    (difference,) = model.files.save_report()
+    assert (difference.path, difference.old, difference.new.op_type) == ("graph.node[1]", None, "Neg")
     model.save()
     assert model.files.save_report() == []
     model.save(external_data=True)

@@ -42,18 +42,18 @@ def node_cases():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         cases = load_model_tests(kind="node")
-    found = []
+    collected = []
     for case in cases:
         data = case.model.SerializeToString()
         if len(data) > LARGEST:
             continue
-        given = case.data_sets[0][0] if case.data_sets else []
+        inputs = case.data_sets[0][0] if case.data_sets else []
         names = [value.name for value in case.model.graph.input]
-        arrays = [onnx.numpy_helper.to_array(x) if isinstance(x, onnx.TensorProto) else x for x in given]
+        arrays = [onnx.numpy_helper.to_array(x) if isinstance(x, onnx.TensorProto) else x for x in inputs]
         feeds = dict(zip(names, arrays, strict=False))
         if sum(array.nbytes for array in feeds.values() if isinstance(array, np.ndarray)) < 1 << 20:
-            found.append(Base(case.name, data, feeds))
-    return found
+            collected.append(Base(case.name, data, feeds))
+    return collected
 
 
 @functools.cache

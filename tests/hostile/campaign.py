@@ -53,7 +53,7 @@ class Campaign:
     slowest: float = 0.0
     seconds: dict = field(default_factory=lambda: defaultdict(float))
 
-    def take(self, child, outcome, told=None):
+    def take(self, child, outcome, report=None):
         """Enter the outcome of a trial."""
         self.done[child.name] += 1
         self.deaths += bool(outcome.get("oracle"))
@@ -68,22 +68,24 @@ class Campaign:
             self.findings[signature].count += 1
             child.forget()
             return
-        kept = _kept(child, outcome)
-        found = Finding(outcome["promise"], signature, child.name, child.seed, outcome["text"], outcome["lines"], kept)
-        self.findings[signature] = found
-        (kept / "finding.txt").write_text(found.told(), errors="replace")
-        if told is not None:
-            told(found.told())
+        folder = _kept(child, outcome)
+        finding = Finding(
+            outcome["promise"], signature, child.name, child.seed, outcome["text"], outcome["lines"], folder
+        )
+        self.findings[signature] = finding
+        (folder / "finding.txt").write_text(finding.told(), errors="replace")
+        if report is not None:
+            report(finding.told())
 
 
 def _kept(child, outcome):
     """The folder of an example, moved to where findings are."""
     digest = hashlib.sha256(outcome["signature"].encode(errors="replace")).hexdigest()[:8]
-    kept = FOLDER / f"{outcome['promise']}-{child.name}-{digest}"
-    shutil.rmtree(kept, ignore_errors=True)
+    folder = FOLDER / f"{outcome['promise']}-{child.name}-{digest}"
+    shutil.rmtree(folder, ignore_errors=True)
     FOLDER.mkdir(parents=True, exist_ok=True)
-    shutil.move(child.folder, kept)
-    return kept
+    shutil.move(child.folder, folder)
+    return folder
 
 
 def drawn(count, seed, names=GENERATORS):
@@ -94,9 +96,9 @@ def drawn(count, seed, names=GENERATORS):
         yield names[int(rng.choice(len(names), p=weights / weights.sum()))], seed * _SEEDS + number
 
 
-def campaign(count, seed, names=GENERATORS, processes=1, seconds=None, told=None, progress=None):
+def campaign(count, seed, names=GENERATORS, processes=1, seconds=None, report=None, progress=None):
     """Run a campaign; it ends early after `seconds`."""
-    found, until = Campaign(), None if seconds is None else time.monotonic() + seconds
+    result, until = Campaign(), None if seconds is None else time.monotonic() + seconds
 
     def trials():
         for item in drawn(count, seed, names):
@@ -105,7 +107,7 @@ def campaign(count, seed, names=GENERATORS, processes=1, seconds=None, told=None
             yield item
 
     for child, outcome in serve(trials(), processes):
-        found.take(child, outcome, told)
+        result.take(child, outcome, report)
         if progress is not None:
-            progress(found)
-    return found
+            progress(result)
+    return result

@@ -38,21 +38,21 @@ def is_excused(proto, folder, feeds, model, limits, least):
     try:
         data = with_outputs(proto.SerializeToString(), names).SerializeToString()
         arrays = new_session(data, folder).run(names, {name: np.asarray(array) for name, array in feeds.items()})
-        own = model.run(feeds, outputs=names, limits=limits(), seed=0)
+        ours = model.run(feeds, outputs=names, limits=limits(), seed=0)
     except Exception:
         return False
     theirs = dict(zip(names, arrays, strict=True))
     constants = {tensor.name: tensor for tensor in proto.graph.initializer}
     makers = {name: node for node in model.nodes for name in (value.name for value in node.outputs if value)}
     for node in proto.graph.node:
-        made = [name for name in node.output if name]
-        if any(close(own[name], theirs[name], name, least) for name in made):
+        outputs = [name for name in node.output if name]
+        if any(close(ours[name], theirs[name], name, least) for name in outputs):
             read = {name: _value(name, feeds, theirs, constants, folder) for name in sorted(_names(node))}
             if any(map(is_special, (*read.values(), *_numbers(node)))):
                 continue
-            given = {name: value for name, value in read.items() if value is not None and name not in constants}
-            alone = model.subgraph([makers[made[0]]]).run(given, limits=limits(), seed=0)
-            if any(close(alone[name], theirs[name], name, least) for name in made):
+            feeds_alone = {name: value for name, value in read.items() if value is not None and name not in constants}
+            alone = model.subgraph([makers[outputs[0]]]).run(feeds_alone, limits=limits(), seed=0)
+            if any(close(alone[name], theirs[name], name, least) for name in outputs):
                 return False
     return True
 
@@ -75,35 +75,35 @@ def _value(name, feeds, theirs, constants, folder):
 
 def _names(node):
     """All names that a node and the nodes of its bodies read."""
-    found = set(node.input)
+    names = set(node.input)
     for attribute in node.attribute:
         for body in (attribute.g, *attribute.graphs):
-            found.update(*(_names(inner) for inner in body.node))
-    return found
+            names.update(*(_names(inner) for inner in body.node))
+    return names
 
 
-def close(found, expected, name, least=1e-30):
+def close(actual, expected, name, least=1e-30):
     """What is beyond DESIGN §8 between two outputs, "" where nothing is.
 
     An output whose numbers are all below `least` is compared as if one of them was that large.
     """
-    if isinstance(expected, (list, tuple)) or isinstance(found, (list, tuple)):
-        if not isinstance(found, (list, tuple)) or len(found) != len(expected):
+    if isinstance(expected, (list, tuple)) or isinstance(actual, (list, tuple)):
+        if not isinstance(actual, (list, tuple)) or len(actual) != len(expected):
             return "another sequence"
-        return next(filter(None, (close(*pair, name, least) for pair in zip(found, expected, strict=True))), "")
-    if not isinstance(expected, np.ndarray) or not isinstance(found, np.ndarray):
+        return next(filter(None, (close(*pair, name, least) for pair in zip(actual, expected, strict=True))), "")
+    if not isinstance(expected, np.ndarray) or not isinstance(actual, np.ndarray):
         return ""
-    if (found.dtype, found.shape) != (expected.dtype, expected.shape):
-        return f"{found.dtype}{found.shape} for {expected.dtype}{expected.shape}"
+    if (actual.dtype, actual.shape) != (expected.dtype, expected.shape):
+        return f"{actual.dtype}{actual.shape} for {expected.dtype}{expected.shape}"
     if expected.dtype.kind in "OSU":
-        return "" if (found.astype(str) == expected.astype(str)).all() else "other strings"
+        return "" if (actual.astype(str) == expected.astype(str)).all() else "other strings"
     if expected.dtype.kind in "iub":
-        away = np.abs(found.astype(np.float64) - expected.astype(np.float64)).max(initial=0)
+        away = np.abs(actual.astype(np.float64) - expected.astype(np.float64)).max(initial=0)
         return "" if away <= (expected.dtype.itemsize == 1 and expected.dtype.kind != "b") else "other integers"
     tolerance = 1e-4 if expected.dtype.itemsize >= 4 else 2e-3
-    found, expected = found.astype(np.float64), expected.astype(np.float64)
+    actual, expected = actual.astype(np.float64), expected.astype(np.float64)
     finite = np.isfinite(expected)
-    if not np.array_equal(found[~finite], expected[~finite], equal_nan=True) or not np.isfinite(found[finite]).all():
+    if not np.array_equal(actual[~finite], expected[~finite], equal_nan=True) or not np.isfinite(actual[finite]).all():
         return "other places of NaN or infinity"
     scale = np.abs(expected[finite]).max(initial=least)
-    return "" if np.abs(found[finite] - expected[finite]).max(initial=0) <= tolerance * scale else "other numbers"
+    return "" if np.abs(actual[finite] - expected[finite]).max(initial=0) <= tolerance * scale else "other numbers"

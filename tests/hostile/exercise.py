@@ -11,26 +11,26 @@ from tests.hostile.trial import Broken, limits, parsed
 def exercise(case, path, feeds, compare=True):
     """Do to the model of a file what a user may; every refusal is an OnnxlabError."""
     model = case.call(f"model = onnxlab.load({path.name!r})", onnxlab.load, path)
-    found = None
+    problems = None
     if model is not None:
-        found = look(case, model)
+        problems = look(case, model)
         ours = case.ran = run(case, model, feeds)
         for step in (compiled, drawn, asked, edited, saved):
             if case.chance(0.4):
                 step(case, model, path)
-        if compare and not found:
+        if compare and not problems:
             judge.numbers(case, path, model, ours)
-    if model is None or not found:
+    if model is None or not problems:
         judge.silence(case, path, model)
 
 
 def look(case, model):
     """Every diagnostic, each of which can be told."""
     case.step("model.check()")
-    found = model.check()
-    for item in found[:50]:
+    problems = model.check()
+    for item in problems[:50]:
         str(item)
-    return found
+    return problems
 
 
 def given(case, model, feeds):
@@ -48,8 +48,8 @@ def given(case, model, feeds):
 def run(case, model, feeds):
     """(inputs, outputs by NumPy) or None."""
     arrays = given(case, model, feeds)
-    found = case.call("model.run(feeds)", model.run, arrays, limits=limits(), seed=0)
-    return None if found is None else (arrays, found)
+    outputs = case.call("model.run(feeds)", model.run, arrays, limits=limits(), seed=0)
+    return None if outputs is None else (arrays, outputs)
 
 
 def compiled(case, model, path):
@@ -92,8 +92,8 @@ def asked(case, model, path):
     value = case.pick(values)
     way = case.pick(("explain", "profile", "subgraph", "extract", "dims"))
     if way == "explain":
-        found = case.call(f"str(model.explain({value}))", model.explain, value)
-        str(found)
+        explanation = case.call(f"str(model.explain({value}))", model.explain, value)
+        str(explanation)
     elif way == "profile":
         if case.ran is not None and len(model.graph.nodes) < 5:  # it has no limits of its own
             case.call("model.profile(feeds, runs=1)", model.profile, case.ran[0], runs=1)

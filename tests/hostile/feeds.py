@@ -25,24 +25,30 @@ def trial(case):
     feeds = dict(base.feeds)
     name = case.pick(list(feeds))
     way = case.pick([*SAME, *OTHER])
-    made = (SAME.get(way) or OTHER[way])(case, feeds[name])
-    changed = feeds | {name: made}
+    array_changed = (SAME.get(way) or OTHER[way])(case, feeds[name])
+    changed = feeds | {name: array_changed}
     if way == "renamed":
-        changed = feeds | {case.pick(("nope", "", 3, None, b"x", ("x",), name.upper())): made}
+        changed = feeds | {case.pick(("nope", "", 3, None, b"x", ("x",), name.upper())): array_changed}
     ours = case.chance(0.5)
     providers = [Eager(), "numpy"] if ours else None
     before = [bytes_of(array) for array in changed.values()]
     kind = f"{feeds[name].dtype}{list(feeds[name].shape)}"
     line = f"model.run(feeds | {{{name!r}: {way} of {kind}}})  # by {'numba' if ours else 'numpy'}"
-    found = case.call(line, model.run, changed, providers=providers, limits=limits(), seed=1)
+    outputs = case.call(line, model.run, changed, providers=providers, limits=limits(), seed=1)
     if before != [bytes_of(array) for array in changed.values()]:
         raise Broken("lost", f"an input was written to by {'numba' if ours else 'numpy'}", way)
-    if found is None or way not in SAME or "random" in base.name or "bernoulli" in base.name or "dropout" in base.name:
+    if (
+        outputs is None
+        or way not in SAME
+        or "random" in base.name
+        or "bernoulli" in base.name
+        or "dropout" in base.name
+    ):
         return
     expected = model.run(feeds, limits=limits(), seed=1)
     for output, array in expected.items():
-        if what := close(found[output], array, output):
-            raise Broken("number", f"{what} for an input that is {way}", f"{base.name}, {output}")
+        if problem := close(outputs[output], array, output):
+            raise Broken("number", f"{problem} for an input that is {way}", f"{base.name}, {output}")
 
 
 def bytes_of(array):
@@ -70,15 +76,15 @@ def reversed_(case, array):
 
 def unaligned(case, array):
     room = np.zeros(array.nbytes + 1, np.uint8)
-    made = room[1:].view(array.dtype).reshape(array.shape) if array.nbytes else array.copy()
-    made[...] = array
-    return made
+    copy = room[1:].view(array.dtype).reshape(array.shape) if array.nbytes else array.copy()
+    copy[...] = array
+    return copy
 
 
 def frozen(case, array):
-    made = array.copy()
-    made.setflags(write=False)
-    return made
+    copy = array.copy()
+    copy.setflags(write=False)
+    return copy
 
 
 def swapped(case, array):
@@ -173,21 +179,21 @@ def special(case, array):
     """NaN, infinities, huge and subnormal numbers."""
     if array.dtype.kind != "f" or not array.size:
         return array
-    made = array.copy()
+    changed = array.copy()
     places = case.rng.integers(array.size, size=3)
     with np.errstate(all="ignore"):
-        made.reshape(-1)[places] = np.array(case.rng.choice([np.nan, np.inf, -np.inf, 3e38, 1e-40, -0.0], 3)).astype(
+        changed.reshape(-1)[places] = np.array(case.rng.choice([np.nan, np.inf, -np.inf, 3e38, 1e-40, -0.0], 3)).astype(
             array.dtype
         )
-    return made
+    return changed
 
 
 def extreme(case, array):
     """Integers at the ends of what their type holds, and just beyond usual indices."""
     if array.dtype.kind not in "iu" or not array.size:
         return array
-    info, made = np.iinfo(array.dtype), array.copy()
+    info, changed = np.iinfo(array.dtype), array.copy()
     choice = [info.min, info.max, 0, 1, info.max // 2, min(1000, info.max), max(-1, info.min)]
     for place in case.rng.integers(array.size, size=3):
-        made.reshape(-1)[place] = case.pick(choice)
-    return made
+        changed.reshape(-1)[place] = case.pick(choice)
+    return changed

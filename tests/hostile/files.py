@@ -22,25 +22,25 @@ def preload():
 def trial(case):
     name = case.pick(list(makers()))
     case.lines.append(f"# {name}")
-    made = makers()[name](case)
-    if isinstance(made, onnx.ModelProto):
-        made = case.file(made.SerializePartialToString())
-    if made is not None:
-        exercise(case, made, {"x": np.ones((2, 3), np.float32)}, compare=False)
+    source = makers()[name](case)
+    if isinstance(source, onnx.ModelProto):
+        source = case.file(source.SerializePartialToString())
+    if source is not None:
+        exercise(case, source, {"x": np.ones((2, 3), np.float32)}, compare=False)
 
 
 def makers():
     """{name: function of the case: a ModelProto or the path of a file}."""
-    found = {f"{name} (infer)": lambda case, make=make: make() for name, make in MODELS.items()}
-    found |= {
+    by_name = {f"{name} (infer)": lambda case, make=make: make() for name, make in MODELS.items()}
+    by_name |= {
         f"sizes of {op_type}": lambda case, op=op_type: oversized.sizes(case, op) for op_type in oversized.BY_SIZE
     }
-    found |= {
+    by_name |= {
         f"attributes of {op_type}": lambda case, op=op_type: oversized.attributes(case, op)
         for op_type in oversized.BY_ATTRIBUTE
     }
     plain = (*oversized.PLAIN, *structures.PLAIN, external, text_files, other_files, special_files)
-    return found | {function.__name__: function for function in plain}
+    return by_name | {function.__name__: function for function in plain}
 
 
 def external(case):
@@ -86,12 +86,12 @@ def text_files(case):
     from google.protobuf import json_format, text_format
     from onnx import printer
 
-    made = model([helper.make_node("Relu", ["x"], ["y"])])
+    proto = model([helper.make_node("Relu", ["x"], ["y"])])
     suffix, text = case.pick(
         (
-            (".textproto", text_format.MessageToString(made)),
-            (".json", json_format.MessageToJson(made)),
-            (".onnxtxt", printer.to_text(made)),
+            (".textproto", text_format.MessageToString(proto)),
+            (".json", json_format.MessageToJson(proto)),
+            (".onnxtxt", printer.to_text(proto)),
         )
     )
     data = bytearray(text.encode())

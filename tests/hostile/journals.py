@@ -133,8 +133,8 @@ def mangled(case, value):
         return value | {key: mangled(case, value[key])}
     if isinstance(value, list | tuple) and value and case.chance(0.85):
         place = case.upto(len(value) - 1)
-        made = [mangled(case, item) if number == place else item for number, item in enumerate(value)]
-        return type(value)(made)
+        items = [mangled(case, item) if number == place else item for number, item in enumerate(value)]
+        return type(value)(items)
     return case.pick(
         (
             None,

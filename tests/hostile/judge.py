@@ -98,7 +98,7 @@ def numbers(case, path, model, ours):
     """Raise Broken where a valid model's outputs differ from onnxruntime's beyond DESIGN §8."""
     if ours is None or path.suffix != ".onnx":
         return
-    feeds, found = ours
+    feeds, outputs = ours
     proto = parsed(path.read_bytes())
     if proto is None or not is_comparable(proto) or rounds_scores(proto, feeds) or overflows(proto, feeds):
         return
@@ -106,21 +106,21 @@ def numbers(case, path, model, ours):
     if checker_refuses(path):
         return
     case.asking("onnxruntime")
-    made, _ = session(path)
-    if made is None:
+    reference, _ = session(path)
+    if reference is None:
         return
     try:
-        arrays = made.run(list(found), {name: np.asarray(array) for name, array in feeds.items()})
+        arrays = reference.run(list(outputs), {name: np.asarray(array) for name, array in feeds.items()})
     except Exception:
         return
     case.oracle = False
-    for (name, own), theirs in zip(found.items(), arrays, strict=True):
-        if what := divergence.close(own, theirs, name, least(proto)):
+    for (name, array), theirs in zip(outputs.items(), arrays, strict=True):
+        if problem := divergence.close(array, theirs, name, least(proto)):
             if divergence.is_excused(proto, path.parent, feeds, model, limits, least(proto)):
                 return
             np.savez(case.folder / "feeds.npz", **feeds)
             kinds = ", ".join(sorted({node.op_type for node in _nodes(proto)}))[:60]
-            raise Broken("number", f"{what} by {kinds}", f"{name}: {shown(own)} for {shown(theirs)}")
+            raise Broken("number", f"{problem} by {kinds}", f"{name}: {shown(array)} for {shown(theirs)}")
 
 
 def is_comparable(proto):
@@ -180,7 +180,9 @@ def _never(node):
 
 
 def _mode(node):
-    return next((each.s for each in node.attribute if each.name == "coordinate_transformation_mode"), b"")
+    return next(
+        (attribute.s for attribute in node.attribute if attribute.name == "coordinate_transformation_mode"), b""
+    )
 
 
 def _nodes(proto):

@@ -71,8 +71,8 @@ def trial(case):
         message = request(case, model, number)
         case.step(f"session.receive({short(message)})")
         session.receive(message)
-        own = isinstance(message, dict) and message.get("id") == number and message["id"] is not True
-        judged(replies, arrived, number if own else None, message, errors)
+        is_valid = isinstance(message, dict) and message.get("id") == number and message["id"] is not True
+        judged(replies, arrived, number if is_valid else None, message, errors)
     session.close()
     if any("'save'" in line for line in case.lines):
         case.call("onnxlab.load('m.onnx')", onnxlab.load, path)
@@ -93,13 +93,13 @@ def judged(replies, arrived, number, message, errors):
             raise Broken("reply", f"no reply to {method if isinstance(method, str) else 'a message'}", short(message))
         if method == "run":
             arrived.wait(0.01)
-        found = replies[number]
-    if len(found) > 1:
-        raise Broken("reply", f"{len(found)} replies to {method}", short(message))
-    if found[0].get("error", {}).get("code") == "internal":
+        answers = replies[number]
+    if len(answers) > 1:
+        raise Broken("reply", f"{len(answers)} replies to {method}", short(message))
+    if answers[0].get("error", {}).get("code") == "internal":
         edit = f" {message['params'].get('edit')}" if method == "edit" else ""
-        what = f"{type(errors[-1]).__name__} in {innermost(errors[-1])}"
-        raise Broken("reply", f"internal error of {method}{edit}: {what}", short(message)) from errors[-1]
+        problem = f"{type(errors[-1]).__name__} in {innermost(errors[-1])}"
+        raise Broken("reply", f"internal error of {method}{edit}: {problem}", short(message)) from errors[-1]
 
 
 def request(case, model, number):
@@ -129,7 +129,7 @@ def request(case, model, number):
         spec = EDITS[case.pick(list(EDITS))]
         params |= {"edit": spec.name, "on": case.pick(spec.subjects)}
         params["subject"] = subject(case, model, params["on"])
-        params["parameters"] = {name: parameter(case, model, each.kind) for name, each in spec.parameters.items()}
+        params["parameters"] = {name: parameter(case, model, spec_of.kind) for name, spec_of in spec.parameters.items()}
     if method == "upload" and case.chance(0.9):
         params |= {"offset": case.pick((0, 0, 5)), "data": base64.b64encode(uploaded(case)).decode()}
         params["name"] = case.pick(("a.npy", "m.onnx", "z.npz", "../x", "a.png"))
@@ -235,8 +235,12 @@ def parameter(case, model, kind):
     numbers = [case.pick((0, 1, 2, 3, -1, 1.5, 2**40, 2**70, 7)) for _ in range(case.upto(3))]
     dims = [case.pick((1, 2, 3, "N", "n+1", None, 2**62, -1, "", "?")) for _ in range(case.upto(4))]
     elements = [[case.upto(5), case.pick((1, 2.5, "nan", "5", 2**70))] for _ in range(1 + case.upto(2))]
-    given = case.pick((1, 2.5, "text", numbers, [], "1 2", 2**70, "nan", [[1]]))
-    array = {"dtype": case.pick(("float32", "int8", "string", "bfloat16", short_)), "shape": dims, "numbers": given}
+    numbers_given = case.pick((1, 2.5, "text", numbers, [], "1 2", 2**70, "nan", [[1]]))
+    array = {
+        "dtype": case.pick(("float32", "int8", "string", "bfloat16", short_)),
+        "shape": dims,
+        "numbers": numbers_given,
+    }
     idents = [case.pick((value_id(case, model), node_id(case, model), 0)) for _ in range(case.upto(3))]
     arrays = (array, array, {"elements": elements}, {"file": case.pick(("a.npy", "m.onnx", 0, "f"))}, {}, 1)
     plain = (None, 1, -1, 2.5, "text", numbers, [], ["a", "b"], 2**70, 2**63)
@@ -259,7 +263,9 @@ def parameter(case, model, kind):
         "dim": lambda: case.pick((1, 0, "N", "a b", None, 2**62, -1, "")),
         "shape": lambda: case.pick((None, dims, dims)),
         "array": lambda: case.pick(arrays),
-        "attribute": lambda: case.pick((*plain, *arrays, {"type": case.pick(("int", "floats", "x")), "value": given})),
+        "attribute": lambda: case.pick(
+            (*plain, *arrays, {"type": case.pick(("int", "floats", "x")), "value": numbers_given})
+        ),
         "model_file": lambda: case.pick(("a.npy", "m.onnx", 0, "f")),
     }[kind]()
 
@@ -276,10 +282,10 @@ def value_id(case, model):
 
 def deep(case):
     """A list in a list, many levels deep."""
-    found = []
+    nested = []
     for _ in range(case.pick((5, 100, 1200))):
-        found = [found] if case.chance(0.7) else {"a": found}
-    return found
+        nested = [nested] if case.chance(0.7) else {"a": nested}
+    return nested
 
 
 def short(message):

@@ -29,24 +29,27 @@ def trial(case):
 
 def of_bytes(case, data):
     """Some bytes changed, cut, put in or repeated."""
-    found = bytearray(data)
+    mutated = bytearray(data)
     for _ in range(1 + case.upto(3)):
-        place, way = case.upto(max(len(found) - 1, 0)), case.pick(("flip", "set", "cut", "insert", "repeat", "remove"))
-        if not found:
+        place, way = (
+            case.upto(max(len(mutated) - 1, 0)),
+            case.pick(("flip", "set", "cut", "insert", "repeat", "remove")),
+        )
+        if not mutated:
             break
         if way == "flip":
-            found[place] ^= 1 << case.upto(7)
+            mutated[place] ^= 1 << case.upto(7)
         elif way == "set":
-            found[place] = case.pick((0, 1, 0x7F, 0x80, 0xFF, case.upto(255)))
+            mutated[place] = case.pick((0, 1, 0x7F, 0x80, 0xFF, case.upto(255)))
         elif way == "cut" and case.chance(0.3):
-            del found[place:]
+            del mutated[place:]
         elif way == "insert":
-            found[place:place] = case.rng.bytes(1 + case.upto(10))
+            mutated[place:place] = case.rng.bytes(1 + case.upto(10))
         elif way == "repeat":
-            found[place:place] = found[place : place + 1 + case.upto(40)]
+            mutated[place:place] = mutated[place : place + 1 + case.upto(40)]
         elif way == "remove":
-            del found[place : place + 1 + case.upto(10)]
-    return bytes(found)
+            del mutated[place : place + 1 + case.upto(10)]
+    return bytes(mutated)
 
 
 def of_fields(case, data):
@@ -103,14 +106,14 @@ def of_list(case, message, field):
     elif way == "clear":
         message.ClearField(field.name)
     elif way == "swap" and len(items) > 1:
-        other, kept = case.upto(len(items) - 1), list(items)
-        kept = [
+        other, copies = case.upto(len(items) - 1), list(items)
+        copies = [
             type(item).FromString(item.SerializePartialToString()) if isinstance(item, Message) else item
-            for item in kept
+            for item in copies
         ]
-        kept[place], kept[other] = kept[other], kept[place]
+        copies[place], copies[other] = copies[other], copies[place]
         message.ClearField(field.name)
-        getattr(message, field.name).extend(kept)
+        getattr(message, field.name).extend(copies)
     elif field.message_type is not None:
         change(case, items[place])
     else:

@@ -79,10 +79,10 @@ def compare(case, path, feeds, name, odd):
     for output, expected in cold.items():
         if not plain and getattr(expected, "dtype", np.dtype("f4")).kind in "iu":
             continue  # what integer NaN and infinity become is not defined
-        if what := difference(hot[output], expected, odd, least):
+        if problem := difference(hot[output], expected, odd, least):
             raise Broken(
                 "number",
-                f"numba: {what} by {name}",
+                f"numba: {problem} by {name}",
                 f"{output}: {judge.shown(hot[output])} for {judge.shown(expected)}",
             )
     if not plain or not all(array.size for array in feeds.values()):  # the mean of nothing is not defined
@@ -91,10 +91,10 @@ def compare(case, path, feeds, name, odd):
         return
     theirs = oracle(case, path, feeds, list(cold))
     for output, expected in theirs.items():
-        if what := difference(cold[output], expected, odd, least):
+        if problem := difference(cold[output], expected, odd, least):
             raise Broken(
                 "number",
-                f"numpy: {what} by {name}",
+                f"numpy: {problem} by {name}",
                 f"{output}: {judge.shown(cold[output])} for {judge.shown(expected)}",
             )
 
@@ -102,26 +102,28 @@ def compare(case, path, feeds, name, odd):
 def oracle(case, path, feeds, names):
     """Outputs by onnxruntime; none where it does not take the model or the inputs."""
     case.asking("onnxruntime")
-    made, _ = judge.session(path)
-    if made is None:
+    reference, _ = judge.session(path)
+    if reference is None:
         return {}
     try:
-        arrays = made.run(names, {name: np.array(array, order="C", copy=None) for name, array in feeds.items()})
+        arrays = reference.run(names, {name: np.array(array, order="C", copy=None) for name, array in feeds.items()})
     except Exception:
         return {}
     case.oracle = False
     return dict(zip(names, arrays, strict=True))
 
 
-def difference(found, expected, odd, least=1e-30):
+def difference(actual, expected, odd, least=1e-30):
     """What differs; with special numbers elements above LARGE need only be large or not finite on both sides."""
-    if odd and isinstance(expected, np.ndarray) and expected.dtype.kind == "f" and isinstance(found, np.ndarray):
-        if found.shape != expected.shape or found.dtype != expected.dtype:
+    if odd and isinstance(expected, np.ndarray) and expected.dtype.kind == "f" and isinstance(actual, np.ndarray):
+        if actual.shape != expected.shape or actual.dtype != expected.dtype:
             return "another shape or dtype"
         with np.errstate(all="ignore"):
-            plain = (np.abs(found.astype(np.float64)) < LARGE) & (np.abs(expected.astype(np.float64)) < LARGE)
-            same = plain | ~((np.abs(found.astype(np.float64)) < LARGE) | (np.abs(expected.astype(np.float64)) < LARGE))
+            plain = (np.abs(actual.astype(np.float64)) < LARGE) & (np.abs(expected.astype(np.float64)) < LARGE)
+            same = plain | ~(
+                (np.abs(actual.astype(np.float64)) < LARGE) | (np.abs(expected.astype(np.float64)) < LARGE)
+            )
         if not same.all():
             return "other places of large numbers"
-        return close(found[plain], expected[plain], "", least)
-    return close(found, expected, "", least)
+        return close(actual[plain], expected[plain], "", least)
+    return close(actual, expected, "", least)

@@ -128,15 +128,15 @@ BY_ATTRIBUTE = {
 def attributes(case, op_type):
     """An operator with hostile attributes."""
     names, counts = BY_ATTRIBUTE[op_type]
-    given = {}
+    chosen = {}
     for name, count in counts.items():
         if case.chance(0.7):
             numbers = [case.pick(INTEGERS) for _ in range(count + case.upto(1) - case.upto(1))]
-            given[name] = numbers if numbers and (count > 1 or case.chance(0.05)) else case.pick(INTEGERS)
+            chosen[name] = numbers if numbers and (count > 1 or case.chance(0.05)) else case.pick(INTEGERS)
     dims = [[2, 3], [1, 2, 5, 5], [0, 3], ["n", 3], [2**31, 3], [1, 2, "h", "w"]]
     x = helper.make_tensor_value_info("x", case.pick((1, 1, 1, 2, 3, 7, 10)), case.pick(dims))
     return model(
-        [helper.make_node(op_type, names.split(), ["y"], **given)], [x], opset=case.pick((9, 13, 17, 18, 20, 23))
+        [helper.make_node(op_type, names.split(), ["y"], **chosen)], [x], opset=case.pick((9, 13, 17, 18, 20, 23))
     )
 
 

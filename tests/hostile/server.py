@@ -139,14 +139,14 @@ class Child:
             trial = self.trials.pop(0)
             result, ended = trial.folder / "result.json", False
             if result.exists():
-                found = json.loads(result.read_text())
+                outcome = json.loads(result.read_text())
             else:
                 number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else -os.WEXITSTATUS(status)
-                found, ended = self._death(trial, number) | {"seconds": time.monotonic() - began}, True
-            if found["promise"] is not None and before:
-                found["lines"] = [f"# after {' '.join(before)} in one process", *found["lines"]]
+                outcome, ended = self._death(trial, number) | {"seconds": time.monotonic() - began}, True
+            if outcome["promise"] is not None and before:
+                outcome["lines"] = [f"# after {' '.join(before)} in one process", *outcome["lines"]]
             before.append(f"{trial.name} {trial.seed}")
-            yield trial, found
+            yield trial, outcome
             if ended:
                 return
 
@@ -156,13 +156,13 @@ class Child:
         text = trace.read_text(errors="replace") if trace.exists() else ""
         if step.startswith("# oracle"):
             return {"promise": None, "oracle": True, "lines": []}
-        found = _FRAME.findall(text)
-        where = next((pair for pair in found if pair[0] != "execution/base/worker.py"), next(iter(found), None))
+        frames = _FRAME.findall(text)
+        where = next((pair for pair in frames if pair[0] != "execution/base/worker.py"), next(iter(frames), None))
         place = ":".join(where) if where else step[:60]
         hung = self.killed or number in (signal.SIGKILL, signal.SIGXCPU)
         promise = "hang" if hung else "crash"
-        what = "" if hung else signal.Signals(number).name if number > 0 else f"exit code {-number}"
-        return {"promise": promise, "signature": f"{promise}: {what} in {place}", "text": f"at {step}\n{text[-3000:]}",
+        cause = "" if hung else signal.Signals(number).name if number > 0 else f"exit code {-number}"
+        return {"promise": promise, "signature": f"{promise}: {cause} in {place}", "text": f"at {step}\n{text[-3000:]}",
                 "lines": [step]}  # fmt: skip
 
 
@@ -183,8 +183,8 @@ def _child(child):
             faulthandler.register(signal.SIGXCPU, trace, chain=True)
             _limit()
             os.environ["ONNXLAB_STATE_HOME"] = str(trial.folder / "state")
-            found = run(trial.name, trial.seed, trial.folder, child.mark)
-            (trial.folder / "result.json").write_text(json.dumps(found | {"seconds": time.monotonic() - began}))
+            outcome = run(trial.name, trial.seed, trial.folder, child.mark)
+            (trial.folder / "result.json").write_text(json.dumps(outcome | {"seconds": time.monotonic() - began}))
             gc.collect()
         code = 0
     except BaseException:
@@ -208,18 +208,18 @@ def run(name, seed, folder, mark=None):
     Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
     peaks = []
     case.measure = lambda: peaks or peaks.append(_status("VmHWM") - before)
-    found = {"promise": None}
+    outcome = {"promise": None}
     try:
         generator(name).trial(case)
     except BaseException as error:
-        found = {"promise": None, "oracle": True} if _oracles(case, error) else finding(error)
+        outcome = {"promise": None, "oracle": True} if _oracles(case, error) else finding(error)
     case.measure()
-    found["peak"] = peaks[0]
-    if found["promise"] is None and peaks[0] > ALLOWED + case.size:
-        what = case.lines[-1].split("  #")[0][:60] if case.lines else ""
-        found |= {"promise": "memory", "signature": f"memory: {name}: {what}", "text": f"{peaks[0] / 1e6:.0f} MB"}
-    found["lines"] = case.lines
-    return found
+    outcome["peak"] = peaks[0]
+    if outcome["promise"] is None and peaks[0] > ALLOWED + case.size:
+        line = case.lines[-1].split("  #")[0][:60] if case.lines else ""
+        outcome |= {"promise": "memory", "signature": f"memory: {name}: {line}", "text": f"{peaks[0] / 1e6:.0f} MB"}
+    outcome["lines"] = case.lines
+    return outcome
 
 
 def _oracles(case, error):
@@ -262,14 +262,14 @@ def serve(trials, processes=1):
 
 def batches(trials):
     """Lists of what one child does: alone, or a few of TOGETHER."""
-    kept = []
+    batch = []
     for item in trials:
         if item[0] not in TOGETHER:
             yield [item]
             continue
-        kept.append(item)
-        if len(kept) == BATCH:
-            yield kept
-            kept = []
-    if kept:
-        yield kept
+        batch.append(item)
+        if len(batch) == BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

@@ -82,14 +82,14 @@ def long_names(case):
 
 
 def odd_names(case):
-    one, other = case.pick(TEXTS), case.pick(TEXTS)
+    text, other = case.pick(TEXTS), case.pick(TEXTS)
     nodes = [
-        helper.make_node("Relu", ["x"], [one], name=other),
-        helper.make_node(case.pick(("Neg", other)), [one], ["y"], name=one),
+        helper.make_node("Relu", ["x"], [text], name=other),
+        helper.make_node(case.pick(("Neg", other)), [text], ["y"], name=text),
     ]
-    made = model(nodes)
-    made.graph.name, made.producer_name, made.graph.doc_string = other, one, one
-    return made
+    proto = model(nodes)
+    proto.graph.name, proto.producer_name, proto.graph.doc_string = other, text, text
+    return proto
 
 
 def doubled_names(case):
@@ -119,51 +119,51 @@ def wrong_data(case):
 
 def wrong_types(case):
     """Element types that do not exist, and values that are no tensors."""
-    made = model([helper.make_node("Add", ["x", "w"], ["y"])], constants=[helper.make_tensor("w", 1, [1], [1.0])])
+    proto = model([helper.make_node("Add", ["x", "w"], ["y"])], constants=[helper.make_tensor("w", 1, [1], [1.0])])
     kind = case.upto(3)
     if kind == 0:
-        made.graph.input[0].type.tensor_type.elem_type = case.pick((0, 24, 27, 99, 2**31 - 1, -1))
+        proto.graph.input[0].type.tensor_type.elem_type = case.pick((0, 24, 27, 99, 2**31 - 1, -1))
     elif kind == 1:
-        made.graph.initializer[0].data_type = case.pick((0, 24, 27, 99, 2**31 - 1, -1))
+        proto.graph.initializer[0].data_type = case.pick((0, 24, 27, 99, 2**31 - 1, -1))
     elif kind == 2:
-        made.graph.input[0].type.map_type.key_type = 7
+        proto.graph.input[0].type.map_type.key_type = 7
     else:
-        kind = made.graph.input[0].type
+        kind = proto.graph.input[0].type
         for _ in range(case.pick((1, 5, 80))):
             kind = kind.sequence_type.elem_type if case.chance(0.5) else kind.optional_type.elem_type
         kind.SetInParent()
-    return made
+    return proto
 
 
 def sparse(case):
     values = helper.make_tensor("w", TensorProto.FLOAT, [2], [1.0, 2.0])
     rows = helper.make_tensor("", TensorProto.INT64, [2], [case.pick(SIZES), case.pick(SIZES)])
-    made = model([helper.make_node("Add", ["x", "w"], ["y"])])
-    made.graph.sparse_initializer.append(
+    proto = model([helper.make_node("Add", ["x", "w"], ["y"])])
+    proto.graph.sparse_initializer.append(
         helper.make_sparse_tensor(values, rows, [case.pick(SIZES) for _ in range(1 + case.upto(1))])
     )
-    return made
+    return proto
 
 
 def opsets(case):
     """Versions that do not exist, twice or not at all."""
-    made = model([helper.make_node("Relu", ["x"], ["y"])], ir=case.pick((0, 1, 2, 3, 9, 99, 2**31)))
-    made.opset_import[0].version = case.pick((*INTEGERS, 8, 13))
+    proto = model([helper.make_node("Relu", ["x"], ["y"])], ir=case.pick((0, 1, 2, 3, 9, 99, 2**31)))
+    proto.opset_import[0].version = case.pick((*INTEGERS, 8, 13))
     if case.chance(0.3):
-        made.opset_import.add(domain=case.pick(TEXTS), version=case.pick(INTEGERS))
+        proto.opset_import.add(domain=case.pick(TEXTS), version=case.pick(INTEGERS))
     if case.chance(0.2):
-        del made.opset_import[:]
-    return made
+        del proto.opset_import[:]
+    return proto
 
 
 def empty(case):
-    made = onnx.ModelProto()
+    proto = onnx.ModelProto()
     if case.chance(0.5):
-        made.graph.SetInParent()
-        made.ir_version = case.pick((0, 9))
+        proto.graph.SetInParent()
+        proto.ir_version = case.pick((0, 9))
     if case.chance(0.3):
-        made.graph.node.add(op_type=case.pick(("", "Relu")))
-    return made
+        proto.graph.node.add(op_type=case.pick(("", "Relu")))
+    return proto
 
 
 def bodies_without(case):
@@ -174,10 +174,12 @@ def bodies_without(case):
     body = helper.make_graph(
         [helper.make_node("Identity", ["x"], [output.name]) for output in outputs], "b", inputs, outputs
     )
-    given = {name: body} if case.chance(0.8) else {}
+    attributes = {name: body} if case.chance(0.8) else {}
     if op_type == "Scan" and case.chance(0.5):
-        given["num_scan_inputs"] = case.pick(INTEGERS)
-    return model([helper.make_node(op_type, ["x", "x", "x"][: case.upto(3)], ["y", "z"][: 1 + case.upto(1)], **given)])
+        attributes["num_scan_inputs"] = case.pick(INTEGERS)
+    return model(
+        [helper.make_node(op_type, ["x", "x", "x"][: case.upto(3)], ["y", "z"][: 1 + case.upto(1)], **attributes)]
+    )
 
 
 def strings(case):
@@ -194,8 +196,8 @@ def strings(case):
             ("Unique", "s"),
         )
     )
-    given = {"to": case.pick((1, 7, 8, 9))} if op_type == "Cast" else {}
-    return model([helper.make_node(op_type, inputs.split(), ["y"], **given)], [], constants=[tensor])
+    attributes = {"to": case.pick((1, 7, 8, 9))} if op_type == "Cast" else {}
+    return model([helper.make_node(op_type, inputs.split(), ["y"], **attributes)], [], constants=[tensor])
 
 
 def regular(case):
@@ -222,22 +224,22 @@ def equations(case):
 
 
 def metadata(case):
-    made = model([helper.make_node("Relu", ["x"], ["y"])])
+    proto = model([helper.make_node("Relu", ["x"], ["y"])])
     for _ in range(case.pick((1, 3, 2000))):
-        case.pick((made.metadata_props, made.graph.metadata_props, made.graph.node[0].metadata_props)).add(
+        case.pick((proto.metadata_props, proto.graph.metadata_props, proto.graph.node[0].metadata_props)).add(
             key=case.pick(TEXTS), value=case.pick(TEXTS)
         )
-    return made
+    return proto
 
 
 def training(case):
-    made = model([helper.make_node("Relu", ["x"], ["y"])])
-    info = made.training_info.add()
+    proto = model([helper.make_node("Relu", ["x"], ["y"])])
+    info = proto.training_info.add()
     info.algorithm.node.add(op_type="Add", input=["x", "y"], output=["z"])
     info.algorithm.output.add(name="z")
     info.initialization_binding.add(key="x", value="z")
     info.update_binding.add(key=case.pick(("w", "x", "")), value="z")
-    return made
+    return proto
 
 
 def sequences(case):
@@ -260,9 +262,9 @@ def sequences(case):
     nodes, last = [], "x"
     for number in range(1 + case.upto(4)):
         op_type = case.pick(ops)
-        given = {"axis": case.pick(INTEGERS)} if op_type == "ConcatFromSequence" else {}
+        attributes = {"axis": case.pick(INTEGERS)} if op_type == "ConcatFromSequence" else {}
         inputs = [] if op_type == "SequenceEmpty" else [last, *["x", "i"][: case.upto(2)]]
-        nodes.append(helper.make_node(op_type, inputs, [f"v{number}"], **given))
+        nodes.append(helper.make_node(op_type, inputs, [f"v{number}"], **attributes))
         last = f"v{number}"
     nodes.append(helper.make_node("Identity", [last], ["y"]))
     return model(nodes, constants=[numpy_helper.from_array(np.array(case.pick(INTEGERS), np.int64), "i")])
@@ -277,38 +279,38 @@ def deep_messages(case):
         node = outer.node.add(op_type=case.pick(("If", "Mystery")), input=["x"], output=["y"])
         node.attribute.add(name="then_branch", type=5).g.CopyFrom(graph)
         graph = outer
-    made = model([])
-    made.graph.CopyFrom(graph)
-    return made
+    proto = model([])
+    proto.graph.CopyFrom(graph)
+    return proto
 
 
 def unread_declarations(case):
     """Declarations that contradict what is made."""
-    made = model([helper.make_node("Relu", ["x"], ["t"]), helper.make_node("Neg", ["t"], ["y"])])
+    proto = model([helper.make_node("Relu", ["x"], ["t"]), helper.make_node("Neg", ["t"], ["y"])])
     for name in ("t", "none", "x", "t"):
-        made.graph.value_info.append(
+        proto.graph.value_info.append(
             helper.make_tensor_value_info(name, case.pick((1, 7, 8)), [case.pick((2, "n", 2**62, -1))])
         )
-    made.graph.output[0].CopyFrom(
+    proto.graph.output[0].CopyFrom(
         helper.make_tensor_value_info("y", case.pick((1, 7)), [case.pick((2, 5, "k")), case.pick((3, "k"))])
     )
-    return made
+    return proto
 
 
 def quantization(case):
-    made = model(
+    proto = model(
         [
             helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"], axis=case.pick(INTEGERS)),
             helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"]),
         ]
     )
-    made.graph.initializer.append(
+    proto.graph.initializer.append(
         numpy_helper.from_array(case.rng.standard_normal(case.pick((1, 2, 3))).astype(np.float32), "s")
     )
-    made.graph.initializer.append(helper.make_tensor("z", case.pick((2, 3, 17, 21, 22, 23)), [1], [0]))
-    annotation = made.graph.quantization_annotation.add(tensor_name=case.pick(("x", "none", "")))
+    proto.graph.initializer.append(helper.make_tensor("z", case.pick((2, 3, 17, 21, 22, 23)), [1], [0]))
+    annotation = proto.graph.quantization_annotation.add(tensor_name=case.pick(("x", "none", "")))
     annotation.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="none")
-    return made
+    return proto
 
 
 def duplicate_functions(case):

@@ -68,9 +68,9 @@ def outcome(monkeypatch, trial, seconds=None):
     monkeypatch.setattr(server, "generator", lambda name: SimpleNamespace(trial=trial, WEIGHT=1))
     if seconds is not None:
         monkeypatch.setattr(server, "SECONDS", seconds)
-    ((child, found),) = server.serve([("made", 1)])
+    ((child, result),) = server.serve([("made", 1)])
     child.forget()
-    return found
+    return result
 
 
 def lost(case):
@@ -122,18 +122,18 @@ def refused(case):
 )
 @pytest.mark.slow
 def test_every_kind_of_fault_is_found(monkeypatch, trial, promise, words):
-    found = outcome(monkeypatch, trial, 1 if promise == "hang" else None)
-    assert found["promise"] == promise, found
-    assert words in found.get("signature", ""), found
+    result = outcome(monkeypatch, trial, 1 if promise == "hang" else None)
+    assert result["promise"] == promise, result
+    assert words in result.get("signature", ""), result
 
 
 def test_an_exception_is_told_by_its_innermost_frame(monkeypatch):
     def trial(case):
         onnxlab.load().graph.label(None)
 
-    found = outcome(monkeypatch, trial)
-    assert found["promise"] == "raw"
-    assert found["signature"].startswith("raw: AttributeError in graph/")
+    result = outcome(monkeypatch, trial)
+    assert result["promise"] == "raw"
+    assert result["signature"].startswith("raw: AttributeError in graph/")
 
 
 def test_a_seed_draws_the_same_trial_again(tmp_path):
@@ -147,10 +147,10 @@ def test_one_finding_per_signature(tmp_path, monkeypatch):
     monkeypatch.setattr(campaign, "FOLDER", tmp_path / "findings")
     for module in (server, campaign):
         monkeypatch.setattr(module, "generator", lambda name: SimpleNamespace(trial=lost, WEIGHT=1))
-    told = []
-    found = campaign.campaign(3, 0, ("made",), told=told.append)
-    ((signature, finding),) = found.findings.items()
-    assert (signature, finding.count, len(told)) == ("lost: a file is gone", 3, 1)
+    reports = []
+    result = campaign.campaign(3, 0, ("made",), report=reports.append)
+    ((signature, finding),) = result.findings.items()
+    assert (signature, finding.count, len(reports)) == ("lost: a file is gone", 3, 1)
     assert "--replay made 0" in (finding.folder / "finding.txt").read_text()
 
 
@@ -171,14 +171,14 @@ CONSTANTS = {"zero": 0, "small": 1e-7}
 
 def chained(nodes):
     """A model of v0, float[3], through operators with a constant, or a number as alpha, each."""
-    made = []
+    chain = []
     for at, (op_type, *more) in enumerate(nodes):
         constants = [name for name in more if name in CONSTANTS]
         alpha = {"alpha": more[0]} if more and not constants else {}
-        made.append(helper.make_node(op_type, [f"v{at}", *constants], [f"v{at + 1}"], **alpha))
+        chain.append(helper.make_node(op_type, [f"v{at}", *constants], [f"v{at + 1}"], **alpha))
     tensors = [numpy_helper.from_array(np.float32([value]), name) for name, value in CONSTANTS.items()]
     ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [3]) for name in ("v0", f"v{len(nodes)}")]
-    graph = helper.make_graph(made, "g", ends[:1], ends[1:], tensors)
+    graph = helper.make_graph(chain, "g", ends[:1], ends[1:], tensors)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
 
 

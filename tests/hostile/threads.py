@@ -35,8 +35,8 @@ def untouched(model, base, path):
     if model.to_bytes() != path.read_bytes():
         raise Broken("lost", "bytes differ after all edits were undone")
     expected = onnxlab.load(path).run(base.feeds, limits=limits(20))
-    found = model.run(base.feeds, limits=limits(20))
-    if any(close(found[name], array, name) for name, array in expected.items()):
+    outputs = model.run(base.feeds, limits=limits(20))
+    if any(close(outputs[name], array, name) for name, array in expected.items()):
         raise Broken("number", "another result after edits by threads or interrupts were undone")
     if [str(item) for item in model.check()] != [str(item) for item in onnxlab.load(path).check()]:
         raise Broken("lost", "other diagnostics after all edits were undone")
@@ -80,8 +80,8 @@ def together(case, model, feeds):
                     model.to_bytes()
                 else:
                     providers = ["numba", "numpy"] if way == "numba" else None
-                    found = model.run(feeds, providers=providers, limits=limits(20))
-                    if any(close(found[name], array, name) for name, array in expected.items()):
+                    outputs = model.run(feeds, providers=providers, limits=limits(20))
+                    if any(close(outputs[name], array, name) for name, array in expected.items()):
                         raise Broken("number", f"another result in a thread: {way}")
         except OnnxlabError:
             pass
@@ -138,8 +138,8 @@ def forked(case, model, feeds):
             raise Broken("hang", "a forked child waits for ever")
         time.sleep(0.01)
     if ended[1]:
-        told = case.folder / "child"
-        text = told.read_text() if told.exists() else f"status {ended[1]}"
+        report = case.folder / "child"
+        text = report.read_text() if report.exists() else f"status {ended[1]}"
         raise Broken("crash", f"a forked child: {text.splitlines()[0]}", text)
 
 

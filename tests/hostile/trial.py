@@ -40,9 +40,9 @@ class Broken(Exception):
         more: what differs from case to case.
     """
 
-    def __init__(self, promise, what, more=""):
-        super().__init__(f"{what} {more}".strip())
-        self.promise, self.what, self.more = promise, what, more
+    def __init__(self, promise, problem, more=""):
+        super().__init__(f"{problem} {more}".strip())
+        self.promise, self.what, self.more = promise, problem, more
 
 
 class Case:
@@ -134,9 +134,9 @@ def finding(error):
 
 def innermost(error):
     """The last frame of the package in a traceback, "graph/index/order.py:sorted"; None where there is none."""
-    found = None
+    place = None
     for frame, _ in traceback.walk_tb(error.__traceback__):
         name = frame.f_code.co_filename
         if PACKAGE in name and "/tests/" not in name and "/bench/" not in name:
-            found = f"{name.rsplit(PACKAGE, 1)[1]}:{frame.f_code.co_name}"
-    return found
+            place = f"{name.rsplit(PACKAGE, 1)[1]}:{frame.f_code.co_name}"
+    return place

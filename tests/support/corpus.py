@@ -149,11 +149,11 @@ def installed(requirement: str, inner: str) -> Path | None:
     """The file in this environment, when exactly the required version is installed here."""
     distribution, _, version = requirement.partition("==")
     try:
-        found = importlib.metadata.distribution(distribution)
+        package = importlib.metadata.distribution(distribution)
     except importlib.metadata.PackageNotFoundError:
         return None
-    file = Path(str(found.locate_file(inner)))
-    return file if found.version == version and file.is_file() else None
+    file = Path(str(package.locate_file(inner)))
+    return file if package.version == version and file.is_file() else None
 
 
 def extracted(requirement: str, inner: str, target: Path) -> Path:

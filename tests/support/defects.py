@@ -38,12 +38,12 @@ def defects(proto: onnx.ModelProto, rule: Rule) -> Iterator[Defect]:
     for record in list(held.nodes()):
         if (record.op_type, record.domain) not in rule.roots:
             continue
-        found = rule.find(held, record)
-        if isinstance(found, Match):
+        match = rule.find(held, record)
+        if isinstance(match, Match):
             root = record.proto.output[0]
-            yield from _of_nodes(proto, found, root)
-            yield from _of_inputs(proto, found, root)
-            yield from _of_attributes(proto, found, root)
+            yield from _of_nodes(proto, match, root)
+            yield from _of_inputs(proto, match, root)
+            yield from _of_attributes(proto, match, root)
             return
 
 
@@ -56,52 +56,54 @@ def _node(proto: onnx.ModelProto, output: str) -> onnx.NodeProto:
     return next(node for node in proto.graph.node if output in node.output)
 
 
-def _of_nodes(proto: onnx.ModelProto, found: Match, root: str) -> Iterator[Defect]:
-    calls = zip(found.nodes[1:], found.pattern.calls()[1:], strict=True)
+def _of_nodes(proto: onnx.ModelProto, match: Match, root: str) -> Iterator[Defect]:
+    calls = zip(match.nodes[1:], match.pattern.calls()[1:], strict=True)
     for node, call in calls:
-        made = node.proto.output[0]
+        output = node.proto.output[0]
         other = copied(proto)
-        _node(other, made).op_type = "Sinh" if len(node.inputs) == 1 else "PRelu"
-        yield Defect("another operator", other, root, (f"is {_node(other, made).op_type}, not",))
+        _node(other, output).op_type = "Sinh" if len(node.inputs) == 1 else "PRelu"
+        yield Defect("another operator", other, root, (f"is {_node(other, output).op_type}, not",))
         if not call.stays:
             other = copied(proto)
-            other.graph.output.add(name=made)
+            other.graph.output.add(name=output)
             yield Defect("another reader", other, root, ("is read by an output",))
 
 
-def _of_inputs(proto: onnx.ModelProto, found: Match, root: str) -> Iterator[Defect]:
-    values = found.rewriting.graph.values
-    for node, call in zip(found.nodes, found.pattern.calls(), strict=True):
-        for slot, wanted in enumerate(call.inputs):
+def _of_inputs(proto: onnx.ModelProto, match: Match, root: str) -> Iterator[Defect]:
+    values = match.rewriting.graph.values
+    for node, call in zip(match.nodes, match.pattern.calls(), strict=True):
+        for slot, expected in enumerate(call.inputs):
             ids = [vid for vid in node.inputs if vid]
-            if isinstance(wanted, Number):
-                constants = [vid for vid in ids if found.rewriting.stored(values[vid]) is not None]
+            if isinstance(expected, Number):
+                constants = [vid for vid in ids if match.rewriting.stored(values[vid]) is not None]
                 for vid in constants[:1]:
-                    array = np.asarray(found.rewriting.constant(values[vid]))
+                    array = np.asarray(match.rewriting.constant(values[vid]))
                     if array.dtype.kind == "f":
                         changed = _with_constant(proto, values[vid].name, (array * 1.5 + 0.25).astype(array.dtype))
-                        yield Defect("another number", changed, root, (f", not {wanted}",))
+                        yield Defect("another number", changed, root, (f", not {expected}",))
                     yield Defect("no number", _with_input(proto, values[vid].name, array), root, ("is not known",))
-            elif isinstance(wanted, Name) and wanted.constant and slot < len(ids):
-                bound = found.values.get(wanted.name)
-                array = found.array(wanted.name)
+            elif isinstance(expected, Name) and expected.constant and slot < len(ids):
+                bound = match.values.get(expected.name)
+                array = match.array(expected.name)
                 if bound is not None and array is not None:
-                    words = (f"{wanted.name} is not constant",)
+                    words = (f"{expected.name} is not constant",)
                     yield Defect("no constant", _with_input(proto, bound.name, array), root, words)
 
 
-def _of_attributes(proto: onnx.ModelProto, found: Match, root: str) -> Iterator[Defect]:
-    for node, call in zip(found.nodes, found.pattern.calls(), strict=True):
-        for name, wanted in call.attributes:
-            if not isinstance(wanted, Literal) or not isinstance(wanted.value, int | float | list):
+def _of_attributes(proto: onnx.ModelProto, match: Match, root: str) -> Iterator[Defect]:
+    for node, call in zip(match.nodes, match.pattern.calls(), strict=True):
+        for name, expected in call.attributes:
+            if not isinstance(expected, Literal) or not isinstance(expected.value, int | float | list):
                 continue
             other = copied(proto)
             changed = _node(other, node.proto.output[0])
             for place, attribute in reversed(list(enumerate(changed.attribute))):
                 if attribute.name == name:
                     del changed.attribute[place]
-            value = wanted.value[::-1] if isinstance(wanted.value, list) else type(wanted.value)(1 - wanted.value)
-            if value != wanted.value:
+            value = (
+                expected.value[::-1] if isinstance(expected.value, list) else type(expected.value)(1 - expected.value)
+            )
+            if value != expected.value:
                 changed.attribute.append(helper.make_attribute(name, value))
                 yield Defect("another attribute", other, root, (f"has {name}=",))
 
@@ -126,5 +128,5 @@ def _with_input(proto: onnx.ModelProto, name: str, array: np.ndarray) -> onnx.Mo
 def named(defect: Defect, rule: Rule) -> str:
     """What is said in place of the defect, "" where it is named."""
     model = onnxlab.load(copied(defect.proto))
-    said = model.why_not(defect.node, rule)
-    return "" if any(words in said for words in defect.words) else said or "it applies"
+    reason = model.why_not(defect.node, rule)
+    return "" if any(words in reason for words in defect.words) else reason or "it applies"

@@ -12,19 +12,19 @@ def damaged(files: Sequence[bytes], count: int, seed: int = 0) -> Iterator[bytes
 
 
 def _one(data: bytes, chance: random.Random) -> bytes:
-    made = bytearray(data)
+    mutated = bytearray(data)
     if chance.random() < 0.2:
-        return bytes(made[: chance.randrange(len(made))])
+        return bytes(mutated[: chance.randrange(len(mutated))])
     for _ in range(chance.choice([1, 1, 2, 4, 16])):
-        at, kind = chance.randrange(len(made)), chance.random()
+        at, kind = chance.randrange(len(mutated)), chance.random()
         if kind < 0.4:
-            made[at] = chance.randrange(256)
+            mutated[at] = chance.randrange(256)
         elif kind < 0.7:
-            number = chance.choice([0, 1, 2**32 - 1, 2**31 - 1, len(made), chance.randrange(len(made))])
-            made[at & ~3 : (at & ~3) + 4] = number.to_bytes(4, "little")
+            number = chance.choice([0, 1, 2**32 - 1, 2**31 - 1, len(mutated), chance.randrange(len(mutated))])
+            mutated[at & ~3 : (at & ~3) + 4] = number.to_bytes(4, "little")
         elif kind < 0.9:
-            other = chance.randrange(len(made))
-            made[at : at + 4] = made[other : other + 4]
+            other = chance.randrange(len(mutated))
+            mutated[at : at + 4] = mutated[other : other + 4]
         else:
-            made[at] ^= 1 << chance.randrange(8)
-    return bytes(made)
+            mutated[at] ^= 1 << chance.randrange(8)
+    return bytes(mutated)

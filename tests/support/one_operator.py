@@ -27,9 +27,9 @@ def sound(schema: Schema) -> onnx.ModelProto | None:
     for formal in schema.inputs:
         allowed = schema.type_constraints.get(formal.type_str, (formal.type_str,))
         chosen = "tensor(float)" if "tensor(float)" in allowed else allowed[0]
-        if (found := element_type(chosen)) is None:
+        if (elem_type := element_type(chosen)) is None:
             return None
-        types[formal.name] = found
+        types[formal.name] = elem_type
     least = max(schema.min_input, 1)
     inputs = [helper.make_tensor_value_info(name, kind, None) for name, kind in list(types.items())[:least]]
     node = helper.make_node(

@@ -37,8 +37,8 @@ class Oracle:
                 if isinstance(array, np.ndarray):
                     array.setflags(write=False)
             self._results[key] = dict(zip(names, arrays, strict=True))
-        found = self._results[key]
-        return {name: found[name] for name in (outputs or found)}
+        results = self._results[key]
+        return {name: results[name] for name in (outputs or results)}
 
 
 def with_outputs(data: bytes, outputs: Sequence[str] | None) -> onnx.ModelProto:

@@ -25,38 +25,38 @@ def session(model: bytes | str, save: Path | None = None) -> onnxruntime.Inferen
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
-def feeds(found: onnxruntime.InferenceSession, seed: int = 0) -> dict[str, Any] | None:
+def feeds(runtime_session: onnxruntime.InferenceSession, seed: int = 0) -> dict[str, Any] | None:
     """Inputs from a seed, sizes that are free made 2; None where an input is of a kind that is not made up here."""
-    chance, made = np.random.default_rng(seed), {}
-    for info in found.get_inputs():
+    chance, arrays = np.random.default_rng(seed), {}
+    for info in runtime_session.get_inputs():
         if info.type not in TYPES:
             return None
         shape = [dim if isinstance(dim, int) and dim > 0 else 2 for dim in info.shape]
         dtype = np.dtype(TYPES[info.type])
         array = chance.normal(size=shape) if dtype.kind == "f" else chance.integers(0, 2, size=shape)
-        made[info.name] = array.astype(dtype)
-    return made
+        arrays[info.name] = array.astype(dtype)
+    return arrays
 
 
-def outputs(found: onnxruntime.InferenceSession, given: dict[str, Any]) -> list[Any] | str:
+def outputs(runtime_session: onnxruntime.InferenceSession, arrays: dict[str, Any]) -> list[Any] | str:
     """What a model returns, or why it does not run."""
     try:
-        return list(found.run(None, given))
+        return list(runtime_session.run(None, arrays))
     except Exception as error:  # onnxruntime's own kinds of error, by the dozen
         return f"{type(error).__name__}"
 
 
-def same(one: Any, other: Any) -> bool:
+def same(value: Any, other: Any) -> bool:
     """Whether two results are equal to the bit."""
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        return one.dtype == other.dtype and one.shape == other.shape and (
-            one.tolist() == other.tolist() if one.dtype == object else one.tobytes() == other.tobytes()
+    if isinstance(value, list) and isinstance(other, list):
+        return len(value) == len(other) and all(map(same, value, other))
+    if isinstance(value, np.ndarray) and isinstance(other, np.ndarray):
+        return value.dtype == other.dtype and value.shape == other.shape and (
+            value.tolist() == other.tolist() if value.dtype == object else value.tobytes() == other.tobytes()
         )  # fmt: skip
-    if hasattr(one, "dense_shape") and hasattr(other, "dense_shape"):
-        return one.dense_shape() == other.dense_shape() and same(one.values(), other.values())
-    return type(one) is type(other) and bool(one == other)
+    if hasattr(value, "dense_shape") and hasattr(other, "dense_shape"):
+        return value.dense_shape() == other.dense_shape() and same(value.values(), other.values())
+    return type(value) is type(other) and bool(value == other)
 
 
 def is_random(model: onnx.ModelProto) -> bool:

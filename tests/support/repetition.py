@@ -50,12 +50,12 @@ def repeated() -> dict[str, list[Place]]:
         for start in range(len(lines) - LENGTH + 1):
             window = lines[start : start + LENGTH]
             places["\n".join(text for _, text in window)].append((path, window[0][0]))
-    return {text: found for text, found in places.items() if len(found) > 1}
+    return {text: occurrences for text, occurrences in places.items() if len(occurrences) > 1}
 
 
 def count() -> int:
     """How many runs of six lines stand somewhere else already."""
-    return sum(len(found) - 1 for found in repeated().values())
+    return sum(len(occurrences) - 1 for occurrences in repeated().values())
 
 
 if __name__ == "__main__":

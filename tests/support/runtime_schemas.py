@@ -28,11 +28,11 @@ def installed() -> list[Row]:
     """Rows of every schema of the installed onnxruntime that onnx does not have."""
     from onnxruntime.capi import onnxruntime_pybind11_state as state
 
-    own = {(raw.domain, raw.name, raw.since_version) for raw in onnx.defs.get_all_schemas_with_history()}
+    standard = {(raw.domain, raw.name, raw.since_version) for raw in onnx.defs.get_all_schemas_with_history()}
     rows = [
         (raw.domain, raw.name, raw.since_version, entry(raw))
         for raw in state.get_all_operator_schema()
-        if (raw.domain, raw.name, raw.since_version) not in own
+        if (raw.domain, raw.name, raw.since_version) not in standard
     ]
     return sorted(rows, key=lambda row: row[:3])
 
@@ -40,18 +40,18 @@ def installed() -> list[Row]:
 def entry(raw: Any) -> dict[str, Any]:
     """One of onnxruntime's schemas as a row says it."""
     counts = (raw.min_input, raw.max_input, raw.min_output, raw.max_output)
-    made: dict[str, Any] = {
+    row: dict[str, Any] = {
         "n": ["*" if count >= _MANY else count for count in counts],
         "i": [_formal(formal) for formal in raw.inputs],
         "o": [_formal(formal) for formal in raw.outputs],
     }
     if attributes := {name: _attribute(spec) for name, spec in sorted(raw.attributes.items())}:
-        made["a"] = attributes
+        row["a"] = attributes
     if types := {entry.type_param_str: sorted(entry.allowed_type_strs) for entry in raw.type_constraints}:
-        made["t"] = types
+        row["t"] = types
     if raw.deprecated:
-        made["d"] = 1
-    return made
+        row["d"] = 1
+    return row
 
 
 def _formal(formal: Any) -> str:
@@ -78,9 +78,9 @@ def table(rows: list[Row]) -> str:
     """The text of the table: sets of types on its first line, then a line for each row."""
     sets: dict[tuple[str, ...], int] = {}
     lines = []
-    for domain, op_type, since, made in sorted(rows, key=lambda row: row[:3]):
-        types = {name: sets.setdefault(tuple(names), len(sets)) for name, names in made.get("t", {}).items()}
-        numbered = {**made, "t": types} if types else made
+    for domain, op_type, since, fields in sorted(rows, key=lambda row: row[:3]):
+        types = {name: sets.setdefault(tuple(names), len(sets)) for name, names in fields.get("t", {}).items()}
+        numbered = {**fields, "t": types} if types else fields
         lines.append(f"{domain}\t{op_type}\t{since}\t{json.dumps(numbered, separators=(',', ':'))}\n")
     return json.dumps(list(sets), separators=(",", ":")) + "\n" + "".join(lines)
 
@@ -91,17 +91,17 @@ def read(text: str) -> list[Row]:
     sets, rows = json.loads(first), []
     for line in lines:
         domain, op_type, since, rest = line.split("\t", 3)
-        made = json.loads(rest)
-        if "t" in made:
-            made["t"] = {name: sets[number] for name, number in made["t"].items()}
-        rows.append((domain, op_type, int(since), made))
+        fields = json.loads(rest)
+        if "t" in fields:
+            fields["t"] = {name: sets[number] for name, number in fields["t"].items()}
+        rows.append((domain, op_type, int(since), fields))
     return rows
 
 
 def training(rows: list[Row], known: list[Row]) -> list[Row]:
     """The rows of operators that only onnxruntime-training has, marked so."""
-    own = {row[:2] for row in known}
-    return [(*row[:3], {**row[3], "r": "onnxruntime-training"}) for row in rows if row[:2] not in own]
+    standard = {row[:2] for row in known}
+    return [(*row[:3], {**row[3], "r": "onnxruntime-training"}) for row in rows if row[:2] not in standard]
 
 
 def mark_unchecked(rows: list[Row]) -> None:
@@ -114,14 +114,14 @@ def mark_unchecked(rows: list[Row]) -> None:
     from tests.support.ort_judge import OrtJudge
 
     with OrtJudge() as judge:
-        for domain, op_type, since, made in rows:
+        for domain, op_type, since, fields in rows:
             schema = schemas.find(domain, op_type, since)
             model = sound(schema) if schema is not None and domain not in schemas.OFFICIAL else None
             if model is None or judge.refusal(model.SerializeToString()) != "":
                 continue
             model.graph.node[0].attribute.append(onnx.helper.make_attribute("no_such_attribute", 1))
             if judge.refusal(model.SerializeToString()) == "":
-                made["u"] = 1
+                fields["u"] = 1
 
 
 def half_precision() -> str:

@@ -57,27 +57,29 @@ def exported(samples: Path, target: Path) -> Iterator[tuple[str, Any, Tensors]]:
     shutil.copy(samples / "module.pt2", target / "module.pt2")
     yield "module", torch.export.load(target / "module.pt2"), (torch.randn(2, 3, 8, 8),)
     rows = torch.export.Dim("rows", min=2)
-    for name, module, given, dynamic in (
+    for name, module, argument, dynamic in (
         ("several", Several(), torch.randn(4, 6), {0: rows}),
         ("attention", Attention().eval(), torch.randn(2, 5, 8), {1: rows}),
         ("branch", Branch(), torch.randn(3), None),
     ):
-        program = torch.export.export(module, (given,), dynamic_shapes=None if dynamic is None else (dynamic,))
+        program = torch.export.export(module, (argument,), dynamic_shapes=None if dynamic is None else (dynamic,))
         torch.export.save(program, target / f"{name}.pt2")
-        yield name, program, (given,)
+        yield name, program, (argument,)
 
 
 def calls(program: Any) -> list[dict[str, Any]]:
     """The calls of a program with the values that they read; taking one of several results is no call of its own."""
-    taken = {node.name for node in program.graph.nodes if node.op == "call_function" and "getitem" in str(node.target)}
+    getitems = {
+        node.name for node in program.graph.nodes if node.op == "call_function" and "getitem" in str(node.target)
+    }
     return [
         {
             "target": str(node.target),
-            "reads": sorted(each.name for each in node.all_input_nodes if each.op != "get_attr"),
-            "makes": sorted(user.name for user in node.users if user.name in taken) or [node.name],
+            "reads": sorted(source.name for source in node.all_input_nodes if source.op != "get_attr"),
+            "makes": sorted(user.name for user in node.users if user.name in getitems) or [node.name],
         }
         for node in program.graph.nodes
-        if node.op == "call_function" and node.name not in taken
+        if node.op == "call_function" and node.name not in getitems
     ]
 
 
@@ -86,18 +88,18 @@ def main(samples: Path, target: Path) -> None:
     held: dict[str, Any] = {}
     programs = {}
 
-    def keep(name: str, given: Tensors, found: Any) -> None:
-        results = found if isinstance(found, (tuple, list)) else (found,)
-        held.update({f"{name}/in{place}": np.asarray(array) for place, array in enumerate(given)})
-        held.update({f"{name}/out{place}": each.detach().numpy() for place, each in enumerate(results)})
+    def keep(name: str, arguments: Tensors, answer: Any) -> None:
+        results = answer if isinstance(answer, (tuple, list)) else (answer,)
+        held.update({f"{name}/in{place}": np.asarray(array) for place, array in enumerate(arguments)})
+        held.update({f"{name}/out{place}": result.detach().numpy() for place, result in enumerate(results)})
 
-    for name, program, given in exported(samples, target):
+    for name, program, arguments in exported(samples, target):
         programs[name] = calls(program)
-        keep(name, given, program.module()(*given))
+        keep(name, arguments, program.module()(*arguments))
     image = torch.randn(2, 3, 8, 8)
-    for name, given in (("traced", (image,)), ("scripted", (image,)), ("loop", (torch.randn(3), 4))):
+    for name, arguments in (("traced", (image,)), ("scripted", (image,)), ("loop", (torch.randn(3), 4))):
         module = torch.jit.load(samples / f"{name}.pt", map_location="cpu").eval()
-        keep(name, given, module(*given))
+        keep(name, arguments, module(*arguments))
     (target / "programs.json").write_text(json.dumps(programs, indent=1), "utf-8")
     np.savez(target / "outputs.npz", **held)
 

@@ -26,28 +26,30 @@ _WIDTH = 120
 
 def _named() -> dict[str, Any]:
     """Every alias that has a name of its own in TypeScript."""
-    found = {name: alias for name, (alias, _) in ALIASES.items()}
+    aliases = {name: alias for name, (alias, _) in ALIASES.items()}
     for module in (records, questions, commands, runs):
-        own = {name: value for name, value in vars(module).items() if get_origin(value) in (Literal, Union, UnionType)}
-        found |= {name: value for name, value in own.items() if name not in found}
-    return found
+        unions = {
+            name: value for name, value in vars(module).items() if get_origin(value) in (Literal, Union, UnionType)
+        }
+        aliases |= {name: value for name, value in unions.items() if name not in aliases}
+    return aliases
 
 
 _NAMED = _named()
 
 
-def typescript(kind: Any, *, own: str = "") -> str:
+def typescript(kind: Any, *, skipped: str = "") -> str:
     """A type of Python in TypeScript; `own` is the alias that is being declared."""
     if kind in _PLAIN or kind is object:
         return _PLAIN.get(kind, "unknown")
-    name = next((name for name, alias in _NAMED.items() if name != own and alias == kind), "")
+    name = next((name for name, alias in _NAMED.items() if name != skipped and alias == kind), "")
     if name:
         return name
     if is_typeddict(kind):
         return str(kind.__name__)
     origin, args = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
-        parts = [part for each in args for part in typescript(each).split(" | ")] if own else [*map(typescript, args)]
+        parts = [part for arg in args for part in typescript(arg).split(" | ")] if skipped else [*map(typescript, args)]
         return " | ".join(dict.fromkeys(parts))
     if origin not in _FORMS:
         raise TypeError(f"{kind!r} has no form in TypeScript; add one to tests/support/twin.py")
@@ -72,9 +74,9 @@ def _comment(text: str, indent: str = "") -> str:
     """A JSDoc comment, "" for no text."""
     if not text:
         return ""
-    one = f"{indent}/** {text} */\n"
-    if len(one) <= _WIDTH + 1:
-        return one
+    line = f"{indent}/** {text} */\n"
+    if len(line) <= _WIDTH + 1:
+        return line
     lines = textwrap.wrap(text, _WIDTH - len(indent) - 3)
     return f"{indent}/**\n" + "".join(f"{indent} * {line}\n" for line in lines) + f"{indent} */\n"
 
@@ -92,15 +94,15 @@ def _interface(record: Any) -> str:
 
 def _declared(module: ModuleType) -> list[str]:
     """Types and interfaces of a module, in its order."""
-    found = []
+    declarations = []
     for name, value in vars(module).items():
         if name in ALIASES:
             continue
         if is_typeddict(value) and value.__module__ == module.__name__:
-            found.append(_interface(value))
+            declarations.append(_interface(value))
         elif name in _NAMED and _NAMED[name] is value:
-            found.append(f"export type {name} = {typescript(value, own=name)};\n")
-    return found
+            declarations.append(f"export type {name} = {typescript(value, skipped=name)};\n")
+    return declarations
 
 
 def _imports(body: str, sources: dict[str, list[str]]) -> str:
@@ -134,28 +136,28 @@ def _parameters(parameters: dict[str, Parameter]) -> str:
     if not parameters:
         return "Record<string, never>"
     listed = (
-        f"{name}{'' if each.required else '?'}: {typescript(each.type)}{'' if each.required else ' | null'}"
-        for name, each in parameters.items()
+        f"{name}{'' if spec.required else '?'}: {typescript(spec.type)}{'' if spec.required else ' | null'}"
+        for name, spec in parameters.items()
     )
     return f"{{ {'; '.join(listed)} }}"
 
 
 def _traits(method: Method) -> str:
-    told = {name: True for name in ("repeatable", "long", "edits") if getattr(method, name)}
+    flags = {name: True for name in ("repeatable", "long", "edits") if getattr(method, name)}
     recorded = {} if method.recorded is None else {"recorded": method.recorded}
-    listed = ", ".join(f"{name}: {json.dumps(value)}" for name, value in {**told, **recorded}.items())
+    listed = ", ".join(f"{name}: {json.dumps(value)}" for name, value in {**flags, **recorded}.items())
     return f"{{ {listed} }}" if listed else "{}"
 
 
 def _methods(name: str, table: Mapping[str, Method]) -> str:
     """The interface of a table of methods, and what is known of each."""
     rows = "".join(
-        f"{_comment(each.text, '  ')}  {method}: [{_parameters(dict(each.parameters))}, {typescript(each.answer)}];\n"
-        for method, each in table.items()
+        f"{_comment(spec.text, '  ')}  {method}: [{_parameters(dict(spec.parameters))}, {typescript(spec.answer)}];\n"
+        for method, spec in table.items()
     )
-    known = "".join(f"  {method}: {_traits(each)},\n" for method, each in table.items())
+    known = "".join(f"  {method}: {_traits(spec)},\n" for method, spec in table.items())
     kind = name.capitalize()
-    edits = " | ".join(f'"{method}"' for method, each in table.items() if each.edits)
+    edits = " | ".join(f'"{method}"' for method, spec in table.items() if spec.edits)
     text = "Methods that change the model, and say which version of it they are made on."
     return (
         (f"{_comment(text)}export type EditMethod = {edits};\n\n" if edits else "")
@@ -176,7 +178,7 @@ def words() -> str:
     parts = [
         f"export const PROTOCOL = {PROTOCOL};\n",
         *(
-            f"{_comment(text)}export type {name} = {typescript(alias, own=name)};\n"
+            f"{_comment(text)}export type {name} = {typescript(alias, skipped=name)};\n"
             for name, (alias, text) in ALIASES.items()
         ),
         _interface(schema.Nothing),
@@ -245,7 +247,7 @@ def _object(**fields: str) -> str:
 def files() -> dict[Path, str]:
     """Everything that is written, by its path."""
     folder = SOURCES / "kernel" / "protocol"
-    union = "export type KernelEvent = " + " | ".join(each.__name__ for each in events.EVENTS) + ";\n"
+    union = "export type KernelEvent = " + " | ".join(event.__name__ for event in events.EVENTS) + ";\n"
     aliases = {"./words.ts": [*ALIASES, "Nothing", "MethodTraits"]}
     shared = {"./records.ts": _names(records)}
     flags = "/** Bits of ValueRecord.flags. */\n" + "".join(

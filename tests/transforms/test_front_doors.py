@@ -32,9 +32,9 @@ def test_rewrite_on_the_command_line(path: Path, capsys: pytest.CaptureFixture[s
     words = ["rewrite", str(path), "relu_again", "-o", str(target), "--receipt", str(receipt), "--strict"]
     assert main(words) == 0
     assert len(onnx.load(target).graph.node) == 2
-    told = json.loads(receipt.read_text())
-    assert told["schema"] == "onnxlab/receipt/3"
-    assert [each["rule"] for each in told["applied"]] == ["relu_again"]
+    document = json.loads(receipt.read_text())
+    assert document["schema"] == "onnxlab/receipt/3"
+    assert [application["rule"] for application in document["applied"]] == ["relu_again"]
     assert main([*words, "--dry-run"]) == 0
     path.with_name("other.json").write_text("{}")
     assert main(["simplify", str(path), "--receipt", str(path.with_name("other.json"))]) == 5
@@ -85,7 +85,7 @@ def test_an_engine_that_makes_something_else_is_taken_back(monkeypatch: pytest.M
     model = onnxlab.load(parsed(BODY))
     before = model.to_bytes()
     receipt = model.simplify(engine="onnxsim")
-    assert [each.rule for each in receipt.refused] == ["onnxsim"]
+    assert [refusal.rule for refusal in receipt.refused] == ["onnxsim"]
     assert model.to_bytes() == before
     renamed = parsed("a = Abs(x) z = Neg(a)", outputs="float z")
     monkeypatch.setattr(foreign, "optimized", lambda engine, proto, level: renamed)
@@ -124,11 +124,11 @@ def test_an_edit_is_proved_or_undone() -> None:
 def test_suggestions_are_measured_and_change_nothing() -> None:
     model = onnxlab.load(parsed(BODY))
     before = model.to_bytes()
-    found = model.suggest()
-    assert [each.rule for each in found] == ["relu_again"]
-    assert (found[0].nodes, found[0].verdict) == (1, "bit equal")
-    assert set(found[0].seconds) == {"numpy", "onnxruntime"}
-    assert "relu_again at 1 places: 1 nodes" in str(found[0])
+    suggestions = model.suggest()
+    assert [suggestion.rule for suggestion in suggestions] == ["relu_again"]
+    assert (suggestions[0].nodes, suggestions[0].verdict) == (1, "bit equal")
+    assert set(suggestions[0].seconds) == {"numpy", "onnxruntime"}
+    assert "relu_again at 1 places: 1 nodes" in str(suggestions[0])
     assert model.to_bytes() == before
     assert model.history.labels == []
 

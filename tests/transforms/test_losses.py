@@ -58,16 +58,16 @@ def test_equal_nodes_speak_through_the_first() -> None:
 def test_all_nodes_of_a_pattern_speak_through_what_replaces_them() -> None:
     model = onnxlab.load(speaking("a = Exp(x) b = Neg(a) y = Relu(b)"))
     model.rewrite("Neg(Exp(x)) => Sub(0.0, Exp(x))")
-    made = next(node for node in model.proto.graph.node if node.op_type == "Sub")
-    assert metadata(made) == {"from a": "1", "from b": "1", "shared": "b"}
-    assert made.doc_string == "doc of b\ndoc of a"
+    replacement = next(node for node in model.proto.graph.node if node.op_type == "Sub")
+    assert metadata(replacement) == {"from a": "1", "from b": "1", "shared": "b"}
+    assert replacement.doc_string == "doc of b\ndoc of a"
 
 
 def test_what_stays_keeps_its_words_for_itself() -> None:
     model = onnxlab.load(speaking("a = Exp(x) b = Relu(a) c = Neg(a) y = Add(b, c)"))
     model.rewrite("Relu(e := ~Exp(x)) => Max(e, 0.0)")
-    made = next(node for node in model.proto.graph.node if node.op_type == "Max")
-    assert metadata(made) == {"from b": "1", "shared": "b"}
+    replacement = next(node for node in model.proto.graph.node if node.op_type == "Max")
+    assert metadata(replacement) == {"from b": "1", "shared": "b"}
 
 
 def test_a_decided_branch_speaks_through_what_makes_its_result() -> None:
@@ -75,8 +75,8 @@ def test_a_decided_branch_speaks_through_what_makes_its_result() -> None:
               else_branch = b () => (float q) { q = Abs(x) }>"""
     model = onnxlab.load(speaking(body))
     model.simplify()
-    made = next(node for node in model.proto.graph.node if node.op_type == "Neg")
-    assert metadata(made)["from y"] == "1"
+    maker = next(node for node in model.proto.graph.node if node.op_type == "Neg")
+    assert metadata(maker)["from y"] == "1"
 
 
 def test_undo_takes_the_words_back() -> None:

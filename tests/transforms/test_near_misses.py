@@ -18,9 +18,9 @@ def test_reasons_name_the_defect() -> None:
             continue
         for defect in defects(proto_of(EXAMPLES[rule.name]), rule):
             total += 1
-            said = named(defect, rule)
-            if said:
-                missed.append(f"{rule.name}: {defect.what}: {defect.words}: {said}")
+            reason = named(defect, rule)
+            if reason:
+                missed.append(f"{rule.name}: {defect.what}: {defect.words}: {reason}")
     assert total >= 200
     assert len(missed) <= 0.05 * total, "\n".join(missed)
 

@@ -58,8 +58,8 @@ def rewriting(body: str) -> Rewriting:
 def why(body: str, text: str) -> str:
     held = rewriting(body)
     root = list(held.nodes())[-1]
-    found = match(held, parse(text)[0], root)
-    return found.why if isinstance(found, Failure) else ""
+    outcome = match(held, parse(text)[0], root)
+    return outcome.why if isinstance(outcome, Failure) else ""
 
 
 W = "w = Constant<value = float {2}>()"
@@ -82,8 +82,8 @@ W = "w = Constant<value = float {2}>()"
     ],
 )
 def test_where_it_matches_and_why_not(body: str, text: str, reason: str) -> None:
-    said = why(body, text)
-    assert (reason in said) if reason else said == ""
+    explanation = why(body, text)
+    assert (reason in explanation) if reason else explanation == ""
 
 
 def test_a_rule_names_the_condition_that_fails() -> None:
@@ -102,17 +102,17 @@ def test_a_rule_that_does_not_parse_says_where() -> None:
 
 def test_rules_that_keep_each_other_busy_are_stopped() -> None:
     held = rewriting("y = Neg(x)")
-    there = Rule("there", "Neg(a) => Abs(a)")
+    forth = Rule("there", "Neg(a) => Abs(a)")
     back = Rule("back", "Abs(a) => Neg(a)")
     with held.graph.edit("rules"):
-        worklist.run(held, worklist.Rules([there, back]))
+        worklist.run(held, worklist.Rules([forth, back]))
     assert held.applied[-1].what == "still applied after 120 times, and were stopped"
     assert held.applied[-1].place == "back, there"
 
 
 def test_a_text_stands_for_several_ways() -> None:
     ways = parse("Relu([Add](x, y)) or Elu(x)")
-    assert [str(each) for each in ways] == ["Relu(Add(x, y))", "Relu(x)", "Elu(x)"]
+    assert [str(way) for way in ways] == ["Relu(Add(x, y))", "Relu(x)", "Elu(x)"]
     patterns, replacement = parse_rule("Identity(x) => x")
     assert len(patterns) == 1
     assert replacement == Name("x")

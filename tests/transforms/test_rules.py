@@ -33,8 +33,8 @@ def test_a_function_computes_constants_or_says_why_not() -> None:
     @onnxlab.rule("Mul(Mul(x, a:const), b:const) => Mul(x, c)")
     def one_factor(match):  # type: ignore[no-untyped-def]
         """Two factors are one."""
-        found = match.array("a") * match.array("b")
-        return {"c": found} if found < 10 else "the factor is too large"
+        product = match.array("a") * match.array("b")
+        return {"c": product} if product < 10 else "the factor is too large"
 
     body = "k = Constant<value = float {%s}>() a = Mul(x, k) b = Mul(k, a) y = Neg(b)"
     assert one_factor.doc == "Two factors are one."
@@ -68,7 +68,7 @@ def test_a_node_that_stays_may_be_read_by_others() -> None:
 def test_a_wrong_rule_is_taken_back_with_inputs_that_show_it() -> None:
     model = model_of("a = Div(x, x) y = Neg(a)")
     receipt = model.rewrite("Div(x, x) => Pow(x, 0.0)")
-    assert [each.rule for each in receipt.refused] == ["Div(x, x) => Pow(x, 0.0)"]
+    assert [refusal.rule for refusal in receipt.refused] == ["Div(x, x) => Pow(x, 0.0)"]
     assert operators(model) == ["Div", "Neg"]
     assert "x" in receipt.refused[0].feeds
     assert model.history.labels == []
@@ -89,7 +89,7 @@ def test_a_rule_that_makes_an_invalid_graph_leaves_nothing_behind() -> None:
 
 def test_conditions_over_facts() -> None:
     model = model_of("y = Relu(x)")
-    for text, said in [
+    for text, reason in [
         ("Relu(x:int) => Neg(x)", "x is float32, not int"),
         ("Relu(x:[n, 5]) => Neg(x)", "x is [b, 4], not [n, 5] where 5 is 5"),
         ("Relu(x:[?, ?, ?]) => Neg(x)", "x has rank 2, [b, 4], not [?, ?, ?]"),
@@ -97,8 +97,8 @@ def test_conditions_over_facts() -> None:
         ("Relu(x:const) => Neg(x)", "x is not constant: x is an input"),
         ("Relu(x:float [..., 4]) => Neg(x)", ""),
     ]:
-        found = model.why_not("y", onnxlab.rule(text, name="r"))
-        assert found == (f"r: {said}" if said else ""), text
+        explanation = model.why_not("y", onnxlab.rule(text, name="r"))
+        assert explanation == (f"r: {reason}" if reason else ""), text
     rule = onnxlab.rule("Relu(x) => Neg(x)", name="r", where={"x is too narrow": lambda match: match.shape("x")[1] > 4})
     assert model.why_not("y", rule) == "r: x is too narrow"
 
@@ -124,7 +124,7 @@ def test_rule_files_are_read_where_they_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "reason"),
     [
         ("Add(a, b) -> Neg(a)", "=> and what takes the place"),
         ("Add(a, b) => ", "an operator, a name or a number was expected"),
@@ -133,8 +133,8 @@ def test_rule_files_are_read_where_they_are_named(tmp_path: Path) -> None:
         ("Neg(a) => 3", "one operator or one name"),
     ],
 )
-def test_what_is_no_rule_says_where(text: str, said: str) -> None:
-    with pytest.raises(TransformError, match=said):
+def test_what_is_no_rule_says_where(text: str, reason: str) -> None:
+    with pytest.raises(TransformError, match=reason):
         onnxlab.rule(text)
 
 
@@ -142,9 +142,9 @@ def test_near_misses_of_inner_nodes() -> None:
     rng = np.random.default_rng(0).normal(size=16)
     weights = ", ".join(f"{number:.4f}" for number in rng)
     model = model_of(f"w = Constant<value = float[4,4] {{{weights}}}>() m = MatMul(x, w) e = Exp(x) y = Add(m, e)")
-    found = {each.rule: each for each in model.near_misses("m")}
-    assert found["matmul_add"].why.startswith("c is not constant: e comes from Exp")
-    assert found["matmul_add"].progress > 0.5
+    misses = {miss.rule: miss for miss in model.near_misses("m")}
+    assert misses["matmul_add"].why.startswith("c is not constant: e comes from Exp")
+    assert misses["matmul_add"].progress > 0.5
     start = time.perf_counter()
     for _ in range(10):
         model.why_not("y", "matmul_add")

@@ -62,7 +62,7 @@ def test_all_like_a_selection_are_replaced_as_one_step() -> None:
     pattern = model.pattern(["a0", "a1", "a2", "a3", "a"])
     before = model.run({"x": np.linspace(-3, 3, 12, dtype=np.float32).reshape(3, 4)})
     receipt = model.rewrite(f"{pattern} => com.microsoft::Gelu(x)")
-    assert [each.rule for each in receipt.applied].count(f"{pattern} => com.microsoft::Gelu(x)") == 2
+    assert [application.rule for application in receipt.applied].count(f"{pattern} => com.microsoft::Gelu(x)") == 2
     assert receipt.refused == ()
     after = model.run({"x": np.linspace(-3, 3, 12, dtype=np.float32).reshape(3, 4)})
     assert np.allclose(before["y"], after["y"], atol=1e-5)

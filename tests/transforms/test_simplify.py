@@ -189,9 +189,9 @@ def test_equal_initializers_are_one() -> None:
 def test_it_is_one_step_and_can_be_looked_at_first() -> None:
     model = onnxlab.load(parsed("a = Identity(x) b = Identity(a) y = Relu(b)"))
     before = model.to_bytes()
-    told = model.simplify(dry_run=True)
-    assert told.counts == {"identity": 2}
-    assert told.nodes == (3, 1)
+    receipt = model.simplify(dry_run=True)
+    assert receipt.counts == {"identity": 2}
+    assert receipt.nodes == (3, 1)
     assert model.to_bytes() == before
     assert model.version == 0
     assert model.simplify().nodes == (3, 1)
@@ -220,7 +220,7 @@ def test_an_application_that_changes_an_output_is_taken_back(monkeypatch: pytest
     body = "h = Constant<value = float {100}>() c = Clip(x, , h) a = Relu(c) b = Relu(c) y = Add(a, b)"
     model = onnxlab.load(parsed(body))
     receipt = model.simplify()
-    assert [each.rule for each in receipt.refused] == ["wrong"]
+    assert [refusal.rule for refusal in receipt.refused] == ["wrong"]
     assert "differs on large inputs" in receipt.refused[0].why
     assert operators(model) == ["Constant", "Clip", "Relu", "Add"]
     assert receipt.verdict == "bit equal"
@@ -232,7 +232,7 @@ def test_what_differs_for_nan_alone_needs_a_word(monkeypatch: pytest.MonkeyPatch
     wrong(monkeypatch, "Where", 2)
     body = "z = Constant<value = float {0}>() n = IsNaN(x) c = Where(n, z, x) y = Relu(c)"
     model = onnxlab.load(parsed(body))
-    assert [each.rule for each in model.simplify().refused] == ["wrong"]
+    assert [refusal.rule for refusal in model.simplify().refused] == ["wrong"]
     assert model.simplify(finite_only=True).verdict == "finite inputs only"
 
 

@@ -282,9 +282,9 @@ def test_a_rule_keeps_what_is_computed(name: str) -> None:
     model = onnxlab.load(proto)
     receipt = model.rewrite(name, finite_only=True)
     assert not receipt.refused, receipt
-    assert receipt.counts.get(name), [str(each) for each in model.near_misses(model.nodes[-1].name or "y")][:3]
+    assert receipt.counts.get(name), [str(entry) for entry in model.near_misses(model.nodes[-1].name or "y")][:3]
     assert [node.op_type for node in model.nodes if node.op_type != "Constant"] == example.left.split()
-    assert not [each for each in model.check() if each.severity == "error" and each.code != "value-type"]
+    assert not [entry for entry in model.check() if entry.severity == "error" and entry.code != "value-type"]
     for size in (example.shape[0], 1):
         feeds = {"x": np.random.default_rng(size).normal(size=(size, *example.shape[1:])).astype(np.float32)}
         old, new = outputs(before, feeds, example.runs), outputs(model.proto, feeds, example.runs)

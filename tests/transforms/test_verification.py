@@ -37,7 +37,7 @@ def test_it_is_told_by_running_the_model_off_by_a_rounding(seed: int) -> None:
     again = verification.with_noise(runs, cases)
     assert any(case.noise["y"] > 2 * before.noise["y"] for case, before in zip(again, cases, strict=True))
     for case in again:
-        largest = max(float(np.abs(each[np.isfinite(each)]).max(initial=1.0)) for each in case.feeds.values())
+        largest = max(float(np.abs(array[np.isfinite(array)]).max(initial=1.0)) for array in case.feeds.values())
         assert case.noise["y"] <= 1e-3 * largest
 
 
@@ -53,7 +53,7 @@ def test_a_wrong_rule_is_seen_where_the_model_amplifies_every_rounding() -> None
     body = "big = Constant<value = float {100000000}>() a = Sigmoid(x) b = Tanh(a) c = Mul(b, big) y = Sin(c)"
     model = onnxlab.load(parsed(body))
     receipt = model.rewrite(onnxlab.rule("Tanh(x) => Sigmoid(x)", name="wrong"))
-    assert [each.rule for each in receipt.refused] == ["wrong"]
+    assert [refusal.rule for refusal in receipt.refused] == ["wrong"]
     assert model.nodes["b"].op_type == "Tanh"
 
 

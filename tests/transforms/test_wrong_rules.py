@@ -130,8 +130,8 @@ def is_refused(name: str) -> bool:
     model = onnxlab.load(parsed(body, inputs or "float[b,4] x", "int64 y" if inputs == INT else "float y"))
     before = model.to_bytes()
     receipt = model.rewrite(onnxlab.rule(text, name="wrong"))
-    told = [each.rule for each in receipt.refused] == ["wrong"]
-    return told and model.to_bytes() == before and not model.history.labels
+    refused = [refusal.rule for refusal in receipt.refused] == ["wrong"]
+    return refused and model.to_bytes() == before and not model.history.labels
 
 
 def test_there_are_thirty() -> None:

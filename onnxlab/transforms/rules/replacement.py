@@ -248,6 +248,6 @@ def _adopt(new_node: onnx.NodeProto, match: Match) -> None:
         for entry in proto.metadata_props:
             held.setdefault(entry.key, entry.value)
         new_node.device_configurations.extend(entry for entry in proto.device_configurations
-                                          if entry not in new_node.device_configurations)  # fmt: skip
+                                              if entry not in new_node.device_configurations)  # fmt: skip
     for key, text in held.items():
         new_node.metadata_props.add(key=key, value=text)

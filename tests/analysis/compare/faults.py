@@ -67,13 +67,13 @@ def planted(seed: int, kind: str = "", models: Sequence[str] = MODELS) -> Fault:
 
 def _shows(a: onnx.ModelProto, b: onnx.ModelProto, guilty: str, feeds: dict[str, Any]) -> bool:
     """Whether the fault makes a difference at its node that roundings do not."""
-    made = next(node.output[0] for node in a.graph.node if node.name == guilty)
+    output = next(node.output[0] for node in a.graph.node if node.name == guilty)
     try:
-        one, other = (onnxlab.load(copied(model)).run(feeds, [made], strict=False)[made] for model in (a, b))
+        array, other = (onnxlab.load(copied(model)).run(feeds, [output], strict=False)[output] for model in (a, b))
     except OnnxlabError:
         return False
-    off = error(one, other)
-    return VISIBLE < off.relative < float("inf") and one.shape == other.shape
+    off = error(array, other)
+    return VISIBLE < off.relative < float("inf") and array.shape == other.shape
 
 
 Pair = tuple[onnx.ModelProto, onnx.ModelProto, str]

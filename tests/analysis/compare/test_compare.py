@@ -46,30 +46,30 @@ def test_measures_of_an_error() -> None:
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_planted_fault_is_found(kind: str, seed: int) -> None:
     fault = planted(seed, kind, SMALL)
-    found = onnxlab.compare(fault.a, fault.b, fault.inputs, local=True)
-    assert found.first is not None
-    assert (found.first.node, found.guilty[0].node) == (fault.node, fault.node)
-    assert max(found.runs) <= 3
+    comparison = onnxlab.compare(fault.a, fault.b, fault.inputs, local=True)
+    assert comparison.first is not None
+    assert (comparison.first.node, comparison.guilty[0].node) == (fault.node, fault.node)
+    assert max(comparison.runs) <= 3
 
 
 def test_a_simplified_model_agrees_within_roundings() -> None:
     a, b = onnxlab.load(), onnxlab.load()
     b.simplify()
-    found = onnxlab.compare(a, b, local=True)
-    assert not found
-    assert found.guilty == []
-    assert found["probabilities"].error.relative < 1e-5
-    assert "stem/conv_out" in found.unpaired  # folded into what came behind it
+    comparison = onnxlab.compare(a, b, local=True)
+    assert not comparison
+    assert comparison.guilty == []
+    assert comparison["probabilities"].error.relative < 1e-5
+    assert "stem/conv_out" in comparison.unpaired  # folded into what came behind it
 
 
 def test_against_the_state_before_an_edit() -> None:
     model = onnxlab.load()
     assert not onnxlab.compare(model)
     model.nodes["/head/Softmax"].attributes["axis"] = 0
-    found = onnxlab.compare(model)
-    assert found.first is not None
-    assert found.first.a == "probabilities"
-    assert "diverge first at probabilities, made by /head/Softmax" in str(found)
+    comparison = onnxlab.compare(model)
+    assert comparison.first is not None
+    assert comparison.first.a == "probabilities"
+    assert "diverge first at probabilities, made by /head/Softmax" in str(comparison)
     assert not onnxlab.compare(model, since=1)
 
 
@@ -82,9 +82,9 @@ def test_against_recorded_values(tmp_path: Path) -> None:
     wrong = {**arrays, "logits": arrays["logits"] + 1}
     for name, array in wrong.items():
         np.save(tmp_path / f"{file_name(name)}.npy", array)
-    found = onnxlab.compare(model, tmp_path, feeds)
-    assert [(entry.a, entry.diverges) for entry in found] == [("stem/relu_out", False), ("logits", True)]
-    assert len(found.unpaired) == 22
+    comparison = onnxlab.compare(model, tmp_path, feeds)
+    assert [(entry.a, entry.diverges) for entry in comparison] == [("stem/relu_out", False), ("logits", True)]
+    assert len(comparison.unpaired) == 22
     (tmp_path / "logits.npy").write_bytes(b"no array")
     with pytest.raises(LoadError, match=r"logits\.npy"):
         onnxlab.compare(model, tmp_path, feeds)
@@ -95,30 +95,30 @@ def test_against_recorded_values(tmp_path: Path) -> None:
 
 def test_two_providers_of_one_model() -> None:
     model = onnxlab.load()
-    found = onnxlab.compare(model, model, b_providers=["onnxruntime"])
-    assert not found
-    assert len(found) == 24
-    assert 0 < found["probabilities"].error.relative < 1e-5  # it did run elsewhere
+    comparison = onnxlab.compare(model, model, b_providers=["onnxruntime"])
+    assert not comparison
+    assert len(comparison) == 24
+    assert 0 < comparison["probabilities"].error.relative < 1e-5  # it did run elsewhere
 
 
 def test_a_node_that_fails_on_the_other_side_is_named() -> None:
     a, b = onnxlab.load(), onnxlab.load()
     b.nodes["/stem/relu/Relu"].op_type = "Abs"
-    found = onnxlab.compare(a, b, local=True)
-    told = json.loads(found.to_json())
-    assert told["first"] == "stem/relu_out"
-    assert told["guilty"] == ["stem/relu_out"]
-    assert told["values"][0]["sqnr"] == "inf"
+    comparison = onnxlab.compare(a, b, local=True)
+    document = json.loads(comparison.to_json())
+    assert document["first"] == "stem/relu_out"
+    assert document["guilty"] == ["stem/relu_out"]
+    assert document["values"][0]["sqnr"] == "inf"
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = onnxlab.load()
-    one, other = model.save(tmp_path / "one.onnx"), tmp_path / "other.onnx"
+    path, other = model.save(tmp_path / "one.onnx"), tmp_path / "other.onnx"
     model.nodes["/stem/relu/Relu"].op_type = "Abs"
     model.save(other)
     np.save(tmp_path / "image.npy", np.ones((1, 1, 8, 8), np.float32))
-    assert main(["compare", str(one), str(one), f"image={tmp_path / 'image.npy'}"]) == 0
+    assert main(["compare", str(path), str(path), f"image={tmp_path / 'image.npy'}"]) == 0
     assert "24 values agree within their noise" in capsys.readouterr().out
-    assert main(["compare", str(one), str(other), "--local", "--json"]) == 1
+    assert main(["compare", str(path), str(other), "--local", "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["guilty"] == ["stem/relu_out"]
-    assert main(["compare", str(one), str(other), "--providers", "none"]) == 2
+    assert main(["compare", str(path), str(other), "--providers", "none"]) == 2

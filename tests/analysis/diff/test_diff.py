@@ -21,7 +21,7 @@ def parsed(body: str, header: str = HEADER) -> onnxlab.Model:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "said"),
+    ("before", "after", "expected"),
     [
         ("y = Relu(x)", "y = Relu(x)", []),
         ("y = Relu(x)", "y = Neg(x)", ["node Neg#0: operator Relu → Neg"]),
@@ -34,12 +34,12 @@ def parsed(body: str, header: str = HEADER) -> onnxlab.Model:
          ["node Exp#0: position 1 → 0"]),
     ],
 )  # fmt: skip
-def test_each_kind_of_change(before: str, after: str, said: list[str]) -> None:
+def test_each_kind_of_change(before: str, after: str, expected: list[str]) -> None:
     a, b = parsed(before), parsed(after)
-    found = onnxlab.diff(a, b)
-    told = [str(change) for change in found]
-    assert told == said or (len(told) == len(said) == 1 and "position" in told[0])
-    assert bool(found) == bool(said)
+    diff = onnxlab.diff(a, b)
+    lines = [str(change) for change in diff]
+    assert lines == expected or (len(lines) == len(expected) == 1 and "position" in lines[0])
+    assert bool(diff) == bool(expected)
 
 
 def test_changes_of_the_whole_model_are_named() -> None:
@@ -49,8 +49,8 @@ def test_changes_of_the_whole_model_are_named() -> None:
     b.set_field("producer_name", "me")
     b.nodes["/stem/conv/Conv"].doc_string = "first"
     b.add_input("extra", "float32", [1])
-    told = {(change.kind, change.subject, change.field) for change in onnxlab.diff(a, b)}
-    assert told == {
+    changes = {(change.kind, change.subject, change.field) for change in onnxlab.diff(a, b)}
+    assert changes == {
         ("added", "metadata", ""), ("changed", "model", "documentation"), ("changed", "model", "producer_name"),
         ("changed", "node", "documentation"), ("added", "input", ""),
     }  # fmt: skip
@@ -112,32 +112,32 @@ def test_a_changed_data_file_is_a_difference(tmp_path: Path) -> None:
 def test_text_of_a_model_is_no_markup_and_no_escape() -> None:
     a, b = onnxlab.load(), onnxlab.load()
     b.nodes[0].name = "``<script>`\x1b[31m\n# evil"
-    found = onnxlab.diff(a, b)
-    for text in (str(found), found.to_markdown()):
+    diff = onnxlab.diff(a, b)
+    for text in (str(diff), diff.to_markdown()):
         assert "\x1b" not in text
         assert not any(line.startswith("# evil") for line in text.splitlines())
-    assert json.loads(found.to_json())["changes"][0]["b"] == b.nodes[0].name
-    line = next(line for line in found.to_markdown().splitlines() if "script" in line)
+    assert json.loads(diff.to_json())["changes"][0]["b"] == b.nodes[0].name
+    line = next(line for line in diff.to_markdown().splitlines() if "script" in line)
     assert line.startswith("* ```` ")
     assert line.endswith(" ````")
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = onnxlab.load()
-    one, other = model.save(tmp_path / "one.onnx"), tmp_path / "other.onnx"
+    path, other = model.save(tmp_path / "one.onnx"), tmp_path / "other.onnx"
     model.nodes["/stem/relu/Relu"].op_type = "Sigmoid"
     model.save(other)
-    assert main(["diff", str(one), str(one)]) == 0
+    assert main(["diff", str(path), str(path)]) == 0
     assert capsys.readouterr().out == "The models are equal.\n"
-    assert main(["diff", str(one), str(other)]) == 1
+    assert main(["diff", str(path), str(other)]) == 1
     assert "operator Relu → Sigmoid" in capsys.readouterr().out
-    assert main(["diff", str(one), str(other), "--at-most", "1", "--json"]) == 0
+    assert main(["diff", str(path), str(other), "--at-most", "1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["counts"] == {"changed": 1}
-    assert main(["diff", str(one), str(other), "--markdown"]) == 1
+    assert main(["diff", str(path), str(other), "--markdown"]) == 1
     assert "### Changed" in capsys.readouterr().out
-    assert main(["diff", str(one), str(other), "--ignore", "nothing"]) == 2
+    assert main(["diff", str(path), str(other), "--ignore", "nothing"]) == 2
     assert "cannot ignore nothing" in capsys.readouterr().err
-    assert main(["diff", str(one), str(tmp_path / "none.onnx")]) == 3
+    assert main(["diff", str(path), str(tmp_path / "none.onnx")]) == 3
 
 
 def test_lines_for_git(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,10 +31,10 @@ def shares(name: str, share: float) -> tuple[float, float]:
     right = wrong = total = 0
     for vid in a.graph.main.names.values():
         old = a.graph.values[vid].name
-        there = old not in gone and table.get(old) in b.graph.main.names
-        total += there
+        present = old not in gone and table.get(old) in b.graph.main.names
+        total += present
         if vid in pairs:
-            agrees = there and b.graph.values[pairs[vid]].name == table[old]
+            agrees = present and b.graph.values[pairs[vid]].name == table[old]
             right, wrong = right + agrees, wrong + (not agrees)
     return right / total, wrong / total
 
@@ -54,10 +54,10 @@ def test_a_twentieth_of_the_nodes_edited(name: str) -> None:
 def test_bodies_and_functions_are_matched() -> None:
     a = onnxlab.load(corpus.path("silero_vad_if"))
     proto, _ = renamed_and_shuffled(a.proto, random.Random(0))
-    found = onnxlab.diff(a, proto)
-    assert len(found.matching.nodes) == len(a.graph.nodes)
-    assert len(found.matching.scopes) == len(a.graph.scopes)
-    assert {change.kind for change in found} <= {"renamed", "moved"}
+    diff = onnxlab.diff(a, proto)
+    assert len(diff.matching.nodes) == len(a.graph.nodes)
+    assert len(diff.matching.scopes) == len(a.graph.scopes)
+    assert {change.kind for change in diff} <= {"renamed", "moved"}
 
 
 def test_names_that_are_kept_tell_twins_apart() -> None:
@@ -66,16 +66,16 @@ def test_names_that_are_kept_tell_twins_apart() -> None:
     a = onnxlab.load(onnx.parser.parse_model(text))
     other = text.replace("d = Neg(b)", "d = Exp(b)").replace("a = Relu(x) b = Relu(x)", "b = Relu(x) a = Relu(x)")
     b = onnxlab.load(onnx.parser.parse_model(other))
-    found = onnxlab.diff(a, b)
-    names = {a.graph.values[one].name: b.graph.values[other].name for one, other in found.matching.values.items()}
+    diff = onnxlab.diff(a, b)
+    names = {a.graph.values[vid].name: b.graph.values[other].name for vid, other in diff.matching.values.items()}
     assert names == {name: name for name in "xabcdy"}
-    assert [str(change) for change in found.of_kind("changed")] == ["node Exp#3: operator Neg → Exp"]
+    assert [str(change) for change in diff.of_kind("changed")] == ["node Exp#3: operator Neg → Exp"]
 
 
 def test_a_constant_is_the_same_value_as_an_initializer() -> None:
     header = '<ir_version: 9, opset_import: ["" : 18]> g (float[2] x) => (float[2] y)'
     a = onnxlab.load(onnx.parser.parse_model(header + " { c = Constant <value = float[2] {1, 2}> () y = Add(x, c) }"))
     b = onnxlab.load(onnx.parser.parse_model(header + " <float[2] k = {1, 2}> { y = Add(x, k) }"))
-    found = onnxlab.diff(a, b, ignore=["names"])
-    assert [str(change) for change in found] == ["value k: storage a Constant → an initializer"]
-    assert not found.regions
+    diff = onnxlab.diff(a, b, ignore=["names"])
+    assert [str(change) for change in diff] == ["value k: storage a Constant → an initializer"]
+    assert not diff.regions

@@ -53,7 +53,7 @@ def broken(seed: int) -> str:
 
 @pytest.mark.parametrize("start", range(0, 120, 20))
 def test_random_edits_are_made_again_to_the_byte(start: int) -> None:
-    assert {seed: what for seed in range(start, start + 20) if (what := broken(seed))} == {}
+    assert {seed: problem for seed in range(start, start + 20) if (problem := broken(seed))} == {}
 
 
 @pytest.mark.parametrize("name", ["bert_base", "silero_vad_if", "functions_ts", "lstm_gru", "stft_audio"])

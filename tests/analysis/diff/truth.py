@@ -24,30 +24,30 @@ def renamed_and_shuffled(model: onnx.ModelProto, rng: random.Random) -> tuple[on
     result = copied(model)
     graph = result.graph
     names = {name for node in graph.node for name in node.output}
-    names |= {each.name for field in (graph.initializer, graph.input) for each in field}
+    names |= {message.name for field in (graph.initializer, graph.input) for message in field}
     listed = sorted(names - {""})
     rng.shuffle(listed)
     table = {name: f"r{number}" for number, name in enumerate(listed)}
     _rename(graph, table, True)
     for field in (graph.initializer, graph.input, graph.value_info):
-        for each in field:
-            each.name = table.get(each.name, each.name)
+        for message in field:
+            message.name = table.get(message.name, message.name)
     _reorder(graph, _shuffled(graph, rng))
     return result, table
 
 
-def _rename(graph: onnx.GraphProto, table: Mapping[str, str], made: bool = False) -> None:
+def _rename(graph: onnx.GraphProto, table: Mapping[str, str], outputs: bool = False) -> None:
     """Replace what nodes read, in bodies too, and what bodies return; with `made` what nodes of this graph make."""
     for node in graph.node:
         node.input[:] = [table.get(name, name) for name in node.input]
-        if made:
+        if outputs:
             node.name = ""
             node.output[:] = [table.get(name, name) for name in node.output]
         for body in _bodies(node):
             _rename(body, table)
             for output in body.output:
                 output.name = table.get(output.name, output.name)
-    if made:
+    if outputs:
         for output in graph.output:
             output.name = table.get(output.name, output.name)
 
@@ -69,12 +69,15 @@ def _reads(node: onnx.NodeProto) -> Iterator[str]:
 
 def _shuffled(graph: onnx.GraphProto, rng: random.Random) -> list[onnx.NodeProto]:
     """The nodes in a random order in which each comes behind those it reads from."""
-    made = {name: at for at, node in enumerate(graph.node) for name in node.output if name}
-    needs = [{made[name] for name in _reads(node) if made.get(name, at) != at} for at, node in enumerate(graph.node)]
+    producers = {name: at for at, node in enumerate(graph.node) for name in node.output if name}
+    needs = [
+        {producers[name] for name in _reads(node) if producers.get(name, at) != at}
+        for at, node in enumerate(graph.node)
+    ]
     behind = defaultdict(list)
     for at, before in enumerate(needs):
-        for each in before:
-            behind[each].append(at)
+        for position in before:
+            behind[position].append(at)
     left = [len(before) for before in needs]
     ready, order = [at for at, count in enumerate(left) if not count], []
     while ready:
@@ -87,9 +90,9 @@ def _shuffled(graph: onnx.GraphProto, rng: random.Random) -> list[onnx.NodeProto
 
 
 def _reorder(graph: onnx.GraphProto, nodes: list[onnx.NodeProto]) -> None:
-    kept = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
+    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
     del graph.node[:]
-    graph.node.extend(kept)
+    graph.node.extend(copies)
 
 
 def edited(model: onnx.ModelProto, share: float, rng: random.Random) -> tuple[onnx.ModelProto, set[str]]:
@@ -102,8 +105,8 @@ def edited(model: onnx.ModelProto, share: float, rng: random.Random) -> tuple[on
     inserted: dict[int, onnx.NodeProto] = {}
     for at in rng.sample(range(len(graph.node)), max(1, int(len(graph.node) * share))):
         node = graph.node[at]
-        made = [name for name in node.output if name]
-        inner = len(made) == 1 and made[0] not in outputs
+        produced = [name for name in node.output if name]
+        inner = len(produced) == 1 and produced[0] not in outputs
         kind = rng.choice(("attribute", "operator", "remove", "insert", "weight"))
         if (kind == "weight" and _perturb(node, weights, rng)) or (kind == "attribute" and _retune(node, rng)):
             continue
@@ -111,8 +114,8 @@ def edited(model: onnx.ModelProto, share: float, rng: random.Random) -> tuple[on
             continue
         if kind == "remove" and inner and node.input and node.input[0] not in weights:
             removed.add(at)
-        elif made and made[0] not in outputs:
-            inserted[at] = helper.make_node(rng.choice(UNARY), [made[0]], [f"inserted_{at}"])
+        elif produced and produced[0] not in outputs:
+            inserted[at] = helper.make_node(rng.choice(UNARY), [produced[0]], [f"inserted_{at}"])
     _rename(graph, {node.input[0]: node.output[0] for node in inserted.values()})
     bypass: dict[str, str] = {}
     for at in sorted(removed):
@@ -123,28 +126,28 @@ def edited(model: onnx.ModelProto, share: float, rng: random.Random) -> tuple[on
         node.input[0] = bypass.get(node.input[0], node.input[0])
     nodes = []
     for at, node in enumerate(graph.node):
-        nodes += [each for each in (None if at in removed else node, inserted.get(at)) if each is not None]
+        nodes += [entry for entry in (None if at in removed else node, inserted.get(at)) if entry is not None]
     _reorder(graph, nodes)
     _drop_dead(graph)
     return result, set(bypass)
 
 
 def _perturb(node: onnx.NodeProto, weights: Mapping[str, onnx.TensorProto], rng: random.Random) -> bool:
-    found = [weights[name] for name in node.input if name in weights]
-    found = [tensor for tensor in found if tensor.data_type == onnx.TensorProto.FLOAT and tensor.raw_data]
-    if not found:
+    candidates = [weights[name] for name in node.input if name in weights]
+    candidates = [tensor for tensor in candidates if tensor.data_type == onnx.TensorProto.FLOAT and tensor.raw_data]
+    if not candidates:
         return False
-    tensor = rng.choice(found)
+    tensor = rng.choice(candidates)
     with np.errstate(over="ignore"):
         tensor.raw_data = (np.frombuffer(tensor.raw_data, np.float32) * np.float32(1.01) + np.float32(1e-3)).tobytes()
     return True
 
 
 def _retune(node: onnx.NodeProto, rng: random.Random) -> bool:
-    found = [item for item in node.attribute if item.type in (_FLOAT, _INT) or (item.type == _INTS and item.ints)]
-    if not found:
+    candidates = [item for item in node.attribute if item.type in (_FLOAT, _INT) or (item.type == _INTS and item.ints)]
+    if not candidates:
         return False
-    attribute = rng.choice(found)
+    attribute = rng.choice(candidates)
     if attribute.type == _FLOAT:
         attribute.f += 0.5
     elif attribute.type == _INT:
@@ -167,10 +170,10 @@ def _drop_dead(graph: onnx.GraphProto) -> None:
     """Editors leave nothing behind that no output needs."""
     while True:
         read = {output.name for output in graph.output}.union(*map(_reads, graph.node))
-        kept = [node for node in graph.node if any(name in read for name in node.output if name)]
-        if len(kept) == len(graph.node):
+        alive = [node for node in graph.node if any(name in read for name in node.output if name)]
+        if len(alive) == len(graph.node):
             break
-        _reorder(graph, kept)
+        _reorder(graph, alive)
     for at in range(len(graph.initializer) - 1, -1, -1):
         if graph.initializer[at].name not in read:
             del graph.initializer[at]

@@ -22,26 +22,26 @@ def image(*numbers: float) -> dict[str, np.ndarray]:  # type: ignore[type-arg]
 
 
 def test_nan_is_told_where_it_begins() -> None:
-    found = parsed("a = Log(x) b = Neg(a) y = Add(b, x)").hunt(image(1, -1, 2, 3))
-    assert [(each.value, each.begins) for each in found if each.kind == "nan"] == [
+    findings = parsed("a = Log(x) b = Neg(a) y = Add(b, x)").hunt(image(1, -1, 2, 3))
+    assert [(finding.value, finding.begins) for finding in findings if finding.kind == "nan"] == [
         ("a", True),
         ("b", False),
         ("y", False),
     ]
-    first = found.first("nan")
+    first = findings.first("nan")
     assert first is not None
     assert (first.node, first.count, first.first) == ("Log#0", 1, (0, 0, 1))
-    assert str(found).splitlines()[1] == "a (Log#0): 1 of 4 elements nan, first at [0, 0, 1], begins here"
+    assert str(findings).splitlines()[1] == "a (Log#0): 1 of 4 elements nan, first at [0, 0, 1], begins here"
 
 
 def test_nan_that_was_given_begins_nowhere() -> None:
-    found = parsed("a = Neg(x) y = Neg(a)").hunt(image(1, np.nan, 2, 3))
-    assert [each.begins for each in found] == [False, False]
+    findings = parsed("a = Neg(x) y = Neg(a)").hunt(image(1, np.nan, 2, 3))
+    assert [finding.begins for finding in findings] == [False, False]
 
 
 def test_infinities_large_numbers_dead_channels_and_saturation() -> None:
-    found = parsed("a = Exp(x) y = Relu(a)").hunt(image(100, 12, 0, 0))
-    kinds = {(each.kind, each.value) for each in found}
+    findings = parsed("a = Exp(x) y = Relu(a)").hunt(image(100, 12, 0, 0))
+    kinds = {(finding.kind, finding.value) for finding in findings}
     assert kinds == {("infinite", "a"), ("infinite", "y"), ("beyond float16", "a"), ("beyond float16", "y")}
     dead = parsed("y = Relu(x)").hunt(image(-1, -2, 3, 4)).first("dead")
     assert dead is not None
@@ -55,7 +55,9 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     path = parsed("y = Log(x)").save(tmp_path / "m.onnx")
     np.save(tmp_path / "x.npy", np.array([[[1, -1], [2, 3]]], np.float32))
     assert main(["hunt", str(path), f"x={tmp_path / 'x.npy'}", "--json"]) == 1
-    told = json.loads(capsys.readouterr().out)
-    assert [(each["kind"], each["value"], each["begins"]) for each in told["findings"]] == [("nan", "y", True)]
+    document = json.loads(capsys.readouterr().out)
+    assert [(finding["kind"], finding["value"], finding["begins"]) for finding in document["findings"]] == [
+        ("nan", "y", True)
+    ]
     np.save(tmp_path / "x.npy", np.ones((1, 2, 2), np.float32))
     assert main(["hunt", str(path), f"x={tmp_path / 'x.npy'}"]) == 0

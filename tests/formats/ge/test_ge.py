@@ -17,14 +17,14 @@ BEGIN, INFERRED, BUILD = sorted(HERE.glob("*.pbtxt"))
 
 def edges(model: onnxlab.Model) -> set[tuple[Any, ...]]:
     """(producer, port, consumer, slot among its data inputs, -1 for a control edge)."""
-    found = set()
-    for source, target, (_, slot), said in model.nx.edges(keys=True, data=True):
-        reference = ge_dump.split(said["name"])
+    references = set()
+    for source, target, (_, slot), attributes in model.nx.edges(keys=True, data=True):
+        reference = ge_dump.split(attributes["name"])
         assert reference is not None
         reader = model.node(target)
-        place = -1 if said["kind"] == "control" else slot
-        found.add((model.node(source).name, reference.port, reader.name, place))
-    return found
+        place = -1 if attributes["kind"] == "control" else slot
+        references.add((model.node(source).name, reference.port, reader.name, place))
+    return references
 
 
 COUNTS = {BEGIN: (8, 5, 3, 2), INFERRED: (6, 3, 0, 2), BUILD: (7, 9, 1, 1)}
@@ -67,8 +67,8 @@ def test_types_are_those_of_the_descriptors() -> None:
     assert str(model.fact("k:0")) == "int32[]"
     assert str(model.fact("x:0")).endswith(",3,8,8]")
     conv = model.node("net/conv:1").proto
-    said = ge_dump.descriptor(conv, "input", 0)
-    assert (said.dtype, said.layout, said.origin_layout) == ("DT_FLOAT", "NC1HWC0", "NCHW")
+    descriptor = ge_dump.descriptor(conv, "input", 0)
+    assert (descriptor.dtype, descriptor.layout, descriptor.origin_layout) == ("DT_FLOAT", "NC1HWC0", "NCHW")
     assert any("NC1HWC0" in text for _, text in ge_dump.details(conv))
     assert str(onnxlab.load(INFERRED).fact("x:0")) == "float32[?]"
 
@@ -106,14 +106,14 @@ def test_a_dump_is_neither_run_nor_checked_as_onnx() -> None:
 def test_control_edges_are_dashed_and_inputs_are_nodes() -> None:
     from onnxlab.render.picture import picture
 
-    found = picture(onnxlab.load(BUILD))
-    names = {box.key: box.tip for box in found.boxes}
-    assert len(found.boxes) == 7
-    dashed = [(names[edge.source], names[edge.target]) for edge in found.edges if edge.is_capture]
+    drawn = picture(onnxlab.load(BUILD))
+    names = {box.key: box.tip for box in drawn.boxes}
+    assert len(drawn.boxes) == 7
+    dashed = [(names[edge.source], names[edge.target]) for edge in drawn.edges if edge.is_capture]
     assert dashed == []  # data and control go the same way here
-    found = picture(onnxlab.load(BEGIN))
-    names = {box.key: box.tip for box in found.boxes}
-    assert {(names[edge.source], names[edge.target]) for edge in found.edges if edge.is_capture}
+    drawn = picture(onnxlab.load(BEGIN))
+    names = {box.key: box.tip for box in drawn.boxes}
+    assert {(names[edge.source], names[edge.target]) for edge in drawn.edges if edge.is_capture}
 
 
 def test_unknown_fields_are_shown_and_not_edited(tmp_path: Path) -> None:

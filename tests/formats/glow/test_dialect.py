@@ -39,18 +39,18 @@ def model() -> onnx.ModelProto:
     graph = helper.make_graph(nodes, "glow", values[:2], values[2:])
     graph.initializer.append(helper.make_tensor("filter", TensorProto.INT8, [1], [3]))
     graph.initializer[0].doc_string = "ui8fused"
-    made = helper.make_model(
+    proto = helper.make_model(
         graph, producer_name="GlowONNXModelWriter", ir_version=7, opset_imports=[helper.make_opsetid("", 9)]
     )
-    said = {
+    properties = {
         "numPartitions": "1", "partition_0_name": "main_p0", "partition_0_numLogicalDevices": "2",
         "partition_0_logicalDevice_0": "1", "partition_0_logicalDevice_1": "0", "partition_0_backendName": "CPU",
         "partition_0_size": "1600", "partition_0_BackendHint_executionUnits": "0",
         "partition_0_numBackendSpecificOpts": "1", "partition_0_backendSpecificOpts_key_0": "opt",
         "partition_0_backendSpecificOpts_val_0": "v", "partition_0_replicationCount": "1",
     }  # fmt: skip
-    helper.set_model_props(made, said)
-    return made
+    helper.set_model_props(proto, properties)
+    return proto
 
 
 @pytest.mark.parametrize("doc", [DOC, "$layout:", "$a:b:c", "$strides:31,1"])
@@ -139,16 +139,16 @@ def test_a_save_node_and_its_output_keep_each_others_names() -> None:
 
 def quantized() -> onnx.ModelProto:
     """a and b are int8 with scales of their own; y is their sum, stored with another."""
-    made = model()
-    del made.graph.node[:], made.graph.initializer[:]
-    said = {"o0_elemKind": "i8", "o0_shape": [2, 2], "o0_qScale": 0.5, "o0_qOffset": 3}
-    made.graph.node.add().CopyFrom(helper.make_node("Glow_Add", ["a", "b"], ["y__1"], name="sum", **said))
-    made.graph.node.add().CopyFrom(helper.make_node("Identity", ["y__1"], ["y"], name="y_save"))
-    infos = (*made.graph.input, made.graph.output[0])
+    proto = model()
+    del proto.graph.node[:], proto.graph.initializer[:]
+    attributes = {"o0_elemKind": "i8", "o0_shape": [2, 2], "o0_qScale": 0.5, "o0_qOffset": 3}
+    proto.graph.node.add().CopyFrom(helper.make_node("Glow_Add", ["a", "b"], ["y__1"], name="sum", **attributes))
+    proto.graph.node.add().CopyFrom(helper.make_node("Identity", ["y__1"], ["y"], name="y_save"))
+    infos = (*proto.graph.input, proto.graph.output[0])
     for info, scale, offset in zip(infos, (0.5, 0.25, 0.5), (1, -2, 3), strict=True):
         info.type.tensor_type.elem_type = TensorProto.INT8
         info.doc_string = f"$layout:*$elemKind:i8$qScale:{scale:.14f}$qOffset:{offset}"
-    return made
+    return proto
 
 
 QUANTIZED = {"a": np.array([[1, 3], [-127, 127]], np.int8), "b": np.array([[-2, 2], [-128, 127]], np.int8)}
@@ -196,8 +196,8 @@ def test_what_is_special_is_noted() -> None:
     assert opened.files.notes(opened.nodes[0].proto) == {"tile of CPU": "1, 2"}
     assert opened.files.notes(opened.nodes[1].proto) == {"Partition": "main_p0"}
     assert opened.files.notes(opened.proto.graph.output[0])["saveName"] == "y_save"
-    found = measured(opened, "partition", {})
-    assert (found.kinds, list(found.numbers.values())) == (("main_p0",), [0.0, 0.0])
+    measures = measured(opened, "partition", {})
+    assert (measures.kinds, list(measures.numbers.values())) == (("main_p0",), [0.0, 0.0])
     with pytest.raises(ProtocolError, match="No node of this model says"):
         measured(onnxlab.load(), "partition", {})
 

@@ -55,9 +55,9 @@ def test_they_run_as_before_when_written_anew(name: str, version: int, tmp_path:
     data, dropped = encode(model.proto, model.files.extra, version)
     assert not dropped
     ours, theirs = session(data), session(stored)
-    given = feeds(theirs)
-    if given is not None and not is_random(model.proto):
-        assert same(outputs(ours, given), outputs(theirs, given))
+    arrays = feeds(theirs)
+    if arrays is not None and not is_random(model.proto):
+        assert same(outputs(ours, arrays), outputs(theirs, arrays))
 
 
 @pytest.mark.parametrize("name", [name for name in PAIRS if name not in HALVES])
@@ -65,9 +65,9 @@ def test_sources_run_as_before_when_written(name: str, tmp_path: Path) -> None:
     source = PAIRS[name][0]
     path = onnxlab.load(source).save(tmp_path / "m.ort")
     ours, theirs = session(path.read_bytes()), session(source)
-    given = feeds(theirs)
-    if given is not None and not is_random(onnx.load_from_string(source)):
-        assert same(outputs(ours, given), outputs(theirs, given))
+    arrays = feeds(theirs)
+    if arrays is not None and not is_random(onnx.load_from_string(source)):
+        assert same(outputs(ours, arrays), outputs(theirs, arrays))
 
 
 def nodes(graph: Table) -> dict[tuple[bytes, ...], Any]:
@@ -123,8 +123,8 @@ def test_the_package_flatbuffers_reads_what_is_written() -> None:
     for name in ("126_conv_add", "399_scan9_sum", "060_sklearn_bin_voting_classifier_soft"):
         data, _ = encode(prepared(onnx.load_from_string(PAIRS[name][0])), None, 6)
         assert data[4:8] == b"ORTM"
-        found = InferenceSession.InferenceSession.GetRootAs(data, 0)
-        graph = found.Model().Graph()
+        root = InferenceSession.InferenceSession.GetRootAs(data, 0)
+        graph = root.Model().Graph()
         ours = Buffer(data).root("InferenceSession")["model"]["graph"]
         for place, node in enumerate(ours["nodes"]):
             theirs = graph.Nodes(place)
@@ -218,8 +218,8 @@ def test_functions_and_constants_become_what_onnxruntime_makes_of_them(tmp_path:
     assert [tensor.name for tensor in again.proto.graph.initializer] == ["c"]
     import numpy as np
 
-    (found,) = session(path.read_bytes()).run(None, {"x": np.ones(2, np.float32)})
-    assert found.tolist() == [4.0, 6.0]
+    (result,) = session(path.read_bytes()).run(None, {"x": np.ones(2, np.float32)})
+    assert result.tolist() == [4.0, 6.0]
 
 
 def test_what_cannot_be_held_is_refused_by_name(tmp_path: Path) -> None:
@@ -266,14 +266,14 @@ def test_bodies_and_sparse_initializers_are_kept() -> None:
 
 def test_damaged_files_say_so() -> None:
     files = [stored for name, (_, stored) in PAIRS.items() if len(stored) < 12000]
-    told = []
+    messages = []
     for data in damaged(files, 1500):
         try:
             decode(data)
         except LoadError as error:
-            told.append(str(error))
-    assert 700 < len(told) < 1500
-    assert [text for text in told if not text.startswith(("it ", "its ", "tensor "))] == []
+            messages.append(str(error))
+    assert 700 < len(messages) < 1500
+    assert [text for text in messages if not text.startswith(("it ", "its ", "tensor "))] == []
 
 
 def test_what_refers_to_itself_is_refused() -> None:

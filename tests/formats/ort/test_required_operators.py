@@ -16,32 +16,32 @@ ARTIFACTS = samples("training/artifacts")
 
 @pytest.mark.parametrize("name", ["ort_eval_model", "ort_optimizer_model", "ort_training_model"])
 def test_lists_are_those_of_onnxruntime(name: str) -> None:
-    wanted = parse(ARTIFACTS[f"{name}.required_operators.config"].decode())
-    found = onnxlab.load(ARTIFACTS[f"{name}.ort"]).files.required_operators()
-    assert found == wanted
-    assert parse(str(found)) == found
-    assert f"{found}\n" == "".join(
+    expected = parse(ARTIFACTS[f"{name}.required_operators.config"].decode())
+    required = onnxlab.load(ARTIFACTS[f"{name}.ort"]).files.required_operators()
+    assert required == expected
+    assert parse(str(required)) == required
+    assert f"{required}\n" == "".join(
         line for line in ARTIFACTS[f"{name}.required_operators.config"].decode().splitlines(True) if line[0] != "#"
     )
 
 
 def test_types_are_kept() -> None:
     text = samples("ort/configs")["required_operators_and_types.config"].decode()
-    found = parse(text)
-    assert found.operators["", 7, "Gemm"] == {"inputs": {"0": ["float"]}}
-    assert str(found) == "\n".join(line for line in text.splitlines() if not line.startswith("#"))
+    required = parse(text)
+    assert required.operators["", 7, "Gemm"] == {"inputs": {"0": ["float"]}}
+    assert str(required) == "\n".join(line for line in text.splitlines() if not line.startswith("#"))
 
 
 def test_special_lines_are_kept() -> None:
     lines = ["!no_ops_specified_means_all_ops_are_required", "!globally_allowed_types;float,int64_t"]
     text = "\n".join([*lines, 'ai.onnx;1,7;A{"a": [{"b": 1}]},B'])
-    found = parse(text)
-    assert found.allowed_types == ("float", "int64_t")
-    assert {key: bool(types) for key, types in found.operators.items()} == {
+    required = parse(text)
+    assert required.allowed_types == ("float", "int64_t")
+    assert {key: bool(types) for key, types in required.operators.items()} == {
         ("", 1, "A"): True, ("", 1, "B"): False, ("", 7, "A"): True, ("", 7, "B"): False,
     }  # fmt: skip
-    assert parse(str(found)) == found
-    assert found.missing(RequiredOperators(all_if_empty=True)) == ()
+    assert parse(str(required)) == required
+    assert required.missing(RequiredOperators(all_if_empty=True)) == ()
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,8 @@ def test_what_is_no_list_is_refused(text: str, message: str) -> None:
 
 
 def test_bodies_and_functions_are_looked_into() -> None:
-    found = onnxlab.load(ort_pairs()["399_scan9_sum"][0]).files.required_operators()
-    assert {name for _, _, name in found.operators} == {"Scan", "Add", "Identity"}
+    required = onnxlab.load(ort_pairs()["399_scan9_sum"][0]).files.required_operators()
+    assert {name for _, _, name in required.operators} == {"Scan", "Add", "Identity"}
 
 
 def test_the_command_line_prints_and_checks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

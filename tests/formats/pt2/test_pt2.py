@@ -29,16 +29,16 @@ def test_nodes_and_edges_are_those_of_the_program() -> None:
     expected = [
         (
             call["target"],
-            [each["arg"]["as_tensor"]["name"] for each in call["inputs"] if "as_tensor" in each["arg"]],
-            [each["as_tensor"]["name"] for each in call["outputs"]],
+            [argument["arg"]["as_tensor"]["name"] for argument in call["inputs"] if "as_tensor" in argument["arg"]],
+            [argument["as_tensor"]["name"] for argument in call["outputs"]],
         )
         for call in calls(MODULE)
     ]
-    found = [
+    edges = [
         (f"torch.ops.{node.domain}.{node.op_type}.{node.overload}", list(node.input), list(node.output))
         for node in model.proto.graph.node
     ]
-    assert found == expected
+    assert edges == expected
     assert [value.name for value in model.inputs] == ["x"]
     assert [value.name for value in model.outputs] == ["linear"]
 
@@ -94,20 +94,20 @@ def test_sizes_become_dims(text: str, dim: str | None) -> None:
 def archive(program: Any, weights: Any = None, files: dict[str, bytes] | None = None, packed: bool = False) -> bytes:
     kind = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
     data = io.BytesIO()
-    with zipfile.ZipFile(data, "w", kind) as made:
-        made.writestr("m/models/model.json", json.dumps(program))
+    with zipfile.ZipFile(data, "w", kind) as target:
+        target.writestr("m/models/model.json", json.dumps(program))
         if weights is not None:
-            made.writestr("m/data/weights/model_weights_config.json", json.dumps(weights))
+            target.writestr("m/data/weights/model_weights_config.json", json.dumps(weights))
         for name, held in (files or {}).items():
-            made.writestr(f"m/data/weights/{name}", held)
+            target.writestr(f"m/data/weights/{name}", held)
     return data.getvalue()
 
 
 def program(*nodes: Any, **graph: Any) -> dict[str, Any]:
     spec = {"parameter": {"arg": {"name": "w"}, "parameter_name": "lin.w"}}
     inputs = [{"as_tensor": {"name": "w"}}, {"as_tensor": {"name": "x"}}]
-    said = {"inputs": inputs, "outputs": [], "nodes": list(nodes), "tensor_values": {}, **graph}
-    return {"graph_module": {"graph": said, "signature": {"input_specs": [spec]}}}
+    graph_json = {"inputs": inputs, "outputs": [], "nodes": list(nodes), "tensor_values": {}, **graph}
+    return {"graph_module": {"graph": graph_json, "signature": {"input_specs": [spec]}}}
 
 
 def weight(sizes: list[int], strides: list[int], offset: int = 0, dtype: int = 7) -> dict[str, Any]:

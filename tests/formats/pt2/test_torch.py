@@ -51,7 +51,7 @@ def part(name: str) -> bytes:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_nodes_and_edges_are_those_of_torch_itself(name: str) -> None:
-    found = [
+    calls = [
         {
             "target": f"{node.domain}.{node.op_type}.{node.overload}".removeprefix("higher_order.").rstrip("."),
             "reads": sorted({value for value in node.input if value}),
@@ -59,7 +59,7 @@ def test_nodes_and_edges_are_those_of_torch_itself(name: str) -> None:
         }
         for node in onnxlab.load(part(name)).proto.graph.node
     ]
-    assert found == PROGRAMS[name]
+    assert calls == PROGRAMS[name]
 
 
 @pytest.fixture
@@ -76,9 +76,9 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def script() -> bytes:
     data = io.BytesIO()
-    with zipfile.ZipFile(data, "w") as made:
-        made.writestr("m/data/0", bytes(200_000))
-        made.writestr("m/code/__torch__.py", "x")
+    with zipfile.ZipFile(data, "w") as archive:
+        archive.writestr("m/data/0", bytes(200_000))
+        archive.writestr("m/code/__torch__.py", "x")
     return data.getvalue()
 
 
@@ -153,8 +153,8 @@ def test_outputs_are_those_of_torch(name: str) -> None:
     data = samples("pt2/torch")[f"{name}.pt"] if name in INPUTS else part(name)
     model = onnxlab.load(data, trust=True, inputs=INPUTS.get(name, ()))
     with np.load(io.BytesIO(samples("pt2/torch")["outputs.npz"])) as held:
-        given = [held[f"{name}/in{place}"] for place in range(len(model.inputs))]
+        arrays = [held[f"{name}/in{place}"] for place in range(len(model.inputs))]
         expected = [held[f"{name}/out{place}"] for place in range(len(model.outputs))]
-    found = model.run({value.name: array for value, array in zip(model.inputs, given, strict=True)})
-    for array, right in zip(found.values(), expected, strict=True):
+    outputs = model.run({value.name: array for value, array in zip(model.inputs, arrays, strict=True)})
+    for array, right in zip(outputs.values(), expected, strict=True):
         np.testing.assert_allclose(array, right, rtol=0, atol=1e-5)

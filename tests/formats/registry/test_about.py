@@ -51,15 +51,15 @@ def test_the_page_gets_a_table_of_bounded_length() -> None:
     proto = onnxlab.load(CHECKPOINT).proto
     assert _asked(CHECKPOINT)["more"] == 0
     assert len(_asked(CHECKPOINT)["rows"]) == len(proto.graph.initializer)
-    made = onnx.ModelProto()
-    made.CopyFrom(glow())
-    names = {entry.key: entry.value for entry in made.metadata_props if entry.key.startswith("partition_0_")}
+    copy = onnx.ModelProto()
+    copy.CopyFrom(glow())
+    names = {entry.key: entry.value for entry in copy.metadata_props if entry.key.startswith("partition_0_")}
     for number in range(1, ROWS + 5):
         for key, value in names.items():
-            made.metadata_props.add(key=key.replace("_0_", f"_{number}_", 1), value=value)
-    next(entry for entry in made.metadata_props if entry.key == "numPartitions").value = str(ROWS + 5)
-    found = _asked(made)
-    assert (len(found["rows"]), found["more"]) == (ROWS, 5)
+            copy.metadata_props.add(key=key.replace("_0_", f"_{number}_", 1), value=value)
+    next(entry for entry in copy.metadata_props if entry.key == "numPartitions").value = str(ROWS + 5)
+    answer = _asked(copy)
+    assert (len(answer["rows"]), answer["more"]) == (ROWS, 5)
 
 
 def _asked(source: bytes | onnx.ModelProto) -> dict[str, object]:

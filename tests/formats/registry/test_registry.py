@@ -43,8 +43,8 @@ def test_telling_a_format_never_fails(form: Format, data: bytes) -> None:
 def test_what_is_written_is_told_by_its_content(form: Format) -> None:
     assert form.write is not None
     data = form.write(chain(), None).data
-    found = registry.by_content(Content.of(data, Path("misleading.bin")))
-    assert found is form
+    recognized = registry.by_content(Content.of(data, Path("misleading.bin")))
+    assert recognized is form
 
 
 def test_an_unknown_name_lists_the_known() -> None:

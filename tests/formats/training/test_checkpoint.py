@@ -29,27 +29,27 @@ WHOLE = [
 
 @pytest.mark.parametrize("name", [*WHOLE, "nom_nominal_checkpoint"])
 def test_a_checkpoint_comes_back_as_it_was(name: str) -> None:
-    found = decode(FILES[name])
-    assert (found.version, [*found.trained, *found.frozen][-1]) == (2, "fc2.bias") or found.trained
-    again = decode(found.to_bytes())
-    assert again == found
-    assert len(found.to_bytes()) <= len(FILES[name]) * 1.2
+    checkpoint = decode(FILES[name])
+    assert (checkpoint.version, [*checkpoint.trained, *checkpoint.frozen][-1]) == (2, "fc2.bias") or checkpoint.trained
+    again = decode(checkpoint.to_bytes())
+    assert again == checkpoint
+    assert len(checkpoint.to_bytes()) <= len(FILES[name]) * 1.2
 
 
 def test_what_is_in_a_checkpoint_with_an_optimizer() -> None:
-    found = decode(FILES["checkpoint_opt.ckpt"])
-    (group,) = found.groups
+    checkpoint = decode(FILES["checkpoint_opt.ckpt"])
+    (group,) = checkpoint.groups
     assert (group.name, group.step) == ("group0", 3)
     assert group.learning_rate == pytest.approx(0.001)
-    assert found.properties == {"epoch": 3, "lr": 0.5, "tag": "hello"}
+    assert checkpoint.properties == {"epoch": 3, "lr": 0.5, "tag": "hello"}
     assert set(group.momentums["fc1.weight"]) == {"momentum0", "momentum1"}
-    row = next(row for row in found.table() if row.name == "fc1.weight")
-    array = tensors.to_array(found.trained["fc1.weight"])
+    row = next(row for row in checkpoint.table() if row.name == "fc1.weight")
+    array = tensors.to_array(checkpoint.trained["fc1.weight"])
     assert (row.group, row.dtype, row.shape, row.nan) == ("trained", "float32", (8, 16), 0)
     assert (row.mean, row.std) == (pytest.approx(array.mean(), abs=1e-6), pytest.approx(array.std(), rel=1e-5))
     momentum = tensors.to_array(group.momentums["fc1.weight"]["momentum0"])
     assert row.momentums["momentum0"] == pytest.approx(np.linalg.norm(momentum), rel=1e-5)
-    text = str(found)
+    text = str(checkpoint)
     assert "fc2.bias: frozen float32[4]" in text
     assert "group0: step 3, learning rate 0.001" in text
     assert "tag = 'hello'" in text
@@ -65,9 +65,9 @@ def test_statistics_count_what_is_not_a_number() -> None:
 
 def test_two_checkpoints_and_a_model_are_compared() -> None:
     before, after = decode(FILES["checkpoint"]), decode(FILES["checkpoint_opt.ckpt"])
-    found = before.compare(after)
-    assert set(found) == {"fc1.weight", "fc1.bias", "fc2.weight"}
-    assert "of 128 elements differ, by 0.00" in found["fc1.weight"]
+    differences = before.compare(after)
+    assert set(differences) == {"fc1.weight", "fc1.bias", "fc2.weight"}
+    assert "of 128 elements differ, by 0.00" in differences["fc1.weight"]
     assert before.compare(before) == {}
     model = onnx.load_from_string(FILES["mlp.onnx"])
     assert before.compare(model) == {}
@@ -91,9 +91,9 @@ def test_applied_to_a_model_it_is_what_the_runtime_exports(tmp_path: Path) -> No
 
 def test_a_nominal_checkpoint_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "nominal").write_bytes(FILES["nom_nominal_checkpoint"])
-    found = read_checkpoint(tmp_path / "nominal")
-    assert found.nominal
-    assert str(found).endswith("nominal: names without values")
+    checkpoint = read_checkpoint(tmp_path / "nominal")
+    assert checkpoint.nominal
+    assert str(checkpoint).endswith("nominal: names without values")
     with pytest.raises(LoadError, match=r"it is a nominal checkpoint: it names .*fc1\.weight.* has no values"):
         onnxlab.load(tmp_path / "nominal")
     with pytest.raises(LoadError, match="nominal checkpoint"):
@@ -126,17 +126,17 @@ def test_the_weights_of_a_model_become_a_checkpoint(tmp_path: Path) -> None:
 def test_data_beside_a_checkpoint_is_read(tmp_path: Path) -> None:
     whole = decode(FILES["checkpoint"])
     data = b"".join(tensors.to_array(tensor).tobytes() for tensor in whole.parameters.values())
-    made, offset = {}, 0
+    groups, offset = {}, 0
     assert "external_data_offset" in IDS["Tensor"]
     from onnxlab.formats.ort.writer import write
 
-    for group, found in (("requires_grad_params", whole.trained), ("frozen_params", whole.frozen)):
-        made[group] = []
-        for tensor in found.values():
-            made[group].append({"name": tensor.name, "dims": list(tensor.dims), "data_type": tensor.data_type,
-                                "external_data_offset": offset})  # fmt: skip
+    for group, parameters in (("requires_grad_params", whole.trained), ("frozen_params", whole.frozen)):
+        groups[group] = []
+        for tensor in parameters.values():
+            groups[group].append({"name": tensor.name, "dims": list(tensor.dims), "data_type": tensor.data_type,
+                                  "external_data_offset": offset})  # fmt: skip
             offset += tensors.nbytes(tensor)
-    stored = write("Checkpoint", {"version": 2, "module_state": {**made, "has_external_data": True}}, b"ODTC")
+    stored = write("Checkpoint", {"version": 2, "module_state": {**groups, "has_external_data": True}}, b"ODTC")
     (tmp_path / "big").write_bytes(stored)
     with pytest.raises(LoadError, match=r"its data file big\.data cannot be read"):
         read_checkpoint(tmp_path / "big")
@@ -156,14 +156,14 @@ def test_properties_that_do_not_fit_are_refused(value: object) -> None:
 
 
 def test_damaged_checkpoints_say_so() -> None:
-    told = []
+    messages = []
     for data in damaged([FILES[name] for name in WHOLE], 1500):
         try:
             decode(data)
         except LoadError as error:
-            told.append(str(error))
-    assert 500 < len(told) < 1500
-    assert [text for text in told if not text.startswith(("it ", "its ", "tensor "))] == []
+            messages.append(str(error))
+    assert 500 < len(messages) < 1500
+    assert [text for text in messages if not text.startswith(("it ", "its ", "tensor "))] == []
 
 
 def test_a_checkpoint_that_does_not_fit_changes_nothing(tmp_path: Path) -> None:

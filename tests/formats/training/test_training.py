@@ -53,17 +53,17 @@ def test_losses_and_parameters_are_those_of_onnxruntime_training(case: str) -> N
 
 
 def test_graphs_in_ort_format_train_the_same() -> None:
-    one, other = training("adamw"), training("adamw as .ort")
+    session, other = training("adamw"), training("adamw as .ort")
     feeds = {"x": GIVEN["x"][0], "target": GIVEN["y"][0]}
-    np.testing.assert_allclose(one.step(feeds), other.step(feeds), rtol=1e-6)
-    assert set(one.parameters) == set(other.parameters)
+    np.testing.assert_allclose(session.step(feeds), other.step(feeds), rtol=1e-6)
+    assert set(session.parameters) == set(other.parameters)
 
 
 def test_the_graphs_open_with_types_and_no_problems() -> None:
     for name, data in FILES.items():
         if name.endswith(("training_model.onnx", "optimizer_model.onnx", "eval_model.onnx")):
             model = onnxlab.load(data)
-            problems = [found for found in model.check() if found.severity == "error" and found.node]
+            problems = [problem for problem in model.check() if problem.severity == "error" and problem.node]
             assert problems == [], name
             assert all(str(model.fact(value.id)) != "?" for node in model.nodes for value in node.outputs), name
 
@@ -76,8 +76,8 @@ def test_gradients_add_up_until_a_step() -> None:
     twice.backward(feeds)
     twice.step(feeds)
     for name in ("fc1.weight", "fc2.weight"):
-        one, two = (before[name] - session.parameters[name] for session in (once, twice))
-        np.testing.assert_allclose(two, 2 * one, rtol=1e-3, atol=1e-6)
+        single, double = (before[name] - session.parameters[name] for session in (once, twice))
+        np.testing.assert_allclose(double, 2 * single, rtol=1e-3, atol=1e-6)
     with pytest.raises(EditError, match="no gradients to make a step by"):
         once.step()
 

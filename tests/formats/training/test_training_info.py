@@ -43,13 +43,13 @@ FEEDS = {"x": np.float32(3), "target": np.float32(12)}
 
 def test_steps_are_those_computed_by_hand() -> None:
     training = TrainingInfo(onnxlab.load(described()))
-    found = training.step(FEEDS)
+    results = training.step(FEEDS)
     # y = 6, error = -6, gradient = 2 · -6 · 3 = -36, w = 2 + 0.1 · 36
-    assert found["loss"] == 36
+    assert results["loss"] == 36
     assert training.variables["w"] == pytest.approx(5.6)
-    found = training.step(FEEDS)
+    results = training.step(FEEDS)
     # y = 16.8, error = 4.8, gradient = 28.8, w = 5.6 - 2.88
-    assert found["loss"] == pytest.approx(23.04, rel=1e-5)
+    assert results["loss"] == pytest.approx(23.04, rel=1e-5)
     assert training.variables["w"] == pytest.approx(2.72, rel=1e-5)
     assert training.variables["count"] == 2
 
@@ -104,7 +104,7 @@ def test_bindings_are_edited_as_steps_that_can_be_undone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("binding", "words"),
     [
         (("nothing", "next"), "'nothing' is no initializer of the model or of the algorithm"),
         (("x", "next"), "'x' is no initializer"),
@@ -114,10 +114,10 @@ def test_bindings_are_edited_as_steps_that_can_be_undone() -> None:
         (("w", "next", False, 1), "the model has 1 entries of training_info, and none at place 1"),
     ],
 )
-def test_bindings_that_lead_nowhere_are_refused(given: tuple[Any, ...], words: str) -> None:
+def test_bindings_that_lead_nowhere_are_refused(binding: tuple[Any, ...], words: str) -> None:
     model = onnxlab.load(described())
     with pytest.raises(EditError, match=words):
-        model.bind(*given)
+        model.bind(*binding)
     assert model.version == 0
 
 

@@ -73,7 +73,9 @@ def test_weights_come_back_bit_for_bit(tmp_path: Path, suffix: str, link: bool) 
     linked = [name for name in FLOATS if model.tensor(name).is_external]
     assert bool(linked) == link
     model.save(tmp_path / "filled.onnx")
-    saved = {each.name: numpy_helper.to_array(each) for each in onnx.load(tmp_path / "filled.onnx").graph.initializer}
+    saved = {
+        tensor.name: numpy_helper.to_array(tensor) for tensor in onnx.load(tmp_path / "filled.onnx").graph.initializer
+    }
     for name, array in FLOATS.items():
         np.testing.assert_array_equal(saved[name], array)
     model.undo()
@@ -90,7 +92,9 @@ def test_every_type_of_the_format_comes_back(tmp_path: Path, elem_type: int) -> 
     np.testing.assert_array_equal(np.asarray(weights["w"]), array)
 
 
-@pytest.mark.parametrize("elem_type", [each for each in dtypes.ELEM_TYPES if each not in STORED], ids=dtypes.name)
+@pytest.mark.parametrize(
+    "elem_type", [elem_type for elem_type in dtypes.ELEM_TYPES if elem_type not in STORED], ids=dtypes.name
+)
 def test_types_without_a_place_in_the_format_are_named(tmp_path: Path, elem_type: int) -> None:
     array = np.array(["a"], object) if elem_type == dtypes.STRING else numbers(elem_type, 4)
     path = tmp_path / "w.safetensors"
@@ -123,8 +127,8 @@ def test_arrays_that_lie_otherwise_are_read(tmp_path: Path) -> None:
 
 
 def test_missing_extra_and_misshapen_tensors_are_named(tmp_path: Path) -> None:
-    there = {"a": FLOATS["a"], "b": FLOATS["b"].T.copy(), "z": FLOATS["a"]}
-    safetensors.numpy.save_file(there, tmp_path / "w.safetensors")
+    stored = {"a": FLOATS["a"], "b": FLOATS["b"].T.copy(), "z": FLOATS["a"]}
+    safetensors.numpy.save_file(stored, tmp_path / "w.safetensors")
     model = onnxlab.load(model_of(a=FLOATS["a"], b=FLOATS["b"], c=FLOATS["a"]))
     report = model.files.load_weights(tmp_path / "w.safetensors", dry_run=True)
     assert (report.replaced, report.missing, report.extra) == (("a",), ("c",), ("z",))

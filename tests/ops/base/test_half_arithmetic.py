@@ -18,8 +18,8 @@ def difficult(dtype: np.dtype, seed: int = 0) -> np.ndarray:
     low, high = (bits.view(dtype).astype(np.float32) for bits in (small, (small + 1).astype(np.uint16)))
     ties = (low / 2 + high / 2).astype(np.float32)
     edges = np.float32([0.0, -0.0, 65504, -65519.99, 1e-45, 2**-25, -(2**-25), 3 * 2**-26])
-    found = np.concatenate([anything, ties, -ties, low, -low, edges])
-    return found[np.abs(found) < 65520]
+    numbers = np.concatenate([anything, ties, -ties, low, -low, edges])
+    return numbers[np.abs(numbers) < 65520]
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -54,8 +54,8 @@ def test_only_arrays_that_may_be_written_to_are(x, dtype):
     with np.errstate(over="ignore"):
         x.flags.writeable = False
         before = x.copy()
-        found = rounded(x, dtype)
+        result = rounded(x, dtype)
         turned = rounded(before.T.copy().T, dtype)
-        np.testing.assert_array_equal(found, before.astype(dtype).astype(np.float32))
-    np.testing.assert_array_equal(turned, found)
+        np.testing.assert_array_equal(result, before.astype(dtype).astype(np.float32))
+    np.testing.assert_array_equal(turned, result)
     np.testing.assert_array_equal(x, before)

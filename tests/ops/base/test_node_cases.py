@@ -29,10 +29,10 @@ def cases():
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the generators overflow and divide by zero on purpose
-        found = load_model_tests(kind="node")
-    plain = {case.name: case.model.graph.node[0] for case in found}
+        loaded = load_model_tests(kind="node")
+    plain = {case.name: case.model.graph.node[0] for case in loaded}
     grouped = defaultdict(list)
-    for case in found:
+    for case in loaded:
         node = plain.get(case.name.split("_expanded")[0], case.model.graph.node[0])
         grouped[node.domain, node.op_type].append(case)
     return grouped
@@ -50,11 +50,11 @@ def problem(case):
     """What is wrong with our outputs, or None."""
     names = [value.name for value in case.model.graph.input]
     for inputs, expected in case.data_sets:
-        found = Interpreter(case.model).run(dict(zip(names, map(array, inputs), strict=False)))
-        for wanted, (name, ours) in zip(map(array, expected), found.items(), strict=True):
+        outputs = Interpreter(case.model).run(dict(zip(names, map(array, inputs), strict=False)))
+        for reference, (name, ours) in zip(map(array, expected), outputs.items(), strict=True):
             if case.name.startswith(RANDOM):
-                wanted, ours = np.zeros_like(wanted), np.zeros_like(ours)
-            text = close(wanted, ours, max(case.rtol, 1e-3))
+                reference, ours = np.zeros_like(reference), np.zeros_like(ours)
+            text = close(reference, ours, max(case.rtol, 1e-3))
             if text:
                 return f"{case.name}: {name}: {text}"
     return None

@@ -90,20 +90,20 @@ def test_shapes_are_what_the_documentation_says(
 
 @pytest.mark.parametrize(("channels", "expected"), [(32, "32"), (12, "16"), (3, "y0.1"), ("c", "y0.1")])
 def test_channels_are_filled_up_to_blocks_of_either_size(channels: int | str, expected: str) -> None:
-    found = of_one("ReorderInput", [(F, ["n", channels, 7, 7])], 1, "com.microsoft.nchwc")
-    assert found == [f"float32[n,{expected},7,7]"]
+    types = of_one("ReorderInput", [(F, ["n", channels, 7, 7])], 1, "com.microsoft.nchwc")
+    assert types == [f"float32[n,{expected},7,7]"]
 
 
 def test_a_convolution_with_channels_last() -> None:
-    found = of_one("Conv", [(F, ["n", "h", 8, 3]), (F, [6, 3, 3, 3])], 1, "com.ms.internal.nhwc")
-    assert found == ["float32[n,h - 2,6,6]"]
+    types = of_one("Conv", [(F, ["n", "h", 8, 3]), (F, [6, 3, 3, 3])], 1, "com.ms.internal.nhwc")
+    assert types == ["float32[n,h - 2,6,6]"]
 
 
 @pytest.mark.usefixtures("no_schemas")
 def test_a_law_says_which_attribute_is_missing() -> None:
     _, inference = one_node("MatMulNBitsMlp", [(F, ["b", 8])], 1, domain="com.microsoft")
-    (found,) = inference.diagnostics
-    assert (found.code, found.expected) == ("attribute-missing", "N")
+    (diagnostic,) = inference.diagnostics
+    assert (diagnostic.code, diagnostic.expected) == ("attribute-missing", "N")
 
 
 def known_scalar(value: int) -> TensorFact:

@@ -25,7 +25,7 @@ def test_lookup_takes_the_newest_version_that_is_not_above():
 
 
 def test_a_custom_operator_hides_onnx_s_own_until_unregistered():
-    own = ops.find_kernel("", "Relu", 14)
+    original = ops.find_kernel("", "Relu", 14)
     ops.register(Schema("", "Relu", 14), kernel=abs, infer=lambda ctx, attributes, x: x)
     try:
         assert ops.find_kernel("ai.onnx", "Relu", 21).function is abs
@@ -33,7 +33,7 @@ def test_a_custom_operator_hides_onnx_s_own_until_unregistered():
         assert ops.find_kernel("", "Relu", 13) is not None
     finally:
         ops.unregister("", "Relu")
-    assert ops.find_kernel("", "Relu", 14) is own
+    assert ops.find_kernel("", "Relu", 14) is original
 
 
 def test_a_kernel_is_registered_once():

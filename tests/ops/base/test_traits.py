@@ -50,10 +50,10 @@ def test_every_row_is_of_an_operator() -> None:
 
 @pytest.mark.parametrize("field", ["category", "shape", "flops"])
 def test_a_row_says_what_matters_most(field: str) -> None:
-    given = {"category": "matrix", "shape": "shapes", "flops": 1}
-    del given[field]
+    fields = {"category": "matrix", "shape": "shapes", "flops": 1}
+    del fields[field]
     with pytest.raises(TypeError, match=field):
-        OpTraits(**given)
+        OpTraits(**fields)
 
 
 def test_a_row_takes_the_words_that_exist_alone() -> None:
@@ -138,10 +138,10 @@ def shapes_of_outputs(model: onnx.ModelProto, feeds: list, fixed: list[int]) -> 
     names = [value.name for value in model.graph.input]
     for output in model.graph.output:
         output.type.Clear()
-    kept = [value for slot, value in enumerate(model.graph.input) if slot not in fixed]
+    inputs = [value for slot, value in enumerate(model.graph.input) if slot not in fixed]
     model.graph.initializer.extend(onnx.numpy_helper.from_array(feeds[slot], names[slot]) for slot in fixed)
     del model.graph.input[:]
-    model.graph.input.extend(kept)
+    model.graph.input.extend(inputs)
     judged = onnxlab.Model(model)
     values = judged.graph.main.outputs
     return {judged.graph.values[value].name: judged.inference.fact(value).shape for value in values}
@@ -160,9 +160,9 @@ def test_shapes_follow_from_what_the_row_says(op_type: str) -> None:
             continue
         names = [value.name for value in model.graph.input]
         fixed = [] if row.shape == "shapes" else [names.index(n) for n in [*model.graph.node[0].input][1:] if n]
-        wanted = [array(value) for value in case.data_sets[0][1]]
-        told = shapes_of_outputs(model, feeds, fixed)
-        for (name, shape), expected in zip(told.items(), wanted, strict=True):
+        arrays = [array(value) for value in case.data_sets[0][1]]
+        shapes = shapes_of_outputs(model, feeds, fixed)
+        for (name, shape), expected in zip(shapes.items(), arrays, strict=True):
             assert shape == expected.shape, (case.name, name)
 
 
@@ -178,21 +178,21 @@ def tables(source: str) -> Iterator[tuple[int, list[str]]]:
             items = node.keys
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             words = node.value.split()
-            found = [word for word in words if word in NAMES]
-            if len(found) >= 3 and 2 * len(found) > len(words):
-                yield node.lineno, found
+            operators = [word for word in words if word in NAMES]
+            if len(operators) >= 3 and 2 * len(operators) > len(words):
+                yield node.lineno, operators
             continue
         else:
             continue
-        found = [name for item in items for name in operators_in(item)[:1]]
-        if len(found) >= 3:
-            yield node.lineno, found
+        operators = [name for item in items for name in operators_in(item)[:1]]
+        if len(operators) >= 3:
+            yield node.lineno, operators
 
 
 def operators_in(item: ast.expr | None) -> list[str]:
     """The operators that a literal names: itself, or an item of a tuple."""
     if isinstance(item, ast.Tuple):
-        return [*itertools.chain.from_iterable(operators_in(each) for each in item.elts)]
+        return [*itertools.chain.from_iterable(operators_in(element) for element in item.elts)]
     if isinstance(item, ast.Constant) and isinstance(item.value, str):
         name = item.value.rpartition("::")[2]
         return [name] if name in NAMES else []

@@ -26,8 +26,8 @@ def run(op_type: str, *arrays: Array, outputs: int = 1, **attributes: Any) -> li
     model = helper.make_model(
         graph, producer_name="GlowONNXModelWriter", ir_version=7, opset_imports=[helper.make_opsetid("", 9)]
     )
-    found = onnxlab.load(model).run(dict(zip(names, arrays, strict=True)))
-    return [found[name] for name in results]
+    by_name = onnxlab.load(model).run(dict(zip(names, arrays, strict=True)))
+    return [by_name[name] for name in results]
 
 
 QUANTIZED = {"o0_elemKind": "i8", "o0_qScale": 0.5, "o0_qOffset": 1}
@@ -40,8 +40,8 @@ def test_floats_become_the_nearest_integers_ties_to_even_within_limits() -> None
 
 def test_integers_become_what_they_stand_for() -> None:
     x = np.array([1, 3, -128], np.int8)
-    found = run("Glow_Dequantize", x, o0_elemKind="float", i0_qScale=0.5, i0_qOffset=1)[0]
-    assert found.tolist() == [0, 1, -64.5]
+    result = run("Glow_Dequantize", x, o0_elemKind="float", i0_qScale=0.5, i0_qOffset=1)[0]
+    assert result.tolist() == [0, 1, -64.5]
 
 
 def test_quantized_sums_are_quantized_anew() -> None:
@@ -73,7 +73,7 @@ def test_convolution_as_that_of_onnx(group: int) -> None:
     x, filters = rng.integers(-9, 9, (1, 5, 6, 4)), rng.integers(-9, 9, (6, 2, 3, 4 // group))
     scales, offsets = rng.uniform(0.1, 1, 6).astype(np.float32), rng.integers(-3, 3, 6).astype(np.int32)
     bias = rng.integers(-9, 9, 6).astype(np.int32)
-    found = run(
+    result = run(
         "Glow_ChannelwiseQuantizedConvolution", x.astype(np.int8), filters.astype(np.int8), bias, scales, offsets,
         scales, offsets * 0, Kernels=[2, 3], Strides=[1, 2], Pads=[1, 0, 0, 1], Group=group, Dilation=[2, 1],
         FusedActivation="NONE", o0_elemKind="float", i0_qScale=0.5, i0_qOffset=2,
@@ -82,8 +82,8 @@ def test_convolution_as_that_of_onnx(group: int) -> None:
         "Conv", ["x", "w", "b"], ["y"], kernel_shape=[2, 3], strides=[1, 2], pads=[1, 0, 0, 1], dilations=[2, 1],
         group=group,
     )  # fmt: skip
-    given = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in "xwby"]
-    reference = ReferenceEvaluator(helper.make_model(helper.make_graph([node], "g", given[:3], given[3:])))
+    infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in "xwby"]
+    reference = ReferenceEvaluator(helper.make_model(helper.make_graph([node], "g", infos[:3], infos[3:])))
     weights = (filters - offsets.reshape(-1, 1, 1, 1)) * scales.reshape(-1, 1, 1, 1)
     feeds = {
         "x": ((x - 2) * 0.5).transpose(0, 3, 1, 2).astype(np.float32),
@@ -91,7 +91,7 @@ def test_convolution_as_that_of_onnx(group: int) -> None:
         "b": (bias * scales).astype(np.float32),
     }
     np.testing.assert_allclose(
-        found.transpose(0, 3, 1, 2), np.asarray(next(iter(reference.run(None, feeds)))), rtol=1e-4, atol=1e-4
+        result.transpose(0, 3, 1, 2), np.asarray(next(iter(reference.run(None, feeds)))), rtol=1e-4, atol=1e-4
     )
 
 

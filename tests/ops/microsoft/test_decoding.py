@@ -34,9 +34,9 @@ def bound(op_type, inputs, shared, **attributes):
     return [value.numpy().copy() for value in binding.get_outputs()]
 
 
-def same(found, expected, length):
-    np.testing.assert_allclose(found[0], expected[0], rtol=1e-4, atol=1e-5)
-    for ours, theirs in zip(found[1:], expected[1:], strict=True):
+def same(actual, expected, length):
+    np.testing.assert_allclose(actual[0], expected[0], rtol=1e-4, atol=1e-5)
+    for ours, theirs in zip(actual[1:], expected[1:], strict=True):
         np.testing.assert_allclose(ours[:, :, :length], theirs[:, :, :length], rtol=1e-5)
 
 
@@ -53,8 +53,8 @@ def test_one_token_after_others(masked, beams):
     options = {"num_heads": HEADS, "past_present_share_buffer": 1}
     expected = bound(OP, [item if item is None else item.copy() for item in inputs],
                      {"y1": "x5", "y2": "x6"}, **options)  # fmt: skip
-    found = run(OP, *inputs, outputs=3, **options, **MS)
-    same(found, expected, 6)
+    results = run(OP, *inputs, outputs=3, **options, **MS)
+    same(results, expected, 6)
     apart = [*inputs[:5], keys[:, :, :5].copy(), values[:, :, :5].copy(), None, *inputs[8:]]
     same(run(OP, *apart, num_heads=HEADS, outputs=3, **MS), expected, 6)
     packed = [np.concatenate(token, axis=2), None, None, *apart[3:]]  # which its CPU does not take
@@ -78,5 +78,5 @@ def test_sparse_blocks_of_keys(steps, rotary):
     options = {"num_heads": heads, "kv_num_heads": groups, "sparse_block_size": block, "do_rotary": rotary}
     inputs = inputs if rotary else inputs[:9]
     expected = bound("SparseAttention", [item.copy() for item in inputs], {"y1": "x3", "y2": "x4"}, **options)
-    found = run("SparseAttention", *inputs, outputs=3, **options, **MS)
-    same(found, expected, total)
+    results = run("SparseAttention", *inputs, outputs=3, **options, **MS)
+    same(results, expected, total)

@@ -27,10 +27,10 @@ def test_the_two_forms_of_a_fused_first_layer_hold_the_same_rows():
     x, router, first, second = floats(4, 8), floats(4, 3, seed=1), floats(3, 32, 8, seed=2), floats(3, 8, 16, seed=4)
     apart = np.concatenate([first[:, 0::2], first[:, 1::2]], axis=1)
     (expected,) = run("MoE", x, router, first, None, second, activation_type="swiglu", swiglu_fusion=1, **MS)
-    (found,) = run("MoE", x, router, apart, None, second, activation_type="swiglu", swiglu_fusion=2, **MS)
+    (result,) = run("MoE", x, router, apart, None, second, activation_type="swiglu", swiglu_fusion=2, **MS)
     gate, value = first[:, 0::2].copy(), first[:, 1::2].copy()
     (third,) = run("MoE", x, router, gate, None, second, None, value, activation_type="swiglu", **MS)
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    np.testing.assert_allclose(result, expected, rtol=1e-5)
     np.testing.assert_allclose(third, expected, rtol=1e-5)
 
 

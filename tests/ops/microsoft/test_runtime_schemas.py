@@ -90,9 +90,9 @@ def wrong_attribute(model: onnx.ModelProto, schema: Schema) -> bool:
     if not specs:
         return False
     node = model.graph.node[0]
-    kept = [attribute for attribute in node.attribute if attribute.name != specs[0].name]
+    others = [attribute for attribute in node.attribute if attribute.name != specs[0].name]
     del node.attribute[:]
-    node.attribute.extend([*kept, helper.make_attribute(specs[0].name, OTHER[specs[0].type])])
+    node.attribute.extend([*others, helper.make_attribute(specs[0].name, OTHER[specs[0].type])])
     return True
 
 
@@ -146,8 +146,8 @@ def cases() -> Iterator[tuple[Schema, Plant]]:
 
 
 def refused_here(model: onnx.ModelProto) -> list[Any]:
-    found = onnxlab.load(model).check()  # apart from the inputs, which onnxruntime lets be without a shape
-    return [problem for problem in found if problem.severity == "error" and problem.node]
+    problems = onnxlab.load(model).check()  # apart from the inputs, which onnxruntime lets be without a shape
+    return [problem for problem in problems if problem.severity == "error" and problem.node]
 
 
 def planted() -> tuple[int, list[tuple[str, str, str]]]:

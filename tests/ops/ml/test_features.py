@@ -20,8 +20,8 @@ def forest(draw_seed, trees, depth, features):
             leaf = node >= inner
             row = (tree, node, int(rng.integers(features)), float(np.float32(rng.normal())),
                    "LEAF" if leaf else "BRANCH_LEQ", *((0, 0) if leaf else (2 * node + 1, 2 * node + 2)))  # fmt: skip
-            for kept, item in zip(nodes.values(), row, strict=True):
-                kept.append(item)
+            for column, item in zip(nodes.values(), row, strict=True):
+                column.append(item)
             if leaf:
                 leaves.append((tree, node))
     return {f"nodes_{name}": items for name, items in nodes.items()}, leaves

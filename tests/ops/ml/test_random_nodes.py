@@ -34,11 +34,11 @@ def machine(rng, classes, probable):
     """Attributes of random one-against-one machines on three features."""
     counts = rng.integers(1, 4, classes).tolist()
     total, pairs = sum(counts), classes * (classes - 1) // 2
-    found = {"coefficients": floats(rng, (classes - 1) * total), "support_vectors": floats(rng, total * 3),
-             "rho": floats(rng, pairs)}  # fmt: skip
+    attributes = {"coefficients": floats(rng, (classes - 1) * total), "support_vectors": floats(rng, total * 3),
+                  "rho": floats(rng, pairs)}  # fmt: skip
     if probable:
-        found |= {"prob_a": floats(rng, pairs), "prob_b": floats(rng, pairs)}
-    return {name: values.tolist() for name, values in found.items()} | {"vectors_per_class": counts}
+        attributes |= {"prob_a": floats(rng, pairs), "prob_b": floats(rng, pairs)}
+    return {name: values.tolist() for name, values in attributes.items()} | {"vectors_per_class": counts}
 
 
 @pytest.mark.parametrize("transform", TRANSFORMS)
@@ -47,44 +47,44 @@ def test_support_vector_machines(rng, kernel, transform):
     common = {"kernel_type": kernel, "kernel_params": [0.3, 0.2, 2.0], "post_transform": transform}
     for classes in (2, 3, 4):
         for probable in (False, True):
-            found = machine(rng, classes, probable) | labels(classes, rng.integers(2), "classlabels_ints")
+            attributes = machine(rng, classes, probable) | labels(classes, rng.integers(2), "classlabels_ints")
             # of one decision alone ONNX Runtime's PROBIT leaves a score to chance; near 0 and 1 it magnifies rounding
             compared = (0,) if transform == "PROBIT" and (classes == 2 or probable) else None
-            check_node("SVMClassifier", floats(rng, 20, 3), common | found, 2, compared=compared)
+            check_node("SVMClassifier", floats(rng, 20, 3), common | attributes, 2, compared=compared)
         linear = {"coefficients": floats(rng, classes * 3).tolist(), "rho": [0.3]}
         linear |= common | labels(classes, 0, "classlabels_ints")
         check_node("SVMClassifier", floats(rng, 20, 3), linear, 2)
     for one_class in (0, 1):
-        found = {"coefficients": floats(rng, 4).tolist(), "support_vectors": floats(rng, 12).tolist(), "n_supports": 4,
-                 "rho": [0.2], "one_class": one_class}  # fmt: skip
-        check_node("SVMRegressor", floats(rng, 9, 3), common | found)
+        attributes = {"coefficients": floats(rng, 4).tolist(), "support_vectors": floats(rng, 12).tolist(),
+                      "n_supports": 4, "rho": [0.2], "one_class": one_class}  # fmt: skip
+        check_node("SVMRegressor", floats(rng, 9, 3), common | attributes)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_support_vector_machines_of_odd_inputs(rng, classes, dtype):
     for probable in (False, True):
-        found = machine(rng, classes, probable) | labels(classes, 0, "classlabels_ints")
-        found |= {"kernel_type": "RBF", "kernel_params": [0.3, 0.2, 2.0]}
+        attributes = machine(rng, classes, probable) | labels(classes, 0, "classlabels_ints")
+        attributes |= {"kernel_type": "RBF", "kernel_params": [0.3, 0.2, 2.0]}
         x = (floats(rng, 9, 3) * 2).astype(dtype)
-        check_node("SVMClassifier", x, found, 2)
-        check_node("SVMClassifier", x[0], found, 2)
+        check_node("SVMClassifier", x, attributes, 2)
+        check_node("SVMClassifier", x[0], attributes, 2)
         if dtype == np.float32:
             x[::2, 1], x[1, 0], x[3, 2] = np.nan, np.inf, 1e30
-            check_node("SVMClassifier", x, found, 2)
-            check_node("SVMClassifier", x, found | {"coefficients": [0.0] * len(found["coefficients"]),
-                                                    "rho": [0.0] * len(found["rho"])}, 2)  # fmt: skip
+            check_node("SVMClassifier", x, attributes, 2)
+            check_node("SVMClassifier", x, attributes | {"coefficients": [0.0] * len(attributes["coefficients"]),
+                                                         "rho": [0.0] * len(attributes["rho"])}, 2)  # fmt: skip
 
 
 @pytest.mark.parametrize("transform", TRANSFORMS)
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_linear_models(rng, count, transform):
-    found = {"coefficients": floats(rng, count * 4).tolist(), "intercepts": floats(rng, count).tolist(),
-             "post_transform": transform}  # fmt: skip
+    attributes = {"coefficients": floats(rng, count * 4).tolist(), "intercepts": floats(rng, count).tolist(),
+                  "post_transform": transform}  # fmt: skip
     compared = (0,) if count == 1 and transform == "PROBIT" else None
     for dtype in (np.float32, np.float64, np.int32, np.int64):
         for strings in (0, 1):
-            classes = found | labels(max(2, count), strings, "classlabels_ints")
+            classes = attributes | labels(max(2, count), strings, "classlabels_ints")
             x = (floats(rng, 7, 4) * 2).astype(dtype)
             check_node("LinearClassifier", x, classes, 2, compared=compared)
             check_node("LinearClassifier", x[0], classes, 2, compared=compared)
@@ -92,7 +92,7 @@ def test_linear_models(rng, count, transform):
     x[3] = 0
     check_node("LinearClassifier", x, classes, 2, compared=compared)
     for matrix in (x, floats(rng, 7, 4), floats(rng, 4)):
-        check_node("LinearRegressor", matrix, found | {"targets": count})
+        check_node("LinearRegressor", matrix, attributes | {"targets": count})
 
 
 @pytest.mark.parametrize("transform", TRANSFORMS)
@@ -111,18 +111,18 @@ def test_tree_classifiers(rng, classes, which, transform):
     for base in (0, 1, classes) if classes == 2 else (0, classes):
         for special in (False, True):
             trees = Trees(rng, 3, missing=rng.integers(2))
-            found = trees.nodes | trees.votes("class", classes, which) | {"post_transform": transform}
-            found |= labels(classes, rng.integers(2), "classlabels_int64s")
+            attributes = trees.nodes | trees.votes("class", classes, which) | {"post_transform": transform}
+            attributes |= labels(classes, rng.integers(2), "classlabels_int64s")
             if base:
-                found["base_values"] = np.round(floats(rng, base), 2).tolist()
+                attributes["base_values"] = np.round(floats(rng, base), 2).tolist()
             # ONNX Runtime leaves the second score to chance here
             chance = classes == 2 and ((base < 2 and transform == "PROBIT") or (base == 1 and which in ("all", "some")))
             compared = (0,) if chance else None
-            check_node("TreeEnsembleClassifier", samples(rng, 3, special), found, 2, compared=compared)
-    wide = as_tensors(found, ("class_weights", "nodes_values", "base_values"))
+            check_node("TreeEnsembleClassifier", samples(rng, 3, special), attributes, 2, compared=compared)
+    wide = as_tensors(attributes, ("class_weights", "nodes_values", "base_values"))
     check_node("TreeEnsembleClassifier", samples(rng, 3, dtype=np.float64), wide, 2, 3, compared)
     for dtype in (np.float64, np.int32, np.int64):
-        check_node("TreeEnsembleClassifier", samples(rng, 3, dtype=dtype), found, 2, 3, compared)
+        check_node("TreeEnsembleClassifier", samples(rng, 3, dtype=dtype), attributes, 2, 3, compared)
 
 
 @pytest.mark.parametrize("transform", TRANSFORMS)
@@ -133,18 +133,18 @@ def test_tree_regressors(rng, aggregate, targets, transform):
     for base in (0, targets):
         for which in ("all", "some"):
             trees = Trees(rng, 3, missing=rng.integers(2))
-            found = trees.nodes | trees.votes("target", targets, which) | common
+            attributes = trees.nodes | trees.votes("target", targets, which) | common
             if base:
-                found["base_values"] = np.round(floats(rng, base), 2).tolist()
-            check_node("TreeEnsembleRegressor", samples(rng, 3, True), found)
-    wide = as_tensors(found, ("target_weights", "nodes_values", "base_values"))
+                attributes["base_values"] = np.round(floats(rng, base), 2).tolist()
+            check_node("TreeEnsembleRegressor", samples(rng, 3, True), attributes)
+    wide = as_tensors(attributes, ("target_weights", "nodes_values", "base_values"))
     check_node("TreeEnsembleRegressor", samples(rng, 3, dtype=np.float64), wide, 1, 3)
 
 
 @pytest.mark.parametrize("aggregate", ["SUM", "AVERAGE", "MIN", "MAX"])
 @pytest.mark.parametrize("votes", [[(1, 0.5), (1, 0.25), (2, 3.0)], [(1, 0.5)], [(2, 0.5)]])
 def test_leaves_of_one_target_with_several_votes_or_none(votes, aggregate):
-    found = {
+    attributes = {
         "nodes_treeids": [0, 0, 0, 1], "nodes_nodeids": [0, 1, 2, 0], "nodes_featureids": [0] * 4,
         "nodes_values": [0.0, 7, 8, 9], "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF", "LEAF"],
         "nodes_truenodeids": [1, 0, 0, 0], "nodes_falsenodeids": [2, 0, 0, 0],
@@ -152,7 +152,7 @@ def test_leaves_of_one_target_with_several_votes_or_none(votes, aggregate):
         "target_ids": [0] * len(votes), "target_weights": [weight for _, weight in votes],
         "aggregate_function": aggregate, "n_targets": 1,
     }  # fmt: skip
-    check_node("TreeEnsembleRegressor", np.float32([[-1], [1]]), found)
+    check_node("TreeEnsembleRegressor", np.float32([[-1], [1]]), attributes)
 
 
 def planted(rng, targets, member, dtype):
@@ -165,8 +165,8 @@ def planted(rng, targets, member, dtype):
             leaves.append((int(rng.integers(targets)), round(rng.normal(), 2)))
             return len(leaves) - 1, 1
         at, mode = len(nodes["modes"]), int(rng.integers(7 if member else 6))
-        for kept, item in zip(nodes.values(), (int(rng.integers(3)), mode, round(rng.normal(), 1)), strict=False):
-            kept.append(item)
+        for column, item in zip(nodes.values(), (int(rng.integers(3)), mode, round(rng.normal(), 1)), strict=False):
+            column.append(item)
         for side in ("true", "false"):
             nodes[f"{side}nodeids"].append(0)
             nodes[f"{side}leafs"].append(0)
@@ -179,18 +179,21 @@ def planted(rng, targets, member, dtype):
         grow(int(rng.integers(1, 4)))
     for mode in nodes["modes"]:
         members += [*rng.integers(-2, 3, 2).tolist(), NAN] if mode == 6 else []
-    found = {f"nodes_{name}": values for name, values in nodes.items()} | {"tree_roots": roots, "n_targets": targets}
-    found["leaf_targetids"] = [target for target, _ in leaves]
+    attributes = {f"nodes_{name}": values for name, values in nodes.items()} | {
+        "tree_roots": roots,
+        "n_targets": targets,
+    }
+    attributes["leaf_targetids"] = [target for target, _ in leaves]
     for name, values, kind in (
         ("nodes_modes", nodes["modes"], np.uint8),
         ("nodes_splits", nodes["splits"], dtype),
         ("leaf_weights", [w for _, w in leaves], dtype),
         ("membership_values", members, dtype),
     ):
-        found[name] = numpy_helper.from_array(np.array(values, kind))  # fmt: skip
+        attributes[name] = numpy_helper.from_array(np.array(values, kind))  # fmt: skip
     if not members:
-        del found["membership_values"]
-    return found
+        del attributes["membership_values"]
+    return attributes
 
 
 @pytest.mark.parametrize("transform", range(5))
@@ -199,14 +202,14 @@ def planted(rng, targets, member, dtype):
 def test_tree_ensembles_of_version_5(rng, dtype, targets, transform):
     for aggregate in range(4):
         for member in (False, True):
-            found = planted(rng, targets, member, dtype) | {"aggregate_function": aggregate}
+            attributes = planted(rng, targets, member, dtype) | {"aggregate_function": aggregate}
             if rng.integers(2):
-                count = len(found["nodes_featureids"])
-                found["nodes_missing_value_tracks_true"] = rng.integers(0, 2, count).tolist()
+                count = len(attributes["nodes_featureids"])
+                attributes["nodes_missing_value_tracks_true"] = rng.integers(0, 2, count).tolist()
             x = np.round(samples(rng, 3, True, dtype), 0 if member else 1)
             # the operator's page says 1 is SOFTMAX and 2 LOGISTIC, ONNX Runtime has it the other way round
-            theirs = node_model("TreeEnsemble", x, found | {"post_transform": (0, 2, 1, 3, 4)[transform]}, 1, 5)
-            ours = node_model("TreeEnsemble", x, found | {"post_transform": transform}, 1, 5)
+            theirs = node_model("TreeEnsemble", x, attributes | {"post_transform": (0, 2, 1, 3, 4)[transform]}, 1, 5)
+            ours = node_model("TreeEnsemble", x, attributes | {"post_transform": transform}, 1, 5)
             check_everywhere(ours, {"x": x}, new_session(theirs, None).run(None, {"x": x}))
 
 
@@ -231,8 +234,10 @@ def test_features(rng, dtype):
         kind = "float" if dtype in (np.float32, np.float64) else "int64"
         for values in ([7], [1, 2, 3]):
             if dtype in (np.float32, np.int64):
-                given = [*map(float, values)] if kind == "float" else values
-                check_node("Imputer", x, {f"imputed_value_{kind}s": given, f"replaced_value_{kind}": type(given[0])(0)})
+                imputed = [*map(float, values)] if kind == "float" else values
+                check_node(
+                    "Imputer", x, {f"imputed_value_{kind}s": imputed, f"replaced_value_{kind}": type(imputed[0])(0)}
+                )
 
 
 @pytest.mark.parametrize("version", [2, 4])
@@ -246,10 +251,10 @@ def test_label_encoders(version, twice):
     for key, (keys, x) in kinds.items():
         for value, (values, _) in kinds.items():
             extra = 1 if twice else 0  # a key that is listed twice stands for its first value
-            found = {f"keys_{key}": keys + keys[:extra], f"values_{value}": values + values[1 : 1 + extra]}  # type: ignore[index]
-            check_node("LabelEncoder", x, found, version=version)
-            check_node("LabelEncoder", x, found | {"default_string": "D", "default_int64": 7, "default_float": 7.5},
-                       version=version)  # fmt: skip
+            attributes = {f"keys_{key}": keys + keys[:extra], f"values_{value}": values + values[1 : 1 + extra]}  # type: ignore[index]
+            check_node("LabelEncoder", x, attributes, version=version)
+            defaults = {"default_string": "D", "default_int64": 7, "default_float": 7.5}
+            check_node("LabelEncoder", x, attributes | defaults, version=version)
 
 
 def test_categories():
@@ -280,6 +285,6 @@ def test_maps_with_vocabularies():
     numbers = map_model("DictVectorizer", 7, 1, {"int64_vocabulary": [2, 3, 1]})
     check_everywhere(numbers, {"x": {1: 1.5, 2: 2.0}})
     wide = map_model("DictVectorizer", 7, 11, {"int64_vocabulary": [2, 3, 1]})
-    (found,) = onnxlab.load(wide).run({"x": {1: 0.1}}).values()
-    assert found.dtype == np.float64
-    assert found[0, 2] == 0.1
+    (output,) = onnxlab.load(wide).run({"x": {1: 0.1}}).values()
+    assert output.dtype == np.float64
+    assert output[0, 2] == 0.1

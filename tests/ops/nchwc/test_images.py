@@ -34,12 +34,12 @@ def test_blocks():
 @pytest.mark.parametrize(("channels", "group"), [(3, 1), (2 * SIZE, 1), (2 * SIZE, 2 * SIZE)])
 def test_convolutions(channels, group):
     x = floats(1, channels, 7, 8)
-    given = x if channels == 3 else blocked(x)
+    image = x if channels == 3 else blocked(x)
     _, stored = filters(2 * SIZE, channels // group, 3, 3)
     bias, total = floats(2 * SIZE), floats(1, 2 * SIZE, 4, 4, seed=5)
     geometry = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "strides": [2, 2], "group": group}
-    agree("Conv", given, stored, bias, rtol=1e-4, **geometry, **NCHWC)
-    agree("Conv", given, stored, bias, total, activation="Relu", rtol=1e-4, **geometry, **NCHWC)
+    agree("Conv", image, stored, bias, rtol=1e-4, **geometry, **NCHWC)
+    agree("Conv", image, stored, bias, total, activation="Relu", rtol=1e-4, **geometry, **NCHWC)
 
 
 def test_pools_and_upsampling():

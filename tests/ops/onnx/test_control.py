@@ -56,8 +56,8 @@ def test_against_onnxruntime(name, n):
     model = onnx.parser.parse_model(MODELS[name])
     feeds = {"n": np.array(n, np.int64), "x": np.float32([1.5, -2])}
     expected = new_session(model.SerializeToString(), None).run(None, feeds)
-    for wanted, ours in zip(expected, Interpreter(model).run(feeds).values(), strict=True):
-        assert close(wanted, ours) is None
+    for reference, ours in zip(expected, Interpreter(model).run(feeds).values(), strict=True):
+        assert close(reference, ours) is None
 
 
 def test_loops_claim_memory_for_what_they_collect():

@@ -11,21 +11,21 @@ from tests.ops.support.single_node import agree, floats, run
     spatial=st.lists(st.integers(1, 9), min_size=1, max_size=3),
     data=st.data(),
     group=st.sampled_from([1, 2, 4]),
-    each=st.integers(1, 3),
+    per_group=st.integers(1, 3),
     batch=st.integers(1, 2),
 )
-def test_convolution_of_any_geometry(spatial, data, group, each, batch):
+def test_convolution_of_any_geometry(spatial, data, group, per_group, batch):
     rank = len(spatial)
     draw = lambda low, high: data.draw(st.lists(st.integers(low, high), min_size=rank, max_size=rank))  # noqa: E731
     kernel, strides, dilations = draw(1, 3), draw(1, 3), draw(1, 2)
     pads = draw(0, 2) + draw(0, 2)
     padded = [dim + pads[i] + pads[i + rank] for i, dim in enumerate(spatial)]
     assume(all((k - 1) * d + 1 <= dim for k, d, dim in zip(kernel, dilations, padded, strict=True)))
-    x, w = floats(batch, group * each, *spatial), floats(group * 2, each, *kernel, seed=1)
+    x, w = floats(batch, group * per_group, *spatial), floats(group * 2, per_group, *kernel, seed=1)
     geometry = {"strides": strides, "dilations": dilations, "pads": pads, "group": group}
     agree("Conv", x, w, floats(group * 2, seed=2), opset=11, **geometry)
-    depthwise = floats(group * each, 1, *kernel, seed=3)
-    agree("Conv", x, depthwise, opset=11, **{**geometry, "group": group * each})
+    depthwise = floats(group * per_group, 1, *kernel, seed=3)
+    agree("Conv", x, depthwise, opset=11, **{**geometry, "group": group * per_group})
 
 
 @pytest.mark.parametrize("auto_pad", ["SAME_UPPER", "SAME_LOWER", "VALID"])

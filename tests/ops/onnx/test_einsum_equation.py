@@ -22,9 +22,9 @@ CASES = {
 @pytest.mark.parametrize(("equation", "shapes"), CASES.items())
 def test_as_numpy_reads_it(equation, shapes):
     inputs = [floats(*shape) for shape in shapes]
-    wanted = np.einsum(equation, *inputs)
-    np.testing.assert_allclose(run("Einsum", *inputs, opset=12, equation=equation)[0], wanted, rtol=1e-5)
+    expected = np.einsum(equation, *inputs)
+    np.testing.assert_allclose(run("Einsum", *inputs, opset=12, equation=equation)[0], expected, rtol=1e-5)
     feeds = {f"x{slot}": array for slot, array in enumerate(inputs)}
-    check_facts(model("Einsum", inputs, {"equation": equation}, 12, "", 1), feeds, [wanted])
+    check_facts(model("Einsum", inputs, {"equation": equation}, 12, "", 1), feeds, [expected])
     estimate = output_sizes.find("", "Einsum", 12, {"equation": equation})
-    assert estimate(*inputs) >= wanted.nbytes
+    assert estimate(*inputs) >= expected.nbytes

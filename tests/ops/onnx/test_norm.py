@@ -61,14 +61,14 @@ def test_rms_normalization_takes_a_scale_of_its_own_type(x, scale, ort_run):
     lab = onnxlab.Model(proto)
     feeds = lab.sample_inputs()
     if x == scale:
-        found, expected = lab.run(feeds)["y"], ort_run(proto.SerializeToString(), feeds)["y"]
-        np.testing.assert_allclose(found, expected, rtol=2e-3)
-        assert found.dtype == expected.dtype
+        result, expected = lab.run(feeds)["y"], ort_run(proto.SerializeToString(), feeds)["y"]
+        np.testing.assert_allclose(result, expected, rtol=2e-3)
+        assert result.dtype == expected.dtype
         return
     with pytest.raises(onnx.shape_inference.InferenceError):
         onnx.checker.check_model(proto, full_check=True)
     with pytest.raises(Exception, match="Type Error"):
         ort_run(proto.SerializeToString(), feeds)
-    assert [each.code for each in lab.check() if each.severity == "error"] == ["type-mismatch"]
+    assert [problem.code for problem in lab.check() if problem.severity == "error"] == ["type-mismatch"]
     with pytest.raises(RunError, match="strict=False"):
         lab.run(feeds)

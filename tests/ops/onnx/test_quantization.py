@@ -60,9 +60,9 @@ def test_nan_is_no_part_of_the_range_and_the_lowest_level(providers):
     model = onnxlab.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)]))
     x = np.float32([-1, 2, 0.5, 1] * 5)
     expected = model.run({"x": x}, strict=False)
-    found = model.run({"x": np.append(x, np.float32("nan"))}, strict=False, providers=providers)
-    assert found["y"].tolist() == [*expected["y"].tolist(), 0]
-    assert (found["scale"], found["zero"]) == (expected["scale"], expected["zero"])
+    outputs = model.run({"x": np.append(x, np.float32("nan"))}, strict=False, providers=providers)
+    assert outputs["y"].tolist() == [*expected["y"].tolist(), 0]
+    assert (outputs["scale"], outputs["zero"]) == (expected["scale"], expected["zero"])
 
 
 @pytest.mark.parametrize("rows", [False, True])

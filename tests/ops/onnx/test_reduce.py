@@ -44,8 +44,8 @@ def test_running_sums(exclusive, reverse):
 @pytest.mark.parametrize("op_type", ["ReduceMean", "ReduceMax", "ArgMax", "ReduceL2"])
 @pytest.mark.parametrize("providers", [None, [NumbaProvider(background=False, least=0), "numpy"]])
 def test_reduced_dims_are_kept_where_keepdims_is_1(keepdims, op_type, providers, ort_run):
-    given = {"axis": 1} if op_type == "ArgMax" else {"axes": [1]}
-    node = onnx.helper.make_node(op_type, ["x"], ["y"], keepdims=keepdims, **given)
+    attributes = {"axis": 1} if op_type == "ArgMax" else {"axes": [1]}
+    node = onnx.helper.make_node(op_type, ["x"], ["y"], keepdims=keepdims, **attributes)
     infos = [onnx.helper.make_tensor_value_info(name, 1 + 6 * (name == "y" and op_type == "ArgMax"), shape)
              for name, shape in (("x", [2, 3, 4]), ("y", None))]  # fmt: skip
     graph = onnx.helper.make_graph([node], "g", infos[:1], infos[1:])

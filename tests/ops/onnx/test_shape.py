@@ -92,8 +92,8 @@ def test_optional_inputs_without_elements_count_as_absent():
     assert [part.shape for part in run("Split", floats(6), none, opset=13, outputs=2)] == [(3,), (3,)]
     boxes, scores = np.array([[[0, 0, 1, 1], [0, 2, 1, 3]]], np.float32), np.array([[[0.9, 0.8]]], np.float32)
     nothing = np.zeros(0, np.float32)
-    found = run("NonMaxSuppression", boxes, scores, np.array([2]), nothing, nothing, opset=11)
-    assert len(found[0]) == 2
+    outputs = run("NonMaxSuppression", boxes, scores, np.array([2]), nothing, nothing, opset=11)
+    assert len(outputs[0]) == 2
 
 
 def test_index_tuples_of_no_indices():

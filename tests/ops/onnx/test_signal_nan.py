@@ -13,9 +13,9 @@ from tests.ops.support.single_node import agree
 def test_fourier_transforms(length, onesided):
     x = np.random.default_rng(0).standard_normal((3, length, 1)).astype(np.float32)
     x[1, 4] = np.nan
-    (found,) = agree("DFT", x, opset=17, axis=1, onesided=onesided)
-    np.testing.assert_array_equal(np.isnan(found).all(axis=(1, 2)), [False, True, False])
-    assert not np.isnan(found[[0, 2]]).any()
+    (result,) = agree("DFT", x, opset=17, axis=1, onesided=onesided)
+    np.testing.assert_array_equal(np.isnan(result).all(axis=(1, 2)), [False, True, False])
+    assert not np.isnan(result[[0, 2]]).any()
 
 
 def test_frames():
@@ -28,5 +28,5 @@ def test_frames():
     tensors = [numpy_helper.from_array(array, name) for name, array in constants.items()]
     graph = helper.make_graph([node], "g", inputs, outputs, tensors)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
-    (found,) = check_everywhere(model.SerializeToString(), {"x": x})
-    assert np.isnan(found).sum() == 2 * 17 * 2
+    (result,) = check_everywhere(model.SerializeToString(), {"x": x})
+    assert np.isnan(result).sum() == 2 * 17 * 2

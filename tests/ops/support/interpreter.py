@@ -89,16 +89,16 @@ class Interpreter:
 
     def kernel(self, node, domain, inputs, attributes, values, opsets):
         schema = schemas.find(domain, node.op_type, opsets.get(domain, 1))
-        found = ops.find_kernel(domain, node.op_type, schema.since_version if schema else opsets.get(domain, 1))
-        if found is None:
+        entry = ops.find_kernel(domain, node.op_type, schema.since_version if schema else opsets.get(domain, 1))
+        if entry is None:
             raise NotImplementedError(f"{domain}::{node.op_type}")
         decoded = {
             name: a.default for name, a in (schema.attributes if schema else {}).items() if a.default is not None
         }
         decoded |= {name: self.attribute(a, values, opsets) for name, a in attributes.items()}
-        if found.context:
+        if entry.context:
             inputs = [self.context(node, opsets), *inputs]
-        outputs = found.function(*inputs, **decoded)
+        outputs = entry.function(*inputs, **decoded)
         return outputs if isinstance(outputs, tuple) else (outputs,)
 
     def attribute(self, attribute, values, opsets):

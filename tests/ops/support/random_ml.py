@@ -26,23 +26,23 @@ def check_everywhere(data, feeds, expected=None, compared=None, rtol=1e-4):
     if expected is None:
         expected = new_session(data, None).run(None, feeds)
     for providers in (["numpy"], [NumbaProvider(background=False, least=0), "numpy"]):
-        found = list(onnxlab.load(data).run(feeds, providers=providers).values())
-        for number, (theirs, ours) in enumerate(zip(expected, found, strict=True)):
+        outputs = list(onnxlab.load(data).run(feeds, providers=providers).values())
+        for number, (theirs, ours) in enumerate(zip(expected, outputs, strict=True)):
             if compared is None or number in compared:
                 assert_same(np.asarray(theirs), np.asarray(ours), rtol, f"output {number} on {providers[0]}")
     return expected
 
 
-def assert_same(theirs, ours, rtol, what):
-    assert theirs.shape == ours.shape, what
+def assert_same(theirs, ours, rtol, label):
+    assert theirs.shape == ours.shape, label
     if theirs.dtype.kind not in "fc":
-        assert (theirs == ours).all(), f"{what}: {theirs.ravel()[:9]} and {ours.ravel()[:9]}"
+        assert (theirs == ours).all(), f"{label}: {theirs.ravel()[:9]} and {ours.ravel()[:9]}"
         return
     finite = np.isfinite(theirs)
-    np.testing.assert_array_equal(theirs[~finite], ours[~finite], what)
+    np.testing.assert_array_equal(theirs[~finite], ours[~finite], label)
     if finite.any():
         largest = np.abs(theirs[finite]).max()
-        np.testing.assert_allclose(ours[finite], theirs[finite], rtol, rtol * largest, err_msg=what)
+        np.testing.assert_allclose(ours[finite], theirs[finite], rtol, rtol * largest, err_msg=label)
 
 
 def check_node(op_type, x, attributes, outputs=1, version=1, compared=None):
@@ -77,8 +77,8 @@ class Trees:
         node, at = len(seen), len(self.nodes["nodes_modes"])
         seen.append(node)
         row = [tree, node, int(self._rng.integers(self._features)), float(np.float32(round(self._rng.normal(), 1)))]
-        for kept, item in zip(self.nodes.values(), [*row, "LEAF", 0, 0], strict=False):
-            kept.append(item)
+        for column, item in zip(self.nodes.values(), [*row, "LEAF", 0, 0], strict=False):
+            column.append(item)
         if depth and self._rng.random() < 0.8:
             self.nodes["nodes_modes"][at] = str(self._rng.choice(MODES)) if self._mixed else self._mode
             for branch in ("nodes_truenodeids", "nodes_falsenodeids"):
@@ -104,8 +104,8 @@ class Trees:
 
 def as_tensors(attributes, names):
     """The attributes with lists of floats replaced by tensors of float64."""
-    made = dict(attributes)
+    converted = dict(attributes)
     for name in names:
-        if name in made:
-            made[f"{name}_as_tensor"] = numpy_helper.from_array(np.array(made.pop(name), np.float64))
-    return made
+        if name in converted:
+            converted[f"{name}_as_tensor"] = numpy_helper.from_array(np.array(converted.pop(name), np.float64))
+    return converted

@@ -42,22 +42,22 @@ def agree(op_type, *inputs, opset, domain="", outputs=1, rtol=1e-5, **attributes
     feeds = {f"x{slot}": value for slot, value in enumerate(inputs) if value is not None}
     expected = new_session(proto.SerializeToString(), None).run(None, feeds)
     check_facts(proto, feeds, expected)
-    found = list(Interpreter(proto).run(feeds).values())
-    for wanted, ours in zip(expected, found, strict=True):
-        text = close(wanted, ours, rtol)
+    results = list(Interpreter(proto).run(feeds).values())
+    for reference, ours in zip(expected, results, strict=True):
+        text = close(reference, ours, rtol)
         assert text is None, f"{op_type}-{opset} {attributes}: {text}"
-    return found
+    return results
 
 
 def check_facts(proto, feeds, expected):
     """Assert that what inference says of the outputs, from the inputs' sizes or from symbols for them, is true."""
     arrays = feeds | dict(zip((info.name for info in proto.graph.output), expected, strict=True))
     for symbolic in (False, True):
-        given = onnx.ModelProto.FromString(proto.SerializeToString())
-        for info in given.graph.input if symbolic else ():
+        copy = onnx.ModelProto.FromString(proto.SerializeToString())
+        for info in copy.graph.input if symbolic else ():
             for axis, dim in enumerate(info.type.tensor_type.shape.dim):
                 dim.dim_param = f"{info.name}_{axis}"
-        graph = ModelGraph(given)
+        graph = ModelGraph(copy)
         inference = Inference(graph)
         assert contradictions_of_run(graph, inference, arrays) == []
         assert symbolic or [d for d in inference.diagnostics if d.severity == "error"] == []
