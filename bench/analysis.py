@@ -57,10 +57,10 @@ def _planted(share: float) -> Iterator[Line]:
         right = wrong = total = 0
         for vid in a.graph.main.names.values():
             old = a.graph.values[vid].name
-            there = old not in gone and table.get(old) in b.graph.main.names
-            total += there
+            present = old not in gone and table.get(old) in b.graph.main.names
+            total += present
             if vid in pairs:
-                agrees = there and b.graph.values[pairs[vid]].name == table[old]
+                agrees = present and b.graph.values[pairs[vid]].name == table[old]
                 right, wrong = right + agrees, wrong + (not agrees)
         rights.append(right / total)
         wrongs.append(wrong / total)
@@ -106,7 +106,7 @@ def _equal_pairs(a: onnxlab.Model, b: onnxlab.Model, feeds: dict[str, Any]) -> t
     """(matched with equal values, with others, values of the second that the first has too) by a run of both."""
     pairs = onnxlab.diff(a, b).matching.values
     names = [a.graph.values[vid].name for vid in made_values(a.graph)]
-    mine = a.run(feeds, names, strict=False)
+    arrays = a.run(feeds, names, strict=False)
     renamed = {}
     for name, array in feeds.items():
         vid = a.graph.main.names.get(name, 0)
@@ -115,14 +115,14 @@ def _equal_pairs(a: onnxlab.Model, b: onnxlab.Model, feeds: dict[str, Any]) -> t
     called = [b.graph.values[vid].name for vid in made_values(b.graph)]
     its = b.run(renamed, called, strict=False)
     prints: dict[Any, list[Any]] = {}
-    for array in mine.values():
+    for array in arrays.values():
         prints.setdefault(_rough(array), []).append(array)
-    back = {other: one for one, other in pairs.items()}
+    back = {other: ours for ours, other in pairs.items()}
     right = wrong = total = 0
     for vid in made_values(b.graph):
         array = its[b.graph.values[vid].name]
-        total += any(_close(each, array) for each in prints.get(_rough(array), ()))
-        partner = mine.get(a.graph.values[back[vid]].name) if vid in back else None
+        total += any(_close(candidate, array) for candidate in prints.get(_rough(array), ()))
+        partner = arrays.get(a.graph.values[back[vid]].name) if vid in back else None
         if partner is not None:
             same = _close(partner, array)
             right, wrong = right + same, wrong + (not same)
@@ -133,8 +133,8 @@ def _rough(array: Any) -> Any:
     return (array.dtype.str, array.shape) if isinstance(array, np.ndarray) else type(array)
 
 
-def _close(one: Any, other: Any) -> bool:
-    return error(one, other).relative <= 1e-4
+def _close(array: Any, other: Any) -> bool:
+    return error(array, other).relative <= 1e-4
 
 
 def _time() -> Iterator[Line]:
@@ -161,10 +161,10 @@ def _faults() -> Iterator[Line]:
     first = guilty = most = 0
     for seed in range(FAULTS):
         fault = planted(seed)
-        found = onnxlab.compare(fault.a, fault.b, fault.inputs, local=True)
-        first += found.first is not None and found.first.node == fault.node
-        guilty += bool(found.guilty) and found.guilty[0].node == fault.node
-        most = max(most, *found.runs)
+        comparison = onnxlab.compare(fault.a, fault.b, fault.inputs, local=True)
+        first += comparison.first is not None and comparison.first.node == fault.node
+        guilty += bool(comparison.guilty) and comparison.guilty[0].node == fault.node
+        most = max(most, *comparison.runs)
     yield Figure("first divergence is the planted fault", first, at_least=95, note=f"of {FAULTS}")
     yield Figure("local error names the planted fault first", guilty, at_least=95, note=f"of {FAULTS}")
     yield Figure("runs of a side, at most", most, at_most=3)

@@ -47,26 +47,27 @@ def rows() -> Iterator[Line]:
     yield Figure("undo it", ours["undo"], "s", at_most=1)
     size = path.stat().st_size
     for kind, (name, limit) in LISTS.items():
-        one = ours if kind == "floats" else _least(f"ours {kind}", path)
-        note = (
-            f"{name}: {one['most'] / 1e6:.0f} MB, of which {one['edits'] / 1e6:.0f} MB stay; file {size / 1e6:.0f} MB"
+        measured = ours if kind == "floats" else _least(f"ours {kind}", path)
+        note = f"{name}: {measured['most'] / 1e6:.0f} MB, of which {measured['edits'] / 1e6:.0f} MB stay; "
+        f"file {size / 1e6:.0f} MB"
+        yield Figure(
+            f"peak memory of {EDITS} edits of {kind} ÷ the file", measured["most"] / size, at_most=limit, note=note
         )
-        yield Figure(f"peak memory of {EDITS} edits of {kind} ÷ the file", one["most"] / size, at_most=limit, note=note)
 
 
 def _least(side: str, path: Path) -> Taken:
     """The least time of a side over some processes."""
     command = [sys.executable, "-m", "bench.attributes", *side.split(), str(path)]
-    found: list[Taken] = [json.loads(subprocess.check_output(command, text=True)) for _ in range(REPEATS)]
-    return {what: min(taken[what] for taken in found) for what in found[0]}
+    runs: list[Taken] = [json.loads(subprocess.check_output(command, text=True)) for _ in range(REPEATS)]
+    return {quantity: min(run[quantity] for run in runs) for quantity in runs[0]}
 
 
 def peak() -> int:
     """The most that this process has had in memory since it was last asked, in bytes."""
-    found = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
+    match = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
     Path("/proc/self/clear_refs").write_text("5")
-    assert found is not None
-    return int(found[1]) * 1024
+    assert match is not None
+    return int(match[1]) * 1024
 
 
 def taken(action: Callable[[], Any]) -> float:
@@ -89,13 +90,13 @@ def ours(path: Path) -> Taken:
     small.run(small.sample_inputs())  # imports all that there is
     peak()
     before = peak()
-    found, held = {}, []
-    found["load"] = taken(lambda: held.append(onnxlab.load(path)))
-    found["loaded"] = peak() - before
+    figures, held = {}, []
+    figures["load"] = taken(lambda: held.append(onnxlab.load(path)))
+    figures["loaded"] = peak() - before
     model = held[0]
-    found["run"] = taken(lambda: model.run(feeds()))
-    found["again"] = taken(lambda: model.run(feeds(ROWS + 1)))
-    return found | _edited(model)
+    figures["run"] = taken(lambda: model.run(feeds()))
+    figures["again"] = taken(lambda: model.run(feeds(ROWS + 1)))
+    return figures | _edited(model)
 
 
 def ours_edited(path: Path, kind: str) -> Taken:
@@ -110,15 +111,15 @@ def ours_edited(path: Path, kind: str) -> Taken:
 def _edited(model: Any, kind: str = "floats") -> Taken:
     """Edits of an attribute, each to other values, as a list and as an array."""
     node, name = model.nodes["forest"], LISTS[kind][0]
-    count = next(len(getattr(each, kind)) for each in node.proto.attribute if each.name == name)
+    count = next(len(getattr(attribute, kind)) for attribute in node.proto.attribute if attribute.name == name)
     lists = _others(kind, count)
     peak()
     before = peak()
-    each = [taken(partial(node.attributes.__setitem__, name, given)) for given in lists]
+    seconds = [taken(partial(node.attributes.__setitem__, name, numbers)) for numbers in lists]
     most, held = peak() - before, peak() - before  # the second since the first was asked for
     undone = [taken(model.undo) for _ in range(EDITS)]
     return {
-        "first edit": each[0], "edit": sorted(each)[EDITS // 2], "slowest edit": max(each[1:]),
+        "first edit": seconds[0], "edit": sorted(seconds)[EDITS // 2], "slowest edit": max(seconds[1:]),
         "edits": held, "most": most, "undo": sorted(undone)[EDITS // 2],
     }  # fmt: skip
 
@@ -145,17 +146,17 @@ def theirs(path: Path) -> Taken:
     onnx.load(models.many_nodes(50))  # imports all that there is
     peak()
     before = peak()
-    found = {"load": taken(partial(onnx.load, path))}
-    found["loaded"] = peak() - before
+    figures = {"load": taken(partial(onnx.load, path))}
+    figures["loaded"] = peak() - before
     held: list[Any] = []
 
     def first() -> None:
         held.append(onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]))
         held[0].run(None, feeds())
 
-    found["run"] = taken(first)
-    found["again"] = taken(lambda: held[0].run(None, feeds(ROWS + 1)))
-    return found
+    figures["run"] = taken(first)
+    figures["again"] = taken(lambda: held[0].run(None, feeds(ROWS + 1)))
+    return figures
 
 
 if __name__ == "__main__":

@@ -40,12 +40,14 @@ KINDS = {"ort": ".ort", "checkpoint": ".ckpt", "pt2": ".pt2", "safetensors": ".s
 def rows(count: int = COUNT) -> Iterator[Line]:
     """A few lines for each format."""
     for kind in KINDS:
-        found = campaign(kind, count)
-        yield Figure(f"{kind}: damaged files that end the process", found["ended"], at_most=0)
-        yield Figure(f"{kind}: damaged files that fail otherwise than by LoadError", found["wrong"], at_most=0,
-                     note=f"{found['refused']} of {count} refused; {found['first']}".rstrip("; "))  # fmt: skip
-        yield Figure(f"{kind}: damaged files that take more than {SLOW:g} s of the processor", found["slow"], at_most=0)
-        yield Figure(f"{kind}: memory above 4 × the file", found["memory"], "bytes", at_most=SPARE)
+        totals = campaign(kind, count)
+        yield Figure(f"{kind}: damaged files that end the process", totals["ended"], at_most=0)
+        yield Figure(f"{kind}: damaged files that fail otherwise than by LoadError", totals["wrong"], at_most=0,
+                     note=f"{totals['refused']} of {count} refused; {totals['first']}".rstrip("; "))  # fmt: skip
+        yield Figure(
+            f"{kind}: damaged files that take more than {SLOW:g} s of the processor", totals["slow"], at_most=0
+        )
+        yield Figure(f"{kind}: memory above 4 × the file", totals["memory"], "bytes", at_most=SPARE)
 
 
 def campaign(kind: str, count: int) -> dict[str, Any]:
@@ -57,11 +59,11 @@ def campaign(kind: str, count: int) -> dict[str, Any]:
             command = [sys.executable, "-m", "bench.damage", kind, str(first), str(count - first), folder]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode == 0:
-                found = json.loads(done.stdout.splitlines()[-1])
+                counts = json.loads(done.stdout.splitlines()[-1])
                 for name in ("refused", "wrong", "slow"):
-                    total[name] += found[name]
-                total["memory"] = max(total["memory"], found["memory"])
-                total["first"] = total["first"] or found["first"]
+                    total[name] += counts[name]
+                total["memory"] = max(total["memory"], counts["memory"])
+                total["first"] = total["first"] or counts["first"]
                 break
             if not (at := Path(folder) / "at").exists():
                 raise RuntimeError(f"the child does not start: {done.stderr}")
@@ -99,7 +101,7 @@ def _weights(kind: str, count: int) -> bytes:
     stored = [tensors.from_array(array, name) for name, array in arrays.items()]
     model = onnxlab.load(onnxlab.load().proto)
     with tempfile.TemporaryDirectory() as folder:
-        for name, tensor in [(each.name, each) for each in stored]:
+        for name, tensor in [(weight.name, weight) for weight in stored]:
             model.add_initializer(name, tensors.to_array(tensor))
         path = Path(folder) / "m.safetensors"
         model.files.save_weights(path)
@@ -116,7 +118,7 @@ def child(kind: str, first: int, count: int, folder: Path) -> dict[str, Any]:
         with contextlib.suppress(LoadError):  # a checkpoint without values
             touch(path)
     resource.setrlimit(resource.RLIMIT_AS, (16 << 30, 16 << 30))
-    found: dict[str, Any] = {"refused": 0, "wrong": 0, "slow": 0, "memory": 0, "first": ""}
+    counts: dict[str, Any] = {"refused": 0, "wrong": 0, "slow": 0, "memory": 0, "first": ""}
     for number, data in enumerate(damaged(files, first + count)):
         if number < first:
             continue
@@ -128,14 +130,14 @@ def child(kind: str, first: int, count: int, folder: Path) -> dict[str, Any]:
         try:
             touch(path)
         except LoadError:
-            found["refused"] += 1
+            counts["refused"] += 1
         except Exception as error:  # whatever it is, it is a fault
-            found["wrong"] += 1
-            found["first"] = found["first"] or f"trial {number}: {type(error).__name__}: {error}"[:200]
-        found["slow"] += time.process_time() - start > SLOW
-        found["memory"] = max(found["memory"], peak() - before - 4 * len(data))
+            counts["wrong"] += 1
+            counts["first"] = counts["first"] or f"trial {number}: {type(error).__name__}: {error}"[:200]
+        counts["slow"] += time.process_time() - start > SLOW
+        counts["memory"] = max(counts["memory"], peak() - before - 4 * len(data))
         signal.alarm(0)
-    return found
+    return counts
 
 
 def touch(path: Path) -> None:

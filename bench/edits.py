@@ -99,13 +99,13 @@ class Edited:
     def products(self) -> list[ValueRecord]:
         """The weights of products, in order."""
         graph = self.model.graph
-        found = [node.inputs[1] for node in graph.nodes.values() if node.op_type in ("Conv", "MatMul", "Gemm")]
-        return [graph.values[value] for value in found if graph.array(value) is not None]
+        weights = [node.inputs[1] for node in graph.nodes.values() if node.op_type in ("Conv", "MatMul", "Gemm")]
+        return [graph.values[value] for value in weights if graph.array(value) is not None]
 
     def middle(self, op_type: str) -> NodeRecord:
         """The node of an operator that is in the middle of all."""
-        found: list[NodeRecord] = [node for node in self.model.graph.nodes.values() if node.op_type == op_type]
-        return found[len(found) // 2]
+        nodes: list[NodeRecord] = [node for node in self.model.graph.nodes.values() if node.op_type == op_type]
+        return nodes[len(nodes) // 2]
 
     def scaled(self, value: ValueRecord) -> Callable[[], None]:
         """An edit: another constant each time, all made beforehand."""
@@ -153,7 +153,7 @@ def _times_faster(network: Network, session: Session) -> Iterator[Line]:
     levels = ("ORT_ENABLE_ALL", "ORT_DISABLE_ALL")
     theirs = min(fresh(level) for _ in range(network.repeats // 2) for level in levels)
     for where, promise in (("middle", network.middle), ("end", network.end)):
-        what, best = f"edit the {where} of {network.name}", 0.0
+        label, best = f"edit the {where} of {network.name}", 0.0
         for keep, how in ((False, "by Numba"), (True, "keeping all values")):
             edited = Edited(network, keep)
             weights = edited.products()
@@ -161,10 +161,10 @@ def _times_faster(network: Network, session: Session) -> Iterator[Line]:
             edited.check()
             spent, run = min(edited.spent), min(edited.runs)
             note = f"{spent * 1e3:.3g} ms; without an edit {run * 1e3:.3g}, the first of all {edited.first * 1e3:.3g}"
-            yield Figure(f"{what}, {how}: times faster", theirs / spent, "×", note=note)
+            yield Figure(f"{label}, {how}: times faster", theirs / spent, "×", note=note)
             best = max(best, theirs / spent)
         note = f"against a new session of {theirs * 1e3:.3g} ms"
-        yield Figure(f"{what}: times faster", best, "×", at_least=promise, note=note)
+        yield Figure(f"{label}: times faster", best, "×", at_least=promise, note=note)
 
 
 def _beyond_a_run(network: Network) -> Iterator[Line]:
@@ -194,11 +194,11 @@ def _beyond_a_run(network: Network) -> Iterator[Line]:
     kinds = {"a weight": edited.scaled(edited.products()[len(edited.products()) // 2]), "a bias": edited.scaled(bias),
              "a norm's scale": edited.scaled(scale), "an attribute": attribute,
              "a node removed, and its removal undone": bypass}  # fmt: skip
-    for what, edit in kinds.items():
+    for kind, edit in kinds.items():
         edited.runs, edited.spent = [], []
         edited.measure(edit)
         edited.check()
         twice = edit is bypass  # two edits with a run after each
-        found = (edited.beyond - min(edited.runs) * 1e3) / 2 if twice else edited.beyond
+        beyond = (edited.beyond - min(edited.runs) * 1e3) / 2 if twice else edited.beyond
         note = "each of the two" if twice else "processor time of the edit and the run after it"
-        yield Figure(f"edit BERT-base's middle: {what}, beyond a run of {_FEW} words", found, "ms", note=note)
+        yield Figure(f"edit BERT-base's middle: {kind}, beyond a run of {_FEW} words", beyond, "ms", note=note)

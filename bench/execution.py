@@ -145,8 +145,8 @@ def after_edits() -> Iterator[Line]:
         for where, weight, promise in (("middle", weights[len(weights) // 2], middle), ("end", weights[-1], 20)):
             model.run(feeds)
             ours, theirs, rounds = _edits_in_turn(model, weight, feeds)
-            kept, fresh = model.run(), runner(model).run(feeds, keep=False)
-            wrong = sum(not np.allclose(kept[key], fresh[key], rtol=1e-4, atol=1e-4) for key in kept)
+            outputs, fresh = model.run(), runner(model).run(feeds, keep=False)
+            wrong = sum(not np.allclose(outputs[key], fresh[key], rtol=1e-4, atol=1e-4) for key in outputs)
             note = f"{ours * 1e3:.3g} ms, the least of {rounds}; a new session {theirs * 1e3:.3g} ms, of as many"
             if wrong:
                 note = f"{wrong} outputs differ from those of a fresh run"
@@ -217,8 +217,8 @@ def eight_threads() -> Line:
     def many(seed: int) -> int:
         wrong = 0
         for turn in range(500):
-            found = run.run(samples[seed], keep=turn % 4 == 0)
-            wrong += any(not np.array_equal(found[name], array) for name, array in expected[seed].items())
+            outputs = run.run(samples[seed], keep=turn % 4 == 0)
+            wrong += any(not np.array_equal(outputs[name], array) for name, array in expected[seed].items())
         return wrong
 
     with ThreadPoolExecutor(8) as pool:
@@ -247,8 +247,8 @@ def interrupts(count: int = 200) -> Iterator[Line]:
             except KeyboardInterrupt:
                 hit += 1
                 longest = max(longest, time.perf_counter() - rung)
-            found = run.run(feeds)
-            wrong += any(not np.allclose(found[name], array, atol=1e-5) for name, array in expected.items())
+            outputs = run.run(feeds)
+            wrong += any(not np.allclose(outputs[name], array, atol=1e-5) for name, array in expected.items())
     finally:
         signal.signal(signal.SIGINT, before)
     yield Figure("Ctrl-C: longest wait for the prompt", longest, "s", at_most=1, note=f"{hit} of {count} during a run")
@@ -261,10 +261,10 @@ def corpus_values() -> Line:
     for name, path in CORPUS.items():
         outputs, feeds = BEFORE_SOFTMAX.get(name), inputs(name, path)
         expected = oracle()(path, feeds, outputs)
-        found = runner(onnxlab.load(path)).run(feeds, outputs, keep=False)
+        results = runner(onnxlab.load(path)).run(feeds, outputs, keep=False)
         try:
             for output, array in expected.items():
-                compare(output, array, found[output], TOLERANCE.get(name, 1e-4))  # type: ignore[no-untyped-call]
+                compare(output, array, results[output], TOLERANCE.get(name, 1e-4))  # type: ignore[no-untyped-call]
         except AssertionError:
             wrong.append(name)
     note = ", ".join(wrong) or f"of {len(CORPUS)}"

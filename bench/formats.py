@@ -58,10 +58,10 @@ def read_and_written(pairs: dict[str, tuple[bytes, bytes]]) -> Iterator[Line]:
         data, _ = encode(model, extra, 6)
         ours, theirs = session(data), session(stored)
         loaded += 1
-        given = feeds(theirs)
-        if given is not None and not is_random(model):
+        arrays = feeds(theirs)
+        if arrays is not None and not is_random(model):
             compared += 1
-            equal += same(outputs(ours, given), outputs(theirs, given))
+            equal += same(outputs(ours, arrays), outputs(theirs, arrays))
     yield Figure("ort: files of onnxruntime read, written anew and loaded", loaded, at_least=len(pairs))
     yield Figure("ort: of these, outputs equal to the bit", equal, at_least=compared, note=f"of {compared} that run")
 
@@ -94,9 +94,9 @@ def from_sources(pairs: dict[str, tuple[bytes, bytes]]) -> Iterator[Line]:
         data, _ = encode(ready, None, 6)
         ours, theirs = session(data), session(source)
         loaded, size, theirs_size = loaded + 1, size + len(data), theirs_size + len(stored)
-        given = feeds(theirs)
-        if given is not None and not is_random(model):
-            wrong += not same(outputs(ours, given), outputs(theirs, given))
+        arrays = feeds(theirs)
+        if arrays is not None and not is_random(model):
+            wrong += not same(outputs(ours, arrays), outputs(theirs, arrays))
     yield Figure("ort: written without onnxruntime and loaded by it", loaded, at_least=52, note=f"of {len(pairs)}")
     yield Figure("ort: of these, wrong outputs", wrong, at_most=0)
     yield Figure("ort: left to onnxruntime, for float16 without kernels", halves)
@@ -123,14 +123,14 @@ def speed(pairs: dict[str, tuple[bytes, bytes]]) -> Iterator[Line]:
 
 def quickest(ours: Callable[[], Any], theirs: Callable[[], Any], times: int = 3) -> tuple[float, float]:
     """Seconds of the processor of the quickest of a few runs of two sides, by turns."""
-    found: tuple[list[float], list[float]] = ([], [])
+    seconds: tuple[list[float], list[float]] = ([], [])
     for _ in range(times):
-        for action, taken in zip((ours, theirs), found, strict=True):
+        for action, spent in zip((ours, theirs), seconds, strict=True):
             gc.collect()
             start = time.process_time()
             action()
-            taken.append(time.process_time() - start)
-    return min(found[0]), min(found[1])
+            spent.append(time.process_time() - start)
+    return min(seconds[0]), min(seconds[1])
 
 
 def of_torch() -> Iterator[Line]:
@@ -142,8 +142,10 @@ def of_torch() -> Iterator[Line]:
     equal = 0
     for name, calls in programs.items():
         nodes = onnxlab.load(files[name]).proto.graph.node
-        found = [(sorted({each for each in node.input if each}), sorted(filter(None, node.output))) for node in nodes]
-        equal += found == [(call["reads"], call["makes"]) for call in calls]
+        edges = [
+            (sorted({value for value in node.input if value}), sorted(filter(None, node.output))) for node in nodes
+        ]
+        equal += edges == [(call["reads"], call["makes"]) for call in calls]
     yield Figure("torch: archives with the nodes and edges of their ExportedProgram", equal, at_least=len(programs))
     if not os.environ.get(VARIABLE):
         yield Figure("torch: files converted", 0, note=f"not measured: {VARIABLE} names no interpreter that has torch")
@@ -152,8 +154,8 @@ def of_torch() -> Iterator[Line]:
     inputs: dict[str, list[str]] = {"module": [], "traced": image, "scripted": image, "loop": ["float32[3]", "int64[]"]}
     worst = 0.0
     with np.load(io.BytesIO(held["outputs.npz"])) as arrays:
-        for name, told in inputs.items():
-            model = onnxlab.load(files.get(name) or held[f"{name}.pt"], trust=True, inputs=told)
+        for name, types in inputs.items():
+            model = onnxlab.load(files.get(name) or held[f"{name}.pt"], trust=True, inputs=types)
             feeds = {value.name: arrays[f"{name}/in{place}"] for place, value in enumerate(model.inputs)}
             for place, array in enumerate(model.run(feeds).values()):
                 worst = max(worst, float(np.abs(array - arrays[f"{name}/out{place}"]).max()))
@@ -194,8 +196,8 @@ def of_the_corpus() -> Iterator[Line]:
             except Exception as error:  # onnxruntime's own kinds of error, by the dozen
                 wrong.append(f"{name}: {error}"[:200])
                 continue
-            given = corpus.inputs(name, path)
-            if same(outputs(ours, given), outputs(theirs, given)):
+            arrays = corpus.inputs(name, path)
+            if same(outputs(ours, arrays), outputs(theirs, arrays)):
                 equal += 1
             else:
                 wrong.append(name)

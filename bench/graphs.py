@@ -63,8 +63,8 @@ def random_dag(name: str, boxes: int, arcs_per_box: float, reach: int, seed: int
     rng = random.Random(seed)
     targets: list[dict[int, None]] = [{} for _ in range(boxes)]
     for box in range(1, boxes):
-        wanted = int(arcs_per_box) + (rng.random() < arcs_per_box % 1)
-        for _ in range(wanted):
+        arcs = int(arcs_per_box) + (rng.random() < arcs_per_box % 1)
+        for _ in range(arcs):
             targets[max(0, box - 1 - int(rng.random() ** 2 * reach))][box] = None
     nets = [[box, list(readers)] for box, readers in enumerate(targets) if readers]
     widths = [8 * rng.randint(11, 20) for _ in range(boxes)]

@@ -42,12 +42,12 @@ def rows() -> Iterator[Line]:
     more often than the least of several long ones, and would let the small models look quick.
     """
     builds = {"": models.many_nodes, ", residual": models.residual}
-    for what, build in builds.items():
-        name = f"time to open {NODES:,} nodes ÷ {NODES // 10:,}{what}"
+    for kind, build in builds.items():
+        name = f"time to open {NODES:,} nodes ÷ {NODES // 10:,}{kind}"
         yield Figure(name, *_growth("open", build), at_most=12)
     yield from a_million()
-    found, note = _growth("plain", models.many_nodes)
-    yield Figure("the same of a plain loop that makes as many objects", found, note)
+    ratio, note = _growth("plain", models.many_nodes)
+    yield Figure("the same of a plain loop that makes as many objects", ratio, note)
 
 
 def a_million() -> Iterator[Line]:
@@ -59,9 +59,9 @@ def a_million() -> Iterator[Line]:
     ratio, note = many["load"] / many["onnx"], f"{many['load']:.1f} s"
     yield Figure(f"load of {MILLION:,} nodes ÷ onnx.load", ratio, at_most=3, note=note)
     most_of = {**dict.fromkeys(FIRST_EDITS, 5), "first scene": 10, "first SVG": 10}
-    for what, most in most_of.items():
-        note = f"{many[what]:.3f} s"
-        yield Figure(f"{what} of {MILLION:,} nodes ÷ {NODES:,}", many[what] / few[what], at_most=most, note=note)
+    for action, most in most_of.items():
+        note = f"{many[action]:.3f} s"
+        yield Figure(f"{action} of {MILLION:,} nodes ÷ {NODES:,}", many[action] / few[action], at_most=most, note=note)
 
 
 def _of_a_million(path: Path) -> dict[str, float]:
@@ -88,17 +88,17 @@ def first_times(path: Path, repeats: int = 3) -> dict[str, float]:
     """Seconds of processor time of onnx.load, load, and the first edits, scene and SVG of a model just opened."""
     least: dict[str, float] = {}
 
-    def timed(what: str, call: Callable[[], Any]) -> Any:
+    def timed(label: str, call: Callable[[], Any]) -> Any:
         start = time.process_time()
-        made = call()
-        least[what] = min(least.get(what, math.inf), time.process_time() - start)
-        return made
+        result = call()
+        least[label] = min(least.get(label, math.inf), time.process_time() - start)
+        return result
 
     for _ in range(repeats):
         timed("onnx", lambda: onnx.load(path))
         model = timed("load", lambda: onnxlab.load(path))
-        for what, edit in FIRST_EDITS.items():
-            timed(what, partial(edit, model))
+        for label, edit in FIRST_EDITS.items():
+            timed(label, partial(edit, model))
             model = onnxlab.load(path)
         timed("first scene", partial(_scene, model))
         model = onnxlab.load(path)
@@ -111,21 +111,21 @@ def _scene(model: onnxlab.Model) -> None:
     hub_of(model).scene.snapshot()
 
 
-def _growth(what: str, build: Callable[[int], Path]) -> tuple[float, str]:
+def _growth(kind: str, build: Callable[[int], Path]) -> tuple[float, str]:
     """(median ratio, least and greatest) over the rounds."""
     few, many = build(NODES // 10), build(NODES)
     ratios = []
     for _ in range(ROUNDS):
-        small = [_taken(what, few) for _ in range(SMALL // 2)]
-        large = _taken(what, many)
-        small += [_taken(what, few) for _ in range(SMALL // 2)]
+        small = [_taken(kind, few) for _ in range(SMALL // 2)]
+        large = _taken(kind, many)
+        small += [_taken(kind, few) for _ in range(SMALL // 2)]
         ratios.append(large / statistics.mean(small))
     return statistics.median(ratios), f"({min(ratios):.1f} to {max(ratios):.1f})"
 
 
-def _taken(what: str, path: Path) -> float:
+def _taken(kind: str, path: Path) -> float:
     """Seconds of processor time in a new interpreter."""
-    command = [sys.executable, "-m", "bench.growth", what, str(path), str(models.many_nodes(50))]
+    command = [sys.executable, "-m", "bench.growth", kind, str(path), str(models.many_nodes(50))]
     return float(subprocess.check_output(command, text=True))
 
 
@@ -139,8 +139,8 @@ class Thing:
 
     __slots__ = ("a", "b", "c", "d", "id", "made", "name", "uses")
 
-    def __init__(self, ident: int, name: str, made: list[Any], uses: Any) -> None:
-        self.id, self.name, self.made, self.uses = ident, name, made, uses
+    def __init__(self, ident: int, name: str, produced: list[Any], uses: Any) -> None:
+        self.id, self.name, self.made, self.uses = ident, name, produced, uses
         self.a = self.b = self.c = self.d = None
 
 
@@ -162,22 +162,22 @@ def plain(count: int) -> object:
     return names, values, nodes
 
 
-def main(what: str, path: Path, tiny: Path) -> None:
+def main(kind: str, path: Path, tiny: Path) -> None:
     """Time one opening, or the plain loop for as many nodes as the file's name says, after a tiny one."""
-    if what == "all":
+    if kind == "all":
         print(json.dumps(first_times(path)))
         return
-    if what == "open":
+    if kind == "open":
         read(tiny)
         start = time.process_time()
-        made: object = read(path)
+        opened: object = read(path)
     else:
         plain(50)
         gc.disable()  # as opening does
         start = time.process_time()
-        made = plain(int(path.stem.rpartition("_")[2]))
+        opened = plain(int(path.stem.rpartition("_")[2]))
     print(time.process_time() - start)
-    del made
+    del opened
 
 
 if __name__ == "__main__":

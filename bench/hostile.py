@@ -54,18 +54,18 @@ def rows(
     server.preload(names)  # type: ignore[no-untyped-call]
     started = time.monotonic()
     run: Any = campaign.campaign
-    found = run(trials, seed, names, processes, seconds, _told, _progress())
+    result = run(trials, seed, names, processes, seconds, _told, _progress())
     took = time.monotonic() - started
     for promise, words in PROMISES.items():
-        broken = [item for item in found.findings.values() if item.promise == promise]
+        broken = [item for item in result.findings.values() if item.promise == promise]
         cases = sum(item.count for item in broken)
         note = f"{len(broken)} different" if broken else ""
         yield Figure(words, cases, at_most=0, note=note)
-    shares = ", ".join(f"{count} {name}" for name, count in sorted(found.done.items()))
-    yield Figure("trials", sum(found.done.values()), note=f"seed {seed}: {shares}")
-    yield Figure("the most memory of a trial, over the baseline", found.peak / 1e6, "MB", note="its files included")
-    yield Figure("the longest trial", found.slowest, "s")
-    yield Figure("all trials", took, "s", note=f"{found.deaths} ended by another library's fault")
+    shares = ", ".join(f"{count} {name}" for name, count in sorted(result.done.items()))
+    yield Figure("trials", sum(result.done.values()), note=f"seed {seed}: {shares}")
+    yield Figure("the most memory of a trial, over the baseline", result.peak / 1e6, "MB", note="its files included")
+    yield Figure("the longest trial", result.slowest, "s")
+    yield Figure("all trials", took, "s", note=f"{result.deaths} ended by another library's fault")
 
 
 def _told(text: str) -> None:
@@ -76,10 +76,10 @@ def _progress() -> Callable[[Any], None]:
     """Tells once a minute how far it is."""
     state = {"next": time.monotonic() + 60}
 
-    def progress(found: Any) -> None:
+    def progress(totals: Any) -> None:
         if time.monotonic() > state["next"]:
             state["next"] += 60
-            _told(f"-- {sum(found.done.values())} trials, {len(found.findings)} findings")
+            _told(f"-- {sum(totals.done.values())} trials, {len(totals.findings)} findings")
 
     return progress
 

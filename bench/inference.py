@@ -88,10 +88,12 @@ def scratch() -> Iterator[Line]:
         yield row
     note = f"{len(again)} models of at least {LARGE} nodes, against {AGAINST}"
     yield Figure("infer a loaded model: geometric mean of the ratios", mean(again), at_most=1.0, note=note)
-    asked = {name: every_rule(model).ratio for name, model in large().items()}
-    worst = max(asked, key=lambda name: asked[name])
-    yield Figure("the same, every rule asked again: geometric mean", mean([*asked.values()]), at_most=1.0, note=note)
-    yield Figure("the same: worst", asked[worst], at_most=1.5, note=worst)
+    ratios_by_model = {name: every_rule(model).ratio for name, model in large().items()}
+    worst = max(ratios_by_model, key=lambda name: ratios_by_model[name])
+    yield Figure(
+        "the same, every rule asked again: geometric mean", mean([*ratios_by_model.values()]), at_most=1.0, note=note
+    )
+    yield Figure("the same: worst", ratios_by_model[worst], at_most=1.5, note=worst)
     firsts = [first_time(model) for model in large().values()]
     yield Figure("the same when no node was read before: geometric mean", mean(firsts), note=note)
     yield Figure("the same: worst", max(firsts), note=note)
@@ -134,10 +136,10 @@ def dropin() -> Iterator[Line]:
     with alone as pool:
         first = dict(zip(large(), pool.map(first_of_a_process, large()), strict=True))
     again = {name: as_dropin(model, None) for name, model in large().items()}
-    for what, ratios in {"drop-in, first model of a process": first, "drop-in, met before": again}.items():
+    for label, ratios in {"drop-in, first model of a process": first, "drop-in, met before": again}.items():
         worst = max(ratios, key=lambda name: ratios[name])
-        yield Figure(f"{what}: geometric mean", mean(list(ratios.values())), at_most=4, note=f"against {AGAINST}")
-        yield Figure(f"{what}: worst", ratios[worst], at_most=4, note=worst)
+        yield Figure(f"{label}: geometric mean", mean(list(ratios.values())), at_most=4, note=f"against {AGAINST}")
+        yield Figure(f"{label}: worst", ratios[worst], at_most=4, note=worst)
 
 
 def first_of_a_process(name: str) -> float:
@@ -167,7 +169,7 @@ def edits() -> Iterator[Line]:
     every = list(itertools.chain.from_iterable(times.values()))
     note = f"{len(every)} edits, up to {EDITS} in each of {len(times)} models"
     yield Figure("edit an attribute: median over the corpus", statistics.median(every), "s", at_most=1e-3, note=note)
-    medians = {name: statistics.median(found) for name, found in times.items() if found}
+    medians = {name: statistics.median(seconds) for name, seconds in times.items() if seconds}
     slowest = max(medians, key=lambda name: medians[name])
     yield Figure("the same: median of the slowest model", medians[slowest], "s", note=slowest)
     yield whole_cone()
@@ -176,13 +178,13 @@ def edits() -> Iterator[Line]:
 
 def attribute_edits(model: onnxlab.Model) -> list[float]:
     """Seconds of single edits: integer attributes of nodes spread over the model, to another value and back."""
-    found = []
+    seconds = []
     editable = [(node, name) for node in model.nodes if (name := integer_attribute(node))]
     for node, name in editable[:: max(1, len(editable) // EDITS)][:EDITS]:
         value = node.attributes[name]
         other = [*value[:-1], value[-1] + 1] if isinstance(value, list) else value + 1
-        found.append(min(assign(node, name, each) for each in (other, value) * 3))
-    return found
+        seconds.append(min(assign(node, name, assigned) for assigned in (other, value) * 3))
+    return seconds
 
 
 def integer_attribute(node: Any) -> str:

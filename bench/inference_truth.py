@@ -52,8 +52,8 @@ def corpus_truth() -> Figure:
     wrong, runs = 0, 0
     for name in NAMES:
         ort_run = Oracle()  # of one model: together they would keep some gigabytes of arrays
-        found, count = corpus_contradictions(CORPUS[name], inputs(name, CORPUS[name]), ort_run, twice=True)
-        wrong, runs = wrong + len(found), runs + count
+        contradictions, count = corpus_contradictions(CORPUS[name], inputs(name, CORPUS[name]), ort_run, twice=True)
+        wrong, runs = wrong + len(contradictions), runs + count
     return Figure("facts that a run of the corpus contradicts", wrong, at_most=0, note=f"{runs} runs of {len(NAMES)}")
 
 
@@ -64,36 +64,36 @@ def optimized_truth() -> Figure:
         with tempfile.TemporaryDirectory() as folder:
             try:
                 path = optimized(CORPUS[name], Path(folder), everything=True)
-                found, count = corpus_contradictions(path, inputs(name, CORPUS[name]), Oracle(), twice=True)
+                contradictions, count = corpus_contradictions(path, inputs(name, CORPUS[name]), Oracle(), twice=True)
             except Exception:  # of onnxruntime, which may not read what it wrote
                 refused += 1
                 continue
-            wrong, runs = wrong + len(found), runs + count
+            wrong, runs = wrong + len(contradictions), runs + count
     note = f"{runs} runs of {len(NAMES) - refused}; onnxruntime refuses {refused} more"
     return Figure("facts that a run of an optimized model contradicts", wrong, at_most=0, note=note)
 
 
 def random_truth() -> Iterator[Figure]:
     """Count facts of random models that contradict ONNX Runtime's values."""
-    found: list[list[str]] = []
+    contradictions: list[list[str]] = []
     seeds = 0
-    while len(found) < RANDOM_MODELS and seeds < 2 * RANDOM_MODELS:
+    while len(contradictions) < RANDOM_MODELS and seeds < 2 * RANDOM_MODELS:
         wrong = random_contradictions(seeds)
         seeds += 1
         if wrong is not None:
-            found.append(wrong)
-    note = f"{len(found)} models, each at two sizes; onnxruntime refuses {seeds - len(found)} more"
-    yield Figure("facts that a run of a random model contradicts", sum(map(len, found)), at_most=0, note=note)
+            contradictions.append(wrong)
+    note = f"{len(contradictions)} models, each at two sizes; onnxruntime refuses {seeds - len(contradictions)} more"
+    yield Figure("facts that a run of a random model contradicts", sum(map(len, contradictions)), at_most=0, note=note)
 
 
 def hostile() -> Iterator[Figure]:
     """Each hostile model in a process of its own: facts, and both modes of the drop-in."""
-    taken = {name: alone(name) for name in MODELS}
-    slowest, largest = (max(taken, key=lambda name: taken[name][which]) for which in (0, 1))
+    measures = {name: alone(name) for name in MODELS}
+    slowest, largest = (max(measures, key=lambda name: measures[name][which]) for which in (0, 1))
     note = f"of {len(MODELS)} hostile models, inferred three ways"
-    yield Figure("the slowest answer", taken[slowest][0], "s", at_most=2, note=f"{note}: {slowest}")
+    yield Figure("the slowest answer", measures[slowest][0], "s", at_most=2, note=f"{note}: {slowest}")
     memory = "the most memory, Python and onnx included"
-    yield Figure(memory, taken[largest][1], "MB", at_most=500, note=f"{note}: {largest}")
+    yield Figure(memory, measures[largest][1], "MB", at_most=500, note=f"{note}: {largest}")
 
 
 def alone(name: str) -> tuple[float, float]:

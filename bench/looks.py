@@ -171,21 +171,21 @@ def overlaps(shown: list[dict[str, Any]], state: dict[str, Any]) -> int:
     """Pairs of boxes, panels over the canvas, words at lines and signs of cut lines that cover each other."""
     labels = [label["area"] for label in state["labels"] if label["area"]["w"] > 0]
     areas = [*shown, *state["panels"], *labels, *(sign for sign in state["signs"] if sign["w"] > 0)]
-    return sum(_meet(one, other) for place, one in enumerate(areas) for other in areas[:place])
+    return sum(_meet(area, other) for place, area in enumerate(areas) for other in areas[:place])
 
 
-def _meet(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    across = min(one["x"] + one["w"], other["x"] + other["w"]) - max(one["x"], other["x"])
-    along = min(one["y"] + one["h"], other["y"] + other["h"]) - max(one["y"], other["y"])
+def _meet(area: dict[str, Any], other: dict[str, Any]) -> bool:
+    across = min(area["x"] + area["w"], other["x"] + other["w"]) - max(area["x"], other["x"])
+    along = min(area["y"] + area["h"], other["y"] + other["h"]) - max(area["y"], other["y"])
     return bool(across > 0.5 and along > 0.5)
 
 
 def units(name: str, boxes: list[dict[str, Any]]) -> str:
     """Say "ok" where the stages of a model are there in their order, else what is."""
-    wanted = OVERVIEWS.get(name)
-    if wanted is None:
+    expected = OVERVIEWS.get(name)
+    if expected is None:
         return ""
-    found: list[int] = []
+    counts: list[int] = []
     before = ""
     for box in boxes:
         layers = re.match(r"(\d+) transformer layers$", box["about"])
@@ -193,17 +193,17 @@ def units(name: str, boxes: list[dict[str, Any]]) -> str:
     stages = [box for box in boxes if box["kind"] == "frame" and box["units"] > 1]
     for box in stages:
         box["kind"] = "run" if box["isRun"] else "frame"
-    for box in sorted(boxes, key=lambda each: each["order"]):
+    for box in sorted(boxes, key=lambda entry: entry["order"]):
         if any(box is not stage and box["depth"] > stage["depth"] and _meet(box, stage) for stage in stages):
             continue
         if (box["kind"] == "frame" and box in stages) or (box["kind"] == "group" and box["units"] > 1):
-            found.append(box["units"])
+            counts.append(box["units"])
             before = ""
         elif box["kind"] in ("group", "run") and box["about"]:
-            found[-1:] = [found[-1] + box["units"]] if box["about"] == before else [*found[-1:], box["units"]]
+            counts[-1:] = [counts[-1] + box["units"]] if box["about"] == before else [*counts[-1:], box["units"]]
             before = box["about"]
-    rest = iter(found)
-    return "ok" if all(number in rest for number in wanted) else json.dumps(found)
+    rest = iter(counts)
+    return "ok" if all(number in rest for number in expected) else json.dumps(counts)
 
 
 if __name__ == "__main__":

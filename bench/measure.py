@@ -73,15 +73,15 @@ class Figure:
         """The cells of the row in the printed table."""
         both = (("≤", self.at_most), ("≥", self.at_least))
         limits = [f"{sign} {limit:g}" for sign, limit in both if limit is not None]
-        found = seconds(self.found) if self.unit == "s" else f"{self.found:.6g} {self.unit}".strip()
-        return [self.what, found, self.note, "", "", " and ".join(limits)]
+        value = seconds(self.found) if self.unit == "s" else f"{self.found:.6g} {self.unit}".strip()
+        return [self.what, value, self.note, "", "", " and ".join(limits)]
 
 
 Line = Row | Figure
 
 
 def compare(
-    what: str,
+    label: str,
     ours: Action,
     theirs: Action,
     *,
@@ -106,7 +106,7 @@ def compare(
             before()
         best[0] = min(best[0], timed(ours, inner, clock))
         best[1] = min(best[1], timed(theirs, clock=clock))
-    return Row(what, best[0], best[1], against, promise)
+    return Row(label, best[0], best[1], against, promise)
 
 
 def timed(action: Action, inner: int = 1, clock: Clock = time.perf_counter) -> float:
@@ -163,8 +163,8 @@ def table(rows: Iterable[Line]) -> str:
         "| --- | ---: | --- | ---: | ---: | ---: | --- |",
     ]
     for row in rows:
-        kept = {None: "", True: "yes", False: "**no**"}[row.kept]
-        lines.append("| " + " | ".join([*row.cells(), kept]) + " |")
+        verdict = {None: "", True: "yes", False: "**no**"}[row.kept]
+        lines.append("| " + " | ".join([*row.cells(), verdict]) + " |")
     return "\n".join(lines)
 
 

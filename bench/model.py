@@ -48,40 +48,40 @@ def losses() -> Iterator[Line]:
         ("simple, light and pytorch models of the onnx wheel", lossless.wheel(), 149),
         ("models with everything, IR 3 to 14, also in unusual order and packing", lossless.tortures(), 15),
     )
-    for name, found, least in groups:
-        kept, count = 0, 0
-        for label, source, data in found:
+    for name, sources, least in groups:
+        intact, count = 0, 0
+        for label, source, data in sources:
             lost = lossless.lost(source, data)
-            kept, count = kept + (not lost), count + 1
+            intact, count = intact + (not lost), count + 1
             if lost:
                 print(f"{label}: {lost[:5]}", file=sys.stderr)
-        yield Figure(f"lossless: {name}", kept, f"of {count}", at_least=max(count, least))
+        yield Figure(f"lossless: {name}", intact, f"of {count}", at_least=max(count, least))
     yield Figure("the same through onnx-ir: models of the wheel", *_kept_by_ir(lossless.wheel()))
     yield Figure("the same through onnx-ir: models with everything", *_kept_by_ir(lossless.tortures()))
 
 
-def _kept_by_ir(found: Iterable[tuple[str, Any, bytes]]) -> tuple[int, str]:
+def _kept_by_ir(sources: Iterable[tuple[str, Any, bytes]]) -> tuple[int, str]:
     """Count models that onnx-ir writes as they were, without any edit."""
-    kept = count = 0
-    for _, _, data in found:
+    intact = count = 0
+    for _, _, data in sources:
         count += 1
         try:
             model = onnx_ir.serde.deserialize_model(onnx.ModelProto.FromString(data))
-            kept += onnx_ir.serde.serialize_model(model).SerializeToString() == data
+            intact += onnx_ir.serde.serialize_model(model).SerializeToString() == data
         except Exception as error:
             print(f"onnx-ir: {error!r}"[:100], file=sys.stderr)
-    return kept, f"of {count}"
+    return intact, f"of {count}"
 
 
-def opening(path: Path, what: str) -> Iterator[Line]:
+def opening(path: Path, suffix: str) -> Iterator[Line]:
     """A file with its index, without inference, as `onnx_ir.load` gives it."""
     load = lambda: onnx_ir.load(path)  # noqa: E731 - a name for two lines
-    yield compare(f"open {NODES:,} nodes{what}", lambda: read(path), load, against="onnx_ir.load", promise=0.35)
+    yield compare(f"open {NODES:,} nodes{suffix}", lambda: read(path), load, against="onnx_ir.load", promise=0.35)
     yield compare(
-        f"open {NODES:,} nodes{what}, and ask for networkx",
+        f"open {NODES:,} nodes{suffix}, and ask for networkx",
         lambda: read(path).nx(), load, against="onnx_ir.load", promise=0.6,
     )  # fmt: skip
-    yield compare(f"onnxlab.load {NODES:,} nodes{what}", lambda: onnxlab.load(path), load, against="onnx_ir.load",
+    yield compare(f"onnxlab.load {NODES:,} nodes{suffix}", lambda: onnxlab.load(path), load, against="onnx_ir.load",
                   repeats=3)  # fmt: skip
 
 
@@ -124,7 +124,7 @@ def editing() -> Iterator[Line]:
     size = len(graph.main.node_ids)
     count = itertools.count()
     for name, edit in EDITS.items():
-        taken = []
+        seconds = []
         for place in range(100):
             best = float("inf")
             for _ in range(15):
@@ -133,11 +133,11 @@ def editing() -> Iterator[Line]:
                 edit(graph, node, next(count))
                 graph.undo()
                 best = min(best, time.perf_counter() - start)
-            taken.append(best)
-        taken.sort()
+            seconds.append(best)
+        seconds.sort()
         yield Figure(
-            f"{name} and undo, {NODES:,} nodes", taken[89], "s", at_most=200e-6,
-            note=f"median {taken[50] * 1e6:.0f} µs",
+            f"{name} and undo, {NODES:,} nodes", seconds[89], "s", at_most=200e-6,
+            note=f"median {seconds[50] * 1e6:.0f} µs",
         )  # fmt: skip
 
 

@@ -91,9 +91,9 @@ def journal() -> Iterator[Figure]:
     first = timed(edit)
     yield Figure("first edit of a file among 100,000 nodes, which reads and hashes the file", first, "s")
     with_journal, without = float("inf"), float("inf")
-    kept = model.graph.journal
+    previous = model.graph.journal
     for _ in range(10):  # in turn, so that a busy machine slows both
-        model.graph.journal = kept
+        model.graph.journal = previous
         with_journal = min(with_journal, timed(edit, 200))
         model.graph.journal = None
         without = min(without, timed(edit, 200))
@@ -190,8 +190,8 @@ def checking() -> Iterator[Line]:
     wrong = sum(differ(case) for case in cases)
     yield Figure("verdicts of check other than onnx.checker's on ONNX's node cases", wrong, f"of {len(cases)}", 0)
     rng = random.Random(1)
-    found = [broken(rng) for _ in range(BROKEN)]
-    wrong = sum(differ(model) for model in found if model is not None)
+    broken_models = [broken(rng) for _ in range(BROKEN)]
+    wrong = sum(differ(model) for model in broken_models if model is not None)
     yield Figure("verdicts of check other than onnx.checker's on broken models", wrong, f"of {BROKEN}", at_most=0)
     for name in ("bert_base", "swin_s"):
         proto = onnx.load(models.CORPUS[name])

@@ -63,7 +63,7 @@ def _residual_blocks(blocks: int) -> onnx.ModelProto:
         ]
         value = joined
         if block % 20 == 0:
-            shape, batch, target, folded = (f"{what}_{block}" for what in ("shape", "batch", "target", "folded"))
+            shape, batch, target, folded = (f"{prefix}_{block}" for prefix in ("shape", "batch", "target", "folded"))
             nodes += [
                 helper.make_node("Shape", [value], [shape], f"measure_{block}"),
                 helper.make_node("Gather", [shape, "first"], [batch], f"gather_{block}", axis=0),

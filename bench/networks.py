@@ -19,16 +19,16 @@ def resnet50() -> onnx.ModelProto:
     model = onnx.load(path("light_resnet50"))
     rng = np.random.default_rng(0)
     sizes = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
-    made, used = [], {node.input[0] for node in model.graph.node if node.op_type == "ConstantOfShape"}
+    weights, used = [], {node.input[0] for node in model.graph.node if node.op_type == "ConstantOfShape"}
     roles = _roles(model.graph.node)
     for node in model.graph.node:
         if node.op_type == "ConstantOfShape":
             shape = tuple(int(size) for size in sizes[node.input[0]])
-            made.append(numpy_helper.from_array(_weights(rng, roles.get(node.output[0], ""), shape), node.output[0]))
-    kept = [node for node in model.graph.node if node.op_type != "ConstantOfShape"]
+            weights.append(numpy_helper.from_array(_weights(rng, roles.get(node.output[0], ""), shape), node.output[0]))
+    nodes = [node for node in model.graph.node if node.op_type != "ConstantOfShape"]
     left = [tensor for tensor in model.graph.initializer if tensor.name not in used]
     inputs = [value for value in model.graph.input if value.name not in used]
-    for field, items in (("node", kept), ("initializer", [*left, *made]), ("input", inputs)):
+    for field, items in (("node", nodes), ("initializer", [*left, *weights]), ("input", inputs)):
         model.graph.ClearField(field)
         getattr(model.graph, field).extend(items)
     return model
@@ -46,12 +46,12 @@ def words() -> dict[str, np.ndarray[Any, Any]]:
 
 def _roles(nodes: Sequence[Any]) -> dict[str, str]:
     """{name: "scale", "variance" or ""} of what feeds a BatchNormalization."""
-    found = {}
+    roles = {}
     for node in nodes:
         if node.op_type == "BatchNormalization":
-            found[node.input[1]] = "scale"
-            found[node.input[4]] = "variance"
-    return found
+            roles[node.input[1]] = "scale"
+            roles[node.input[4]] = "variance"
+    return roles
 
 
 def _weights(rng: np.random.Generator, role: str, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
@@ -107,13 +107,13 @@ class _Encoder:
 
 def bert_base() -> onnx.ModelProto:
     """An encoder of BERT-base's size: int64 `ids` [batch, length] to float32 [batch, length, 768]."""
-    made = _Encoder()
-    apart = made.constant(np.array([0, 0, _HEADS, _WIDTH // _HEADS]))
-    together = made.constant(np.array([0, 0, _WIDTH]))
-    x = made.norm(made.node("Gather", made.weight(_WORDS, _WIDTH), "ids"))
+    encoder = _Encoder()
+    apart = encoder.constant(np.array([0, 0, _HEADS, _WIDTH // _HEADS]))
+    together = encoder.constant(np.array([0, 0, _WIDTH]))
+    x = encoder.norm(encoder.node("Gather", encoder.weight(_WORDS, _WIDTH), "ids"))
     for _ in range(_LAYERS):
-        x = made.layer(x, apart, together)
+        x = encoder.layer(x, apart, together)
     inputs = [helper.make_tensor_value_info("ids", TensorProto.INT64, ["batch", "length"])]
     outputs = [helper.make_tensor_value_info(x, TensorProto.FLOAT, ["batch", "length", _WIDTH])]
-    graph = helper.make_graph(made.nodes, "bert_base", inputs, outputs, made.constants)
+    graph = helper.make_graph(encoder.nodes, "bert_base", inputs, outputs, encoder.constants)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)

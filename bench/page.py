@@ -135,8 +135,8 @@ def first_frames(lab: Lab) -> Iterator[Line]:
     loads = [f"m{nodes} = onnxlab.load({str(models.residual(nodes))!r})" for nodes in limits]
     lab.open("first.ipynb", ["\n".join(["import onnxlab", *loads, "view = None"])])
     lab.run_all()
-    taken = shown(lab, "m1000")
-    yield Figure("first frame of a page's first widget, 1,000 nodes", taken, "s", at_most=1.5)
+    seconds = shown(lab, "m1000")
+    yield Figure("first frame of a page's first widget, 1,000 nodes", seconds, "s", at_most=1.5)
     for nodes, limit in limits.items():
         best = min(shown(lab, f"m{nodes}") for _ in range(REPEATS))
         yield Figure(f"first frame, {nodes:,} nodes", best, "s", at_most=limit)
@@ -148,11 +148,11 @@ def shown(lab: Lab, model: str) -> float:
     lab.wait_executed()
     lab.page.wait_for_function("() => !document.querySelector('[data-testid=\"onnxlab-root\"]')")
     lab.page.evaluate("() => performance.clearMarks('onnxlab:frame')")
-    asked = lab.page.evaluate("() => performance.now()")
+    start = lab.page.evaluate("() => performance.now()")
     lab.add_cell(f"view = onnxlab.show({model}, height=700)\nview")
     lab.page.wait_for_function("() => performance.getEntriesByName('onnxlab:frame').length", polling=20)
     drawn = lab.page.evaluate("() => performance.getEntriesByName('onnxlab:frame')[0].startTime")
-    return float(drawn - asked) / 1000
+    return float(drawn - start) / 1000
 
 
 def edits(lab: Lab) -> Iterator[Line]:
@@ -175,22 +175,22 @@ def edits(lab: Lab) -> Iterator[Line]:
                 (until_frame(widget, fold), until_frame(widget, "(h) => h.view.unfold(window.folded)"))
                 for _ in range(4)
             ]
-            yield Figure("fold, swin_s", min(each[0] for each in folding), "ms", at_most=100)
-            yield Figure("unfold, swin_s", min(each[1] for each in folding), "ms", at_most=100)
-    worst = max(QUERIES, key=(taken := {query: widget.evaluate(_SEARCH, query) for query in QUERIES}).__getitem__)
+            yield Figure("fold, swin_s", min(times[0] for times in folding), "ms", at_most=100)
+            yield Figure("unfold, swin_s", min(times[1] for times in folding), "ms", at_most=100)
+    worst = max(QUERIES, key=(slowest := {query: widget.evaluate(_SEARCH, query) for query in QUERIES}).__getitem__)
     note = f"the slowest of {', '.join(QUERIES)}: {worst}"
-    yield Figure("search as you type, 100,000 nodes", taken[worst], "ms", at_most=50, note=note)
+    yield Figure("search as you type, 100,000 nodes", slowest[worst], "ms", at_most=50, note=note)
 
 
 def until_frame(widget: Widget, script: str, argument: Any = None) -> float:
     """Milliseconds from a call on the page until the frame that shows it; out of sight nothing would be drawn."""
     widget.root.scroll_into_view_if_needed()
     act = f"void ({script})(root.__onnxlab, argument)"
-    taken = widget.root.evaluate(
+    milliseconds = widget.root.evaluate(
         f"(root, argument) => {{ const frame = ({_FRAME})(); {act}; return frame; }}", argument
     )
     widget.settle()
-    return float(taken)
+    return float(milliseconds)
 
 
 def moves(lab: Lab) -> Iterator[Line]:
@@ -203,18 +203,18 @@ def moves(lab: Lab) -> Iterator[Line]:
         widget.root.scroll_into_view_if_needed()
         widget.evaluate("h => h.view.unfoldAll()")
         widget.wait("(h, nodes) => h.view.debug().boxes.length > nodes * 0.9", nodes, timeout=60_000)
-        for what in ("pan", "zoom"):
+        for gesture in ("pan", "zoom"):
             for look in ("overview", "reading"):
                 widget.evaluate("h => h.view.fit()")
                 if look == "reading":
                     widget.evaluate("h => h.app.picked.reveal([...h.store.nodes.keys()][100])")
                 widget.page.wait_for_timeout(300)
                 move = f"(root, at) => ({_MOVE})([root, at])"
-                tries = [sorted(widget.root.evaluate(move, what)) for _ in range(REPEATS)]
-                taken = min(tries, key=lambda frames: frames[int(len(frames) * 0.95)])
-                name = f"{what}, {nodes:,} boxes, {look}"
-                yield Figure(f"{name}, median frame", statistics.median(taken), "ms", at_most=median)
-                yield Figure(f"{name}, 95th percentile", taken[int(len(taken) * 0.95)], "ms", at_most=late)
+                tries = [sorted(widget.root.evaluate(move, gesture)) for _ in range(REPEATS)]
+                best = min(tries, key=lambda frames: frames[int(len(frames) * 0.95)])
+                name = f"{gesture}, {nodes:,} boxes, {look}"
+                yield Figure(f"{name}, median frame", statistics.median(best), "ms", at_most=median)
+                yield Figure(f"{name}, 95th percentile", best[int(len(best) * 0.95)], "ms", at_most=late)
 
 
 def memory(lab: Lab) -> Iterator[Line]:
@@ -271,5 +271,5 @@ def held(tools: CDPSession) -> dict[str, float]:
     tools.send("Performance.enable")
     for _ in range(3):
         tools.send("HeapProfiler.collectGarbage")
-    found = tools.send("Performance.getMetrics")["metrics"]
-    return {each["name"]: each["value"] for each in found}
+    metrics = tools.send("Performance.getMetrics")["metrics"]
+    return {metric["name"]: metric["value"] for metric in metrics}

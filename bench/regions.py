@@ -56,14 +56,14 @@ def winograds_error(proto: onnx.ModelProto, feeds: Feeds) -> Line:
     model = onnxlab.load(onnx.ModelProto.FromString(proto.SerializeToString()))
     names = [model.graph.nodes[node].outputs[0] for node in model.graph.index.topological(model.graph.main)]
     before_softmax = [model.graph.values[names[-2]].name]
-    found = [hot(model, precise=precise).run(feeds, before_softmax, keep=False) for precise in (False, True)]
-    (ours,), (exact,) = (result.values() for result in found)
+    results = [hot(model, precise=precise).run(feeds, before_softmax, keep=False) for precise in (False, True)]
+    (ours,), (exact,) = (result.values() for result in results)
     error = float(np.abs(ours - exact).max() / np.abs(exact).max())
     return Figure("ResNet-50 by Winograd's convolutions: largest difference", error, at_most=1e-4,
                   note="of the largest logit, from precise=True")  # fmt: skip
 
 
-def many_threads(count: int = 8, each: int = 200) -> Line:
+def many_threads(count: int = 8, repeats: int = 200) -> Line:
     """Python threads that run one model at once, each with two threads of ours."""
     model = onnxlab.load(path("rapidocr_cls"))
     runner = hot(model, threads=2)
@@ -72,16 +72,16 @@ def many_threads(count: int = 8, each: int = 200) -> Line:
     wrong: list[int] = []
 
     def work(number: int) -> None:
-        for _ in range(each):
-            found = runner.run(feeds[number], keep=False)
-            wrong.extend(number for key in found if not np.allclose(found[key], expected[number][key], atol=1e-4))
+        for _ in range(repeats):
+            outputs = runner.run(feeds[number], keep=False)
+            wrong.extend(number for key in outputs if not np.allclose(outputs[key], expected[number][key], atol=1e-4))
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return Figure(f"{count} Python threads × {each} runs of rapidocr_cls: wrong outputs", len(wrong), at_most=0)
+    return Figure(f"{count} Python threads × {repeats} runs of rapidocr_cls: wrong outputs", len(wrong), at_most=0)
 
 
 def cycles(count: int = 1000) -> Line:
@@ -131,10 +131,10 @@ def backend_cases() -> Line:
 
 def changed_attributes() -> Line:
     """onnx's node cases with attributes that they should not have: another result or none of the errors of NumPy's."""
-    found = list(outcomes())  # type: ignore[no-untyped-call]
-    wrong = [f"{op_type} {name}={value}" for op_type, name, value, difference in found if difference]
-    what = f"{len(found)} changed attributes of onnx's node cases: not as by NumPy"
-    return Figure(what, len(wrong), at_most=0, note="; ".join(wrong[:20]))
+    seen = list(outcomes())  # type: ignore[no-untyped-call]
+    wrong = [f"{op_type} {name}={value}" for op_type, name, value, difference in seen if difference]
+    label = f"{len(seen)} changed attributes of onnx's node cases: not as by NumPy"
+    return Figure(label, len(wrong), at_most=0, note="; ".join(wrong[:20]))
 
 
 def drawn_regions(first: int = 0, last: int = _DRAWN) -> Line:

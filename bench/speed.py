@@ -40,15 +40,15 @@ def rows() -> Iterator[Line]:
     threads = 1
     yield against("ResNet-50, full width", networks.resnet50(), networks.picture(), threads, 0.95)
     yield against("BERT-base, 128 words", networks.bert_base(), networks.words(), threads, 0.95)
-    found = []
+    measured = []
     for row in corpus(threads):
         print(" | ".join(row.cells()), file=sys.stderr, flush=True)  # the table has them by what we lose
-        found.append(row)
-    yield from sorted(found, key=lambda row: -row.ratio)
-    yield from means(found, threads)
+        measured.append(row)
+    yield from sorted(measured, key=lambda row: -row.ratio)
+    yield from means(measured, threads)
     yield against("ResNet-50, full width, 2 threads", networks.resnet50(), networks.picture(), 2, 1.15)
     yield against("BERT-base, 128 words, 2 threads", networks.bert_base(), networks.words(), 2, 1.15)
-    yield from two_threads(found)
+    yield from two_threads(measured)
     with one_processor():
         yield from edits.rows(session)
     yield from cold_start()
@@ -64,10 +64,10 @@ def corpus(threads: int) -> Iterator[Row]:
             print(f"left out {name}: {error}", file=sys.stderr)
 
 
-def two_threads(found: list[Row]) -> Iterator[Line]:
+def two_threads(measured: list[Row]) -> Iterator[Line]:
     """The geometric mean of the models that take onnxruntime 1 ms or more on one thread."""
     ratios = []
-    for name in [row.what for row in found if row.theirs >= _BANDS[0][0]]:
+    for name in [row.what for row in measured if row.theirs >= _BANDS[0][0]]:
         row = against(name, path(name), inputs(name, path(name)), 2, None)
         yield Row(f"{name}, 2 threads", row.ours, row.theirs, row.against)
         ratios.append(row.ratio)
@@ -76,16 +76,16 @@ def two_threads(found: list[Row]) -> Iterator[Line]:
         yield Figure(f"geometric mean of {len(ratios)} models, 2 threads", mean, at_most=1.15, note="of onnxruntime's")
 
 
-def means(found: list[Row], threads: int) -> Iterator[Line]:
+def means(measured: list[Row], threads: int) -> Iterator[Line]:
     """Geometric means of the models by how long onnxruntime takes, and the worst of the slow ones."""
     above = float("inf")
     for least, promise, words in _BANDS:
-        ratios = [row.ratio for row in found if least <= row.theirs < above]
+        ratios = [row.ratio for row in measured if least <= row.theirs < above]
         above = least
         if ratios:
             mean = exp(sum(map(log, ratios)) / len(ratios))
-            what = f"geometric mean of {len(ratios)} models that take {words}, {threads} thread"
-            yield Figure(what, mean, at_most=promise, note="of onnxruntime's time")
+            label = f"geometric mean of {len(ratios)} models that take {words}, {threads} thread"
+            yield Figure(label, mean, at_most=promise, note="of onnxruntime's time")
             if least == _BANDS[0][0]:
                 yield Figure(
                     f"worst of those, {threads} thread", max(ratios), at_most=1.6, note="of onnxruntime's time"
@@ -93,7 +93,12 @@ def means(found: list[Row], threads: int) -> Iterator[Line]:
 
 
 def against(
-    what: str, model: onnx.ModelProto | Path, feeds: Feeds, threads: int, promise: float | None, repeats: int = _REPEATS
+    label: str,
+    model: onnx.ModelProto | Path,
+    feeds: Feeds,
+    threads: int,
+    promise: float | None,
+    repeats: int = _REPEATS,
 ) -> Row:
     """Our run and onnxruntime's better one, in turn."""
     opened = onnxlab.load(model if isinstance(model, Path) else onnx.ModelProto.FromString(model.SerializeToString()))
@@ -102,10 +107,10 @@ def against(
     data: Any = str(model) if isinstance(model, Path) else model.SerializeToString()
     sessions = [session(data, level, threads) for level in ("ORT_ENABLE_ALL", "ORT_DISABLE_ALL")]
     sides: list[Callable[[], Any]] = [lambda: runner.run(feeds, keep=False)]
-    sides += [lambda made=made: made.run(None, feeds) for made in sessions]  # type: ignore[misc]
+    sides += [lambda reference=reference: reference.run(None, feeds) for reference in sessions]  # type: ignore[misc]
     with one_processor() if threads == 1 else nullcontext():
         best = quickest(sides, threads, repeats)
-    return Row(what, best[0], min(best[1:]), "onnxruntime, its better one", promise)
+    return Row(label, best[0], min(best[1:]), "onnxruntime, its better one", promise)
 
 
 def quickest(sides: list[Callable[[], Any]], threads: int, repeats: int) -> list[float]:
@@ -245,8 +250,8 @@ def first_runs(name: str, folder: str) -> Iterator[Line]:
     yield Figure(f"{name}, longest wait while kernels compile", stall * 1e3, "ms", at_most=50, note=note)
     if hasattr(time, "pthread_getcpuclockid"):
         held = float(_fresh(_HELD, folder, "others", name)) * 1e3
-        what = f"{name}, longest that the background thread holds the interpreter"
-        yield Figure(what, held, "ms", at_most=50, note="CPU")
+        label = f"{name}, longest that the background thread holds the interpreter"
+        yield Figure(label, held, "ms", at_most=50, note="CPU")
     yield Figure(f"{name}, kernels compile", compiling, "s", note="in the background, once per machine")
 
 

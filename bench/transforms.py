@@ -57,29 +57,29 @@ def rows() -> Iterator[Line]:
 
 
 def _corpus() -> Iterator[Line]:
-    ours = theirs = broken = taken = refused = unreported = 0
-    kept = []
+    ours = theirs = broken = optimized = refused = unreported = 0
+    shares = []
     for name in corpus.NAMES:
         model, path = onnxlab.load(corpus.path(name)), corpus.path(name)
         values = {value.name for value in model.graph.values.values()}
-        said = statements(model.graph)
+        words = statements(model.graph)
         receipt = model.simplify()
         refused += len(receipt.refused)
         listed = {(loss.key, loss.text) for loss in receipt.lost}
-        unreported += len(said.keys() - statements(model.graph).keys() - listed)
+        unreported += len(words.keys() - statements(model.graph).keys() - listed)
         broken += not _computes_the_same(name, path, model)
         left = {value.name for value in model.graph.values.values()}
-        kept.append(len(left & values) / max(len(left), 1))
+        shares.append(len(left & values) / max(len(left), 1))
         count = _nodes(_by_onnxsim(path))
         if count is not None:
-            taken += 1
+            optimized += 1
             ours, theirs = ours + (_nodes(model.proto) or 0), theirs + count
         print(f"  {name}: {receipt.nodes}, {receipt.verdict}, onnxsim {count}", flush=True)
-    yield Figure(f"nodes that simplify leaves of {taken} models", ours, at_most=theirs, note=f"onnxsim: {theirs}")
+    yield Figure(f"nodes that simplify leaves of {optimized} models", ours, at_most=theirs, note=f"onnxsim: {theirs}")
     yield Figure("models that onnxruntime computes otherwise", broken, at_most=0, note=f"of {len(corpus.NAMES)}")
     yield Figure("applications that were taken back", refused, at_most=0)
     yield Figure("losses that no receipt told", unreported, at_most=0)
-    yield Figure("names of what stays that were there before", float(np.median(kept)), at_least=0.95, note="median")
+    yield Figure("names of what stays that were there before", float(np.median(shares)), at_least=0.95, note="median")
 
 
 def _optimized() -> Iterator[Line]:
@@ -149,10 +149,10 @@ def _by_onnxsim(path: Path) -> onnx.ModelProto | None:
         import onnxsim
 
         model = onnx.load(path)
-        made, _ = onnxsim.simplify(onnx.inliner.inline_local_functions(model) if model.functions else model)
+        simplified, _ = onnxsim.simplify(onnx.inliner.inline_local_functions(model) if model.functions else model)
     except Exception:
         return None
-    return made  # type: ignore[no-any-return]
+    return simplified  # type: ignore[no-any-return]
 
 
 def _by_onnxruntime(path: Path) -> onnx.ModelProto | None:
@@ -179,7 +179,7 @@ def _computes_the_same(name: str, path: Path, model: onnxlab.Model) -> bool:
     finally:
         for written in path.parent.glob("simplified.onnx*"):
             written.unlink()
-    return all(_is_same(one, other) for one, other in zip(before, after, strict=True))
+    return all(_is_same(array, other) for array, other in zip(before, after, strict=True))
 
 
 def _outputs(path: Path, feeds: dict[str, Any]) -> list[Any]:
@@ -187,26 +187,26 @@ def _outputs(path: Path, feeds: dict[str, Any]) -> list[Any]:
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.add_session_config_entry("session.x64quantprecision", "1")
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    wanted = {value.name for value in session.get_inputs()}
-    return list(session.run(None, {name: array for name, array in feeds.items() if name in wanted}))
+    names = {value.name for value in session.get_inputs()}
+    return list(session.run(None, {name: array for name, array in feeds.items() if name in names}))
 
 
-def _is_same(one: Any, other: Any) -> bool:
-    if not isinstance(one, np.ndarray) or one.dtype.kind != "f":
-        return bool(np.array_equal(np.asarray(one), np.asarray(other)))
-    peak = float(np.nanmax(np.abs(one), initial=0.0))
-    return one.shape == other.shape and bool(np.allclose(one, other, rtol=0, atol=TOLERANCE * peak, equal_nan=True))
+def _is_same(array: Any, other: Any) -> bool:
+    if not isinstance(array, np.ndarray) or array.dtype.kind != "f":
+        return bool(np.array_equal(np.asarray(array), np.asarray(other)))
+    peak = float(np.nanmax(np.abs(array), initial=0.0))
+    return array.shape == other.shape and bool(np.allclose(array, other, rtol=0, atol=TOLERANCE * peak, equal_nan=True))
 
 
 # -- time ------------------------------------------------------------------------------------------------------------
 
 
-def _least(repeats: int, run: Callable[..., Any], *given: Any) -> float:
+def _least(repeats: int, run: Callable[..., Any], *arguments: Any) -> float:
     """The least processor time of a few calls."""
     best = float("inf")
     for _ in range(repeats):
         start = time.process_time()
-        run(*given)
+        run(*arguments)
         best = min(best, time.process_time() - start)
     return best
 
@@ -217,7 +217,7 @@ def _speed() -> Iterator[Line]:
     plain = theirs = float("inf")
     for _ in range(3):
         model = onnxlab.load(path)
-        plain = min(plain, _least(1, lambda each: each.simplify(verify=False), model))
+        plain = min(plain, _least(1, lambda subject: subject.simplify(verify=False), model))
         proto = onnx.load(path)
         theirs = min(theirs, _least(1, _by_onnxsim_of, proto))
     model = onnxlab.load(path)
@@ -277,8 +277,8 @@ def _trust() -> Iterator[Line]:
     total = missed = 0
     for rule in table.STANDARD:
         if isinstance(rule, Rule):
-            said = [named(defect, rule) for defect in defects(proto_of(EXAMPLES[rule.name]), rule)]
-            total, missed = total + len(said), missed + sum(map(bool, said))
+            reasons = [named(defect, rule) for defect in defects(proto_of(EXAMPLES[rule.name]), rule)]
+            total, missed = total + len(reasons), missed + sum(map(bool, reasons))
     yield Figure("planted near misses that are named", (total - missed) / total, at_least=0.95, note=f"of {total}")
     different = sum(_differs(seed) for seed in range(REGIONS))
     yield Figure("random regions that compute otherwise", different, at_most=0, note=f"of {REGIONS}")

@@ -65,14 +65,14 @@ def walked(action: Callable[[], Any]) -> Walk:
 
 def walks() -> dict[str, Walk]:
     """Every walk by its name, on the model that comes along."""
-    found = {}
+    pages = {}
     for name, prepare in _WALKS.items():
         model = onnxlab.load(ROOT / "data" / "digits.onnx")
         action = prepare(model)
         for number in range(WARM):
             action(number)
-        found[name] = walked(partial(action, WARM))
-    return found
+        pages[name] = walked(partial(action, WARM))
+    return pages
 
 
 def _strides(model: onnxlab.Model) -> Callable[[int], object]:

@@ -32,18 +32,18 @@ def rows() -> Iterator[Line]:
 def layouts() -> Iterator[Line]:
     """Crossings, lengths and overlaps over all graphs; time at 1,000 boxes."""
     timed = {**graphs.transformer(34), "engines": ["ours"], "timed": True}
-    found = drawn([*graphs.models(), *graphs.random_dags(), timed])
-    thousand = found.pop()
+    drawings = drawn([*graphs.models(), *graphs.random_dags(), timed])
+    thousand = drawings.pop()
     crossings = {
-        engine: _mean([1 + each[engine]["crossings"] for each in found]) for engine in ("ours", "dagre", "elk")
+        engine: _mean([1 + drawing[engine]["crossings"] for drawing in drawings]) for engine in ("ours", "dagre", "elk")
     }
     best = min(crossings["dagre"], crossings["elk"])
     against = f"geometric mean of 1 + crossings; dagre {crossings['dagre']:.3g}, elk {crossings['elk']:.3g}"
-    yield Figure(f"crossings, {len(found)} graphs", crossings["ours"], at_most=best, note=against)
-    done = [each for each in found if each["dot"]]
-    stretch = _mean([each["ours"]["length"] / each["dot"]["length"] for each in done])
+    yield Figure(f"crossings, {len(drawings)} graphs", crossings["ours"], at_most=best, note=against)
+    done = [drawing for drawing in drawings if drawing["dot"]]
+    stretch = _mean([drawing["ours"]["length"] / drawing["dot"]["length"] for drawing in done])
     yield Figure(f"length of lines ÷ dot's, {len(done)} graphs", stretch, at_most=1.6, note="geometric mean")
-    overlaps = sum(each["ours"]["overlaps"] for each in found)
+    overlaps = sum(drawing["ours"]["overlaps"] for drawing in drawings)
     yield Figure("boxes that overlap", overlaps, at_most=0)
     times = thousand["timed"]
     name = f"layout, {thousand['boxes']} boxes"

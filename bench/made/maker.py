@@ -41,7 +41,7 @@ class Maker:
         """Give a value out under a name of its own, which it has from now on."""
         for node in self.nodes:
             for values in (node.input, node.output):
-                for place in [place for place, each in enumerate(values) if each == value]:
+                for place in [place for place, existing in enumerate(values) if existing == value]:
                     values[place] = name
         self.outputs.append(helper.make_tensor_value_info(name, dtype, dims))
 
@@ -49,9 +49,9 @@ class Maker:
         """A node; the name of its output, or those of several."""
         number = len(self.nodes)
         path = "/".join(["", *self._scopes, f"{op}_{number}"])
-        made = [f"{path}_output_{slot}" if self.named else f"p2o.value.{number}.{slot}" for slot in range(outputs)]
-        self.nodes.append(helper.make_node(op, inputs, made, path if self.named else "", **attributes))
-        return made[0] if outputs == 1 else made
+        results = [f"{path}_output_{slot}" if self.named else f"p2o.value.{number}.{slot}" for slot in range(outputs)]
+        self.nodes.append(helper.make_node(op, inputs, results, path if self.named else "", **attributes))
+        return results[0] if outputs == 1 else results
 
     def weight(self, name: str, *dims: int) -> str:
         """A weight named after the module that is being made."""
@@ -67,16 +67,25 @@ class Maker:
         self.weights.setdefault(name, numpy_helper.from_array(array, name))
         return name
 
-    def conv(self, x: str, given: int, made: int, kernel: int = 3, stride: int = 1, group: int = 1) -> str:
+    def conv(
+        self, x: str, channels_in: int, channels_out: int, kernel: int = 3, stride: int = 1, group: int = 1
+    ) -> str:
         """A convolution with bias that keeps the size, but for its stride."""
-        weight, bias = self.weight("weight", made, given // group, kernel, kernel), self.weight("bias", made)
+        weight, bias = (
+            self.weight("weight", channels_out, channels_in // group, kernel, kernel),
+            self.weight("bias", channels_out),
+        )
         pads = [kernel // 2] * 4
         return str(self.node("Conv", x, weight, bias, strides=[stride] * 2, pads=pads, group=group))
 
-    def linear(self, x: str, given: int, made: int) -> str:
+    def linear(self, x: str, channels_in: int, channels_out: int) -> str:
         """A product with a weight, and a bias."""
         return str(
-            self.node("Add", self.node("MatMul", x, self.weight("weight", given, made)), self.weight("bias", made))
+            self.node(
+                "Add",
+                self.node("MatMul", x, self.weight("weight", channels_in, channels_out)),
+                self.weight("bias", channels_out),
+            )
         )
 
     def silu(self, x: str) -> str:
@@ -101,6 +110,6 @@ class Maker:
     def model(self, name: str) -> onnx.ModelProto:
         """The graph as a valid model."""
         graph = helper.make_graph(self.nodes, name, self.inputs, self.outputs, list(self.weights.values()))
-        made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9)
-        onnx.checker.check_model(made)
-        return made
+        proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9)
+        onnx.checker.check_model(proto)
+        return proto
