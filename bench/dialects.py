@@ -35,7 +35,7 @@ def rows() -> Iterator[Line]:
         yield from glow(Path(name))
         yield from shards(Path(name))
     nets = test_caffe2.nets()
-    equal = sum(said == read for said, read in map(test_caffe2.said_and_read, nets.values()))
+    equal = sum(stated == read for stated, read in map(test_caffe2.said_and_read, nets.values()))
     yield Figure("caffe2: nets with the operators, edges and fills of their text", equal, at_least=len(nets))
 
 

@@ -128,9 +128,9 @@ def test_the_roofline_is_measured_once(cache: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_real_measurement_is_plausible(cache: Path) -> None:
-    found = roofline()
-    assert 1e8 < found.flops < 1e13
-    assert found.bandwidth > 1e8
+    measured = roofline()
+    assert 1e8 < measured.flops < 1e13
+    assert measured.bandwidth > 1e8
     assert (cache / "roofline-1.json").exists()
 
 

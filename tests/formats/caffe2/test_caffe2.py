@@ -110,24 +110,24 @@ def said_and_read(data: bytes) -> tuple[Counter[str], Counter[str]]:
     """The operators with all that they read and make, and the ends of the net: in the text, and as they were opened."""
     text = re.sub(r"device_option \{[^}]*\}", "", data.decode())
     blocks = re.split(r"(?m)^op \{", text)[1:]
-    said: Counter[str] = Counter()
+    stated: Counter[str] = Counter()
     for block in blocks:
         kind = re.search(r'\btype: "(\w+)"', block)
         assert kind is not None
         if not kind[1].endswith("Fill"):
             names = {field: re.findall(rf'^  {field}: "([^"]+)"', block, re.MULTILINE) for field in ("input", "output")}
-            said[f"{kind[1]} {names['input']} {names['output']}"] += 1
+            stated[f"{kind[1]} {names['input']} {names['output']}"] += 1
         else:
-            said[f"Fill {re.findall(r'^  output: .([^ ]+).$', block, re.MULTILINE)}"] += 1
+            stated[f"Fill {re.findall(r'^  output: .([^ ]+).$', block, re.MULTILINE)}"] += 1
     model = onnxlab.load(data)
     graph = model.proto.graph
     read = Counter(f"{node.op_type} {list(node.input)} {list(node.output)}" for node in graph.node)
     read.update(f"Fill {[tensor.name]}" for tensor in graph.initializer)
-    return said, read
+    return stated, read
 
 
 @pytest.mark.parametrize("name", nets())
 def test_samples_open_with_the_operators_and_edges_of_the_text(name: str) -> None:
-    said, read = said_and_read(nets()[name])
-    assert said
-    assert read == said
+    stated, read = said_and_read(nets()[name])
+    assert stated
+    assert read == stated

@@ -103,10 +103,10 @@ def different(name: str) -> list[str]:
     source, stored = PAIRS[name]
     data = saving.written(onnx.load_from_string(source), None, 6).data
     ours, theirs = (Buffer(item).root("InferenceSession") for item in (data, stored))
-    here, there = ours["model"]["graph"], theirs["model"]["graph"]
+    our_graph, their_graph = ours["model"]["graph"], theirs["model"]["graph"]
     parts = {
-        "nodes": nodes(here) == nodes(there), "resolver": resolver(ours) == resolver(theirs),
-        "edges": edges(here) == edges(there),
+        "nodes": nodes(our_graph) == nodes(their_graph), "resolver": resolver(ours) == resolver(theirs),
+        "edges": edges(our_graph) == edges(their_graph),
     }  # fmt: skip
     return [part for part, equal in parts.items() if not equal]
 
