@@ -84,23 +84,26 @@ def _corpus() -> Iterator[Line]:
 
 def _optimized() -> Iterator[Line]:
     """Nodes that `optimize` leaves with com.microsoft, against ONNX Runtime's extended level; times of runs."""
-    ours = theirs = taken = 0
-    here: dict[str, float] = {}
-    there: dict[str, float] = {}
+    ours = theirs = optimized = 0
+    numpy_ratios: dict[str, float] = {}
+    runtime_ratios: dict[str, float] = {}
     for name in corpus.NAMES:
         path = corpus.path(name)
         model, feeds = onnxlab.load(path), corpus.inputs(name, path)
         before = _least(5, _run, model, feeds)
         model.optimize(microsoft=True, verify=False)
-        here[name] = _least(5, _run, model, feeds) / before
-        there[name] = _ratio_in_onnxruntime(path, model, feeds)
+        numpy_ratios[name] = _least(5, _run, model, feeds) / before
+        runtime_ratios[name] = _ratio_in_onnxruntime(path, model, feeds)
         extended = _by_onnxruntime(path)
         if extended is not None:
-            taken, theirs, ours = taken + 1, theirs + (_nodes(extended) or 0), ours + (_nodes(model.proto) or 0)
-        print(f"  {name}: NumPy {here[name]:.2f}, onnxruntime {there[name]:.2f} of the time before", flush=True)
-    yield Figure(f"nodes that optimize leaves of {taken} models", ours, at_most=theirs,
+            optimized, theirs, ours = optimized + 1, theirs + (_nodes(extended) or 0), ours + (_nodes(model.proto) or 0)
+        print(
+            f"  {name}: NumPy {numpy_ratios[name]:.2f}, onnxruntime {runtime_ratios[name]:.2f} of the time before",
+            flush=True,
+        )
+    yield Figure(f"nodes that optimize leaves of {optimized} models", ours, at_most=theirs,
                  note=f"ONNX Runtime, extended: {theirs}")  # fmt: skip
-    for ratios, runtime, most in ((here, "NumPy", 0.9), (there, "onnxruntime", 1.0)):
+    for ratios, runtime, most in ((numpy_ratios, "NumPy", 0.9), (runtime_ratios, "onnxruntime", 1.0)):
         worst = max(ratios, key=lambda name: ratios[name])
         mean = float(np.exp(np.mean(np.log(list(ratios.values())))))
         yield Figure(f"time of a run with {runtime} after optimize", mean, at_most=most,
