@@ -73,14 +73,15 @@ def time_of_counting() -> Iterator[Line]:
     whole, merged = run_chunk(job, models, samples[:64]), job.start()
     for part in parts:
         merged.merge(part)
-    one, other = whole.tallies["values"].state(), merged.tallies["values"].state()
-    exact = [name for name in one if name not in ("mean", "m2") and not np.array_equal(one[name], other[name])]
+    total, other = whole.tallies["values"].state(), merged.tallies["values"].state()
+    exact = [name for name in total if name not in ("mean", "m2") and not np.array_equal(total[name], other[name])]
     yield Figure("counts, ends and bins that differ after merging", len(exact), at_most=0, note="of 10 arrays")
     off = max(
-        float(np.max(np.abs(one[name] - other[name]) / np.maximum(np.abs(one[name]), 1e-30))) for name in ("mean", "m2")
+        float(np.max(np.abs(total[name] - other[name]) / np.maximum(np.abs(total[name]), 1e-30)))
+        for name in ("mean", "m2")
     )
-    spread = np.sqrt(one["m2"] / np.maximum(one["count"], 1))
-    mean = float(np.max(np.abs(one["mean"] - other["mean"]) / np.maximum(np.abs(one["mean"]), spread + 1e-30)))
+    spread = np.sqrt(total["m2"] / np.maximum(total["count"], 1))
+    mean = float(np.max(np.abs(total["mean"] - other["mean"]) / np.maximum(np.abs(total["mean"]), spread + 1e-30)))
     yield Figure("moments after merging, relative", min(off, mean), at_most=1e-12)
 
 
@@ -143,12 +144,12 @@ def cluster() -> Iterator[Line]:
         many = images(512)
         start = time.perf_counter()
         onnxlab.evaluate(model, model, many, slow_top, client=client, progress=False)
-        there = time.perf_counter() - start
+        distributed = time.perf_counter() - start
         start = time.perf_counter()
         onnxlab.evaluate(model, model, many, slow_top, progress=False)
-        here = time.perf_counter() - start
-        note = f"512 samples of 20 ms: {there:.2f} s of two against {here:.2f} s of one"
-        yield Figure("overhead of the scheduler", 2 * there / here - 1, at_most=0.05, note=note)
+        local = time.perf_counter() - start
+        note = f"512 samples of 20 ms: {distributed:.2f} s of two against {local:.2f} s of one"
+        yield Figure("overhead of the scheduler", 2 * distributed / local - 1, at_most=0.05, note=note)
 
 
 def costs(client: Any, tasks: int = 200) -> Costs:
@@ -164,12 +165,12 @@ def costs(client: Any, tasks: int = 200) -> Costs:
     job = StatisticsJob(payload.digest, tuple(varying_values(model.graph)))
     part = run_chunk(job, {payload.digest: payload}, [corpus.inputs(MODEL, path, seed) for seed in range(4)])
     data, total = pickle.dumps(part), job.start()
-    taken = []
+    seconds = []
     for _ in range(10):
         start = time.perf_counter()
         total.merge(pickle.loads(data))
-        taken.append(time.perf_counter() - start)
-    return Costs(submit, min(taken), whole)
+        seconds.append(time.perf_counter() - start)
+    return Costs(submit, min(seconds), whole)
 
 
 def _nothing(place: int) -> int:

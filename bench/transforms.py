@@ -114,7 +114,7 @@ def _ratio_in_onnxruntime(path: Path, model: onnxlab.Model, feeds: dict[str, Any
     """Time of a run in onnxruntime with all its optimizations, of an optimized model against the file; in turn."""
     saved = model.save(path.with_name("optimized_here.onnx"))
     try:
-        runs = [_session_run(each, feeds) for each in (path, saved)]
+        runs = [_session_run(file, feeds) for file in (path, saved)]
     finally:
         for written in path.parent.glob("optimized_here.onnx*"):
             written.unlink()
@@ -257,9 +257,9 @@ def _matching() -> Iterator[Line]:
     yield Figure("what almost applies at a node", 1000 * worst, "ms", at_most=5, note=f"worst of {len(nodes)}")
     live = swin.matches()
     live.counts  # noqa: B018 (the first look is at all nodes)
-    taken = [_matched_again(live, node) for node in nodes[::5]]
-    yield Figure("matching again after an edit", 1000 * float(np.median(taken)), "ms", at_most=5,
-                 note=f"median of {len(taken)}; worst {1000 * max(taken):.2g}, where all shapes change")  # fmt: skip
+    seconds = [_matched_again(live, node) for node in nodes[::5]]
+    yield Figure("matching again after an edit", 1000 * float(np.median(seconds)), "ms", at_most=5,
+                 note=f"of {len(seconds)}; worst {1000 * max(seconds):.2g}, where all shapes change")  # fmt: skip
 
 
 def _matched_again(live: LiveMatches, node: Any) -> float:

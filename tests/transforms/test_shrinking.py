@@ -11,15 +11,15 @@ from tests.transforms.test_simplify import parsed
 
 def test_one_element_is_left() -> None:
     feeds = {"x": np.arange(60, dtype=np.float32).reshape(12, 5), "y": np.ones((12, 2), np.float32)}
-    found = smallest(feeds, lambda each: bool((each["x"] == 37).any()), [[("x", 0), ("y", 0)]])
-    assert found["y"].shape == (1, 2)
-    assert found["x"].tolist() == [[0, 0, 37, 0, 0]]
-    assert not found["y"].any()
+    shrunk = smallest(feeds, lambda arrays: bool((arrays["x"] == 37).any()), [[("x", 0), ("y", 0)]])
+    assert shrunk["y"].shape == (1, 2)
+    assert shrunk["x"].tolist() == [[0, 0, 37, 0, 0]]
+    assert not shrunk["y"].any()
 
 
 def test_what_does_not_show_it_is_never_returned() -> None:
     feeds = {"x": np.ones((3, 4), np.float32)}
-    assert smallest(feeds, lambda each: False, [[("x", 0)]]) == feeds
+    assert smallest(feeds, lambda arrays: False, [[("x", 0)]]) == feeds
 
 
 def test_a_refused_rule_comes_with_small_inputs() -> None:

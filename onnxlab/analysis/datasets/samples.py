@@ -58,7 +58,7 @@ def samples_of(source: Any, size: int) -> Samples:
     """Cut a data set into chunks.
 
     Args:
-        given: an iterable, sequence, folder, Dask bag or array.
+        source: an iterable, sequence, folder, Dask bag or array.
         size: samples of a chunk, but of Dask's, which are its partitions.
 
     Raises:

@@ -95,13 +95,13 @@ RULES: Final = tuple(
         *(
             (
                 f"decompose_attention{name}",
-                f"Attention(q:float [n, h, s, d], k:float [n, h, t, d], v:float [n, h, t, e]{given}, is_causal=0,"
+                f"Attention(q:float [n, h, s, d], k:float [n, h, t, d], v:float [n, h, t, e]{mask}, is_causal=0,"
                 " softcap=0.0, qk_matmul_output_mode=0, scale=scale, softmax_precision=none)"
                 f" => MatMul(Softmax({scores}, axis=-1), v)",
                 "Attention is written out.",
                 _factor,
             )
-            for name, given, scores in (("", "", _PRODUCT), ("_mask", ", m:float [..., t]", f"Add({_PRODUCT}, m)"))
+            for name, mask, scores in (("", "", _PRODUCT), ("_mask", ", m:float [..., t]", f"Add({_PRODUCT}, m)"))
         ),
         (
             "decompose_gemm",

@@ -41,10 +41,10 @@ def test_the_cluster_counts_what_this_process_counts(client: Client, tmp_path: P
     assert same(counted(folder, client=client), counted(folder))
 
 
-@pytest.mark.parametrize("here", [True, False], ids=["here", "cluster"])
-def test_bags_and_arrays(client: Client, here: bool) -> None:
+@pytest.mark.parametrize("local", [True, False], ids=["local", "cluster"])
+def test_bags_and_arrays(client: Client, local: bool) -> None:
     samples = images(20)
-    chosen = None if here else client
+    chosen = None if local else client
     bag = dask.bag.from_sequence(samples, npartitions=4)
     assert same(counted(bag, client=chosen), counted(samples, chunk=5))
     array = dask.array.from_array(np.concatenate(samples), chunks=(3, 1, 4, 4))
@@ -56,14 +56,14 @@ def test_a_killed_worker_changes_nothing(client: Client, tmp_path: Path) -> None
     other = onnxlab.load()
     other.nodes["/stem/relu/Relu"].op_type = "LeakyRelu"
     marker = tmp_path / "killed"
-    here = onnxlab.evaluate(onnxlab.load(), other, samples[:20] + samples[21:], progress=False)
-    found = onnxlab.evaluate(
+    without_it = onnxlab.evaluate(onnxlab.load(), other, samples[:20] + samples[21:], progress=False)
+    result = onnxlab.evaluate(
         onnxlab.load(), other, samples, KillsOnce(marker), chunk=4, client=client, progress=False
     )  # fmt: skip
     assert marker.exists()
     expected = onnxlab.evaluate(onnxlab.load(), other, samples, KillsOnce(marker), chunk=4, progress=False)
-    assert found.as_dict() == expected.as_dict()
-    assert (found.samples, here.samples) == (40, 39)
+    assert result.as_dict() == expected.as_dict()
+    assert (result.samples, without_it.samples) == (40, 39)
 
 
 def test_what_fails_on_workers_is_told(client: Client) -> None:

@@ -39,9 +39,9 @@ def test_numbers_are_those_of_runs_by_hand() -> None:
 def test_all_values_that_depend_on_inputs_are_counted() -> None:
     table = counted(images(2))
     model = onnxlab.load()
-    made = {value for node in model.nodes for value in node.proto.output}
+    produced = {value for node in model.nodes for value in node.proto.output}
     names = {entry.name for entry in table}
-    assert names == made
+    assert names == produced
     text = (
         '<ir_version: 9, opset_import: ["" : 18]> g (float[2] x) => (float[2] y) '
         "{ c = Constant <value = float[2] {1, 2}> () d = Neg(c) r = RandomNormal <shape = [2]> () "
@@ -210,19 +210,19 @@ def test_errors_of_one_model_against_another() -> None:
     other = onnxlab.load()
     other.nodes["/stem/relu/Relu"].op_type = "LeakyRelu"
     samples = images(20)
-    found = onnxlab.evaluate(onnxlab.load(), other, samples, ["top1", "mse", _margin], chunk=6, progress=False)
+    evaluation = onnxlab.evaluate(onnxlab.load(), other, samples, ["top1", "mse", _margin], chunk=6, progress=False)
     errors = []
-    one = onnxlab.load()
+    reference = onnxlab.load()
     for image in samples:
-        a, b = (model.run(image)["probabilities"].astype(np.float64) for model in (one, other))
+        a, b = (model.run(image)["probabilities"].astype(np.float64) for model in (reference, other))
         errors.append(np.abs(a - b).max() / np.abs(a).max())
-    entry = found["probabilities"]
+    entry = evaluation["probabilities"]
     assert entry.relative.mean == pytest.approx(np.mean(errors), rel=1e-9)
     assert entry.worst[0] == (int(np.argmax(errors)), pytest.approx(max(errors), rel=1e-9))
     assert 20 < entry.sqnr < 80
-    assert set(found.metrics) == {"top1", "mse", "_margin"}
-    assert found.metrics["_margin"].count == 20
-    assert "top1: mean" in str(found)
+    assert set(evaluation.metrics) == {"top1", "mse", "_margin"}
+    assert evaluation.metrics["_margin"].count == 20
+    assert "top1: mean" in str(evaluation)
     inside = onnxlab.evaluate(onnxlab.load(), other, samples, values="*", progress=False)
     assert inside["stem/conv_out"].sqnr == np.inf
     assert inside["stem/relu_out"].sqnr < 80
@@ -237,9 +237,9 @@ def test_targets_and_metrics_that_fail() -> None:
     samples = [(image, number) for number, image in enumerate(images(10))]
     model = onnxlab.load()
     answers = [int(model.run(image)["probabilities"].argmax()) for image, _ in samples]
-    found = onnxlab.evaluate(model, onnxlab.load(), samples, "top1", progress=False)
+    evaluation = onnxlab.evaluate(model, onnxlab.load(), samples, "top1", progress=False)
     hits = np.mean([answer == number for number, answer in enumerate(answers)])
-    assert found.metrics["top1"].mean == pytest.approx(hits)
+    assert evaluation.metrics["top1"].mean == pytest.approx(hits)
     with pytest.raises(ValueError, match="there is no metric 'top2'"):
         onnxlab.evaluate(model, model, samples, "top2", progress=False)
     with pytest.raises(RunError, match="metric top1: ValueError: 3 classes for 1 rows"):
@@ -252,9 +252,9 @@ def test_models_that_differ_in_inputs_and_outputs() -> None:
     other = onnxlab.load()
     other.value("image").name = "picture"
     other.value("probabilities").name = "scores"
-    found = onnxlab.evaluate(onnxlab.load(), other, images(3), progress=False)
-    assert [entry.name for entry in found] == ["probabilities"]
-    assert found.worst_error == 0.0
+    evaluation = onnxlab.evaluate(onnxlab.load(), other, images(3), progress=False)
+    assert [entry.name for entry in evaluation] == ["probabilities"]
+    assert evaluation.worst_error == 0.0
     text = (
         '<ir_version: 9, opset_import: ["" : 18]> g (float[n,1,8,8] image) => (float[n,1,8,8] logits) '
         "{ logits = Neg(image) }"

@@ -141,8 +141,8 @@ def test_quantiles_are_near(share: float) -> None:
     numbers = np.random.default_rng(1).standard_normal(200_000).astype(np.float32) * 3 + 1
     tally = counted([numbers])
     assert tally.bins is not None
-    found = histogram.quantile(tally.bins[0], share, numbers.min(), numbers.max())
-    assert found == pytest.approx(np.quantile(numbers, share), rel=0.07, abs=0.01)
+    quantile = histogram.quantile(tally.bins[0], share, numbers.min(), numbers.max())
+    assert quantile == pytest.approx(np.quantile(numbers, share), rel=0.07, abs=0.01)
 
 
 def test_bins_hold_what_lies_between_their_edges() -> None:
@@ -163,6 +163,6 @@ def test_entropy_clips_outliers_and_keeps_what_has_none() -> None:
     assert clipped.bins is not None
     assert 2 < histogram.least_divergence(clipped.bins[0], 1000.0) < 200
     even = rng.uniform(-1, 1, 100_000).astype(np.float32)
-    kept = counted([even])
-    assert kept.bins is not None
-    assert histogram.least_divergence(kept.bins[0], 1.0) > 0.9
+    uniform = counted([even])
+    assert uniform.bins is not None
+    assert histogram.least_divergence(uniform.bins[0], 1.0) > 0.9
