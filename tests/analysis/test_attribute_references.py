@@ -8,7 +8,7 @@ import onnxlab
 from onnxlab.errors import RunError
 
 
-def softmax(in_function):
+def softmax(in_function: bool) -> onnxlab.Model:
     """Softmax whose axis refers to `axis` of a function; in the main graph, or in a function that has it."""
     node = helper.make_node("Softmax", ["x"], ["y"], "s")
     node.attribute.append(AttributeProto(name="axis", ref_attr_name="axis", type=AttributeProto.INT, i=0))
@@ -23,7 +23,7 @@ def softmax(in_function):
     return onnxlab.load(helper.make_model(graph, opset_imports=opsets, functions=functions, ir_version=9))
 
 
-def test_a_reference_outside_of_a_function_is_an_error_and_not_run():
+def test_a_reference_outside_of_a_function_is_an_error_and_not_run() -> None:
     model = softmax(in_function=False)
     (problem,) = [item for item in model.check() if item.code == "attribute-reference"]
     assert problem.severity == "error"
@@ -36,7 +36,7 @@ def test_a_reference_outside_of_a_function_is_an_error_and_not_run():
     assert np.allclose(model.run({"x": x})["y"].sum(axis=0), 1)
 
 
-def test_a_reference_inside_of_a_function_is_none():
+def test_a_reference_inside_of_a_function_is_none() -> None:
     model = softmax(in_function=True)
     assert not [item for item in model.check() if item.code == "attribute-reference"]
     assert np.allclose(model.run({"x": np.eye(2, 3, dtype=np.float32)})["y"].sum(axis=0), 1)

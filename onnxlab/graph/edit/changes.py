@@ -58,7 +58,7 @@ class SetField:
     def apply(self, graph: GraphState) -> "SetField":
         """Make the change and return its inverse."""
         if self.field in _INDEXED[self.target[0]]:
-            raise ValueError(f"{self.field!r} of a {self.target[0]} has changes of its own; SetField sets others")
+            raise EditError(f"{self.field!r} of a {self.target[0]} has changes of its own; SetField sets others")
         proto = graph.target(self.target)
         inverse = SetField(self.target, self.field, field_value(proto, self.field))
         if isinstance(self.value, tuple):

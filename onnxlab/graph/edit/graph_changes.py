@@ -82,7 +82,7 @@ class SetFormal:
         infos = getattr(scope.proto, self.kind)
         old = infos[self.position]
         if old.name != self.info.name:
-            raise ValueError(f"SetFormal keeps the name {old.name!r}; use RenameValue to make it {self.info.name!r}")
+            raise EditError(f"SetFormal keeps the name {old.name!r}; use RenameValue to make it {self.info.name!r}")
         insert_message(infos, self.position, self.info)  # first, since it refuses messages of another type
         del infos[self.position + 1]
         value = graph.values[(scope.inputs if self.kind == "input" else scope.outputs)[self.position]]
@@ -194,7 +194,7 @@ class ReplaceEntry:
         old = messages[self.position]
         name, new = entry_name(self.field, old), entry_name(self.field, self.proto)
         if name != new and self.field != "quantization_annotation":
-            raise ValueError(f"an entry of {self.field} keeps the name {name!r}; use RenameValue to make it {new!r}")
+            raise EditError(f"an entry of {self.field} keeps the name {name!r}; use RenameValue to make it {new!r}")
         places = scope.places(self.field)
         entry = insert_message(messages, self.position, self.proto)  # first, since it refuses messages of another type
         del messages[self.position + 1]
