@@ -30,7 +30,7 @@ INSERTED = {
     ],
 }
 """{file: [(what stands there, what comes before it, what comes behind it)]}."""
-NEW = {"widgets/src/panels/inspector/memory.tsx": PANEL, "tests/notebook/test_memory.py": TEST}
+NEW = {"widgets/src/panels/inspector/storage.tsx": PANEL, "tests/notebook/test_storage.py": TEST}
 WRITTEN = {"widgets/src/kernel/protocol/questions.ts"}
 """Written by the command."""
 
@@ -75,7 +75,7 @@ def test_a_new_panel_takes_six_files(copy: Path) -> None:
     run(copy, sys.executable, "-m", "tests.support.twin")
     assert changed(copy) == INSERTED.keys() | NEW.keys() | WRITTEN
     assert len(changed(copy)) == 6
-    everything = ("tests/notebook/test_memory.py", "tests/notebook/test_twins.py")
+    everything = ("tests/notebook/test_storage.py", "tests/notebook/test_twins.py")
     run(copy, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *everything)
     modules = ROOT / "widgets" / "node_modules"
     assert modules.is_dir(), "npm ci in widgets installs the TypeScript compiler"

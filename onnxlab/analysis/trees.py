@@ -105,12 +105,18 @@ class Trees(metaclass=ShortHelp):
         return f"feature {forest.features[node]} {SIGNS[mode]} {value}"
 
 
+_VOTES = {"TreeEnsembleClassifier": "class", "TreeEnsembleRegressor": "target"}
+"""How the attributes of the votes of an older ensemble begin."""
+
+
 def trees_of(op_type: str, attributes: Mapping[str, Any]) -> Trees:
     """The trees that the attributes of a node hold.
 
     Raises:
         EditError: the node is no tree ensemble, or its attributes hold no trees.
     """
+    if op_type != "TreeEnsemble" and op_type not in _VOTES:
+        raise EditError(f"{op_type} is no tree ensemble")
     try:
         return _measured(_forest(op_type, attributes))
     except (ValueError, IndexError, KeyError, TypeError) as error:
@@ -129,9 +135,7 @@ def _forest(op_type: str, attributes: Mapping[str, Any]) -> Forest:
         count, missing = int(of("n_targets", 1)), of("nodes_missing_value_tracks_true", None)
         plant: Callable[..., Forest] = planted
         return plant(*newest, of("membership_values", None), count, missing)
-    if op_type not in ("TreeEnsembleClassifier", "TreeEnsembleRegressor"):
-        raise EditError(f"{op_type} is no tree ensemble")
-    vote = "class" if op_type == "TreeEnsembleClassifier" else "target"
+    vote = _VOTES[op_type]
     columns: list[Any] = [of(f"{name}_as_tensor", None) if name == "nodes_values" else None for name in _COLUMNS]
     columns = [of(name) if column is None else column for name, column in zip(_COLUMNS, columns, strict=True)]
     weights = of(f"{vote}_weights_as_tensor", None)

@@ -153,7 +153,7 @@ class GroupEditing(Lookup):
         Examples:
             >>> model.groups["block1"].rename("first block")
             'first block'
-            >>> model.undo()
+            >>> commit = model.undo()
             >>> "block1" in model.groups
             True
         """

@@ -62,6 +62,7 @@ export const MODEL: Command[] = [
   direct("model", "drop_dead_nodes", "Drop dead nodes", {}, {}),
   direct("model", "drop_unused_initializers", "Drop unused initializers", {}, {}),
   direct("model", "drop_unused_functions", "Drop unused functions", {}, {}),
+  direct("model", "clear_groups", "Clear groups made by hand", {}, {}),
   direct("model", "set_declarations", "Bring declared types up to date", {}, { action: "refresh" }),
   direct("model", "set_declarations", "Declare the type of every value", {}, { action: "store" }),
   direct("model", "set_declarations", "Drop declared types of inner values", {}, { action: "drop" }),
