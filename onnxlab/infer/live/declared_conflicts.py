@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import chain
 
+import onnx
+
 from onnxlab.errors import Diagnostic
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import ValueRecord
@@ -98,27 +100,31 @@ class Conflicts:
         )
 
     def _negative(self, value: ValueRecord) -> Diagnostic | None:
-        """Reports a declared dim below 0, which onnx compares as a size, and inference here takes as unknown."""
+        """The problem of a negative dim; declarations of sizes alone, which most are, need no second look."""
         assert value.info is not None
         shape = self._sources.declared(value).shape
-        if shape is None or all(isinstance(dim, int) for dim in shape):
-            return None
-        dims = [(axis, dim.dim_value) for axis, dim in enumerate(dims_of(value.info.type)) if dim.dim_value < 0]
-        if not dims:
-            return None
-        axis, size = dims[0]
-        node = value.producers[0][0] if value.producers else 0
-        return Diagnostic(
-            "warning",
-            "dim-negative",
-            f"dim {axis} of {value.name!r} is declared as {size}, which is no size",
-            node,
-            value.id,
-            value.scope,
-            "a size from 0 on, a name or nothing",
-            str(size),
-            "name the dim, or leave it empty",
-        )
+        is_sizes = shape is None or all(isinstance(dim, int) for dim in shape)
+        return None if is_sizes else negative_dim(value, value.info)
+
+
+def negative_dim(value: ValueRecord, info: onnx.ValueInfoProto) -> Diagnostic | None:
+    """The problem of a declared dim below 0, which onnx compares as a size, and inference here takes as unknown."""
+    axis, size = next(
+        ((axis, dim.dim_value) for axis, dim in enumerate(dims_of(info.type)) if dim.dim_value < 0), (0, 0)
+    )
+    if not size:
+        return None
+    return Diagnostic(
+        "warning",
+        "dim-negative",
+        f"dim {axis} of {value.name!r} is declared as {size}, which is no size",
+        value.producers[0][0] if value.producers else 0,
+        value.id,
+        value.scope,
+        "a size from 0 on, a name or nothing",
+        str(size),
+        "name the dim, or leave it empty",
+    )
 
 
 def declared_twice(graph: ModelGraph, facts: Mapping[int, Fact]) -> Iterator[Diagnostic]:
@@ -136,6 +142,8 @@ def declared_twice(graph: ModelGraph, facts: Mapping[int, Fact]) -> Iterator[Dia
                     f"{'the graph input of this name is' if value.is_input else 'inference finds'} {fact}", node, vid,
                     value.scope, str(fact), str(declared), "declare the same type for both",
                 )  # fmt: skip
+            elif problem := negative_dim(value, info):
+                yield problem
         seen.add(vid)
 
 

@@ -129,6 +129,15 @@ def test_an_output_that_is_an_input_or_listed_twice_is_declared_alike(name: str,
     assert problems == ([(code, graph.main.outputs[1])] if code else [])
 
 
+@pytest.mark.parametrize("name", ["x", "y"])
+def test_an_output_that_is_an_input_or_listed_twice_has_no_negative_dim(name: str) -> None:
+    text = f"g (uint8[2] x) => (uint8[2] y, uint8[1] {name}) {{ y = Identity (x) }}"
+    model = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 20]> {text}')
+    model.graph.output[1].type.tensor_type.shape.dim[0].dim_value = -(2**31)
+    problems = Inference(ModelGraph(model)).diagnostics
+    assert [(problem.code, problem.found) for problem in problems] == [("dim-negative", str(-(2**31)))]
+
+
 def test_a_sparse_tensor_is_no_dense_one() -> None:
     """onnx refuses to merge them, within sequences too."""
     text = SEQUENCE.replace("seq(float[2]) y", "seq(float[2]) y, seq(sparse_tensor(float[2])) z")
