@@ -171,6 +171,21 @@ _memory_lock = fork_safe(threading.Lock())
 _memory_read: tuple[float, int] = (float("-inf"), 0)
 
 
+_memory_allowed: int | None = None
+
+
+@contextlib.contextmanager
+def memory_at_most(nbytes: int) -> Iterator[None]:
+    """Let runs that say nothing of bytes take so many, in the whole process, however much memory is free."""
+    global _memory_allowed, _memory_read
+    before = _memory_allowed
+    _memory_allowed, _memory_read = nbytes, (float("-inf"), 0)
+    try:
+        yield
+    finally:
+        _memory_allowed, _memory_read = before, (float("-inf"), 0)
+
+
 def available_memory() -> int:
     """Bytes that can be allocated now without swapping: the machine's, or the cgroup's when that is less.
 
@@ -180,8 +195,9 @@ def available_memory() -> int:
     with _memory_lock:
         read_at, nbytes = _memory_read
         if time.monotonic() - read_at > _MEMORY_IS_FRESH:
-            machine = _machine_memory()
-            nbytes = min([machine, *_cgroup_memory(_CGROUP)])
+            nbytes = min([_machine_memory(), *_cgroup_memory(_CGROUP)])
+            if _memory_allowed is not None:
+                nbytes = min(nbytes, int(_memory_allowed / SHARE_OF_MEMORY))
             _memory_read = (time.monotonic(), nbytes)
         return nbytes
 

@@ -42,11 +42,6 @@ LAYERS = [
     "render",
     "notebook",
     "__init__",  # the front door: the command line goes through it as users do
-    "cli_values",
-    "cli_comparing",
-    "cli_measuring",
-    "cli_datasets",
-    "cli_rewriting",
     "cli",
     "__main__",
 ]

@@ -34,6 +34,7 @@ SVG = Kind("an SVG picture", (".svg",), _is_markup(b"<svg"))
 PNG = Kind("a PNG picture", (".png",), lambda head: head.startswith(b"\x89PNG\r\n"))
 PAGE = Kind("an HTML page", (".html", ".htm"), _is_markup(b"<html"))
 RECEIPT = Kind("a receipt", (".json",), lambda head: b"onnxlab/receipt/" in head)
+SARIF = Kind("a SARIF log", (".sarif", ".json"), lambda head: b"sarif-2" in head)
 ARRAYS = Kind("arrays", (".npz",), lambda head: head.startswith((b"PK\x03\x04", b"PK\x05\x06")))
 
 _MADE_OTHERWISE = {

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from onnxlab.errors import SaveError, SaveWarning
+from onnxlab.formats import identify, registry
 from onnxlab.formats.atomic import Replacement, left_behind, other_names, real_target
+from onnxlab.formats.base.format import Content
 from onnxlab.formats.kinds import HEAD, Kind
 from onnxlab.formats.paths import PathProblem, absolute
 
@@ -31,14 +33,41 @@ def check(path: Any, kind: Kind, inputs: Iterable[Path | None] = ()) -> Path:
         if suffix and suffix not in kind.suffixes:
             suffixes = " or ".join(kind.suffixes)
             raise SaveError(f"cannot write to {chosen}: this is {kind.name}, whose name ends in {suffixes}")
-        target = real_target(chosen)
-        for entry in inputs:
-            if entry is not None and _is_same(entry, target):
-                raise SaveError(f"cannot write to {chosen}: {entry.name} is read from there; give another name")
-        if not _may_go(target, kind):
-            reason = f"a file is there that is not {kind.name}"
-            raise SaveError(f"cannot write to {chosen}: {reason}; remove it, or give another name")
-        return target
+        return _checked(chosen, kind.fits, kind.name, inputs)
+
+
+def check_model(path: Any, inputs: Iterable[Path | None] = ()) -> Path:
+    """The file that writing a model to `path` replaces, where its name may be of any format.
+
+    Args:
+        path: where to, as a user gives it.
+        inputs: files that it is made from, which must stay; by whatever name or link.
+
+    Raises:
+        SaveError: one of the inputs or a file that is no model is there, or it is no place to write to.
+    """
+    with _in_words(path):
+        return _checked(absolute(path), _begins_a_model, "a model", inputs)
+
+
+def _checked(chosen: Path, fits: Callable[[bytes], bool], name: str, inputs: Iterable[Path | None]) -> Path:
+    """What is replaced, where it is none of the inputs and fits."""
+    target = real_target(chosen)
+    for entry in inputs:
+        if entry is not None and _is_same(entry, target):
+            raise SaveError(f"cannot write to {chosen}: {entry.name} is read from there; give another name")
+    if not _may_go(target, fits):
+        reason = f"a file is there that is not {name}"
+        raise SaveError(f"cannot write to {chosen}: {reason}; remove it, or give another name")
+    return target
+
+
+def _begins_a_model(head: bytes) -> bool:
+    """Whether a file that begins so is in a format of models; for ONNX, if it has the fields of a ModelProto."""
+    form = registry.by_content(Content.of(head))
+    if form is None or form.name != "onnx":
+        return form is not None
+    return all(part.fits and part.state != "invalid" for part in identify.walk(head))
 
 
 def write(
@@ -78,11 +107,11 @@ def _in_words(path: Any) -> Iterator[None]:
         raise SaveError(f"cannot write to {str(path)!r:.1000}: {why}; nothing was changed") from error
 
 
-def _may_go(target: Path, kind: Kind) -> bool:
-    """Whether what is there, if anything, is of the kind; an empty file is of any."""
+def _may_go(target: Path, fits: Callable[[bytes], bool]) -> bool:
+    """Whether what is there, if anything, fits; an empty file does."""
     with contextlib.suppress(FileNotFoundError), target.open("rb") as file:
         head = file.read(HEAD)
-        return not head or kind.fits(head)
+        return not head or fits(head)
     return True
 
 

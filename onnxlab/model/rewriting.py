@@ -129,6 +129,46 @@ class Rewriting(Matching):
         rewrite = Rewrite(self.graph, self.inference, label, plan, options, Trust(verify, samples, finite_only))
         return rewrite.look() if dry_run else rewrite.do()
 
+    def fold(
+        self,
+        *,
+        verify: bool = True,
+        samples: Sequence[Mapping[str, Any]] | None = None,
+        protect: Collection[str] = (),
+        budget: int = BUDGET,
+        finite_only: bool = False,
+        dry_run: bool = False,
+    ) -> Receipt:
+        """Store what nodes make of constants alone, and take out what nothing needs then.
+
+        Args:
+            verify: as for `simplify`.
+            samples: as for `simplify`.
+            protect: as for `simplify`.
+            budget: bytes that stored results may add to the model.
+            finite_only: as for `simplify`.
+            dry_run: only say what would be done.
+
+        Returns:
+            Receipt: as of `simplify`.
+
+        Raises:
+            EditError: the model must not be edited.
+
+        Examples:
+            >>> model.fold(dry_run=True).applied
+            ()
+        """
+        from onnxlab.transforms import engine as plans
+        from onnxlab.transforms.rewriting import Options
+        from onnxlab.transforms.subject import Trust
+        from onnxlab.transforms.verified import Rewrite
+
+        plan = plans.standard((), ("constant_folding", "unused"))
+        options, trust = Options(frozenset(protect), budget), Trust(verify, samples, finite_only)
+        rewrite = Rewrite(self.graph, self.inference, "fold constants", plan, options, trust)
+        return rewrite.look() if dry_run else rewrite.do()
+
     def rewrite(
         self,
         rules: RuleSource | Iterable[RuleSource],

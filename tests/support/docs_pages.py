@@ -59,9 +59,14 @@ def command_line() -> str:
 def _parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
     top = cli.parser()
     yield "onnxlab", top
-    for action in top._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            yield from ((f"onnxlab {name}", parser) for name, parser in action.choices.items())
+    yield from ((f"onnxlab {name}", parser) for name, parser in verbs(top).items())
+
+
+def verbs(top: argparse.ArgumentParser | None = None) -> dict[str, argparse.ArgumentParser]:
+    """The verbs of the command line, or of one of them that has some of its own."""
+    actions = (cli.parser() if top is None else top)._actions
+    groups = [action.choices for action in actions if isinstance(action, argparse._SubParsersAction)]
+    return dict(groups[0]) if groups else {}
 
 
 PAGES: dict[str, Callable[[], str]] = {"operators.md": operators, "cli.md": command_line}

@@ -8,29 +8,9 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
 
 from onnxlab import cli
 from tests.support.corpus import Corpus
-
-
-@pytest.fixture
-def model(tmp_path: Path) -> str:
-    """x, y: float32[n, 3] -> Add -> z."""
-    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 3]) for name in "xyz"]
-    graph = helper.make_graph([helper.make_node("Add", ["x", "y"], ["z"], name="add")], "g", values[:2], values[2:])
-    path = tmp_path / "add.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)]), path)
-    return str(path)
-
-
-@pytest.fixture
-def broken(model: str) -> str:
-    """The same with y of another width."""
-    proto = onnx.load(model)
-    proto.graph.input[1].type.tensor_type.shape.dim[1].dim_value = 4
-    onnx.save(proto, model)
-    return model
 
 
 def test_info_says_what_is_in_a_model(model: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -123,9 +103,10 @@ def test_a_run_that_fails_names_the_node(broken: str, capsys: pytest.CaptureFixt
 
 
 def test_a_wrong_command_line_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        cli.main(["fly", "model.onnx"])
+    assert cli.main(["fly", "model.onnx"]) == 2
     assert "invalid choice" in capsys.readouterr().err
+    assert cli.main(["info", "model.onnx", "extra", "--nonsense"]) == 2
+    assert "unrecognized arguments: extra --nonsense; `onnxlab info --help`" in capsys.readouterr().err
 
 
 def test_show_opens_jupyterlab_on_a_scratch_notebook(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,3 +156,14 @@ def test_convert_says_what_is_lost_and_writes(model: str, tmp_path: Path, capsys
     assert [loss["what"] for loss in json.loads(capsys.readouterr().out)["losses"]][:1] == ["field"]
     assert cli.main(["convert", model, str(tmp_path / "add.xyz")]) == 5
     assert "'.xyz' is no format; there are" in capsys.readouterr().err
+
+
+def test_the_last_argument_may_stand_behind_options(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.save(tmp_path / "x.npy", np.full((2, 3), 7, np.float32))
+    assert cli.main(["run", model, "--outputs", "x", "--seed", "1", f"x={tmp_path / 'x.npy'}", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["outputs"]["x"]["mean"] == 7
+    assert cli.main(["convert", model, "--format", "textproto", str(tmp_path / "add.textproto")]) == 0
+    assert (tmp_path / "add.textproto").exists()
+    assert cli.main(["convert", model, "--format", "textproto", "a.textproto", "b.textproto"]) == 2

@@ -1,0 +1,7 @@
+"""`python -m onnxlab`: the command line where no script is installed."""
+
+import sys
+
+from onnxlab.cli.command_line import main
+
+sys.exit(main())

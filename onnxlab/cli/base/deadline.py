@@ -1,0 +1,61 @@
+"""The end of a command that takes too long."""
+
+import _thread
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+
+from onnxlab.cli.base.exits import FAILED
+
+GRACE = 5.0
+"""Seconds that a command gets to end by itself after it was interrupted."""
+
+
+class TimedOut(Exception):
+    """A command took longer than --timeout."""
+
+
+class Deadline:
+    """`with Deadline(seconds):` interrupts what takes longer; None lets it go on for ever.
+
+    What cannot be interrupted ends with the process: files are written whole or not at all, so that nothing is left
+    half done.
+    """
+
+    def __init__(self, seconds: float | None) -> None:
+        self._seconds = seconds
+        self._passed = False
+        self._timers: list[threading.Timer] = []
+
+    def __enter__(self) -> None:
+        if self._seconds is not None:
+            self._after(self._seconds, self._interrupt)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        for timer in self._timers:
+            timer.cancel()
+        if self._passed and isinstance(error, KeyboardInterrupt):
+            raise TimedOut(self._words()) from None
+
+    def _after(self, seconds: float, function: Callable[[], None]) -> None:
+        timer = threading.Timer(seconds, function)
+        timer.daemon = True
+        self._timers.append(timer)
+        timer.start()
+
+    def _interrupt(self) -> None:
+        self._passed = True
+        self._after(GRACE, self._end)
+        if hasattr(signal, "pthread_kill"):
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)  # wakes what waits in the kernel
+        else:
+            _thread.interrupt_main()
+
+    def _end(self) -> None:
+        print(f"onnxlab: {self._words()}", file=sys.stderr, flush=True)
+        os._exit(FAILED)
+
+    def _words(self) -> str:
+        return f"it took longer than the {self._seconds:g} s of --timeout"

@@ -1,0 +1,127 @@
+"""What commands read: models out of files or standard input, arrays, sizes and lists of names."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from onnxlab.cli.base.answers import STDOUT
+from onnxlab.cli.base.exits import UsageError
+from onnxlab.cli.base.progress import ticking
+from onnxlab.errors import LoadError
+
+if TYPE_CHECKING:
+    from onnxlab.model import Model
+
+
+def open_model(options: argparse.Namespace, path: str | None = None) -> "Model":
+    """The model that a command is about, out of a file or, for "-", of standard input.
+
+    Raises:
+        LoadError: there is none, or it is no model.
+    """
+    from onnxlab.model import load
+
+    path = options.model if path is None else path
+    with ticking(f"reading {path}"):
+        source = sys.stdin.buffer.read() if path == STDOUT else path
+        if not source:
+            raise LoadError("there is no model on standard input" if path == STDOUT else "the path of a model is empty")
+        return load(source, trust=getattr(options, "trust", False), inputs=getattr(options, "input", ()))
+
+
+def open_two(options: argparse.Namespace) -> "tuple[Model | Path, Model | Path]":
+    """Two models, of which one may come from standard input; a folder stays what it is."""
+    if options.a == options.b == STDOUT:
+        raise UsageError("standard input holds one model: only one of the two can be -")
+    first, second = (
+        Path(path) if Path(path).is_dir() else open_model(options, path) for path in (options.a, options.b)
+    )
+    return first, second
+
+
+def feeds_of(words: Sequence[str]) -> dict[str, Any]:
+    """Arrays from `name=file.npy` and `file.npz` words.
+
+    Raises:
+        LoadError: a file is missing, is no array, or holds pickled objects.
+    """
+    import numpy as np
+
+    from onnxlab.formats.arrays import read_arrays
+
+    feeds: dict[str, Any] = {}
+    for word in words:
+        name, separator, path = word.rpartition("=")
+        try:
+            with open(path if separator else word, "rb") as file:
+                read = read_arrays(file, word)
+        except (LoadError, OSError, ValueError) as error:
+            raise LoadError(f"cannot read the inputs {word!r}: {error}; give name=array.npy or arrays.npz") from None
+        if isinstance(read, np.ndarray):
+            if not separator:
+                raise LoadError(f"{word!r} is one array: say which input it is for, as in name={word}")
+            feeds[name] = read
+        else:
+            feeds.update(read)
+    return feeds
+
+
+def dims_of(words: Sequence[str]) -> dict[str, int]:
+    """Sizes from `symbol=size` words.
+
+    Raises:
+        UsageError: a word is no such pair.
+    """
+    dims = {}
+    for word in words:
+        name, separator, size = word.rpartition("=")
+        if not separator or not size.isdecimal():
+            raise UsageError(f"{word!r} gives no size: write symbol=size, as in batch=8")
+        dims[name] = int(size)
+    return dims
+
+
+def names_of(words: str | None) -> list[str] | None:
+    """A list out of comma-separated names, None without any."""
+    return words.split(",") if words else None
+
+
+def files_of(words: Sequence[str]) -> list[Path]:
+    """The files that words of inputs name."""
+    return [Path(word.rpartition("=")[2]) for word in words]
+
+
+def bytes_of(word: str) -> int:
+    """A number of bytes: 500000, 512MB, 2GiB.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none.
+    """
+    factors = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+    factors |= {"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}
+    number = word.strip().rstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+    unit = word.strip()[len(number) :].upper()
+    try:
+        nbytes = float(number) * factors[unit]
+    except (ValueError, KeyError):
+        raise argparse.ArgumentTypeError(f"{word!r} is no size: write bytes, or a size as 512MB or 2GiB") from None
+    if not 0 < nbytes < 1 << 62:
+        raise argparse.ArgumentTypeError(f"{word!r} is no size that memory can have")
+    return int(nbytes)
+
+
+def seconds_of(word: str) -> float:
+    """A number of seconds above 0.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none.
+    """
+    try:
+        seconds = float(word)
+    except ValueError:
+        seconds = -1
+    if not 0 < seconds < 1e9:
+        raise argparse.ArgumentTypeError(f"{word!r} is no number of seconds above 0")
+    return seconds

@@ -1,0 +1,64 @@
+"""What commands write: models and what is made of them, whole or not at all, and over nothing but their own kind."""
+
+import argparse
+import io
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from onnxlab.cli.base.answers import STDOUT, deliver
+from onnxlab.cli.base.exits import UsageError
+
+if TYPE_CHECKING:
+    from onnxlab.formats.kinds import Kind
+    from onnxlab.model import Model
+
+
+def refuse_both(options: argparse.Namespace) -> None:
+    """Raise UsageError where JSON and a file would both go to standard output."""
+    if options.json and getattr(options, "output", None) == STDOUT:
+        raise UsageError("--json and a file cannot both go to standard output: name a file with -o")
+
+
+def check_model(path: str | None, inputs: Iterable[Path | None]) -> None:
+    """Say before anything is done that a model cannot go to a path.
+
+    Raises:
+        SaveError: an input is there, a file that is no model, or it is no place to write to.
+    """
+    from onnxlab.formats import output
+
+    if path is not None and path != STDOUT:
+        output.check_model(path, inputs)
+
+
+def save_model(model: "Model", path: str, inputs: Iterable[Path | None], form: str | None = None) -> None:
+    """Write a model to a file, or for "-" to standard output, in a format or that of the name."""
+    if path != STDOUT:
+        check_model(path, inputs)
+        model.save(path, format=form)
+        return
+    from onnxlab.formats import carrying
+
+    with tempfile.TemporaryDirectory(prefix="onnxlab-") as folder:
+        file = Path(folder) / "model"
+        inside = False if carrying.mentioned(model.proto) else None  # what is piped has no files beside it
+        model.save(file, format=form or "onnx", external_data=inside)
+        deliver(file.read_bytes())
+
+
+def write(
+    path: str, content: bytes | Callable[[IO[bytes]], object], kind: "Kind", inputs: Iterable[Path | None] = ()
+) -> None:
+    """Write what is made of a model to a file, or for "-" to standard output."""
+    from onnxlab.formats import output
+
+    if path != STDOUT:
+        output.write(path, content, kind, inputs)
+        return
+    if not isinstance(content, bytes):
+        file = io.BytesIO()
+        content(file)
+        content = file.getvalue()
+    deliver(content)

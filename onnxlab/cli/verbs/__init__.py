@@ -1,0 +1,22 @@
+"""The verbs of the command line, one family per file.
+
+Files:
+    checking    `onnxlab check`: what is wrong with a model, in lines, JSON or SARIF.
+    comparing   `onnxlab diff` and `compare`: what differs between two models, in their structure or in what they
+                compute.
+    converting  `onnxlab convert`: a model in another format, and what that format does not hold.
+    datasets    `onnxlab statistics` and `evaluate`: values of a model, and errors of another one, over a folder of
+                samples.
+    drawing     `onnxlab svg`: a picture or a page of a model.
+    editing     `onnxlab extract` and `edit`: a part of a model, and a model that is changed by options, statements or
+                a script.
+    looking     `onnxlab info`, `shapes` and `text`: what is in a model.
+    measuring   `onnxlab memory` and `cost`: what a run takes, by facts alone, for sizes that are given.
+    rewriting   `onnxlab simplify`, `optimize`, `rewrite` and `fold`: a model rewritten, and a receipt of what was
+                done.
+    running     `onnxlab run`, `profile` and `hunt`: a run of a model, its times, and values that went wrong in it.
+    sarif       Problems of a model as SARIF 2.1.0, the format in which code hosts and editors take what checkers
+                find.
+    showing     `onnxlab show`: the widget, in JupyterLab on a scratch notebook.
+    warming     `onnxlab warm`: the kernels of the numba provider, compiled once per machine.
+"""

@@ -1,0 +1,107 @@
+"""`onnxlab simplify`, `optimize`, `rewrite` and `fold`: a model rewritten, and a receipt of what was done.
+
+Without -o they only say what would be done. With --strict the exit code is 1 where something had to be taken back, or
+where nothing could be verified.
+"""
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+from onnxlab.cli.base import entries
+from onnxlab.cli.base.answers import answer
+from onnxlab.cli.base.entries import Verbs
+from onnxlab.cli.base.exits import DIFFERENT, DONE
+from onnxlab.cli.base.inputs import feeds_of, open_model
+from onnxlab.cli.base.outputs import check_model, save_model
+from onnxlab.cli.base.progress import ticking
+
+if TYPE_CHECKING:
+    from onnxlab.transforms.receipt import Receipt
+
+_GOOD = ("bit equal", "equal within noise")
+FOLDING = "fold"
+"""The part of simplify that stores what constants make."""
+
+
+def add(verbs: Verbs) -> None:
+    """Enter the verbs."""
+    simplify = verbs.add("simplify", _simplify, "leave fewer nodes that compute the same, and say what was done")
+    words = "simplify, and let single operators take the place of written-out ones"
+    optimize = verbs.add("optimize", _optimize, words)
+    rewrite = verbs.add("rewrite", _rewrite, "apply rules wherever they match, and say what was done")
+    words = 'text ("Relu(Relu(x)) => Relu(x)") or name of a rule, or a .toml or .py file of some; a .py file is run'
+    rewrite.add_argument("rules", nargs="+", metavar="RULE", help=words)
+    fold = verbs.add("fold", _fold, "store what nodes make of constants alone, and leave everything else")
+    for command in (simplify, fold):
+        words = "that stored results may add to the model (1 MiB)"
+        command.add_argument("--budget", type=int, metavar="BYTES", help=words)
+    for command in (simplify, optimize):
+        words = "another tool that does it"
+        command.add_argument("--engine", choices=("onnxsim", "onnxruntime", "onnxscript"), help=words)
+    optimize.add_argument("--level", choices=("basic", "extended", "layout"), default="extended", help="(extended)")
+    optimize.add_argument("--microsoft", action="store_true", help="let operators of com.microsoft come")
+    for command in (simplify, optimize, rewrite, fold):
+        _common(command)
+
+
+def _common(command: argparse.ArgumentParser) -> None:
+    entries.output(command, "file to write, or - for standard output; without it nothing is changed")
+    command.add_argument("--dry-run", action="store_true", help="only say what would be done, whatever -o says")
+    command.add_argument("--no-verify", action="store_true", help="do not run the model before and after")
+    words = "name=array.npy, or an .npz: inputs to verify with, in place of made-up ones"
+    command.add_argument("--sample", nargs="+", metavar="FEED", help=words)
+    words = "accept what differs for NaN and infinities alone"
+    command.add_argument("--finite-only", action="store_true", help=words)
+    words = "comma-separated nodes, values, graphs and prefixes that end in / that stay as they are"
+    command.add_argument("--protect", metavar="NAMES", help=words)
+    command.add_argument("--receipt", metavar="FILE.json", help="write what was done, for a build")
+    command.add_argument("--strict", action="store_true", help="exit with 1 where something was taken back")
+
+
+def _simplify(options: argparse.Namespace) -> int:
+    budget = {} if options.budget is None else {"budget": options.budget}
+    return _done(options, "simplify", engine=options.engine, **budget)
+
+
+def _optimize(options: argparse.Namespace) -> int:
+    return _done(options, "optimize", level=options.level, microsoft=options.microsoft, engine=options.engine)
+
+
+def _rewrite(options: argparse.Namespace) -> int:
+    return _done(options, "rewrite", options.rules)
+
+
+def _fold(options: argparse.Namespace) -> int:
+    budget = {} if options.budget is None else {"budget": options.budget}
+    return _done(options, "fold", **budget)
+
+
+def _done(options: argparse.Namespace, method: str, *positional: Any, **named: Any) -> int:
+    """Load, rewrite, save, and say what was done."""
+    from onnxlab.formats import kinds, output
+
+    model = open_model(options)
+    source = model.path
+    check_model(options.output, [source])  # before anything is rewritten
+    if options.receipt:
+        output.check(options.receipt, kinds.RECEIPT, [source])
+    writes = bool(options.output) and not options.dry_run
+    with ticking(f"{method} {model.name}"):
+        receipt: Receipt = getattr(model, method)(
+            *positional,
+            verify=not options.no_verify,
+            samples=[feeds_of(options.sample)] if options.sample else None,
+            protect=options.protect.split(",") if options.protect else (),
+            finite_only=options.finite_only,
+            dry_run=not writes,
+            **named,
+        )
+    if writes:
+        save_model(model, options.output, [source])
+    if options.receipt:
+        text = json.dumps(receipt.as_dict(), indent=1, ensure_ascii=False) + "\n"
+        output.write(options.receipt, text.encode(), kinds.RECEIPT, [source])
+    answer(options, receipt.as_dict, lambda: str(receipt))
+    failed = bool(receipt.refused) or (writes and not options.no_verify and receipt.verdict not in _GOOD)
+    return DIFFERENT if options.strict and failed else DONE

@@ -1,0 +1,89 @@
+"""`onnxlab run`, `profile` and `hunt`: a run of a model, its times, and values that went wrong in it."""
+
+import argparse
+from typing import Any
+
+from onnxlab.cli.base import entries
+from onnxlab.cli.base.answers import answer, line, row
+from onnxlab.cli.base.entries import Verbs
+from onnxlab.cli.base.exits import DIFFERENT, DONE, UsageError
+from onnxlab.cli.base.inputs import feeds_of, files_of, names_of, open_model
+from onnxlab.cli.base.outputs import write
+from onnxlab.printable import printable_lines
+
+
+def add(verbs: Verbs) -> None:
+    """Enter the verbs."""
+    run = verbs.add("run", _run, "run the model and summarize what it returns")
+    entries.feeds(run)
+    run.add_argument("--outputs", metavar="NAMES", help="comma-separated values to compute; default: the outputs")
+    run.add_argument("--providers", metavar="NAMES", help="comma-separated: numpy, numba, onnxruntime")
+    run.add_argument("--seed", type=int, default=0, help="of the random inputs (0)")
+    words = "write the arrays; - for standard output"
+    run.add_argument("--save", metavar="FILE.npz", dest="output", help=words)
+
+    profile = verbs.add("profile", _profile, "run the model and say where the time goes")
+    entries.feeds(profile)
+    profile.add_argument("--runs", type=int, default=3, help="the quickest time of each node counts (3)")
+
+    words = "run a model and look for NaN, infinities, what float16 cannot hold and dead channels; exit code 1 if any"
+    hunt = verbs.add("hunt", _hunt, words)
+    entries.feeds(hunt)
+
+
+def _run(options: argparse.Namespace) -> int:
+    import numpy as np
+
+    from onnxlab.analysis.statistics import statistics
+    from onnxlab.formats import kinds, output
+
+    model = open_model(options)
+    inputs = [model.path, *files_of(options.feeds)]
+    if options.output and options.output != "-":
+        output.check(options.output, kinds.ARRAYS, inputs)  # before anything is run
+    feeds = model.sample_inputs(feeds_of(options.feeds), seed=options.seed)
+    providers = names_of(options.providers)
+    arrays = model.run(feeds, names_of(options.outputs), seed=options.seed, providers=providers)
+    if options.output:
+        saved: Any = {name: np.asarray(array) for name, array in arrays.items()}
+        write(options.output, lambda file: np.savez(file, **saved), kinds.ARRAYS, inputs)
+    summaries = {name: statistics(array) for name, array in arrays.items()}
+    answer(
+        options,
+        lambda: {"outputs": {name: row(item) for name, item in summaries.items()}},
+        lambda: printable_lines(line(name, item) for name, item in summaries.items()),
+    )
+    return DONE
+
+
+def _profile(options: argparse.Namespace) -> int:
+    if options.runs < 1:
+        raise UsageError(f"--runs is {options.runs}: at least one is needed")
+    model = open_model(options)
+    profile = model.profile(model.sample_inputs(feeds_of(options.feeds)), runs=options.runs)
+    names = ("label", "op", "seconds", "read", "written", "flops")
+
+    def rows() -> dict[str, Any]:
+        nodes = [
+            {**{name: getattr(entry, name) for name in names}, "shapes": list(entry.shapes)}
+            for entry in profile.slowest(len(profile.entries))
+        ]
+        return {"seconds": profile.seconds, "flops": profile.flops, "runs": profile.runs, "nodes": nodes}
+
+    answer(options, rows, lambda: str(profile))
+    return DONE
+
+
+def _hunt(options: argparse.Namespace) -> int:
+    report = open_model(options).hunt(feeds_of(options.feeds))
+    names = ("kind", "value", "node", "count", "total", "begins")
+    rows = [
+        {
+            **{name: getattr(finding, name) for name in names},
+            "first": list(finding.first),
+            "channels": list(finding.channels),
+        }
+        for finding in report
+    ]
+    answer(options, lambda: {"values": report.values, "findings": rows}, lambda: str(report))
+    return DIFFERENT if report else DONE
