@@ -20,6 +20,7 @@ LAYERS = [
     "spelling",
     "short_help",
     "forking",
+    "threads",
     "garbage_collection",
     "printable",
     "errors",

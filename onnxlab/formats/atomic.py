@@ -161,6 +161,8 @@ def _beside(target: Path) -> Path:
 
 def _backup(target: Path, backups: list[Path]) -> Path | None:
     """A second name of the file at `target`, None where there is none or the file system has no hard links."""
+    if not hasattr(os, "link"):  # as in a browser
+        return None
     backup = _beside(target)
     backups.append(backup)
     try:

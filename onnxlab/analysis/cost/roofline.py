@@ -143,6 +143,9 @@ def _copying(nbytes: int, threads: int, rounds: int) -> float:
         for _ in range(rounds):
             np.copyto(target, source)
 
+    if threads == 1:
+        seconds = _quickest(lambda: copy(targets[0], sources[0]))
+        return 2 * rounds * sources[0].nbytes / seconds
     with ThreadPoolExecutor(threads) as pool:
         seconds = _quickest(lambda: list(pool.map(copy, targets, sources)))
     return 2 * rounds * sum(source.nbytes for source in sources) / seconds

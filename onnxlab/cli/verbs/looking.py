@@ -75,8 +75,8 @@ def _shapes(options: argparse.Namespace) -> int:
 def _names_of_values(model: "Model") -> list[str]:
     """Values of the main graph, those that are given before those that nodes make."""
     graph = model.graph
-    made = [value for node in graph.main.node_ids for value in graph.nodes[node].outputs if value]
-    return [graph.values[value].name for value in dict.fromkeys((*graph.main.names.values(), *made))]
+    results = [value for node in graph.main.node_ids for value in graph.nodes[node].outputs if value]
+    return [graph.values[value].name for value in dict.fromkeys((*graph.main.names.values(), *results))]
 
 
 def _text(options: argparse.Namespace) -> int:

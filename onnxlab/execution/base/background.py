@@ -13,6 +13,7 @@ from queue import SimpleQueue
 from types import ModuleType
 from typing import TypeVar
 
+from onnxlab import threads
 from onnxlab.garbage_collection import count_as_old
 
 T = TypeVar("T")
@@ -45,13 +46,10 @@ def do(job: Callable[[], None]) -> None:
     global _pending, _thread
     with _finished:
         if _thread is None:
-            thread = threading.Thread(target=_work, name="onnxlab-compile", daemon=True)
-            try:
-                thread.start()
-            except RuntimeError as error:  # as many threads as there may be, or none at all, as in a browser
-                warnings.warn(f"nothing is compiled, NumPy goes on: {error}", stacklevel=2)
+            _thread = threads.start(_work, "onnxlab-compile")
+            if _thread is None:
+                warnings.warn("nothing is compiled, NumPy goes on: no thread can be started", stacklevel=2)
                 return
-            _thread = thread
         _pending += 1
     _jobs.put(job)
 
@@ -65,7 +63,7 @@ def rest() -> None:
     """Between two pieces of a job: let runs go on, if this is the background thread and it has worked for a while."""
     global _rested
     if is_here():
-        spent = time.thread_time() - _rested
+        spent = threads.thread_time() - _rested
         if spent > _SPELL:
             count_as_old()  # a whole collection stops all threads, for 100 ms where 8,000 nodes are held
             before = time.process_time()
@@ -73,7 +71,7 @@ def rest() -> None:
             # a run may be kept from the processor by another process, or by us
             if _runs or not _SEES or time.process_time() - before > _LOOK / 4:
                 time.sleep(min(_REST * spent, _LONGEST_REST))
-            _rested = time.thread_time()
+            _rested = threads.thread_time()
 
 
 @contextmanager
@@ -116,7 +114,7 @@ def _work() -> None:
         sys.meta_path.insert(0, _BetweenImports)
     while True:
         job = _jobs.get()
-        _rested = time.thread_time()
+        _rested = threads.thread_time()
         try:
             with _polite():
                 job()

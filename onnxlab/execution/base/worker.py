@@ -7,12 +7,12 @@ Threads are daemons and are used again, because starting one costs more than a s
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
+from onnxlab import threads
 from onnxlab.errors import LimitError, RunStopped
 from onnxlab.limits import Limits
 
@@ -29,15 +29,14 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_idle.clear)  # threads do not survive a fork
 
 
-class _Worker(threading.Thread):
-    """A thread that makes one call after the other."""
+class _Worker:
+    """A thread that makes one call after the other; where there are no threads it has none."""
 
     def __init__(self) -> None:
-        super().__init__(name="onnxlab-run", daemon=True)
         self.calls: SimpleQueue[tuple[Callable[[], Any], SimpleQueue[Any]]] = SimpleQueue()
-        self.start()
+        self.thread = threads.start(self._work, "onnxlab-run")
 
-    def run(self) -> None:
+    def _work(self) -> None:
         while True:
             function, reply = self.calls.get()
             try:
@@ -51,7 +50,7 @@ class _Worker(threading.Thread):
 
 
 def call(function: Callable[[], T], limits: Limits, tick: Callable[[], None] | None = None) -> T:
-    """Return `function()`, called in another thread.
+    """Return `function()`, called in another thread; where there are no threads, in this one.
 
     Args:
         function: gets no argument, and looks at `limits` itself now and then.
@@ -67,6 +66,8 @@ def call(function: Callable[[], T], limits: Limits, tick: Callable[[], None] | N
         worker = _idle.pop()
     except IndexError:
         worker = _Worker()
+        if worker.thread is None:
+            return function()
     reply: SimpleQueue[tuple[T, BaseException | None]] = SimpleQueue()
     try:
         worker.calls.put((function, reply))

@@ -13,7 +13,6 @@ import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from math import inf
-from time import thread_time
 
 from onnxlab.execution.base import background
 from onnxlab.execution.base.provider import Provider
@@ -21,6 +20,7 @@ from onnxlab.execution.planning.compiler import Compiler
 from onnxlab.execution.program.call import PACE
 from onnxlab.execution.program.program import Program
 from onnxlab.garbage_collection import no_collection
+from onnxlab.threads import thread_time
 
 Key = tuple[tuple[str, ...], tuple[str, ...], bool]
 """(names of feeds, names of outputs, whether every value stays readable)."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from time import thread_time
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from onnxlab.execution.program.program import Program
 from onnxlab.execution.program.run_observers import Counter, Position
 from onnxlab.execution.program.run_state import Run
 from onnxlab.limits import Limits, Loading
+from onnxlab.threads import thread_time
 
 Progress = Callable[[int, int, str], None]
 """progress(steps done, steps in all, label of the node under way), called in the caller's thread."""

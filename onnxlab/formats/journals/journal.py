@@ -360,7 +360,10 @@ def records(data: bytes) -> list[bytes]:
 
 
 def lock(descriptor: int) -> bool:
-    """Take the lock of an open journal; False where another process or model has it."""
+    """Take the lock of an open journal; False where another process or model has it.
+
+    Where files have no locks, as in a browser, there is no other process.
+    """
     try:
         if os.name == "nt":
             import msvcrt
@@ -372,6 +375,8 @@ def lock(descriptor: int) -> bool:
             import fcntl
 
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except ImportError:
+        return True
     except OSError:
         return False
     return True

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from weakref import ref
 
+from onnxlab import threads
 from onnxlab.errors import Diagnostic
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer.live.engine import Changes, Inference
@@ -86,12 +87,8 @@ class Trial:
     def _start(self) -> None:
         if self._thread is not None and self._thread.is_alive():
             return
-        thread = threading.Thread(target=_work, args=(ref(self),), name="onnxlab-sizes", daemon=True)
-        try:
-            thread.start()
-        except RuntimeError:  # none are to be had, as in a browser: `finish` does it
-            return
-        self._thread = thread
+        this = ref(self)
+        self._thread = threads.start(lambda: _work(this), "onnxlab-sizes")  # where there is none, `finish` does it
 
     def is_done(self) -> bool:
         """Whether there is nothing to try. A thread for which there is not is none that is waited for."""
@@ -115,7 +112,7 @@ class Trial:
                 for diagnostic in self._inference.problems
                 if diagnostic.severity == "error"
             }
-        until = time.thread_time() + SECONDS
+        until = threads.thread_time() + SECONDS
         refusals: dict[tuple[int, str], Diagnostic] = {}
         for factor in FACTORS:
             chosen = {name: size * factor or factor for name, size in sizes.items()}
@@ -150,7 +147,7 @@ class Trial:
                 frame.set(vid, map_dims(fact, lambda dim: replace_symbols(dim, size)))
             walker.walk_initializers(frame, graph.main)
             waiting = list(graph.index.topological(graph.main))[::-1]
-        while waiting and time.thread_time() < until:
+        while waiting and threads.thread_time() < until:
             with graph.lock:
                 if graph.version != version:
                     return None

@@ -7,11 +7,11 @@ the facts are unknown.
 
 from __future__ import annotations
 
-from time import thread_time
 from typing import Final
 
 from onnxlab.infer.rules.operators import Outcome, Problem
 from onnxlab.shapes import UNKNOWN, Dim, Expr, TensorFact
+from onnxlab.threads import thread_time
 
 SECONDS: Final = 20.0
 SECONDS_PER_NODE: Final = 0.001

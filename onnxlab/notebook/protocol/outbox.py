@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
+from onnxlab import threads
 from onnxlab.notebook.protocol.messages import JSON, to_base64
 
 Send = Callable[[JSON, list[bytes]], None]
@@ -24,6 +25,10 @@ QUIET = 0.1
 
 def _nowhere(message: JSON, buffers: list[bytes]) -> None:
     """The destination of a closed outbox."""
+
+
+def _nothing() -> None:
+    """The end of nothing."""
 
 
 def _no_event() -> tuple[str, JSON]:
@@ -51,7 +56,8 @@ class Outbox:
         self._open = True
         self._allowance = float(BURST)
         self._since = time.monotonic()
-        self._mending: threading.Timer | None = None
+        self._is_mending = False
+        self._cancel: threads.Work = _nothing
 
     def reply(self, message: JSON, buffers: Sequence[bytes] = ()) -> None:
         """Send the reply to a request."""
@@ -72,22 +78,21 @@ class Outbox:
             now = time.monotonic()
             self._allowance = min(BURST, self._allowance + RATE * (now - self._since))
             self._since = now
-            if self._allowance >= 1 and self._mending is None:
+            if self._allowance >= 1 and not self._is_mending:
                 self._allowance -= 1
                 self._send({"event": name, "seq": self.seq, **payload}, [])
-            elif self._mending is None:
+            elif not self._is_mending:
                 self._mend_later()
 
     def _mend_later(self) -> None:
-        self._mending = threading.Timer(QUIET, self._mend)
-        self._mending.daemon = True
-        self._mending.start()
+        self._is_mending = True
+        self._cancel = threads.later(QUIET, self._mend)
 
     def _mend(self) -> None:
         """Show the page that it missed something."""
         name, payload = self._state_event()
         with self._lock:
-            self._mending = None
+            self._is_mending = False
             if self._open:
                 self.seq += 1
                 self._send({"event": name, "seq": self.seq, **payload}, [])
@@ -97,5 +102,5 @@ class Outbox:
         with self._lock:
             self._open = False
             self._send, self._state_event = _nowhere, _no_event
-            if self._mending is not None:
-                self._mending.cancel()
+            self._cancel()
+            self._cancel = _nothing

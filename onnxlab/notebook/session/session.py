@@ -5,13 +5,13 @@ thread, while a cell runs; the model's lock is held only while something is read
 run.
 """
 
-import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from onnxlab import threads
 from onnxlab.analysis.statistics import Statistics
 from onnxlab.errors import EditError, LimitError, NameLookupError, OnnxlabError, RunError, RunStopped, SaveError
 from onnxlab.graph.query.hierarchy import Hierarchy
@@ -177,8 +177,7 @@ class Session:
                 self._run(request)
                 return
             if request.method in _APART:
-                name = f"onnxlab {request.method}"
-                threading.Thread(target=self._answer, args=(request,), name=name, daemon=True).start()
+                threads.spawn(lambda: self._answer(request), f"onnxlab {request.method}")
                 return
             self._answer(request)
         except Exception as error:

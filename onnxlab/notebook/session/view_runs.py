@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from onnxlab import threads
 from onnxlab.analysis.statistics import Statistics, statistics
 from onnxlab.limits import Limits
 
@@ -66,7 +67,7 @@ class Runs:
                 self._end(ident)
                 finish(started, results, None)
 
-        threading.Thread(target=work, name=f"onnxlab run {ident}", daemon=True).start()
+        threads.spawn(work, f"onnxlab run {ident}")
 
     def stop(self, ident: int) -> bool:
         """Raise the stop flag of a run; False where it has ended already."""

@@ -10,7 +10,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from time import thread_time
 from typing import Any
 
 import numpy as np
@@ -32,6 +31,7 @@ from onnxlab.execution.program.executor import NodeContext, ProgramBody
 from onnxlab.forking import fork_safe
 from onnxlab.graph.edit.snapshot import NodeView
 from onnxlab.ops import find_traits
+from onnxlab.threads import thread_time
 
 _PLANS = 8
 """Plans kept per region."""

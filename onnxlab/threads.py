@@ -1,0 +1,62 @@
+"""Threads, where there are any. In a browser there are none, and no clock of theirs: work is done at once then.
+
+What takes part in looking, editing, running and saving starts its threads here, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from functools import cache
+
+Work = Callable[[], object]
+
+thread_time: Callable[[], float] = getattr(time, "thread_time", time.process_time)
+"""Seconds that the processor spent on this thread; on the process, where threads have no clock."""
+
+
+@cache
+def are_there() -> bool:
+    """Whether threads can be started here at all."""
+    return start(lambda: None, "onnxlab-probe") is not None
+
+
+def start(work: Work, name: str) -> threading.Thread | None:
+    """Have a daemon do the work; None where no thread is to be had, now or ever."""
+    thread = threading.Thread(target=work, name=name, daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:
+        return None
+    return thread
+
+
+def spawn(work: Work, name: str) -> None:
+    """Have a daemon do the work; where no thread is to be had it is done before this returns."""
+    if start(work, name) is None:
+        work()
+
+
+def later(seconds: float, work: Work) -> Work:
+    """Have work done in a while; returns what cancels it.
+
+    Where there are no threads the event loop does it, and where none runs it is done at once.
+    """
+    timer = threading.Timer(seconds, work)
+    timer.daemon = True
+    try:
+        timer.start()
+    except RuntimeError:
+        return _by_event_loop(seconds, work)
+    return timer.cancel
+
+
+def _by_event_loop(seconds: float, work: Work) -> Work:
+    import asyncio  # which takes as long to import as half of onnxlab
+
+    try:
+        return asyncio.get_running_loop().call_later(seconds, work).cancel
+    except RuntimeError:
+        work()
+        return lambda: None
