@@ -3,6 +3,7 @@
 Files:
     block_copies       Repeated blocks: other sets of nodes that do the same as a given one, verified wire by wire.
     blocks             Groups that are equal, node by node and wire by wire: the twelve layers of a transformer.
+    circles            Circles that a group of nodes would close among the boxes of a level.
     cones              Reachability: ancestors, descendants, paths, convexity and the boundary of a selection.
     hierarchy          Groups of nodes that fold to one box each, so that at most about 300 boxes stand side by side
                        anywhere.
@@ -19,6 +20,8 @@ Files:
     sources            The readers of each node of a scope, and which nodes read nothing but initializers and each
                        other: sources.
     unit_cuts          Borders between units of a model: pure functions of positions and operators.
+    unit_families      Groups side by side that are called alike but for a number, "up_blocks.0" to "up_blocks.3", as
+                       one group.
     unit_runs          Units in a row that are alike and follow one another: the blocks of one stage.
     unit_words         Words of the field for a set of nodes: "attention", "residual block", "conv·bn·relu".
     units              Units of a model where names tell none: layers, blocks and stages, found in how nodes are

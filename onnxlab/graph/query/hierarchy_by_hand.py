@@ -8,7 +8,7 @@ of a box, that box gets the name instead, and without a name ("#3") it dissolves
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from onnxlab.graph.index.topology import is_acyclic
+from onnxlab.graph.query.circles import circle
 from onnxlab.graph.query.hierarchy_levels import Box, Level, members
 
 MARK = "#"
@@ -67,7 +67,7 @@ def _settle(level: Level, top: Box, path: str, places: list[int], outcome: ByHan
             around.children += box.children
             around.nodes = sorted([*around.nodes, *box.nodes])
     elif name:
-        if (other := _circle(level, box, chosen)) is not None:
+        if (other := circle(level, box, chosen)) is not None:
             outcome.refused[path] = other
             return
         group = Box(("hand", path), name)
@@ -107,36 +107,3 @@ def _take(box: Box, chosen: set[int]) -> tuple[list[int], list[Box]]:
         staying += [child] if child.nodes or child.children else []
     box.children = staying
     return sorted(nodes), removed
-
-
-def _circle(level: Level, box: Box, chosen: set[int]) -> str | None:
-    """The name of a box with which a group of chosen nodes would depend on itself; None where there is none."""
-    group = -1
-    boxes = dict(enumerate(box.children, start=len(level.sources)))
-    unit_of = {node: node for node in box.nodes}
-    for number, child in boxes.items():
-        unit_of.update(dict.fromkeys(members(child), number))
-    unit_of.update(dict.fromkeys(chosen, group))
-    readers: dict[int, set[int]] = {}
-    makers: dict[int, set[int]] = {}
-    for node, unit in unit_of.items():
-        for reader in level.consumers[node]:
-            other = unit_of.get(reader, unit)
-            if other != unit:
-                readers.setdefault(unit, set()).add(other)
-                makers.setdefault(other, set()).add(unit)
-    if is_acyclic(readers):
-        return None
-    both = _reached(readers, group) & _reached(makers, group)
-    return next((boxes[unit].name for unit in sorted(both) if unit in boxes), "")
-
-
-def _reached(steps: Mapping[int, set[int]], start: int) -> set[int]:
-    reached: set[int] = set()
-    stack = [start]
-    while stack:
-        for unit in steps.get(stack.pop(), ()):
-            if unit not in reached:
-                reached.add(unit)
-                stack.append(unit)
-    return reached

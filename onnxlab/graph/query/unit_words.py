@@ -29,9 +29,17 @@ SINGLE = {
     "QuantizeLinear": "quantize", "DequantizeLinear": "dequantize",
 }  # fmt: skip
 LEAST_TOLD = 2
+MIXED = ("convolutions + attention", "branches")
+"""Words that say little of groups whose parts have words of their own."""
+_WHOLE = ("transformer layer", "attention", "residual block", "MLP", "inverted residual", "NMS")
+"""Parts that a group is called after even where it has one of them."""
+MOST_SUMMED = 2
+"""Kinds of parts that a group is called after."""
 _MEANINGLESS = re.compile(r"(onnx::.*|val|p2o.*|helper.*|const.*|graph.*|m|model|[\\W\\d_]*)$", re.IGNORECASE)
 _MATMULS_OF_ATTENTION = 2
 _MATMULS_OF_LAYER = 6
+LEAST_LEVELS = 2
+"""Changes of size in a feature pyramid."""
 MOST_AROUND = 3
 """Nodes of a unit that is named after its Concat."""
 
@@ -73,7 +81,7 @@ def _recurrent(count: Counter[str], recurrent: list[str]) -> str:
 def _attention(count: Counter[str], convs: int, products: int) -> str:
     blocks = max(count["Softmax"], sum(count[op] for op in layer_operators("attention") if op != "RotaryEmbedding"))
     if convs > blocks:
-        return "convolutions + attention"
+        return MIXED[0]
     if products >= _MATMULS_OF_LAYER * blocks and _has_activation(count):
         return "transformer layer" if blocks == 1 else f"{blocks} transformer layers"
     return "attention" if blocks == 1 else f"attention ×{blocks}"
@@ -86,7 +94,9 @@ def _convolution(count: Counter[str], convs: int, adds: int, depthwise: int) -> 
     if depthwise and convs > 1:
         return "inverted residual" + (" + SE" if squeezes else "")
     if convs > 1 and count["Concat"]:
-        return "dense layer" if count["Concat"] == 1 and convs == 2 and count["BatchNormalization"] else "branches"
+        if count["Resize"] + count["Upsample"] >= LEAST_LEVELS:
+            return "feature pyramid"
+        return "dense layer" if count["Concat"] == 1 and convs == 2 and count["BatchNormalization"] else MIXED[1]
     if convs > 1 and adds and not upsamples:
         return "residual block" + (" + SE" if squeezes else "")
     words = [f"conv ×{convs}" if convs > 1 else "conv"]
@@ -111,16 +121,28 @@ def _light(count: Counter[str]) -> str:
     for op, word in SINGLE.items():
         if count[op] and (op != "Concat" or count.total() <= MOST_AROUND):
             return word
+    looks_up = any(count[op] for op in layer_operators("lookup"))
+    if looks_up and count["Add"] and any(count[op] for op in NORMS):
+        return "embedding"
     for op, word in {**NORMS, **POOLS}.items():
         if count[op] and op not in ("ReduceMean", "ReduceMax"):
             return word
     if count["ReduceMean"] and (count["Sqrt"] or count["Pow"]):
         return "layer norm" if count["Sub"] else "RMS norm"
-    if any(count[op] for op in layer_operators("lookup")):
+    if looks_up:
         return "embedding" if count["Add"] or sum(count.values()) < 6 else "lookup"
     if _has_activation(count):
         return _activation(count)
     return POOLS["ReduceMean"] if count["ReduceMean"] else ""
+
+
+def summed_up(parts: Sequence[str]) -> str:
+    """The words of the parts of a group with how often they come: "residual block ×2 + attention ×2"; "" for many."""
+    count = Counter(part.partition(" ×")[0] for part in parts if part)
+    telling = {word: number for word, number in count.items() if number > 1 or word in _WHOLE}
+    if not 0 < len(telling) <= MOST_SUMMED:
+        return ""
+    return " + ".join(f"{word} ×{number}" if number > 1 else word for word, number in telling.items())
 
 
 def normalizes(ops: Sequence[str]) -> bool:

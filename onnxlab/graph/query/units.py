@@ -14,8 +14,9 @@ from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.graph.query.hierarchy_levels import Box, Level, Row, members, size_of
 from onnxlab.graph.query.node_roles import BESIDE, SOURCE, TRUNK, heavy_operators, parameter_dims, roles
 from onnxlab.graph.query.unit_cuts import joined, narrow_places, repeated
+from onnxlab.graph.query.unit_families import gather_families
 from onnxlab.graph.query.unit_runs import Unit, runs_of
-from onnxlab.graph.query.unit_words import POOLS, SINGLE, common_name, describe, normalizes
+from onnxlab.graph.query.unit_words import MIXED, POOLS, SINGLE, common_name, describe, normalizes, summed_up
 from onnxlab.ops import layer_operators
 
 LEAST_ROW = 10
@@ -63,10 +64,7 @@ class UnitFinder:
         self._nodes = nodes
         self._by_id = by_id
         self._values = values
-        self._roles: list[int] = []
-        self._heavy: list[bool] = []
-        if len(nodes) <= LARGEST_SCOPE:
-            self._roles, self._heavy = roles(nodes, values, level.sources)
+        self._roles, self._heavy = roles(nodes, values, level.sources)
 
     def group(self, top: Box) -> None:
         """Put the boxes of every long row below `top` into units and stages."""
@@ -79,6 +77,7 @@ class UnitFinder:
             if len(self._shown(box.nodes)) >= LEAST_ROW and any(map(self._heavy.__getitem__, members(box))):
                 self._split(box)
             self._stages(box)
+            gather_families(self._level, box)
         for box in _inner_first(top):
             self._describe(box)
 
@@ -377,6 +376,8 @@ class UnitFinder:
             box.about = "" if box.kind == "unit" else "shape arithmetic"
             return
         about = describe(Counter(self._nodes[node].op_type for node in nodes), self._depthwise(nodes))
+        if about in MIXED:
+            about = summed_up([child.about for child in box.children]) or about
         box.about = "" if about == box.name else about
 
 

@@ -6,11 +6,12 @@ import pytest
 from onnx import helper
 
 import onnxlab
+from bench.made.diffusion import unet
 from onnxlab.graph.index.index import Index
 from onnxlab.graph.query.hierarchy import Group, Hierarchy
 from onnxlab.graph.query.parameter_scopes import parts_of
 from onnxlab.graph.query.unit_cuts import joined, narrow_places, repeated
-from onnxlab.graph.query.unit_words import describe
+from onnxlab.graph.query.unit_words import describe, summed_up
 from onnxlab.model import Model
 from tests.support.corpus import Corpus
 
@@ -116,12 +117,36 @@ def test_parameters_say_where_they_belong(name: str, parts: tuple[str, ...]) -> 
         ({"Sigmoid": 1, "Mul": 1}, "silu"),
         ({"ReduceMean": 2, "Sub": 1, "Pow": 1, "Sqrt": 1, "Div": 1}, "layer norm"),
         ({"LSTM": 2}, "LSTM ×2"),
+        ({"Gather": 3, "Add": 2, "LayerNormalization": 1}, "embedding"),
+        ({"Conv": 5, "Resize": 3, "Concat": 1, "Add": 2}, "feature pyramid"),
         ({"NonMaxSuppression": 1, "Gather": 3}, "NMS"),
         ({"Neg": 1}, ""),
     ],
 )
 def test_units_are_called_by_what_they_do(ops: dict[str, int], words: str) -> None:
     assert describe(ops) == words
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        (["residual block", "attention ×2", "residual block", "attention ×2", "conv"],
+         "residual block ×2 + attention ×2"),
+        (["residual block", "transformer layer", "residual block"], "residual block ×2 + transformer layer"),
+        (["conv", "silu", ""], ""),
+        (["a", "a", "b", "b", "c", "c"], ""),
+    ],
+)  # fmt: skip
+def test_groups_are_called_after_their_parts(parts: list[str], words: str) -> None:
+    assert summed_up(parts) == words
+
+
+def test_groups_that_are_counted_are_one_where_many_stand_side_by_side() -> None:
+    model = onnxlab.load(unet())
+    families = {group.name: group for group in groups_of(model) if group.units and group.kind == "scope"}
+    assert {name: group.units for name, group in families.items()} == {"down_blocks": 4, "up_blocks": 4}
+    inner = [group for group in groups_of(model) if group.parent == families["up_blocks"].id]
+    assert sorted(group.name for group in inner) == [f"up_blocks.{level}" for level in range(4)]
 
 
 def test_stages_stay_when_one_unit_is_edited(corpus: Corpus) -> None:

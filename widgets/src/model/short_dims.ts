@@ -1,15 +1,16 @@
-/** Short names for the long expressions among the dims of a model: "A" for "past_length + sequence_length". Pure. */
+/** Short names for the long ones among the dims of a model: "A" for "past_length + sequence_length". Pure. */
 
 import { dimsOf, namesIn } from "./dims.ts";
 import type { Store } from "./store.ts";
 
-/** Characters from which an expression gets a short name. */
-const LONG = 12;
+/** Characters from which an expression, and a name, gets a short name. */
+const LONG = 12,
+  LONG_NAME = 17;
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const plainDim = /^[\w.?-]*$/;
 
 function isLong(dim: string): boolean {
-  return dim.length >= LONG && !plainDim.test(dim);
+  return dim.length >= (plainDim.test(dim) ? LONG_NAME : LONG);
 }
 
 export interface ShortDim {

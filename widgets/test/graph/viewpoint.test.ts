@@ -25,6 +25,13 @@ function scenes(model: ModelBuilder): { all: Scene; folded: Scene } {
   return { all, folded: builder.build(hierarchy, new Set()) as Scene };
 }
 
+test("a node that is all of its scope is called after it", () => {
+  assert.equal(nodeSubtitle("/conv_in/Conv_6", "Conv"), "conv_in");
+  assert.equal(nodeSubtitle("/conv_in/Conv", "Conv", "conv_in"), "", "its group says so");
+  assert.equal(nodeSubtitle("/conv_in/Conv_6", "Conv", "net/conv_in"), "Conv_6");
+  assert.equal(nodeSubtitle("/conv_in/first", "Conv"), "first");
+});
+
 test("a first look shows all of a small graph, else its beginning at a size to read", () => {
   const small = camera(),
     large = camera();
@@ -99,9 +106,9 @@ test("names are cut to what a box needs", () => {
   assert.deepEqual(["Conv", "com.microsoft::Gelu"].map(opTitle), ["Conv", "Gelu"]);
   assert.deepEqual(
     [
-      ["/a/b/MatMul", "MatMul"],
-      ["/a/MatMul_1", "MatMul"],
-    ].map(([name, op]) => nodeSubtitle(name!, op!)),
+      ["/a/b/MatMul", "MatMul", "b"],
+      ["/a/MatMul_1", "MatMul", "a"],
+    ].map(([name, op, around]) => nodeSubtitle(name!, op!, around)),
     ["", "MatMul_1"],
   );
   assert.deepEqual(["layer1.0.conv1.weight", "onnx::Conv_193", "1045", "resnetv17_conv0_weight"].map(parameterName), [
@@ -111,4 +118,5 @@ test("names are cut to what a box needs", () => {
     "weight",
   ]);
   assert.equal(relativeName("encoder/attention", "encoder"), "attention");
+  assert.equal(relativeName("blocks.0", "blocks"), "blocks.0", "a number alone says nothing");
 });

@@ -98,7 +98,7 @@ export const LABEL_STRIP = 17;
 /** Width to the right of every stem that a label finds at least at the right end of a layout. */
 export const LABEL_WIDTH = 112;
 /** Height between two rows, for the curves. */
-export const ROW_GAP = 20;
+export const ROW_GAP = 14;
 /** The same where all lines between two rows are straight. */
 export const STRAIGHT_GAP = 10;
-export const ROW_GAP_MAX = 72;
+export const ROW_GAP_MAX = 52;

@@ -105,7 +105,7 @@ function stackRows(input: LayoutInput, graph: Layered, x: Float64Array, style: U
     bottom[r] = y + height[r]!;
     // Lines that go straight out of a frame need no room to curve in.
     const leaves = r === graph.rows - 2 && height[r + 1] === 0 && wander[r]! < 1;
-    const gap = wander[r]! < 1 ? STRAIGHT_GAP : Math.min(ROW_GAP_MAX, ROW_GAP + wander[r]! / 9);
+    const gap = wander[r]! < 1 ? STRAIGHT_GAP : Math.min(ROW_GAP_MAX, ROW_GAP + wander[r]! / 12);
     y = bottom[r]! + (leaves ? LEAVING_GAP : gap);
   }
   const boxTop = new Float64Array(input.count);

@@ -2,6 +2,7 @@
 
 import { INITIALIZER } from "../../kernel/protocol.ts";
 import { plural } from "../../model/names.ts";
+import { shortDims } from "../../model/short_dims.ts";
 import type { Store } from "../../model/store.ts";
 import type { Bundle } from "../groups/bundles.ts";
 import { BODY, GROUP, INPUT, idOf, type Kind, kindOf, NODE, OUTPUT, RUN } from "../groups/group_keys.ts";
@@ -23,7 +24,7 @@ export interface Box {
   subtitle: string;
   /** Whether a line of facts stands below; its text is facts() of the moment. */
   hasFacts: boolean;
-  /** Of a node: values that are its parameters. */
+  /** Of a node: values that are its parameters; of several inputs or outputs in one box: all of them. */
   parameters: readonly number[];
   /** Of a folded group: the value that leaves it last, the elements of its parameters, and their share of all. */
   made: number;
@@ -83,7 +84,8 @@ function nodeBox(store: Store, hierarchy: Hierarchy, doors: Entrances, key: numb
   const found = node.inputs.filter((value) => isParameter(store, hierarchy, value)),
     parameters = found.length ? found : NONE;
   const title = opTitle(node.op),
-    subtitle = nodeSubtitle(node.name, node.op);
+    around = store.groups.get(node.group)?.name ?? "",
+    subtitle = nodeSubtitle(node.name, node.op, around);
   const hasFacts = parameterFacts(store, parameters).length > 0;
   const scope = (node.category === "function" ? doors.get(title) : undefined) ?? 0;
   const text = Math.max(measure(title, "title") + (scope || folds ? 20 : 0), measure(subtitle, "text"));
@@ -106,6 +108,8 @@ function nodeBox(store: Store, hierarchy: Hierarchy, doors: Entrances, key: numb
   };
 }
 
+/** Share of all parameters that a card tells of at least: constants of arithmetic are no parameters worth a line. */
+const LEAST_SHARE = 0.0005;
 /** Room behind the size of a run for how many there are. */
 const TIMES_WIDTH = 48;
 
@@ -118,24 +122,27 @@ function groupBox(store: Store, hierarchy: Hierarchy, key: number, measure: Meas
     about = words.every((each) => each === words[0]) ? words[0]! : "";
   const subtitle = about || plural(nodes, "node");
   const { made, elements } = summaryOf(store, hierarchy, key);
-  const all = elements ? summaryOf(store, hierarchy, 0).elements : 0;
+  const all = elements ? summaryOf(store, hierarchy, 0).elements : 0,
+    share = all ? elements / all : 0,
+    weighs = share >= LEAST_SHARE,
+    hasFacts = weighs || (elements === 0 && about !== "");
   const text = Math.max(
     measure(group.name, "title") + 18,
     measure(subtitle, "text") + (kind === RUN ? TIMES_WIDTH : 0),
   );
   const width = Math.max(CARD_WIDTH, clampWidth(text + 2 * PADDING));
-  const height = 2 * MARGIN + TITLE_LINE + 2 * TEXT_LINE + 6;
+  const height = 2 * MARGIN + TITLE_LINE + TEXT_LINE + (hasFacts ? TEXT_LINE + 6 : 0);
   return {
     key,
     kind,
     id: idOf(key),
     title: group.name,
     subtitle,
-    hasFacts: true,
+    hasFacts,
     parameters: NONE,
     made,
-    elements,
-    share: all ? elements / all : 0,
+    elements: weighs ? elements : 0,
+    share: weighs ? share : 0,
     eachAlike: about !== "",
     category: "",
     folds: true,
@@ -161,7 +168,7 @@ function terminalBox(store: Store, key: number, measure: Measure, bundle?: Bundl
     title,
     subtitle: "",
     hasFacts,
-    parameters: NONE,
+    parameters: bundle?.values ?? NONE,
     ...NO_CARD,
     category: "",
     folds: false,
@@ -185,16 +192,21 @@ function isParameter(store: Store, { inlined }: Hierarchy, value: number): boole
 export function facts(store: Store, box: Box): string[] {
   if (!box.hasFacts) return [];
   if (box.kind === GROUP || box.kind === RUN || box.kind === BODY) return cardFacts(store, box);
-  return box.kind === NODE
-    ? parameterFacts(store, box.parameters)
-    : [store.values.get(box.id)?.label ?? ""].filter(Boolean);
+  return box.kind === NODE ? parameterFacts(store, box.parameters) : terminalFacts(store, box);
 }
 
-/** How many parameters a group holds; else what leaves it, "→ 56×56×64", which its line says where there is one. */
+/** The shape of an input or output; of several in one box the one that all have. */
+function terminalFacts(store: Store, { id, parameters }: Box): string[] {
+  const labels = new Set((parameters.length ? parameters : [id]).map((value) => store.values.get(value)?.label ?? ""));
+  if (labels.size > 1) return [plural(labels.size, "shape")];
+  return [...labels].filter(Boolean).map((label) => shortDims(store).shortened(label));
+}
+
+/** How many parameters a group holds; of one without any what leaves it, "→ 56×56×64". */
 function cardFacts(store: Store, box: Box): string[] {
   if (box.elements) return [`${inShort(box.elements)} parameters`];
   const label = store.values.get(box.made)?.label ?? "";
-  return label ? [`→ ${label}`] : [];
+  return label ? [`→ ${shortDims(store).shortened(label)}`] : [];
 }
 
 /** Names and shapes of parameters; those that have no name worth showing only where they have two axes. */

@@ -12,10 +12,22 @@ export function lastStep(name: string): string {
   return trimmed.slice(trimmed.lastIndexOf("/") + 1);
 }
 
-/** What a node's box says under its operator: nothing where the name only repeats it. */
-export function nodeSubtitle(name: string, op: string): string {
-  const step = lastStep(name);
-  return step === opTitle(op) ? "" : step;
+/** A step that says no more than the operator: "Conv", "Conv_6". */
+function repeats(step: string, op: string): boolean {
+  return step === op || (step.startsWith(op) && /^_\d+$/.test(step.slice(op.length)));
+}
+
+/**
+ * What a node's box says under its operator: nothing where the name only repeats it. A node that is all of its scope is
+ * called after it, "conv_in" of "/conv_in/Conv"; `around`: the name of the group that it stands in.
+ */
+export function nodeSubtitle(name: string, op: string, around = ""): string {
+  const step = lastStep(name),
+    title = opTitle(op);
+  if (!repeats(step, title)) return step;
+  const scope = name.includes("/") ? lastStep(name.slice(0, name.lastIndexOf("/"))) : "";
+  if (scope && scope !== lastStep(around)) return scope;
+  return step === title ? "" : step;
 }
 
 /** "weight" of "layer1.0.conv1.weight"; "" for names that exporters count up, such as "onnx::Conv_193" or "1045". */
@@ -31,5 +43,5 @@ export function parameterName(name: string): string {
 export function relativeName(name: string, parent: string): string {
   if (!parent || !name.startsWith(parent)) return name;
   const rest = name.slice(parent.length).replace(/^[/.]+/, "");
-  return rest || name;
+  return /[^\d._]/.test(rest) ? rest : name;
 }

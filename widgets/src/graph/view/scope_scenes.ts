@@ -54,7 +54,7 @@ export class ScopeScenes {
       return scene;
     };
     const flows: Flow[] = this.reading === "auto" ? ["down", "right"] : [this.reading];
-    const overview = new Overviewer(this.#store, hierarchy, roomOf(this.#camera), flows, (open, flow) => {
+    const overview = new Overviewer(this.#store, hierarchy, roomOf(this.#camera, true), flows, (open, flow) => {
       this.#builder.forget();
       return this.#layOut(hierarchy, open, flow);
     }).find();

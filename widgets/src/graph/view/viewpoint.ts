@@ -151,14 +151,15 @@ export function isOccupied(
   return found.some((i) => !frame[i] || (y[i]! + FRAME_TITLE > high && y[i]! < low));
 }
 
-/** What there is room for within the margins. */
-export function roomOf({ width, height }: Camera): { width: number; height: number } {
-  return { width: width - 2 * MARGIN, height: height - 2 * MARGIN };
+/** What there is room for within the margins; `tight`: where only so all can be read. */
+export function roomOf({ width, height }: Camera, tight = false): { width: number; height: number } {
+  const margin = tight ? TIGHT : MARGIN;
+  return { width: width - 2 * margin, height: height - 2 * margin };
 }
 
 /** Whether all of a scene can be read when it fits the view. */
 export function isReadable(scene: Scene, camera: Camera): boolean {
-  return fitting(scene, roomOf(camera)) >= LEGIBLE;
+  return fitting(scene, roomOf(camera, true)) >= LEGIBLE;
 }
 
 /** A first look: all of a small graph, else where its first input begins, large enough to read. */

@@ -6,7 +6,8 @@ import { type SizeRow, type SymbolRow, sizeRows, symbolRows } from "../../model/
 import { plural, valueLabel } from "../../model/names.ts";
 import { useEvents } from "../../state.ts";
 import { TextField } from "../parts/controls.tsx";
-import { ShortNames, WhatIf } from "./what_if.tsx";
+import { ShortNames } from "./short_names.tsx";
+import { WhatIf } from "./what_if.tsx";
 
 const SIZES_SHOWN = 24;
 

@@ -15,6 +15,7 @@ import { Dims } from "./dims.tsx";
 import { ColorBy } from "./legend.tsx";
 import { ProfileTable } from "./profile.tsx";
 import { DrawerEdge } from "./room.tsx";
+import { ShortNamesLine } from "./short_names.tsx";
 import { ModelTables } from "./tables.tsx";
 
 const PROBLEMS_SHOWN = 300,
@@ -80,6 +81,7 @@ export function StatusLine({ app }: { app: App }) {
     <footer class="ol-status">
       <span data-testid="status-size">{app.store.version > 0 && plural(app.store.nodes.size, "node")}</span>
       {selected > 0 && <span class="ol-dim">{count(selected)} selected</span>}
+      <ShortNamesLine app={app} />
       <span class="ol-stretch">
         <LastLine app={app} />
       </span>

@@ -6,7 +6,6 @@ import type { MemoryCurve } from "../../kernel/protocol.ts";
 import { asRequestError } from "../../kernel/request_error.ts";
 import { quantity } from "../../look/node_heat.ts";
 import { nodeLabel, plural, valueLabel } from "../../model/names.ts";
-import { shortDims } from "../../model/short_dims.ts";
 import { useEvents } from "../../state.ts";
 import { Elided } from "../parts/controls.tsx";
 
@@ -163,47 +162,6 @@ function Ends({ app, curve }: { app: App; curve: MemoryCurve }) {
             <td class="ol-left ol-dim">and {rows.length - ENDS_SHOWN} more</td>
           </tr>
         )}
-      </tbody>
-    </table>
-  );
-}
-
-/** What the short names in the picture stand for. */
-export function ShortNames({ app }: { app: App }) {
-  useEvents(app.store, "reset", "commit");
-  const { rows } = shortDims(app.store);
-  if (!rows.length) return null;
-  const nodes = (values: readonly number[]) => [
-    ...new Set(values.flatMap((value) => app.store.producer(value)?.node ?? [])),
-  ];
-  return (
-    <table class="ol-table">
-      <caption>Short names of long dims in the picture</caption>
-      <tbody>
-        {rows.slice(0, ENDS_SHOWN).map(({ short, expression, values }) => (
-          <tr key={expression} data-testid={`short-dim-${short}`}>
-            <th scope="row" class="ol-left ol-mono">
-              {short}
-            </th>
-            <td class="ol-left ol-mono">{expression}</td>
-            <td class="ol-left ol-dim">in the shapes of {plural(values.length, "value")}</td>
-            <td class="ol-left">
-              <button
-                type="button"
-                class="ol-link"
-                onClick={() =>
-                  app.travel.lightNodes(
-                    `${plural(nodes(values).length, "node")} with ${expression} in their shapes`,
-                    nodes(values),
-                    values,
-                  )
-                }
-              >
-                light them
-              </button>
-            </td>
-          </tr>
-        ))}
       </tbody>
     </table>
   );
