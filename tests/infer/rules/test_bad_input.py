@@ -66,6 +66,13 @@ FLOAT, INT = "tensor(float)", "tensor(int64)"
         ("b = local.f(x, x)", "arity", "1", "2"),
         ("b, c = local.f(x)", "function-outputs", "1", "2"),
         ("b = Loop(n, flag, x) <body = l (j) => (o) {o = Identity(j)}>", "shape-mismatch", "3 inputs", "1 inputs"),
+        ("b = Loop(n, flag, x) <body = l (j, k, s) => (k2, s2, o) {k2 = Identity(k) s2 = Neg(s) o = Tanh(s)}>",
+         "arity", "1", "2"),
+        ("b = Scan <num_scan_inputs = 1, body = l (s) => (o, p) {o = Neg(s) p = Tanh(s)}> (x)", "arity", "1", "2"),
+        ("b, c = Scan <num_scan_inputs = 1, body = l (s) => (o) {o = Neg(s)}> (x)", "arity", "2", "1"),
+        ("b = If(flag) <then_branch = t () => (a, c) {a = Relu(x) c = Neg(x)}, else_branch = e () => (a) {a = Neg(x)}>",
+         "arity", "1", "2"),
+        ("b = SequenceMap <body = l (s) => (o, p) {o = Neg(s) p = Tanh(s)}> (q)", "arity", "1", "2"),
         ("b = Relu(ghost)", "undefined-value", "a value that a node makes", "ghost"),
         # operators and domains
         ("b = Nonsense(x)", "unknown-operator", "an operator that is known", "Nonsense"),

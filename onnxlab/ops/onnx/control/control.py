@@ -252,12 +252,8 @@ def if__rule(ctx: InferContext, attributes: Attributes, condition: Fact) -> tupl
     """The join of both branches; of a known condition, the branch that will run."""
     branches = [ctx.infer(attributes[name], ()) for name in ("then_branch", "else_branch")]
     then, otherwise = branches
-    count = len(ctx.outputs)
-    for name, facts in (("then_branch", then), ("else_branch", otherwise)):
-        if len(facts) != count:
-            raise FactError(
-                f"its {name} has {len(facts)} outputs, the node {count}", expected=str(count), found=str(len(facts))
-            )
+    as_many(ctx, "then_branch", then)
+    as_many(ctx, "else_branch", otherwise)
     known = scalar(condition)
     if isinstance(known, bool):
         return tuple(then if known else otherwise)
@@ -265,6 +261,17 @@ def if__rule(ctx: InferContext, attributes: Attributes, condition: Fact) -> tupl
     return tuple(
         merged(ctx, a, b, slot, f"{label} {slot}") for slot, (a, b) in enumerate(zip(then, otherwise, strict=True))
     )
+
+
+def as_many(ctx: InferContext, body: str, results: Sequence[Fact]) -> None:
+    """Raise FactError unless a node lists as many outputs as its body makes, some without a name maybe."""
+    if len(results) != len(ctx.outputs):
+        raise FactError(
+            f"its {body} makes {len(results)} outputs, the node lists {len(ctx.outputs)}",
+            code="arity",
+            expected=str(len(ctx.outputs)),
+            found=str(len(results)),
+        )
 
 
 @rule("Loop")
@@ -289,7 +296,8 @@ def loop_rule(
     state, results = fixpoint(ctx, start, partial(run, ITERATION))
     trips = trip_count(ctx, run, start, state, results[0], (limit, condition))
     scans = [_stacked(ctx, fact, trips, count + slot) for slot, fact in enumerate(results[count + 1 :])]
-    return (*state, *scans)
+    as_many(ctx, "body", facts := (*state, *scans))
+    return facts
 
 
 def _start(fact: MaybeFact) -> Fact:
@@ -378,6 +386,7 @@ def scan_rule(ctx: InferContext, attributes: Attributes, *inputs: Fact) -> tuple
     after = ctx.infer(body, [*before, *slices])
     state = map(_state, body.inputs, before, after)
     outputs = after[count:]
+    as_many(ctx, "body", after)
     places = attributes.get("scan_output_axes") or (0,) * len(outputs)
     pairs = enumerate(zip(outputs, places, strict=False))
     return (*state, *(_scanned(ctx, fact, length, place, count + n) for n, (fact, place) in pairs))
@@ -411,7 +420,9 @@ def sequence_map_rule(ctx: InferContext, attributes: Attributes, *inputs: Fact) 
         for slot, fact in enumerate(inputs)
     ]
     length = next((fact.length for fact in inputs if isinstance(fact, SequenceFact)), None)
-    return tuple(SequenceFact(varying(fact), length) for fact in ctx.infer(attributes["body"], elements))
+    after = ctx.infer(attributes["body"], elements)
+    as_many(ctx, "body", after)
+    return tuple(SequenceFact(varying(fact), length) for fact in after)
 
 
 # -- traits ------------------------------------------------------------------------------------------------------------
