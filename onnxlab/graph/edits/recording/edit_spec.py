@@ -12,9 +12,19 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, ParamSpec, TypeVar
 
+import numpy as np
+
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edit.script import LateText, Recorded
-from onnxlab.graph.edits.recording.python_calls import Argument, Statement, arguments_of, called, handle
+from onnxlab.graph.edits.recording.python_calls import (
+    UNWRITTEN,
+    Argument,
+    Statement,
+    arguments_of,
+    called,
+    handle,
+    late_array,
+)
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.graph.state.names import Names
 
@@ -117,7 +127,9 @@ class EditSpec:
         if (plain := _kept(named)) is not None and (subject is None or isinstance(subject, _RECORDS)):
             write = partial(self._spelled, graph.names, subject, plain)
             # what is done to the model is spelled alike at any time
-            return Recorded(label, LateText(write) if subject is None else graph.history.later(write), self.exact)
+            late = LateText(write) if subject is None else graph.history.later(write)
+            exact = self.exact and not any(value is UNWRITTEN for value in plain.values())
+            return Recorded(label, late, exact)
         arguments = list(arguments_of(graph.names, named, self.parameters))
         exact = self.exact and all(spelled.exact for spelled in arguments)
         return Recorded(label, self._text(graph.names, subject, arguments), exact)
@@ -150,6 +162,10 @@ def _kept(named: Mapping[str, Any]) -> dict[str, Any] | None:
             if len(value) > _MOST_KEPT or not _PLAIN.issuperset(map(type, value)):
                 return None
             value = kind(value)
+        elif kind is np.ndarray:
+            value = late_array(value)
+            if value is None:
+                return None
         elif kind not in _PLAIN:
             return None
         plain[name] = value

@@ -25,6 +25,11 @@ MOST_TEXT = 1 << 16
 MOST_UNIFORM = 1 << 24
 """Bytes of an array that are looked through for being all the same."""
 
+_LATE_DTYPES = "?bBhHiIlLqQefd"
+
+UNWRITTEN = object()
+"""In the place of an argument that no short expression makes: the statement has its name alone."""
+
 
 @dataclass(frozen=True, slots=True)
 class Argument:
@@ -204,6 +209,20 @@ def _array(array: "np.ndarray[Any, Any]", scalar: bool) -> str | None:
     if not plain:
         return text if all(type(item) is str for item in array.flat) else None
     return text if rebuilt.tobytes() == array.tobytes() else None
+
+
+def late_array(array: "np.ndarray[Any, Any]") -> Any:
+    """A copy of a small array, which `literal` writes exactly at any time; UNWRITTEN for one that has no expression.
+
+    None where only a closer look tells: numbers that are not finite, large arrays that may be all the same, dtypes that
+    NumPy has not by itself.
+    """
+    dtype = array.dtype
+    if dtype.char not in _LATE_DTYPES or not dtype.isnative or not array.size:
+        return None
+    if array.size > MOST_ELEMENTS:
+        return UNWRITTEN if array.flat[0].tobytes() != array.flat[1].tobytes() else None
+    return array.copy() if dtype.kind != "f" or np.isfinite(array).all() else None
 
 
 def dtype_expression(dtype: "np.dtype[Any]") -> str | None:
