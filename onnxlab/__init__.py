@@ -61,6 +61,9 @@ _viewers.register(
     publish="onnxlab.notebook:publish",
     mimebundle="onnxlab.notebook:mimebundle",
     page="onnxlab.notebook:write_page",
+    pair="onnxlab.notebook:view_pair",
+    pair_page="onnxlab.notebook:write_pair_page",
+    publish_pair="onnxlab.notebook:publish_pair",
     svg="onnxlab.render.svg:render",
     png="onnxlab.render.png:render",
 )

@@ -16,6 +16,7 @@ Files:
     measuring      Measures of a Model: the memory of a run over its schedule, and what its nodes cost.
     model          `Model`: a graph with its inference, values and journal, kept in step by one stream of commits.
     opening        `load`, `save` and `run`: the functions of the package's front door that deal with whole models.
+    pairs          Differences and comparisons of two Models, which can be looked at: both graphs side by side.
     renamed        Names that a Model had before: they still work, and a DeprecationWarning says what stands in their
                    place.
     rewriting      Rewriting a Model: rules that leave it computing the same, tried before they stay.

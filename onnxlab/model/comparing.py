@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from onnxlab.execution.base.provider import Provider
 from onnxlab.execution.run.runner import Runner
+from onnxlab.formats.source import Source
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer import Inference
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from onnxlab.analysis.diff.difference import Diff
     from onnxlab.analysis.hunt.hunting import Hunt
     from onnxlab.analysis.watches.watches import Checked, Watches
+    from onnxlab.model.pairs import ModelDiff
 
 
 class Comparing:
@@ -26,8 +28,9 @@ class Comparing:
     inference: Inference
     runner: Runner
     watches: Watches
+    _source: Source
 
-    def changes_since(self, state: int | str = 0, *, ignore: Collection[Ignorable] = ()) -> Diff:
+    def changes_since(self, state: int | str = 0, *, ignore: Collection[Ignorable] = ()) -> ModelDiff:
         """Compare the model with what it was at another state of its history.
 
         Args:
@@ -36,7 +39,7 @@ class Comparing:
             ignore: as of `onnxlab.diff`.
 
         Returns:
-            Diff: from that state to now.
+            ModelDiff: from that state to now; `view()` shows both side by side.
 
         Raises:
             EditError: the history has no such state, or had to drop the edits since then.
@@ -46,11 +49,37 @@ class Comparing:
             >>> print(model.changes_since().changes[0])
             node /stem/relu/Relu: operator Relu → Sigmoid
         """
-        from onnxlab.analysis.diff.difference import Diff
+        from onnxlab.analysis.diff.versions import as_of
+        from onnxlab.model.pairs import ModelDiff
+
+        with self.graph.lock:
+            position = self.graph.history.position_of(state)
+            before = as_of(self.graph, position)
+            return ModelDiff(lambda: (self.earlier(position), self), (before, self.graph), ignore)
+
+    def earlier(self, state: int | str) -> Self:
+        """Make a model of what this one was at another state of its history.
+
+        Args:
+            state: as of `changes_since`.
+
+        Returns:
+            Model: another one, without history; this one stays as it is.
+
+        Raises:
+            EditError: the history has no such state, or had to drop the edits since then.
+
+        Examples:
+            >>> model.nodes["/stem/relu/Relu"].op_type = "Sigmoid"
+            >>> model.earlier(0).nodes["/stem/relu/Relu"].op_type
+            'Relu'
+        """
         from onnxlab.analysis.diff.versions import as_of
 
         with self.graph.lock:
-            return Diff(as_of(self.graph, self.graph.history.position_of(state)), self.graph, ignore)
+            before = as_of(self.graph, self.graph.history.position_of(state))
+            source = Source(base_dir=self.graph.base_dir, strings=self._source.strings)
+            return type(self)(before.proto, source)  # type: ignore[call-arg]
 
     def patch(self, diff: Diff, *, strict: bool = True) -> list[str]:
         """Make the changes of a difference to this model, as one step of the history.

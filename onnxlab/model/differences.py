@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onnxlab.execution.base.provider import Provider
-from onnxlab.infer import Inference
 from onnxlab.limits import Limits
 from onnxlab.model.model import Model
 from onnxlab.model.opening import load
 from onnxlab.model.source import ModelSource
 
 if TYPE_CHECKING:
-    from onnxlab.analysis.compare.comparison import Comparison
-    from onnxlab.analysis.compare.sides import RunSide
+    from onnxlab.analysis.compare.sides import RecordedSide, RunSide
     from onnxlab.analysis.diff.change import Ignorable
-    from onnxlab.analysis.diff.difference import Diff
+    from onnxlab.model.pairs import ModelComparison, ModelDiff
 
 Providers = Sequence[str | Provider]
 
@@ -29,7 +28,7 @@ def diff(
     *,
     ignore: Collection[Ignorable] = (),
     tolerance: float = 0.0,
-) -> Diff:
+) -> ModelDiff:
     """Compare two models by structure, whatever their nodes and values are called.
 
     Nodes, values, bodies, functions, initializers, metadata and opsets are matched and compared. `print` it, ask for
@@ -42,7 +41,7 @@ def diff(
         tolerance: how far stored tensors may be apart to count as equal, relative to the largest magnitude.
 
     Returns:
-        Diff: true where there is a difference.
+        ModelDiff: true where there is a difference; `view()` shows both graphs side by side.
 
     Raises:
         LoadError: a file is missing, or is no model.
@@ -55,11 +54,11 @@ def diff(
         1 changed; 24 of 24 nodes matched
         ~ node /stem/relu/Relu: operator Relu → Sigmoid
     """
-    from onnxlab.analysis.diff.difference import Diff
+    from onnxlab.model.pairs import ModelDiff
 
     left, right = (side if isinstance(side, Model) else load(side) for side in (a, b))
     with left.graph.lock, right.graph.lock:
-        difference = Diff(left.graph, right.graph, ignore, tolerance)
+        difference = ModelDiff(lambda: (left, right), (left.graph, right.graph), ignore, tolerance)
         difference.changes  # noqa: B018 (now, since the models may be edited later)
     return difference
 
@@ -74,7 +73,7 @@ def compare(
     providers: Providers | None = None,
     b_providers: Providers | None = None,
     limits: Limits | None = None,
-) -> Comparison:
+) -> ModelComparison:
     """Run two models on the same inputs, pair their values by structure, and say where they diverge beyond roundings.
 
     Args:
@@ -90,7 +89,8 @@ def compare(
         limits: of each run.
 
     Returns:
-        Comparison: print it; `first` is where they diverge, `guilty` the nodes that are off by themselves.
+        ModelComparison: print it; `first` is where they diverge, `guilty` the nodes that are off by themselves;
+            `view()` shows the errors on both graphs, `arrays(name)` has both sides of a value.
 
     Raises:
         LoadError: a file is missing, or is no model.
@@ -102,35 +102,49 @@ def compare(
         >>> onnxlab.compare(model, other).first.node
         '/stem/relu/Relu'
     """
-    from onnxlab.analysis.compare.comparing import compare_recorded, compare_runs
-    from onnxlab.analysis.compare.sides import RecordedSide, RunSide
-    from onnxlab.analysis.diff.difference import Diff
+    from onnxlab.analysis.compare.sides import RecordedSide
 
     left = a if isinstance(a, Model) else load(a)
     first, second = providers, providers if b_providers is None else b_providers
     feeds = left.sample_inputs(inputs)
     if isinstance(b, Mapping) or (isinstance(b, str | PathLike) and Path(b).is_dir()):
         recorded = RecordedSide(b if isinstance(b, Mapping) else Path(b))
-        return compare_recorded(RunSide(left.graph, left.inference.fact, first, limits), recorded, feeds)
-    sides = _sides(left, b, left.history.position_of(since), (first, second), limits)
-    matching = Diff(sides[0].graph, sides[1].graph).matching
-    return compare_runs(*sides, matching, feeds, local=local)
-
-
-def _sides(
-    left: Model,
-    b: Model | ModelSource | None,
-    position: int,
-    providers: tuple[Providers | None, Providers | None],
-    limits: Limits | None,
-) -> tuple[RunSide, RunSide]:
-    """Both models; without a second one, the first as it was and as it is."""
-    from onnxlab.analysis.compare.sides import RunSide
-    from onnxlab.analysis.diff.versions import as_of
-
-    now = left.graph, left.inference.fact
+        return _compared((left, None), (_side(left, first, limits), recorded), feeds, local)
     if b is None:
-        before = as_of(left.graph, position)
-        return RunSide(before, Inference(before).fact, providers[0], limits), RunSide(*now, providers[1], limits)
-    other = b if isinstance(b, Model) else load(b)
-    return RunSide(*now, providers[0], limits), RunSide(other.graph, other.inference.fact, providers[1], limits)
+        left, right = left.earlier(since), left
+    else:
+        right = b if isinstance(b, Model) else load(b)
+    return _compared((left, right), (_side(left, first, limits), _side(right, second, limits)), feeds, local)
+
+
+def _side(model: Model, providers: Providers | None, limits: Limits | None) -> RunSide:
+    from onnxlab.analysis.compare.sides import RunSide
+
+    return RunSide(model.graph, model.inference.fact, providers, limits)
+
+
+def _compared(
+    models: tuple[Model, Model | None],
+    sides: tuple[RunSide, RunSide | RecordedSide],
+    feeds: Mapping[str, Any],
+    local: bool,
+) -> ModelComparison:
+    """Run both sides and keep them, so that a view can compute single values and compare again."""
+    from onnxlab.analysis.compare.comparing import compare_recorded, compare_runs
+    from onnxlab.analysis.compare.sides import RunSide
+    from onnxlab.analysis.diff.difference import Diff
+    from onnxlab.analysis.diff.matching import Matching
+    from onnxlab.model.pairs import Compared, ModelComparison, versions_of
+
+    a, b = sides
+    versions, matching = versions_of(a, b), Matching()
+    a.runs = 0
+    if isinstance(b, RunSide):
+        b.runs = 0
+        matching = Diff(a.graph, b.graph).matching
+        result = compare_runs(a, b, matching, feeds, local=local)
+    else:
+        result = compare_recorded(a, b, feeds)
+    again = partial(_compared, models, sides, feeds, local)
+    compared = Compared(models, a, b, matching, feeds, again, versions)
+    return ModelComparison(result.entries, result.unpaired, result.runs, compared)

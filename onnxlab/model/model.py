@@ -55,7 +55,8 @@ class Model(Knowing, Querying, Running, Rewriting, Comparing, Measuring, Showing
     Look: nodes, node, value, inputs, outputs, proto, name, version; find, find_values, structure (what depends on
         what), nx, nx_of (for networkx), node_at, value_at
     Know: fact, explain, with_dims, tensor, diagnostics, check
-    Edit: edit, undo, redo, history, last_change, subscribe, changes_since, patch
+    Edit: edit, undo, redo, history, last_change, subscribe, changes_since, earlier,
+        patch
         nodes: add_node, insert_node, remove, duplicate, connect, can_connect
         values: add_input, remove_input, add_output, remove_output, add_initializer, remove_initializer
         blocks: make_function, inline, for_each_copy, extract, insert

@@ -82,6 +82,27 @@ def write_page(model: Model, path: str | PathLike[str]) -> Path:
     return write(model, path)
 
 
+def view_pair(subject: Any, *, height: int | None = None) -> Any:
+    """The view of a difference or a comparison of two models, for its `view`."""
+    from onnxlab.notebook.widgets.pair_widget import open_pair
+
+    return open_pair(subject, height)
+
+
+def write_pair_page(subject: Any, path: str | PathLike[str]) -> Path:
+    """Write a difference or a comparison as one HTML page; see its `to_html`."""
+    from onnxlab.notebook.widgets.pair_widget import write_page as write
+
+    return write(subject, path)
+
+
+def publish_pair(subject: Any) -> None:
+    """Show a difference or a comparison in the output of the cell that runs."""
+    from onnxlab.notebook.widgets.pair_widget import publish as show_it
+
+    show_it(subject)
+
+
 def mimebundle(model: Model, **options: Any) -> Any:
     """The output of a cell that ends with a model: the widget, and beside it a picture and a text."""
     from onnxlab.notebook.widgets.open_views import open_view

@@ -19,6 +19,7 @@ from onnxlab.notebook.edits.edit_requests import NOT_BY_HAND
 from onnxlab.notebook.edits.kinds import KINDS
 from onnxlab.notebook.protocol.events import EVENTS
 from onnxlab.notebook.protocol.methods import METHODS
+from onnxlab.notebook.protocol.pairs import PAIRS
 from onnxlab.notebook.protocol.records import History
 from onnxlab.notebook.protocol.schema import mismatch
 from onnxlab.notebook.session.hub import hub_of
@@ -68,13 +69,13 @@ def replies(page: Page, model: onnxlab.Model, tmp_path: Path) -> dict[str, Any]:
         "cut_preview": {"outputs": [model.value("r").id], "inputs": [], "siblings": True, "behind": False},
     }
     first, last = ["edit", "undo", "redo", "run", "stop", "upload"], ["open"]
-    later = {"recover", "discard", "trees"}  # the last needs a model of trees
+    later = {"recover", "discard", "trees", *PAIRS}  # which need a model of trees, and two models
     middle = [name for name in METHODS if name not in {*first, *last, *later}]
     return {name: page.ask(name, **params[name]) for name in (*first, *middle, *last)}
 
 
 def test_every_answer_is_what_its_method_declares(replies: dict[str, Any]) -> None:
-    assert METHODS.keys() - replies.keys() == {"recover", "discard", "trees"}
+    assert METHODS.keys() - replies.keys() == {"recover", "discard", "trees", *PAIRS}
     wrong = [problem for name, answer in replies.items() if (problem := mismatch(METHODS[name].answer, answer, name))]
     assert wrong == []
 
@@ -101,7 +102,7 @@ def test_a_mismatch_is_seen(replies: dict[str, Any]) -> None:
 
 def test_a_page_without_a_kernel_holds_what_methods_declare(model: onnxlab.Model) -> None:
     answers = html_page.record(hub_of(model))["answers"]
-    assert answers.keys() == {name for name, method in METHODS.items() if method.recorded is not None}
+    assert answers.keys() == {name for name, method in METHODS.items() if method.recorded is not None} - PAIRS.keys()
     for name, recorded in answers.items():
         for answer in recorded.values():
             same = isinstance(answer, str) and answer in recorded

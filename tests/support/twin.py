@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, is_type
 from onnxlab.graph.edits import EDITS
 from onnxlab.notebook.edits.edit_requests import LEFT_OUT, NOT_BY_HAND
 from onnxlab.notebook.edits.kinds import KINDS, WORDS
-from onnxlab.notebook.protocol import commands, events, questions, records, runs, schema
+from onnxlab.notebook.protocol import commands, events, pairs, questions, records, runs, schema
 from onnxlab.notebook.protocol.messages import PROTOCOL
 from onnxlab.notebook.protocol.schema import ALIASES, Method, Parameter, fields_of
 
@@ -27,7 +27,7 @@ _WIDTH = 120
 def _named() -> dict[str, Any]:
     """Every alias that has a name of its own in TypeScript."""
     aliases = {name: alias for name, (alias, _) in ALIASES.items()}
-    for module in (records, questions, commands, runs):
+    for module in (records, questions, commands, runs, pairs):
         unions = {
             name: value for name, value in vars(module).items() if get_origin(value) in (Literal, Union, UnionType)
         }
@@ -258,7 +258,7 @@ def files() -> dict[Path, str]:
         folder / "records.ts": _module(records, aliases, flags),
         **{
             folder / f"{name.lower()}.ts": _module(module, {**shared, **aliases}, _methods(name, getattr(module, name)))
-            for name, module in (("QUESTIONS", questions), ("COMMANDS", commands), ("RUNS", runs))
+            for name, module in (("QUESTIONS", questions), ("COMMANDS", commands), ("RUNS", runs), ("PAIRS", pairs))
         },
         folder / "events.ts": _module(events, {**shared, **aliases}, union),
         SOURCES / "edit" / "edits.ts": edits(),

@@ -6,6 +6,8 @@ import type { Snapshot } from "./kernel/protocol.ts";
 import { keepNote } from "./kernel/saved_state.ts";
 import { commTransport, listen, type WidgetModel } from "./kernel/transport.ts";
 import { mount, type Shared } from "./mount.tsx";
+import { mountPair } from "./pair/mount_pair.tsx";
+import { sideTransport } from "./pair/side_transport.ts";
 
 interface RenderContext {
   model: WidgetModel;
@@ -13,6 +15,14 @@ interface RenderContext {
 }
 
 function render({ model, el }: RenderContext): () => void {
+  const sides = Number(model.get("sides")) || 0;
+  if (sides) {
+    const transports = ["a", "b"].slice(0, sides).map((side) => sideTransport(model, side));
+    return mountPair(el, transports, {
+      height: () => Number(model.get("height")) || 0,
+      onHeight: (listener) => listen(model, "change:height", listener),
+    });
+  }
   const unmount = mount(el, commTransport(model), traits(model));
   const forget = keepNote(
     model.widget_manager,
@@ -53,6 +63,18 @@ function offline(el: HTMLElement, model: Recorded): () => void {
       bookmarks = nodes;
     },
     onBookmarks: () => () => undefined,
+  });
+}
+
+/** Shows two recorded models on a whole page; see onnxlab/notebook/widgets/pair_page.py. */
+function offlinePair(el: HTMLElement, { sides }: { sides: Recorded[] }): () => void {
+  const { defaultView } = el.ownerDocument;
+  return mountPair(el, sides.map(recordedTransport), {
+    height: () => defaultView?.innerHeight ?? 0,
+    onHeight(listener) {
+      defaultView?.addEventListener("resize", listener);
+      return () => defaultView?.removeEventListener("resize", listener);
+    },
   });
 }
 
@@ -104,4 +126,4 @@ function ids(value: unknown): number[] {
   return Array.isArray(value) ? value.filter((id): id is number => typeof id === "number") : [];
 }
 
-export default { render, offline };
+export default { render, offline, offlinePair };

@@ -56,17 +56,25 @@ const MIN_HEIGHT = 240,
 /** Pixels of width from which there is room for the outline beside picture and inspector. */
 const ROOMY = 1280;
 
-/** Shows the model behind `transport` in `host`, and another one when the kernel does; returns the function that ends it. */
-export function mount(host: HTMLElement, transport: Transport, shared: Shared): () => void {
+/**
+ * Shows the model behind `transport` in `host`, and another one when the kernel does; returns the function that ends it.
+ * `joined` gets each view before it begins.
+ */
+export function mount(
+  host: HTMLElement,
+  transport: Transport,
+  shared: Shared,
+  joined: (app: App) => void = () => undefined,
+): () => void {
   let ended = false;
   // Nothing that is known of a model holds for another, so that the view begins anew.
   const opened = (former: string) =>
     queueMicrotask(() => {
       if (ended) return;
       unmount();
-      unmount = mountOne(host, transport, shared, opened, former);
+      unmount = mountOne(host, transport, shared, opened, joined, former);
     });
-  let unmount = mountOne(host, transport, shared, opened);
+  let unmount = mountOne(host, transport, shared, opened, joined);
   return () => {
     ended = true;
     unmount();
@@ -79,6 +87,7 @@ function mountOne(
   transport: Transport,
   shared: Shared,
   opened: (former: string) => void,
+  joined: (app: App) => void,
   former = "",
 ): () => void {
   const store = new Store();
@@ -88,6 +97,7 @@ function mountOne(
   const handle: Handle = { view: null, store, client, app };
   (root as MountedElement).__onnxlab = handle;
   host.append(root);
+  joined(app);
 
   const offs: (() => void)[] = [];
   const setTheme = (theme: "light" | "dark") => {

@@ -25,6 +25,25 @@ export interface Place {
   build: number;
 }
 
+/** A box by key and where the middle of its top edge is on the screen. */
+export interface Anchor {
+  key: number;
+  x: number;
+  y: number;
+}
+
+/** What shows of a scope, so that a picture beside it can show the same. */
+export interface Look {
+  scope: number;
+  /** Keys of what is open. */
+  open: ReadonlySet<number>;
+  zoom: number;
+  /** All of it shows. */
+  whole: boolean;
+  /** What is to stay where it is, the most important first. */
+  anchors: readonly Anchor[];
+}
+
 export interface PictureEvents {
   /** Node ids. */
   select: number[];
@@ -46,6 +65,8 @@ export interface PictureEvents {
   leave: void;
   /** Other groups show, or one is inside of others. */
   seen: InView;
+  /** The view was moved or zoomed, or something folded. */
+  looked: void;
   ready: void;
 }
 
@@ -85,6 +106,8 @@ export interface Picture {
   readonly place: Place;
   /** Goes to a place; where boxes have moved since, to a node instead (0: none). */
   show(place: Place, node: number): void;
+  /** What shows, null before anything does; `show` shows what a picture beside it shows. */
+  readonly linked: { readonly look: Look | null; show(look: Look): void };
   fit(): void;
   /** Goes back to where a group was entered by a double-click; false where none was. */
   back(): boolean;

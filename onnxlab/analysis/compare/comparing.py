@@ -37,7 +37,7 @@ def compare_runs(
     names = [values[vid].name for vid, _ in pairs]
     arrays = a.values(feeds, names)
     noise = _noise(a, feeds, names, arrays)
-    its = b.values(_renamed(feeds, a.graph, b.graph, matching), [other[vid].name for _, vid in pairs])
+    its = b.values(renamed_feeds(feeds, a.graph, b.graph, matching), [other[vid].name for _, vid in pairs])
     entries = []
     for vid, its_id in pairs:
         name, called = values[vid].name, other[its_id].name
@@ -47,7 +47,7 @@ def compare_runs(
         entries.append(Entry(name, called, *nodes, error(reference, its[called]), explained))
     compared = tuple(entries)
     if local:
-        renamed = _renamed(feeds, a.graph, b.graph, matching)
+        renamed = renamed_feeds(feeds, a.graph, b.graph, matching)
         reference = {other[its_id].name: arrays[values[vid].name] for vid, its_id in pairs}
         errors = local_errors(b, renamed, reference)
         compared = with_local(compared, {values[vid].name: errors.get(other[its_id].name) for vid, its_id in pairs})
@@ -80,7 +80,7 @@ def _noise(side: RunSide, feeds: Mapping[str, Any], names: list[str], known: Map
     return {name: _AMPLIFIED * number for name, number in measured.items() if number < float("inf")}
 
 
-def _renamed(feeds: Mapping[str, Any], a: ModelGraph, b: ModelGraph, matching: Matching) -> dict[str, Any]:
+def renamed_feeds(feeds: Mapping[str, Any], a: ModelGraph, b: ModelGraph, matching: Matching) -> dict[str, Any]:
     """The inputs under the names of the second model; those that it does not have are left out."""
     renamed, inputs = {}, {b.values[vid].name for vid in b.main.inputs}
     for name, array in feeds.items():

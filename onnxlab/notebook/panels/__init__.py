@@ -14,6 +14,8 @@ Files:
     operator_docs      Operator documentation as text.
     overlay            Numbers of nodes that a view colors its boxes by: what Python gives, or what was measured of
                        the model.
+    pairing            Two models side by side: what the page is told of their difference, and of values that were
+                       compared.
     palette            The palette: operators of the domains that a model imports, and the slots that a value may be
                        wired to.
     profile_table      A profile of one run as the page lists it: what each node took, did and moved, and who ran it.

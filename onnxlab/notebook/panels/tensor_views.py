@@ -91,31 +91,10 @@ class Tensors:
             NameLookupError, ProtocolError: as `find`, or the value is no tensor.
         """
         origin, source = self.find(value)
-        if not isinstance(source, np.ndarray | np.generic | LazyTensor):
-            description = f"a sequence of {len(source)}" if isinstance(source, list | tuple) else type(source).__name__
-            raise ProtocolError(
-                "nothing", f"This value is no tensor but {description}.", "Look at it in Python: model.values."
-            )
-        shape = tuple(source.shape)
-        plane = tensor_planes.plane(shape, rows, columns, at)
-        payload: JSON = {
-            "id": value,
-            "source": origin,
-            "dtype": dtypes.name(dtypes.from_numpy(source.dtype)),
-            "shape": list(shape),
-            "rows": plane.rows,
-            "columns": plane.columns,
-            "at": list(plane.at),
-            "image": tensor_planes.image_axes(shape) is not None,
-            "cells": tensor_planes.cells(source, plane, top or 0, left or 0, height or 0, width or 0) if height else [],
-            "picture": None,
-        }
-        if not picture or not all(shape):
-            return payload, []
-        if (draw := PICTURES.get(picture)) is None:
-            raise ProtocolError("malformed", f"tensor: a picture is one of {', '.join(PICTURES)}, got {picture!r}")
-        drawn = draw(source, plane, max(1, min(pixels or tensor_planes.PIXELS, tensor_planes.PIXELS)))
-        return {**payload, "picture": _on_wire(drawn)}, [drawn.data]
+        return tensor_part(
+            value, origin, source, rows=rows, columns=columns, at=at, top=top, left=left, height=height, width=width,
+            picture=picture, pixels=pixels,
+        )  # fmt: skip
 
     def pin(self, value: int, on: bool) -> JSON:
         """Let a value stay what it is in the runs to come, whatever makes it; or let the graph make it again."""
@@ -130,6 +109,45 @@ class Tensors:
     def pinned(self) -> list[int]:
         """Ids of the values that are pinned."""
         return [value for value in self._model.runner.store.pins if value in self._model.graph.values]
+
+
+def tensor_part(
+    value: int, origin: str, source: Any, *, rows: int | None, columns: int | None, at: list[int] | None,
+    top: int | None, left: int | None, height: int | None, width: int | None, picture: str | None, pixels: int | None,
+) -> tuple[JSON, list[bytes]]:  # fmt: skip
+    """A part of an array as the page gets it: see `Tensors.tensor`.
+
+    Args:
+        origin: where the array is from.
+
+    Raises:
+        ProtocolError: it is no tensor, or has no such axes.
+    """
+    if not isinstance(source, np.ndarray | np.generic | LazyTensor):
+        description = f"a sequence of {len(source)}" if isinstance(source, list | tuple) else type(source).__name__
+        raise ProtocolError(
+            "nothing", f"This value is no tensor but {description}.", "Look at it in Python: model.values."
+        )
+    shape = tuple(source.shape)
+    plane = tensor_planes.plane(shape, rows, columns, at)
+    payload: JSON = {
+        "id": value,
+        "source": origin,
+        "dtype": dtypes.name(dtypes.from_numpy(source.dtype)),
+        "shape": list(shape),
+        "rows": plane.rows,
+        "columns": plane.columns,
+        "at": list(plane.at),
+        "image": tensor_planes.image_axes(shape) is not None,
+        "cells": tensor_planes.cells(source, plane, top or 0, left or 0, height or 0, width or 0) if height else [],
+        "picture": None,
+    }
+    if not picture or not all(shape):
+        return payload, []
+    if (draw := PICTURES.get(picture)) is None:
+        raise ProtocolError("malformed", f"tensor: a picture is one of {', '.join(PICTURES)}, got {picture!r}")
+    drawn = draw(source, plane, max(1, min(pixels or tensor_planes.PIXELS, tensor_planes.PIXELS)))
+    return {**payload, "picture": _on_wire(drawn)}, [drawn.data]
 
 
 def _on_wire(picture: Picture) -> JSON:

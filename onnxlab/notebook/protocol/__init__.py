@@ -7,6 +7,7 @@ Files:
     messages   Requests of a page, looked at, and what is sent to it, written.
     methods    Everything that a page may ask, by the name of the method.
     outbox     Sends replies and numbered events, one at a time, and not more than a front end takes.
+    pairs      What a page asks where two models are side by side, and what it gets.
     questions  What a page asks about the model as it is, and what it gets.
     records    What a picture of the model is made of: nodes, values, groups, scopes, problems, and where its history
                stands.

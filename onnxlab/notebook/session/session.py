@@ -16,17 +16,7 @@ from onnxlab.analysis.statistics import Statistics
 from onnxlab.errors import EditError, LimitError, NameLookupError, OnnxlabError, RunError, RunStopped, SaveError
 from onnxlab.graph.query.hierarchy import Hierarchy
 from onnxlab.limits import Limits
-from onnxlab.notebook.edits import cut_preview
-from onnxlab.notebook.panels import (
-    attribute_columns,
-    detections,
-    ensembles,
-    memory_curve,
-    palette,
-    profile_table,
-    rewrites,
-    run_inputs,
-)
+from onnxlab.notebook.panels import detections, palette, profile_table, run_inputs
 from onnxlab.notebook.panels.json_values import statistics_on_wire
 from onnxlab.notebook.panels.overlay import Overlay, measured
 from onnxlab.notebook.panels.tensor_views import Tensors
@@ -37,6 +27,7 @@ from onnxlab.notebook.protocol.uploads import Uploads
 from onnxlab.notebook.session import file_offers, saver
 from onnxlab.notebook.session.editor import Editor
 from onnxlab.notebook.session.hub import hub_of
+from onnxlab.notebook.session.model_questions import ABOUT_MODEL
 from onnxlab.notebook.session.view_runs import DEADLINE, Made, Runs
 
 if TYPE_CHECKING:
@@ -48,18 +39,7 @@ EDITS = (
 )  # fmt: skip
 """Methods that the view's Editor answers."""
 
-ABOUT_MODEL: Mapping[str, Callable[..., JSON]] = {
-    "rewrites": rewrites.preview,
-    "near_misses": rewrites.near_misses,
-    "cut_preview": cut_preview.preview,
-    "memory": memory_curve.curve,
-    "trees": ensembles.trees,
-    "attribute_names": lambda model: attribute_columns.names(model.graph),
-    "attribute_column": lambda model, name: attribute_columns.column(model.graph, name),
-}
-"""Questions that need nothing but the model."""
-
-_APART = ("overlay", "profile", "rewrites", "rewrite", "memory")
+_APART = ("overlay", "profile", "rewrites", "rewrite", "memory", "pair", "paired_tensor")
 """Methods that may run the model, or infer all of it: nothing else waits for them."""
 
 PROBE = bytes(range(0xA0, 0xA8))
@@ -83,6 +63,7 @@ class Session:
         model: what is shown.
         send: takes a message and its buffers; called from whichever thread made them, one call at a time.
         on_open: called with the model of a file that the page opens, and its title; default: it is shown.
+        answers: to questions that are about more than the model, by method.
 
     Attributes:
         model: what is shown now.
@@ -92,7 +73,10 @@ class Session:
         deadline: seconds that a run may take where the page says nothing else; None: as many as it likes.
     """
 
-    def __init__(self, model: "Model", send: Send, on_open: Callable[["Model", str], None] | None = None) -> None:
+    def __init__(
+        self, model: "Model", send: Send, on_open: Callable[["Model", str], None] | None = None,
+        answers: Mapping[str, Callable[..., Any]] | None = None,
+    ) -> None:  # fmt: skip
         self.id = uuid.uuid4().hex
         self.deadline: float | None = DEADLINE
         self.former: Model | None = None
@@ -100,6 +84,7 @@ class Session:
         self._outbox = Outbox(send, self._state_event)
         self._uploads = Uploads()
         self._on_open = on_open or self.show
+        self._more = answers or {}
         self._attach(model)
 
     def _attach(self, model: "Model") -> None:
@@ -141,6 +126,7 @@ class Session:
             "blocks": self._blocks,
             "profile": self._profile,
             "open": self._open,
+            **self._more,
         }
 
     def show(self, model: "Model", title: str = "") -> None:
@@ -198,7 +184,7 @@ class Session:
         self._outbox.event("closed", {})
         self._outbox.close()
         # what leads back here would keep all of it until Python next looks for cycles, in a notebook for long
-        self._answers, self._leave, self._on_open, self.former = {}, _nothing, _shown_nowhere, None
+        self._answers, self._more, self._leave, self._on_open, self.former = {}, {}, _nothing, _shown_nowhere, None
 
     # -- questions ----------------------------------------------------------------------------------------
 

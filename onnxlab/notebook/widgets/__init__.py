@@ -1,10 +1,13 @@
 """The widget, the magics, what a cell's output holds, and exported pages.
 
 Files:
-    display     Outputs of cells: the widget for where a kernel runs, a picture and a text for where none does.
-    html_page   A model as one HTML page that needs neither kernel nor network: it folds, searches and inspects.
-    magic       `%onnx_show`, its completion, and bare ModelProtos that draw themselves: what `%load_ext onnxlab`
-                adds.
-    open_views  Open widgets by model.
-    widget      The widget: a handful of synchronized traits, and a session to which every message goes.
+    bundled_widget  Widgets whose code the page asks for once: what views of one model and of two have in common.
+    display         Outputs of cells: the widget for where a kernel runs, a picture and a text for where none does.
+    html_page       A model as one HTML page that needs neither kernel nor network: it folds, searches and inspects.
+    magic           `%onnx_show`, its completion, and bare ModelProtos that draw themselves: what `%load_ext onnxlab`
+                    adds.
+    open_views      Open widgets by model.
+    pair_page       Two models side by side as one HTML page that needs neither kernel nor network.
+    pair_widget     The widget of two models side by side: a difference, or a comparison of values.
+    widget          The widget: a handful of synchronized traits, and a session to which every message goes.
 """

@@ -51,7 +51,7 @@ const address = URL.createObjectURL(new Blob([JSON.parse(text("widget"))], { typ
 const [model, widget] = await Promise.all([new Response(plain).json(), import(address)]);
 URL.revokeObjectURL(address);
 document.querySelector("figure").remove();
-widget.default.offline(document.body, model);
+widget.default.FUNCTION(document.body, model);
 """
 
 
@@ -66,18 +66,30 @@ def page(model: "Model", script: str, style: str) -> str:
     """
     with model.graph.lock:
         recorded = record(hub_of(model))
+    return assembled(model.name, svg.render(model, STATIC_BOXES), recorded, (script, style), "offline")
+
+
+def assembled(title: str, figure: str, recorded: JSON, bundle: tuple[str, str], function: str) -> str:
+    """A page that shows what was recorded.
+
+    Args:
+        figure: markup that is there before the script has run.
+        bundle: script and style of the widget.
+        function: of the bundle, which gets the page's body and what was recorded.
+    """
     data = json.dumps(recorded, separators=(",", ":")).encode()
     packed = base64.b64encode(gzip.compress(data, 6, mtime=0)).decode("ascii")
+    script, style = bundle
     return "\n".join(
         [
             '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">',
             f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
             '<meta name="viewport" content="width=device-width">',
-            f"<title>{escape(model.name)}</title><style>{_STYLE}{style}</style></head><body>",
-            f"<figure>{svg.render(model, STATIC_BOXES)}</figure>",
+            f"<title>{escape(title)}</title><style>{_STYLE}{style}</style></head><body>",
+            f"<figure>{figure}</figure>",
             f'<script type="application/json" id="widget">{_inert(script)}</script>',
             f'<script type="text/plain" id="model">{packed}</script>',
-            f'<script type="module">{_START}</script></body></html>',
+            f'<script type="module">{_START.replace("FUNCTION", function)}</script></body></html>',
         ]
     )
 

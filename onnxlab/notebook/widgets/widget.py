@@ -1,12 +1,10 @@
 """The widget: a handful of synchronized traits, and a session to which every message goes."""
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import anywidget
 import IPython.display
 import traitlets
 
@@ -14,6 +12,7 @@ from onnxlab.errors import NameLookupError, OnnxlabError
 from onnxlab.graph.handles.handles import Node
 from onnxlab.notebook.widgets import display
 from onnxlab.notebook.widgets import html_page
+from onnxlab.notebook.widgets.bundled_widget import BundledWidget, bundled
 from onnxlab.notebook.panels.overlay import Overlay
 from onnxlab.notebook.session.view_runs import DEADLINE
 from onnxlab.notebook.session.session import Session
@@ -21,30 +20,13 @@ from onnxlab.notebook.session.session import Session
 if TYPE_CHECKING:
     from onnxlab.model import Commit, Model
 
-STATIC = Path(__file__).parents[1] / "static"
 HEIGHT = 560
 """Pixels."""
 
 
-def _bundled(name: str) -> str:
-    """A file of the bundle as text: a path would make anywidget hold on to every widget for good."""
-    try:
-        return (STATIC / name).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise OnnxlabError(
-            f"{STATIC / name} is missing: this checkout has no bundle of the widget yet; "
-            "`pip install -e .` or `python hatch_build.py` builds it"
-        ) from None
-
-
-def _digest(code: str) -> str:
-    """Names a bundle: a page that has it asks for no other of this name."""
-    return hashlib.sha256(code.encode()).hexdigest()[:16]
-
-
 def write_page(model: "Model", path: "str | PathLike[str]") -> Path:
     """Write a model as one HTML page, with the widget's bundle in it; returns the path."""
-    return html_page.write(model, path, _bundled("widget.js"), _bundled("widget.css"))
+    return html_page.write(model, path, bundled("widget.js"), bundled("widget.css"))
 
 
 def _nothing() -> None:
@@ -80,7 +62,7 @@ def _from_page(ids: Any, widget: "ModelWidget") -> tuple[Node, ...]:
     return tuple(widget.model.node(ident) for ident in ids if isinstance(ident, int) and ident in known)
 
 
-class ModelWidget(anywidget.AnyWidget):
+class ModelWidget(BundledWidget):
     """A view of a model, in a notebook.
 
     Several views of one model stay equal, since all of them follow its commits.
@@ -97,9 +79,6 @@ class ModelWidget(anywidget.AnyWidget):
         model: the model that is shown; `show_model` shows another one.
     """
 
-    _code = _bundled("widget.js")
-    _styles = _bundled("widget.css")
-    _esm = traitlets.Unicode(_bundled("loader.js")).tag(sync=True)
     _anywidget_id = traitlets.Unicode("onnxlab.notebook.widgets.widget.ModelWidget").tag(sync=True)
 
     selection = Selection().tag(sync=True, to_json=_to_page, from_json=_from_page)
@@ -110,7 +89,6 @@ class ModelWidget(anywidget.AnyWidget):
     title = traitlets.Unicode("").tag(sync=True)
     deadline = traitlets.Float(DEADLINE, min=0, allow_none=True)
     session = traitlets.Unicode("", read_only=True).tag(sync=True)
-    bundle = traitlets.Unicode(_digest(_code + _styles), read_only=True).tag(sync=True)
 
     def __init__(self, model: "Model", **options: Any) -> None:
         self.model = model
@@ -135,21 +113,13 @@ class ModelWidget(anywidget.AnyWidget):
         if self._session is not None:
             self._session.deadline = change["new"]
 
-    def add_traits(self, **traits: Any) -> None:
-        """Add traits that the class does not have: anywidget's are here, for each view would get a class of its own."""
-        missing = {name: trait for name, trait in traits.items() if not self.has_trait(name)}
-        if missing:
-            super().add_traits(**missing)
-
     def _send_message(self, content: dict[str, Any], buffers: list[bytes]) -> None:
         self.send(content, buffers)
 
     def _receive(self, widget: Any, content: Any, buffers: Any) -> None:
         if self._session is None:
             return
-        if isinstance(content, dict) and content.keys() == {"bundle"}:  # the loader's question: see loader.ts
-            self.send({"bundle": self.bundle, "code": self._code, "styles": self._styles})
-        else:
+        if not self.answer_loader(content):
             self._session.receive(content)
 
     def _drop_removed(self, commit: "Commit") -> None:

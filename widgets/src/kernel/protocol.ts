@@ -13,6 +13,7 @@ import type { WireNumber } from "./protocol/words.ts";
 export * from "./protocol/commands.ts";
 export * from "./protocol/events.ts";
 export * from "./protocol/methods.ts";
+export * from "./protocol/pairs.ts";
 export * from "./protocol/questions.ts";
 export * from "./protocol/records.ts";
 export * from "./protocol/runs.ts";

@@ -8,6 +8,8 @@ export interface Heat {
   numbers: Map<number, number>;
   /** What the numbers stand for where they are places in this list; [] where they are sizes. */
   kinds: string[];
+  /** Numbers that differ by powers of ten, such as errors: a group has the largest of its nodes, not the sum. */
+  scale?: "log";
 }
 
 /** Null where there is nothing to color by. */

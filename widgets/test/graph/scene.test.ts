@@ -348,6 +348,14 @@ test("numbers of a folded group add up, kinds are counted, and what flashes or l
     kind: 1,
     text: `gpu +${inside.length - most}`,
   });
+  const seconds = new Map(inside.map((node) => [node, 1])); // no node is of the first kind
+  assert.equal(
+    heatOfBoxes(ground, { title: "", unit: "", kinds: ["cpu", "gpu"], numbers: seconds }).get(bert)!.kind,
+    1,
+  );
+  const errors = new Map(inside.map((node, i) => [node, i ? 1e-7 : 1e-2]));
+  const worst = heatOfBoxes(ground, { title: "", unit: "", kinds: [], numbers: errors, scale: "log" }).get(bert)!;
+  assert.ok(worst.text === "0.01" && worst.share > 0.5, "a group has the largest error of its nodes");
   const input = scene.boxes.findIndex(({ kind }) => kind === INPUT);
   const value = store.nodes.get(inside[0]!)!.outputs[0]!;
   assert.deepEqual(boxesOfValues(ground, [value, scene.boxes[input]!.id]), new Set([bert, input]));

@@ -44,13 +44,22 @@ function coloredBox(ground: Ground, node: number): number {
   return box >= 0 && ground.scene.frame[box] ? -1 : box;
 }
 
+/** Errors that are drawn as nothing, and as strongly as can be, by their power of ten. */
+const FAINT = -7,
+  STRONG = -0.5;
+
+function powersOfTen(number: number): number {
+  return number > 0 ? Math.min(1, Math.max(0, (Math.log10(number) - FAINT) / (STRONG - FAINT))) : 0;
+}
+
 /** The number of each box and how strong it is beside the largest, 0 to 1; a group has the sum of its nodes. */
 export function heatOfBoxes(ground: Ground, heat: Heat): Map<number, Mark> {
   if (heat.kinds.length) return kindsOfBoxes(ground, heat);
   const sums = new Map<number, number>();
   for (const [node, number] of heat.numbers) {
     const box = coloredBox(ground, node);
-    if (box >= 0) sums.set(box, (sums.get(box) ?? 0) + number);
+    const before = sums.get(box) ?? 0;
+    if (box >= 0) sums.set(box, heat.scale === "log" ? Math.max(before, number) : before + number);
   }
   const most = Math.max(0, ...[...sums.values()].filter(Number.isFinite));
   // Times and sizes differ by orders of magnitude: the root keeps the small ones apart from nothing.
@@ -58,7 +67,13 @@ export function heatOfBoxes(ground: Ground, heat: Heat): Map<number, Mark> {
     [...sums].map(([box, sum]) => [
       box,
       {
-        share: Number.isFinite(sum) ? (most > 0 ? Math.sqrt(Math.max(0, sum) / most) : 0) : 1,
+        share: !Number.isFinite(sum)
+          ? 1
+          : heat.scale === "log"
+            ? powersOfTen(sum)
+            : most > 0
+              ? Math.sqrt(Math.max(0, sum) / most)
+              : 0,
         text: quantity(sum, heat.unit),
       },
     ]),
@@ -94,7 +109,7 @@ function kindsOfBoxes(ground: Ground, heat: Heat): Map<number, Mark> {
   }
   return new Map(
     [...counts].map(([box, each]) => {
-      const most = Math.max(...each.map((size) => size ?? 0)),
+      const most = Math.max(...Array.from(each, (size) => size ?? 0)), // map would leave holes
         kind = each.indexOf(most);
       const others = each.reduce((sum, size) => sum + (size ?? 0), 0) - most;
       return [box, { share: 1, kind, text: (heat.kinds[kind] ?? "") + (others ? ` +${others}` : "") }];

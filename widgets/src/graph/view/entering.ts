@@ -57,7 +57,8 @@ export class Entering {
       this.#left = [];
       return false;
     }
-    this.#explorer.restore(last.open, { x: last.x, y: last.y, zoom: last.zoom });
+    const { x, y, zoom } = last;
+    this.#explorer.restore(last.open, () => Object.assign(this.#camera, { x, y, zoom }));
     return true;
   }
 }

@@ -6,7 +6,7 @@
  */
 
 import type { Store } from "../../model/store.ts";
-import type { Place } from "../../view_contract.ts";
+import type { Anchor, Place } from "../../view_contract.ts";
 import type { Camera } from "../canvas/camera.ts";
 import { SceneIndex } from "../canvas/visible.ts";
 import { runAround, withAll, withAround, withFolded, withOpen } from "../groups/fold.ts";
@@ -19,7 +19,7 @@ import type { Reading } from "../scene/flow.ts";
 import { Superseded } from "../scene/layouter.ts";
 import type { Scene } from "../scene/scene.ts";
 import { ScopeScenes } from "./scope_scenes.ts";
-import { type Anchor, anchorsOf, home, isInView, isReadable, RESIZED_MS, Viewpoint } from "./viewpoint.ts";
+import { anchorsOf, home, isInView, isReadable, RESIZED_MS, Viewpoint } from "./viewpoint.ts";
 
 export interface ExplorerOptions {
   /** Boxes that the camera should keep in place when the picture changes. */
@@ -93,14 +93,14 @@ export class Explorer {
     if (constants === this.#constants) return;
     this.#constants = constants;
     this.#hierarchy = null;
-    this.#rebuild(this.#anchors());
+    this.#rebuild(this.anchors());
   }
 
   /** Lays out everything anew; what is looked at stays in view. */
   #redraw(): void {
     for (const viewpoint of this.#viewpoints.values()) viewpoint.forget();
     const { moved } = this.viewpoint;
-    this.#rebuild(moved ? this.#anchors() : null, () => {
+    this.#rebuild(moved ? this.anchors() : null, () => {
       if (!moved && this.index) home(this.#camera, this.index.scene);
     });
   }
@@ -125,7 +125,7 @@ export class Explorer {
   /** The model was loaded (again): shows the scope shown before if it is still there, else the main graph. */
   reset(): void {
     const kept = this.#store.scopes.has(this.scope);
-    const anchors = kept && this.index ? this.#anchors() : null;
+    const anchors = kept && this.index ? this.anchors() : null;
     if (!kept) {
       this.#viewpoints.clear();
       this.scope = [...this.#store.scopes.values()].find(({ kind }) => kind === "graph")?.id ?? 0;
@@ -142,7 +142,7 @@ export class Explorer {
       return;
     }
     if (structural) this.#hierarchy = null;
-    this.#rebuild(this.#anchors());
+    this.#rebuild(this.anchors());
   }
 
   /** The groups of the scope, and how it is looked at. */
@@ -186,7 +186,8 @@ export class Explorer {
     this.#options.shown();
   }
 
-  #anchors(): Anchor[] {
+  /** Boxes that are to stay where they are on the screen, the most important first. */
+  anchors(): Anchor[] {
     const { ground } = this;
     return ground ? anchorsOf(this.#camera, ground.scene, [...this.#options.anchored(ground)]) : [];
   }
@@ -269,13 +270,13 @@ export class Explorer {
     const at = ground ? boxOfContainer(ground, key) : -1;
     viewpoint.open = open;
     viewpoint.moved = true;
-    this.#rebuild(ground && at >= 0 ? anchorsOf(this.#camera, ground.scene, [at]) : this.#anchors(), then);
+    this.#rebuild(ground && at >= 0 ? anchorsOf(this.#camera, ground.scene, [at]) : this.anchors(), then);
   }
 
   /** Shows the scope as it was. */
-  restore(open: ReadonlySet<number>, camera: { x: number; y: number; zoom: number }): void {
+  restore(open: ReadonlySet<number>, then: () => void): void {
     this.viewpoint.open = open;
-    this.#rebuild(this.#anchors(), () => Object.assign(this.#camera, camera));
+    this.#rebuild(this.anchors(), then);
   }
 
   /** Opens everything, runs to all their groups. */
@@ -289,7 +290,7 @@ export class Explorer {
 
   #showAll(open: ReadonlySet<number>): void {
     this.viewpoint.open = open;
-    this.#rebuild(this.#anchors(), () => this.fit());
+    this.#rebuild(this.anchors(), () => this.fit());
   }
 
   /** Shows another graph: a subgraph, a function, the main graph. False when that is shown or does not exist. */
@@ -382,7 +383,7 @@ export class Explorer {
       this.#options.shown();
     } else {
       viewpoint.open = open;
-      this.#rebuild(this.#anchors(), center);
+      this.#rebuild(this.anchors(), center);
     }
   }
 }

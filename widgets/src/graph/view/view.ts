@@ -27,6 +27,7 @@ import { Words } from "../scene/words.ts";
 import { type DebugState, stateOf } from "./debug.ts";
 import { Entering } from "./entering.ts";
 import { Explorer } from "./explorer.ts";
+import { LinkedLook } from "./linked_look.ts";
 import { Lookout } from "./lookout.ts";
 import { type FrameTiming, noteFrame } from "./timing.ts";
 import { isOccupied } from "./viewpoint.ts";
@@ -59,6 +60,11 @@ export class GraphView implements Picture {
     () => this.#explorer?.index && { index: this.#explorer.index, camera: this.#renderer.camera },
     (seen) => this.#emitter.emit("seen", seen),
   );
+  readonly linked = new LinkedLook(
+    () => this.#explorer,
+    () => this.#renderer,
+    () => this.#emitter.emit("looked", undefined),
+  );
   readonly #motion = new Motion(calm);
   #ready = false;
   /** What is selected is to be sought in the first scene. */
@@ -84,6 +90,7 @@ export class GraphView implements Picture {
       painted: () => {
         this.#minimap?.follow();
         this.#lookout.follow();
+        this.linked.follow();
       },
       themed: () => this.#minimap?.themeChanged(),
       shown: (paintMs) => this.#shown(paintMs),
@@ -385,8 +392,6 @@ export class GraphView implements Picture {
     const options: FocusOptions & { focusVisible?: boolean } = { preventScroll: true, focusVisible: false };
     this.#outline.element.focus(options);
   }
-
-  // ------------------------------------------------------------------------------------------------------------- tests
 
   /** What is on the screen, for browser tests: in pixels of the page's viewport. */
   debug(): DebugState {

@@ -1,18 +1,12 @@
 /** How one scope is looked at: which groups are open, and rules for where the camera goes. */
 
+import type { Anchor } from "../../view_contract.ts";
 import type { Camera } from "../canvas/camera.ts";
 import type { SceneIndex } from "../canvas/visible.ts";
 import { INPUT } from "../groups/group_keys.ts";
 import { fillingBoxes, fitting, READABLE as LEGIBLE } from "../groups/overview.ts";
 import type { Flow } from "../scene/flow.ts";
 import type { Scene } from "../scene/scene.ts";
-
-/** A box by key and where the middle of its top edge is on the screen. */
-export interface Anchor {
-  key: number;
-  x: number;
-  y: number;
-}
 
 /** Zoom below which a first look shows only the beginning of the graph instead of all of it. */
 const READABLE = 0.75;

@@ -1,15 +1,16 @@
 /** Everything that a page may ask, by the name of the method. */
 
 import { COMMANDS, type Commands } from "./commands.ts";
+import { PAIRS, type Pairs } from "./pairs.ts";
 import { QUESTIONS, type Questions } from "./questions.ts";
 import { RUNS, type Runs } from "./runs.ts";
 import type { MethodTraits } from "./words.ts";
 
-export interface Methods extends Questions, Commands, Runs {}
+export interface Methods extends Questions, Commands, Runs, Pairs {}
 
 export type Method = keyof Methods;
 export type Params<M extends Method> = Methods[M][0];
 export type Result<M extends Method> = Methods[M][1];
 
 /** What is known of each method. */
-export const METHODS: Record<Method, MethodTraits> = { ...QUESTIONS, ...COMMANDS, ...RUNS };
+export const METHODS: Record<Method, MethodTraits> = { ...QUESTIONS, ...COMMANDS, ...RUNS, ...PAIRS };

@@ -31,9 +31,9 @@ export function Legend({ app }: { app: App }) {
       ))}
       {overlay.kinds.length === 0 && (
         <>
-          <span class="ol-dim">0</span>
+          <span class="ol-dim">{overlay.scale === "log" ? "10⁻⁷" : "0"}</span>
           <span class="ol-legend-bar" aria-hidden="true" />
-          <span class="ol-dim">{quantity(most, overlay.unit)}</span>
+          <span class="ol-dim">{overlay.scale === "log" ? "0.3" : quantity(most, overlay.unit)}</span>
         </>
       )}
       <ToolButton

@@ -1,0 +1,20 @@
+"""Questions of a page that need nothing but the model."""
+
+from collections.abc import Callable, Mapping
+
+from onnxlab.notebook.edits import cut_preview
+from onnxlab.notebook.panels import attribute_columns, ensembles, memory_curve, pairing, rewrites
+from onnxlab.notebook.protocol.messages import JSON
+
+ABOUT_MODEL: Mapping[str, Callable[..., JSON]] = {
+    "rewrites": rewrites.preview,
+    "near_misses": rewrites.near_misses,
+    "cut_preview": cut_preview.preview,
+    "memory": memory_curve.curve,
+    "trees": ensembles.trees,
+    "pair": pairing.alone,
+    "paired_tensor": pairing.alone,
+    "attribute_names": lambda model: attribute_columns.names(model.graph),
+    "attribute_column": lambda model, name: attribute_columns.column(model.graph, name),
+}
+"""By method, what answers it."""

@@ -1,0 +1,58 @@
+"""The kernel's side of a view of two models: a session for each, and what they know of each other."""
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from onnxlab.model.pairs import ModelComparison, ModelDiff
+from onnxlab.notebook.panels.pairing import Pairing
+from onnxlab.notebook.protocol.messages import JSON, ProtocolError
+from onnxlab.notebook.protocol.outbox import Send
+from onnxlab.notebook.session.session import Session
+
+if TYPE_CHECKING:
+    from onnxlab.model import Model
+
+SIDES = ("a", "b")
+
+
+class PairSession:
+    """One view of two models. Its messages carry the side that they are of: `{side, message}`.
+
+    Args:
+        subject: the difference or the comparison that is looked at.
+        send: takes a message and its buffers.
+
+    Attributes:
+        pairing: what the page is told of both.
+        sides: a session for each model.
+    """
+
+    def __init__(self, subject: ModelDiff | ModelComparison, send: Send) -> None:
+        self.pairing = Pairing(subject)
+        answers = {"pair": self.pairing.pair, "paired_tensor": self.pairing.tensor}
+        self._send = send
+        self.sides = {
+            side: Session(model, partial(self._from_side, side), _refuse, answers)
+            for side, model in zip(SIDES, self.pairing.models, strict=True)
+            if model is not None
+        }
+
+    def receive(self, content: Any) -> None:
+        """Handle one message from the page; what names no side is dropped."""
+        if isinstance(content, dict) and (session := self.sides.get(str(content.get("side")))):
+            session.receive(content.get("message"))
+
+    def close(self) -> None:
+        """End the view. Closing twice does no harm."""
+        for session in self.sides.values():
+            session.close()
+
+    def _from_side(self, side: str, content: JSON, buffers: list[bytes]) -> None:
+        self._send({"side": side, "message": content}, buffers)
+
+
+def _refuse(model: "Model", title: str) -> None:
+    """Open no file in place of one of two models that are compared."""
+    raise ProtocolError(
+        "refused", "This view compares two models.", "Open the file in a view of its own: onnxlab.show(path)"
+    )

@@ -1,0 +1,54 @@
+"""Widgets whose code the page asks for once: what views of one model and of two have in common."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import traitlets
+
+from onnxlab.errors import OnnxlabError
+
+STATIC = Path(__file__).parents[1] / "static"
+
+
+def bundled(name: str) -> str:
+    """A file of the bundle as text: a path would make anywidget hold on to every widget for good."""
+    try:
+        return (STATIC / name).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise OnnxlabError(
+            f"{STATIC / name} is missing: this checkout has no bundle of the widget yet; "
+            "`pip install -e .` or `python hatch_build.py` builds it"
+        ) from None
+
+
+def _digest(code: str) -> str:
+    """Names a bundle: a page that has it asks for no other of this name."""
+    return hashlib.sha256(code.encode()).hexdigest()[:16]
+
+
+class BundledWidget(anywidget.AnyWidget):
+    """A widget that brings a few lines to the page, which ask for the bundle where the page has none.
+
+    Attributes:
+        bundle: names the version of the bundle.
+    """
+
+    _code = bundled("widget.js")
+    _styles = bundled("widget.css")
+    _esm = traitlets.Unicode(bundled("loader.js")).tag(sync=True)
+    bundle = traitlets.Unicode(_digest(_code + _styles), read_only=True).tag(sync=True)
+
+    def add_traits(self, **traits: Any) -> None:
+        """Add traits that the class does not have: anywidget's are here, for each view would get a class of its own."""
+        missing = {name: trait for name, trait in traits.items() if not self.has_trait(name)}
+        if missing:
+            super().add_traits(**missing)
+
+    def answer_loader(self, content: Any) -> bool:
+        """Send the bundle where a message is the loader's question (loader.ts); whether it was."""
+        if not isinstance(content, dict) or content.keys() != {"bundle"}:
+            return False
+        self.send({"bundle": self.bundle, "code": self._code, "styles": self._styles})
+        return True

@@ -1,0 +1,35 @@
+"""Two models side by side as one HTML page that needs neither kernel nor network."""
+
+from html import escape
+from os import PathLike
+from pathlib import Path
+
+from onnxlab.formats import kinds, output
+from onnxlab.model.pairs import ModelComparison, ModelDiff
+from onnxlab.notebook.panels.pairing import Pairing
+from onnxlab.notebook.session.hub import hub_of
+from onnxlab.notebook.widgets.html_page import assembled, record
+
+
+def write(subject: ModelDiff | ModelComparison, path: str | PathLike[str], bundle: tuple[str, str]) -> Path:
+    """Write the page; returns where it is.
+
+    Args:
+        bundle: script and style of the widget.
+
+    Raises:
+        SaveError: it cannot be written.
+    """
+    pairing = Pairing(subject)
+    models = [model for model in pairing.models if model is not None]
+    sources = [model.path for model in models]
+    output.check(path, kinds.PAGE, sources)  # before the page is made, which may take a while
+    sides = []
+    for model in models:
+        with model.graph.lock:
+            sides.append(record(hub_of(model)))
+    told = pairing.pair(again=False)
+    sides[0]["answers"]["pair"] = {"": told}
+    title = " ↔ ".join(told["names"])
+    text = f'<pre style="white-space: pre-wrap; padding: 1em">{escape(str(subject))}</pre>'
+    return output.write(path, assembled(title, text, {"sides": sides}, bundle, "offlinePair").encode(), kinds.PAGE, sources)

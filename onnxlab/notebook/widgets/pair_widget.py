@@ -1,0 +1,89 @@
+"""The widget of two models side by side: a difference, or a comparison of values."""
+
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import IPython.display
+import traitlets
+
+from onnxlab.errors import OnnxlabError
+from onnxlab.model.pairs import ModelComparison, ModelDiff
+from onnxlab.notebook.session.pair_session import PairSession
+from onnxlab.notebook.widgets import pair_page
+from onnxlab.notebook.widgets.bundled_widget import BundledWidget, bundled
+
+HEIGHT = 860
+"""Pixels."""
+
+
+class PairWidget(BundledWidget):
+    """A view of two models: both graphs, what differs in colors, changes or errors below.
+
+    What is folded, selected and looked at in one graph is in the other too.
+
+    Attributes:
+        height: pixels.
+        subject: the difference or the comparison that is shown.
+    """
+
+    _anywidget_id = traitlets.Unicode("onnxlab.notebook.widgets.pair_widget.PairWidget").tag(sync=True)
+    height = traitlets.Int(HEIGHT, min=360, max=10_000).tag(sync=True)
+    sides = traitlets.Int(2, read_only=True).tag(sync=True)
+
+    def __init__(self, subject: ModelDiff | ModelComparison, height: int | None = None) -> None:
+        self.subject = subject
+        self._session: PairSession | None = PairSession(subject, self._send_message)
+        self.set_trait("sides", len(self._session.sides))
+        super().__init__(**({} if height is None else {"height": height}))
+        self.on_msg(self._receive)
+
+    def _send_message(self, content: dict[str, Any], buffers: list[bytes]) -> None:
+        self.send(content, buffers)
+
+    def _receive(self, widget: Any, content: Any, buffers: Any) -> None:
+        if self._session is not None and not self.answer_loader(content):
+            self._session.receive(content)
+
+    def close(self) -> None:
+        """Take the view off the page and let go of both models. Twice does no harm."""
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+            self.on_msg(self._receive, remove=True)
+        super().close()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it still follows the models."""
+        return self._session is not None
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        """The widget, and the text for where no kernel runs."""
+        if self._session is None:
+            return {"text/plain": str(self.subject)}
+        shown = super()._repr_mimebundle_(**options)
+        data = shown[0] if isinstance(shown, tuple) else shown
+        return {**(data or {}), "text/plain": str(self.subject)}
+
+
+def open_pair(subject: ModelDiff | ModelComparison, height: int | None = None) -> PairWidget:
+    """Make the view of a difference or a comparison.
+
+    Raises:
+        OnnxlabError: the height cannot be this.
+    """
+    try:
+        return PairWidget(subject, height)
+    except traitlets.TraitError as error:
+        raise OnnxlabError(f"the view cannot be shown so: {error}") from None
+
+
+def publish(subject: ModelDiff | ModelComparison) -> None:
+    """Show the view in the output of the cell that runs."""
+    IPython.display.display(open_pair(subject))  # type: ignore[no-untyped-call]
+
+
+def write_page(subject: ModelDiff | ModelComparison, path: str | PathLike[str]) -> Path:
+    """Write the view as one HTML page; returns the path."""
+    return pair_page.write(subject, path, (bundled("widget.js"), bundled("widget.css")))

@@ -1,0 +1,70 @@
+/** What shows of a model, so that a picture beside it can show the same: open groups, zoom, and where boxes are. */
+
+import type { Look } from "../../view_contract.ts";
+import type { Renderer } from "../canvas/renderer.ts";
+import type { Explorer } from "./explorer.ts";
+import { home } from "./viewpoint.ts";
+
+export class LinkedLook {
+  readonly #explorer: () => Explorer | undefined;
+  readonly #renderer: () => Renderer;
+  readonly #tell: () => void;
+  #last: { scope: number; open: ReadonlySet<number>; x: number; y: number; zoom: number; width: number } | null = null;
+
+  constructor(explorer: () => Explorer | undefined, renderer: () => Renderer, tell: () => void) {
+    this.#explorer = explorer;
+    this.#renderer = renderer;
+    this.#tell = tell;
+  }
+
+  /** To be called after each frame. */
+  follow(): void {
+    const explorer = this.#explorer();
+    if (!explorer?.index) return;
+    const { x, y, zoom, width } = this.#renderer().camera,
+      { scope } = explorer,
+      { open } = explorer.viewpoint,
+      last = this.#last;
+    if (last?.x === x && last.y === y && last.zoom === zoom && last.width === width) {
+      if (last.scope === scope && last.open === open) return;
+    }
+    this.#last = { scope, open, x, y, zoom, width };
+    this.#tell();
+  }
+
+  /** Null before there is a scene. */
+  get look(): Look | null {
+    const explorer = this.#explorer();
+    if (!explorer?.index) return null;
+    const { zoom, view } = this.#renderer().camera,
+      { scope } = explorer,
+      { open } = explorer.viewpoint,
+      { width, height } = explorer.index.scene;
+    const whole = view.x <= 0 && view.y <= 0 && view.x + view.width >= width && view.y + view.height >= height;
+    return { scope, open, zoom, whole, anchors: explorer.anchors() };
+  }
+
+  /** Shows what another picture shows; boxes that are not there are left out. */
+  show({ scope, open, zoom, whole, anchors }: Look): void {
+    const explorer = this.#explorer();
+    if (!explorer?.index) return;
+    const place = (): void => {
+      const { index, viewpoint } = explorer;
+      if (!index) return;
+      const { camera } = this.#renderer();
+      if (whole) home(camera, index.scene);
+      else {
+        camera.zoom = zoom;
+        viewpoint.keep(camera, index.scene, [...anchors]);
+      }
+      viewpoint.moved = true;
+      this.#renderer().invalidate();
+    };
+    explorer.openScope(scope);
+    const { viewpoint } = explorer,
+      known = open.size === viewpoint.open.size && [...open].every((key) => viewpoint.open.has(key));
+    viewpoint.looked = true;
+    if (known && explorer.index.scene.scope === scope) place();
+    else explorer.restore(open, place);
+  }
+}

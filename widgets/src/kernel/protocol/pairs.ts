@@ -1,0 +1,97 @@
+// Written by `python -m tests.support.twin` from onnxlab/notebook/protocol/pairs.py: change that, and run it again.
+/** What a page asks where two models are side by side, and what it gets. */
+
+import type { TensorPart } from "./records.ts";
+import type { MethodTraits, WireNumber } from "./words.ts";
+
+export type ChangeKind = "added" | "removed" | "changed" | "renamed" | "moved";
+
+/** One difference: what happened to what, and the ids of nodes and values that it is about. */
+export interface ChangeInfo {
+  kind: ChangeKind;
+  subject: string;
+  name: string;
+  /** All of it. */
+  text: string;
+  field: string;
+  old: string;
+  new: string;
+  a_nodes: number[];
+  b_nodes: number[];
+  a_value: number;
+  b_value: number;
+}
+
+/** Nodes of the first model, and those of the second that stand for them. */
+export interface RegionInfo {
+  a_nodes: number[];
+  b_nodes: number[];
+  text: string;
+}
+
+/** Ids of what is paired, in two columns of equal length. */
+export interface PairedColumns {
+  a: number[];
+  b: number[];
+}
+
+/** Nodes that differ, and for each the place of its kind in `kinds`. */
+export interface SideColors {
+  nodes: number[];
+  kinds: number[];
+}
+
+/** Errors of values of the second side against the first, in the order in which the first side makes them. */
+export interface ErrorColumns {
+  a: number[];
+  /** 0: recorded values. */
+  b: number[];
+  relative: WireNumber[];
+  /** What roundings explain. */
+  noise: WireNumber[];
+  /** Of the node that makes it alone; [] where it was not asked for. */
+  local: WireNumber[];
+  sqnr: WireNumber[];
+  cosine: WireNumber[];
+  /** Index of the first element that is off, [] for none. */
+  first: number[][];
+  /** Why two values cannot be compared by element, "" where they can. */
+  problems: string[];
+  /** Places of those whose own node is off, the furthest first. */
+  guilty: number[];
+  /** Place of the first that roundings do not explain, -1 for none. */
+  diverges: number;
+}
+
+/** What the views of two models know of each other. */
+export interface PairInfo {
+  headline: string;
+  names: [string, string];
+  /** 1: the other side is recorded values. */
+  sides: number;
+  nodes: PairedColumns;
+  values: PairedColumns;
+  scopes: PairedColumns;
+  changes: ChangeInfo[];
+  /** Changes that are not listed. */
+  more: number;
+  regions: RegionInfo[];
+  kinds: string[];
+  colors: [SideColors, SideColors];
+  errors: ErrorColumns | null;
+  /** A model was edited since the values were compared. */
+  stale: boolean;
+}
+
+/** By method: its parameters and its answer. */
+export interface Pairs {
+  /** What differs now; `again`: values are compared anew. */
+  pair: [{ again: boolean }, PairInfo];
+  /** A value of the first model that was compared: "a", "b", or their "difference". */
+  paired_tensor: [{ value: number; of: string; rows?: number | null; columns?: number | null; at?: number[] | null; top?: number | null; left?: number | null; height?: number | null; width?: number | null; pixels?: number | null }, TensorPart];
+}
+
+export const PAIRS: Record<keyof Pairs, MethodTraits> = {
+  pair: { repeatable: true, long: true, recorded: "" },
+  paired_tensor: { repeatable: true, long: true },
+};

@@ -1,0 +1,121 @@
+/** Puts two views side by side on the page, with what differs between them below, and takes them off again. */
+
+import { render } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import type { Transport } from "../kernel/transport.ts";
+import { currentTheme, watchTheme } from "../look/page_theme.ts";
+import { mount, type Shared } from "../mount.tsx";
+import { Pair, type Side } from "./pair.ts";
+import { PairBar } from "./pair_bar.tsx";
+import { PairPanel } from "./pair_panel.tsx";
+
+/** How high the whole is. */
+export interface PairSize {
+  height(): number;
+  onHeight(listener: () => void): () => void;
+}
+
+/** For browser tests: `element.__onnxlabPair`. */
+export interface PairElement extends HTMLElement {
+  __onnxlabPair?: Pair;
+}
+
+const LEAST_HEIGHT = 360,
+  DEFAULT_HEIGHT = 860;
+
+export function mountPair(host: HTMLElement, transports: Transport[], size: PairSize): () => void {
+  const root = host.ownerDocument.createElement("div");
+  root.className = "onnxlab ol-pair";
+  root.dataset.testid = "onnxlab-pair";
+  root.dataset.lmSuppressShortcuts = "true";
+  root.setAttribute("role", "group");
+  root.setAttribute("aria-label", "Two ONNX models");
+  host.append(root);
+  const pair = new Pair();
+  (root as PairElement).__onnxlabPair = pair;
+  const setTheme = (theme: string) => {
+    root.dataset.theme = theme;
+  };
+  const setHeight = () => {
+    root.style.height = `${Math.max(LEAST_HEIGHT, size.height() || DEFAULT_HEIGHT)}px`;
+  };
+  setTheme(currentTheme(root.ownerDocument));
+  setHeight();
+  const offs = [watchTheme(root.ownerDocument, setTheme), size.onHeight(setHeight)];
+  render(<Whole pair={pair} transports={transports} />, root);
+  return () => {
+    for (const off of offs) off();
+    pair.dispose();
+    render(null, root);
+    root.remove();
+  };
+}
+
+function Whole({ pair, transports }: { pair: Pair; transports: Transport[] }) {
+  return (
+    <>
+      <PairBar pair={pair} />
+      <div class="ol-pair-sides">
+        {transports.map((transport, side) => (
+          <Pane key={side} pair={pair} side={side as Side} transport={transport} />
+        ))}
+      </div>
+      <PairPanel pair={pair} />
+    </>
+  );
+}
+
+/** One view; whatever the user does in it makes it lead. */
+function Pane({ pair, side, transport }: { pair: Pair; side: Side; transport: Transport }) {
+  const pane = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const { current } = pane;
+    if (!current) return;
+    const lead = () => pair.lead(side);
+    for (const type of ["pointerdown", "wheel", "keydown"]) current.addEventListener(type, lead, { capture: true });
+    return mount(current, transport, sharedOf(current, pair, side), (app) => {
+      app.inspectorOpen.value = false;
+      pair.join(side, app);
+    });
+  }, []);
+  return (
+    <section
+      class="ol-pair-side"
+      aria-label={side ? "second model" : "first model"}
+      ref={pane}
+      data-testid={`pair-side-${side}`}
+    />
+  );
+}
+
+/** The state of a view that belongs to no widget of its own. */
+function sharedOf(pane: HTMLElement, pair: Pair, side: Side): Shared {
+  let selection: number[] = [],
+    bookmarks: number[] = [];
+  const nothing = () => () => undefined;
+  return {
+    height: () => pane.clientHeight,
+    onHeight(listener) {
+      const observer = new ResizeObserver(() => listener());
+      observer.observe(pane);
+      return () => observer.disconnect();
+    },
+    title: () => `${side ? "B" : "A"} · ${pair.info.value?.names[side] ?? ""}`,
+    onTitle: (listener) => pair.info.on(() => listener()),
+    selection: () => selection,
+    setSelection: (nodes) => {
+      selection = nodes;
+    },
+    onSelection: nothing,
+    reading: () => "auto",
+    setReading: () => undefined,
+    columns: () => true,
+    setColumns: () => undefined,
+    onReading: nothing,
+    bookmarks: () => bookmarks,
+    setBookmarks: (nodes) => {
+      bookmarks = nodes;
+    },
+    onBookmarks: nothing,
+  };
+}
