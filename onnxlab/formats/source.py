@@ -4,8 +4,11 @@ import contextlib
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
+
+import onnx
 
 from onnxlab.formats import canonical
 from onnxlab.formats.carrying import Moved
@@ -15,6 +18,10 @@ T = TypeVar("T")
 
 LARGEST = (1 << 31) - 1
 """The most bytes that a protobuf message may have."""
+
+
+ModelSource = str | PathLike[str] | bytes | onnx.ModelProto
+"""What a model can be loaded from."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,6 @@ Files:
     running        Runs of a Model: the whole, a selection, by which providers, and the arrays that stay.
     saving         How a Model is saved, and what was not saved comes back.
     showing        Showing a Model: by the layers above it that draw, which are asked for by name at that moment.
-    source         Sources that a model can be loaded from.
     training       Training with the artifacts of onnxruntime-training: a training graph, an optimizer graph and a
                    checkpoint.
     training_info  Steps of the training that a model describes itself by a TrainingInfoProto: two graphs and their
@@ -31,13 +30,13 @@ Files:
     weights        Weights of a Model, taken from files and written to them.
 """
 
+from onnxlab.formats.source import ModelSource
 from onnxlab.model.commit import Commit
 from onnxlab.model.datasets import evaluate, statistics
 from onnxlab.model.differences import compare, diff
 from onnxlab.model.model import Model
 from onnxlab.model.opening import load, run, save
 from onnxlab.model.running import Subgraph, Values
-from onnxlab.model.source import ModelSource
 
 __all__ = [
     "Commit",

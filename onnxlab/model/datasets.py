@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from onnxlab.analysis.datasets import CHUNK
 from onnxlab.errors import NameLookupError
 from onnxlab.execution.run.progress_bar import bar
+from onnxlab.formats.source import ModelSource
 from onnxlab.model.model import Model
 from onnxlab.model.opening import load
-from onnxlab.model.source import ModelSource
 
 if TYPE_CHECKING:
     from onnxlab.analysis.datasets.evaluation import Evaluation

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onnxlab.execution.base.provider import Provider
+from onnxlab.formats.source import ModelSource
 from onnxlab.limits import Limits
 from onnxlab.model.model import Model
 from onnxlab.model.opening import load
-from onnxlab.model.source import ModelSource
 
 if TYPE_CHECKING:
     from onnxlab.analysis.compare.sides import RecordedSide, RunSide

@@ -14,7 +14,7 @@ from onnxlab.execution.run.runner import Runner
 from onnxlab.formats import onnx as onnx_format
 from onnxlab.formats.journals import recovery
 from onnxlab.formats.journals.journal import Journal
-from onnxlab.formats.source import Source
+from onnxlab.formats.source import ModelSource, Source
 from onnxlab.garbage_collection import no_collection
 from onnxlab.graph import edits
 from onnxlab.graph.edit.commits import GraphCommit
@@ -42,7 +42,6 @@ from onnxlab.model.renamed import is_renamed, renamed
 from onnxlab.model.rewriting import Rewriting
 from onnxlab.model.running import Running
 from onnxlab.model.showing import Showing
-from onnxlab.model.source import ModelSource
 from onnxlab.short_help import ShortHelp
 
 

@@ -13,10 +13,10 @@ from onnxlab.errors import JournalWarning
 from onnxlab.execution.base.node_models import as_model
 from onnxlab.formats import onnx as onnx_format
 from onnxlab.formats import saving
+from onnxlab.formats.source import ModelSource
 from onnxlab.graph.protos.nesting import nesting_refused
 from onnxlab.model.model import Model
 from onnxlab.model.running import Array
-from onnxlab.model.source import ModelSource
 
 EXAMPLE = Path(__file__).parents[1] / "data" / "digits.onnx"
 

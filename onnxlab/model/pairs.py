@@ -18,6 +18,7 @@ from onnxlab.errors import EditError
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.viewers import viewer
 
+
 class Viewable:
     """Views of two models: in a notebook, and as a page."""
 

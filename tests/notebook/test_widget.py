@@ -12,8 +12,8 @@ from ipywidgets.widgets import widget
 
 import onnxlab
 from onnxlab.errors import NameLookupError, OnnxlabError
+from onnxlab.notebook.widgets.bundled_widget import STATIC
 from onnxlab.notebook.widgets.display import WIDGET
-from onnxlab.notebook.widgets.widget import STATIC
 
 
 def test_the_selection_takes_handles_names_and_ids(model: onnxlab.Model) -> None:

@@ -9,6 +9,8 @@ from onnxlab.cli.base.entries import Verbs
 from onnxlab.cli.base.exits import DIFFERENT, DONE, usage_errors
 from onnxlab.cli.base.inputs import feeds_of, names_of, open_two
 
+_PAGE = "also write both graphs side by side as an HTML page"
+
 
 def add(verbs: Verbs) -> None:
     """Enter the verbs."""
@@ -20,6 +22,7 @@ def add(verbs: Verbs) -> None:
     diff.add_argument("--tolerance", type=float, default=0.0, help=words)
     diff.add_argument("--at-most", type=int, default=0, metavar="COUNT", help="exit with 0 up to so many changes (0)")
     diff.add_argument("--markdown", action="store_true", help="answer in Markdown")
+    diff.add_argument("--html", metavar="PAGE", help=_PAGE)
 
     words = "run two models on the same inputs and say where their values diverge; exit code 1 if they do"
     compare = verbs.add("compare", _compare, words, models=("a", "b"))
@@ -27,6 +30,7 @@ def add(verbs: Verbs) -> None:
     compare.add_argument("--local", action="store_true", help="also run each node of b on what the nodes of a read")
     compare.add_argument("--providers", metavar="NAMES", help="comma-separated: numpy, numba, onnxruntime")
     compare.add_argument("--b-providers", metavar="NAMES", help="of the other model; default: the same")
+    compare.add_argument("--html", metavar="PAGE", help=_PAGE)
     compare.epilog = "b may also be a folder of .npy files that are named by the values of a."
 
 
@@ -37,6 +41,8 @@ def _diff(options: argparse.Namespace) -> int:
     first, second = open_two(options)
     with usage_errors():
         difference = onnxlab.diff(first, second, ignore=ignored, tolerance=options.tolerance)
+    if options.html:
+        difference.to_html(options.html)
     answer(options, difference.as_dict, difference.to_markdown if options.markdown else lambda: str(difference))
     return DIFFERENT if len(difference) > options.at_most else DONE
 
@@ -50,5 +56,7 @@ def _compare(options: argparse.Namespace) -> int:
         first, second, feeds, local=options.local, providers=names_of(options.providers),
         b_providers=names_of(options.b_providers),
     )  # fmt: skip
+    if options.html:
+        comparison.to_html(options.html)
     answer(options, comparison.as_dict, lambda: str(comparison))
     return DIFFERENT if comparison else DONE

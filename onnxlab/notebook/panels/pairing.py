@@ -75,8 +75,8 @@ class Pairing:
         return diff
 
     def _recorded(self) -> JSON:
-        empty = {"a": [], "b": []}
-        colors = {"nodes": [], "kinds": []}
+        empty: JSON = {"a": [], "b": []}
+        colors: JSON = {"nodes": [], "kinds": []}
         return {
             "headline": "", "names": (printable(self.models[0].name), "recorded values"), "sides": 1, "nodes": empty,
             "values": empty, "scopes": empty, "changes": [], "more": 0, "regions": [], "kinds": [],
@@ -160,8 +160,8 @@ def _nodes(graph: ModelGraph, change: Change, ident: int) -> list[int]:
     value = graph.values.get(ident)
     if value is None:
         return []
-    made = [producer for producer, _ in value.producers]
-    return made or list(dict.fromkeys(reader for reader, _ in value.uses))
+    makers = [producer for producer, _ in value.producers]
+    return makers or list(dict.fromkeys(reader for reader, _ in value.uses))
 
 
 def _kinds(diff: Diff) -> tuple[dict[int, str], dict[int, str]]:

@@ -1,5 +1,6 @@
 """The kernel's side of a view of two models: a session for each, and what they know of each other."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ class PairSession:
 
     def __init__(self, subject: ModelDiff | ModelComparison, send: Send) -> None:
         self.pairing = Pairing(subject)
-        answers = {"pair": self.pairing.pair, "paired_tensor": self.pairing.tensor}
+        answers: dict[str, Callable[..., Any]] = {"pair": self.pairing.pair, "paired_tensor": self.pairing.tensor}
         self._send = send
         self.sides = {
             side: Session(model, partial(self._from_side, side), _refuse, answers)

@@ -28,8 +28,8 @@ def write(subject: ModelDiff | ModelComparison, path: str | PathLike[str], bundl
     for model in models:
         with model.graph.lock:
             sides.append(record(hub_of(model)))
-    told = pairing.pair(again=False)
-    sides[0]["answers"]["pair"] = {"": told}
-    title = " ↔ ".join(told["names"])
+    described = pairing.pair(again=False)
+    sides[0]["answers"]["pair"] = {"": described}
+    title = " ↔ ".join(described["names"])
     text = f'<pre style="white-space: pre-wrap; padding: 1em">{escape(str(subject))}</pre>'
     return output.write(path, assembled(title, text, {"sides": sides}, bundle, "offlinePair").encode(), kinds.PAGE, sources)

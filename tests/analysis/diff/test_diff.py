@@ -135,6 +135,9 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert json.loads(capsys.readouterr().out)["counts"] == {"changed": 1}
     assert main(["diff", str(path), str(other), "--markdown"]) == 1
     assert "### Changed" in capsys.readouterr().out
+    page = tmp_path / "diff.html"
+    assert main(["diff", str(path), str(other), "--html", str(page)]) == 1
+    assert "operator Relu → Sigmoid" in page.read_text(encoding="utf-8")
     assert main(["diff", str(path), str(other), "--ignore", "nothing"]) == 2
     assert "cannot ignore nothing" in capsys.readouterr().err
     assert main(["diff", str(path), str(tmp_path / "none.onnx")]) == 3

@@ -135,7 +135,9 @@ def test_what_was_not_compared_is_refused(wrong: Sides, params: dict[str, Any]) 
 def test_both_sides_answer_as_views_of_their_model(wrong: Sides, models: tuple[onnxlab.Model, onnxlab.Model]) -> None:
     for side, model in zip("ab", models, strict=True):
         conv = model.nodes["/block1/conv1/Conv"]
-        told = {each["name"]: each["value"] for each in wrong.ask(side, "inspect", node=conv.id)["result"]["attributes"]}
+        told = {
+            each["name"]: each["value"] for each in wrong.ask(side, "inspect", node=conv.id)["result"]["attributes"]
+        }
         assert told["pads"] == list(conv.attributes["pads"])
     models[1].nodes["/stem/relu/Relu"].op_type = "Abs"
     assert ("b", "commit") in wrong.events
