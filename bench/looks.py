@@ -61,6 +61,7 @@ class Look:
     width: int
     whole: bool
     boxes: int
+    nodes: int
     text: float
     overlaps: int
     across: float
@@ -75,7 +76,7 @@ class Look:
         most, least = max(self.across, self.along), min(self.across, self.along)
         wrong = {
             "cut off": not self.whole,
-            f"{self.boxes} boxes": not min(LEAST_BOXES, self.boxes) <= self.boxes <= MOST_BOXES,
+            f"{self.boxes} boxes": not min(LEAST_BOXES, self.nodes) <= self.boxes <= MOST_BOXES,
             f"text of {self.text:.1f} px": self.text < LEAST_TEXT,
             f"{self.overlaps} overlaps": self.overlaps > 0,
             f"{most:.0%} × {least:.0%} of the canvas": most < LONG_AXIS or least < SHORT_AXIS,
@@ -157,6 +158,7 @@ def measured(name: str, width: int, page: Page) -> Look:
         width,
         inside,
         len(shown),
+        state["nodes"],
         state["smallestText"],
         overlaps(shown, state),
         (right - left) / canvas["w"],

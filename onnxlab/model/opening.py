@@ -13,6 +13,7 @@ from onnxlab.errors import JournalWarning
 from onnxlab.execution.base.node_models import as_model
 from onnxlab.formats import onnx as onnx_format
 from onnxlab.formats import saving
+from onnxlab.formats.loading_line import told
 from onnxlab.formats.source import ModelSource
 from onnxlab.graph.protos.nesting import nesting_refused
 from onnxlab.model.model import Model
@@ -25,7 +26,8 @@ def load(source: ModelSource | None = None, *, trust: bool = False, inputs: Sequ
     """Open a model.
 
     A file may also be protobuf's text or JSON of a model, ONNX text, or a format that `onnxlab.formats` lists. External
-    data is not read until it is needed.
+    data is not read until it is needed. A line in a notebook's cell, or in a terminal, says that a file of 50 MB or
+    more is being loaded.
 
     A JournalWarning says where edits of the file were made by hand, or by a process that died, and never saved: see
     `Files.recover`. What Python did in a session that ended by itself waits in `Files.recoverable` without a word.
@@ -50,7 +52,7 @@ def load(source: ModelSource | None = None, *, trust: bool = False, inputs: Sequ
     """
     if source is None:
         source = EXAMPLE.read_bytes()  # bytes, so that it is not saved over
-    with nesting_refused():
+    with nesting_refused(), told(source):
         model = Model(*onnx_format.read(source, trust, inputs))
     if model.files.recoverable and model.files.recoverable[-1].urgent:
         warnings.warn(

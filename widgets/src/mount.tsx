@@ -131,8 +131,13 @@ function mountOne(
     watchStandIn(host, root, client, store),
   );
 
-  const onStage = (stage: HTMLElement) => {
+  // Before anything is laid out: a first look is made for the room that there is.
+  const setOutline = () => {
     app.outlineOpen.value = root.clientWidth >= ROOMY;
+  };
+  setOutline();
+  const onStage = (stage: HTMLElement) => {
+    setOutline();
     const picture: Picture = new GraphView(stage, store);
     handle.view = picture;
     app.attach(picture);

@@ -24,6 +24,8 @@ export interface OutlineRow {
 export interface OutlineData {
   /** Groups and nodes in file order by parent group; 0 is the top. */
   children: Map<number, { kind: "group" | "node"; id: number }[]>;
+  /** Nodes that only make parameters, which the picture draws in what reads them: listed where a filter asks. */
+  makers: Set<number>;
   /** By group and by node. */
   ofGroup: Map<number, number>;
   ofNode: Map<number, number>;
@@ -32,7 +34,8 @@ export interface OutlineData {
 
 /** Sums numbers of nodes (null: elements of their parameters) up to their groups. */
 export function outlineData(store: Store, scope: number, numbers: ReadonlyMap<number, number> | null): OutlineData {
-  const data: OutlineData = { children: new Map(), ofGroup: new Map(), ofNode: new Map(), total: 0 };
+  const makers = makersOf(store, scope);
+  const data: OutlineData = { children: new Map(), makers, ofGroup: new Map(), ofNode: new Map(), total: 0 };
   const seen = new Set<number>();
   const put = (parent: number, child: { kind: "group" | "node"; id: number }) => {
     const list = data.children.get(parent);
@@ -57,6 +60,21 @@ export function outlineData(store: Store, scope: number, numbers: ReadonlyMap<nu
       data.ofGroup.set(group, (data.ofGroup.get(group) ?? 0) + own);
   }
   return data;
+}
+
+/** Nodes that read nothing but weights, or what was made of them. */
+function makersOf(store: Store, scope: number): Set<number> {
+  const makers = new Set<number>(),
+    outputs = new Set(store.scopes.get(scope)?.outputs);
+  const isStored = (value: number): boolean =>
+    ((store.values.get(value)?.flags ?? 0) & INITIALIZER) > 0 || makers.has(store.maker(value));
+  for (const node of store.nodes.values()) {
+    if (node.scope !== scope || node.outputs.some((value) => outputs.has(value))) continue;
+    const inputs = node.inputs.filter((value) => value > 0);
+    if (!node.outputs.some((value) => value > 0 && store.uses(value).length > 0)) continue;
+    if ((inputs.length > 0 || node.op === "Constant") && inputs.every(isStored)) makers.add(node.id);
+  }
+  return makers;
 }
 
 function parameters(store: Store, inputs: readonly number[]): number {
@@ -86,6 +104,7 @@ export function outlineRows(store: Store, data: OutlineData, open: ReadonlySet<n
     let any = false;
     for (const { kind, id } of data.children.get(parent) ?? []) {
       if (kind === "node") {
+        if (!words.length && data.makers.has(id)) continue;
         const name = nodeName(store, id),
           detail = shortOp(store.nodes.get(id)?.op ?? "");
         if (words.length && !fits(name, detail)) continue;

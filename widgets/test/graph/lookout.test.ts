@@ -7,6 +7,7 @@ import { inView } from "../../src/graph/view/lookout.ts";
 import { outlineData, outlineRows } from "../../src/model/outline_rows.ts";
 import type { Store } from "../../src/model/store.ts";
 import { whereIs } from "../../src/model/where.ts";
+import { ModelBuilder } from "../fixtures/model.ts";
 import { transformer } from "../fixtures/networks.ts";
 
 /** A frame of a run around a frame of a group around a node. */
@@ -71,4 +72,17 @@ test("the outline lists groups, opens them, and filters by names and operators",
   const count = [...store.nodes.values()].filter((node) => node.op === op).length;
   assert.ok(filtered.filter(({ kind, detail }) => kind === "node" && detail === op).length >= count);
   assert.deepEqual(outlineRows(store, data, new Set(), "no such thing"), []);
+});
+
+test("nodes that only make parameters are in the outline where a filter asks for them", () => {
+  const model = new ModelBuilder();
+  const x = model.input("x");
+  const made = model.node("Identity", [model.parameter("w", "8×8")], "8×8", "maker");
+  model.node("Identity", [model.parameter("v", "8×8")], "8×8", "unread");
+  model.output(model.node("MatMul", [x, made], "8", "product"));
+  const store = model.store(),
+    data = outlineData(store, 1, null);
+  const names = (filter: string) => outlineRows(store, data, new Set(), filter).map(({ name }) => name);
+  assert.deepEqual(names(""), ["unread", "product"]);
+  assert.deepEqual(names("maker"), ["maker"]);
 });

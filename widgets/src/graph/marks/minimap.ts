@@ -1,8 +1,8 @@
 /**
  * All of the scene in a corner, with a frame around the part in view: press or drag in it to go there.
  *
- * It lies where there is nothing when a scope is first shown or the view has another size, and lets boxes below it show
- * through later on.
+ * It lies where there is nothing: when a scope is first shown, when the view has another size, and when the camera has
+ * come to rest over boxes. While there are boxes in both corners it is small.
  */
 
 import type { Camera } from "../canvas/camera.ts";
@@ -17,6 +17,8 @@ const WIDEST = 140,
 /** From the edges of the view, as the style sheet has it, and around it. */
 const CORNER = 10,
   AROUND = 6;
+/** The camera is at rest when it did not move for so long. */
+const REST_MS = 350;
 /** Boxes beyond so many are drawn as every second one, every third one … */
 const DRAWN = 12_000;
 
@@ -56,6 +58,7 @@ export class Minimap {
   #room = { width: 0, height: 0 };
   #marks: readonly number[] = [];
   #wanted = true;
+  #resting: ReturnType<typeof setTimeout> | undefined;
 
   constructor(host: HTMLElement, camera: Camera, options: MinimapOptions) {
     const document = host.ownerDocument;
@@ -122,7 +125,22 @@ export class Minimap {
     this.#frame.style.transform = `translate(${left + INSET}px, ${top + INSET}px)`;
     this.#frame.style.width = `${Math.max(5, right - left)}px`;
     this.#frame.style.height = `${Math.max(5, bottom - top)}px`;
-    this.element.classList.toggle("ol-minimap-over", this.#covers(this.element.classList.contains("ol-minimap-left")));
+    clearTimeout(this.#resting);
+    if (this.#mark()) this.#resting = setTimeout(() => this.#move(), REST_MS);
+  }
+
+  /** Makes the map small where it hides boxes; tells whether it does. */
+  #mark(): boolean {
+    const hides = this.#covers(this.element.classList.contains("ol-minimap-left"));
+    this.element.classList.toggle("ol-minimap-over", hides);
+    return hides;
+  }
+
+  /** Leaves a corner with boxes, unless the map is in use. */
+  #move(): void {
+    if (this.element.hidden || this.element.matches(":hover, :active")) return;
+    this.#settle();
+    this.#mark();
   }
 
   /** Whether it hides boxes in the left or the right corner. */
@@ -136,6 +154,7 @@ export class Minimap {
   }
 
   destroy(): void {
+    clearTimeout(this.#resting);
     this.element.remove();
   }
 

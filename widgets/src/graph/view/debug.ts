@@ -35,6 +35,8 @@ export interface DebugBox {
 export interface DebugState {
   scope: number;
   zoom: number;
+  /** That would have boxes if all were unfolded. */
+  nodes: number;
   boxes: DebugBox[];
   /** Beside lines; `area`: what of it is written. */
   labels: { value: number; text: string; x: number; y: number; area: Area }[];
@@ -84,6 +86,7 @@ export interface Shown {
   runOf(group: number): { groups: readonly number[]; period: number } | null;
   /** Place of the last node of a box in the file. */
   orderOf(key: number): number;
+  nodes: number;
   panels: DOMRect[];
 }
 
@@ -95,6 +98,7 @@ export function describe(shown: Shown): DebugState {
   return {
     scope,
     zoom: camera.zoom,
+    nodes: shown.nodes,
     boxes: (scene?.boxes ?? []).map((box, i) => ({
       id: box.id,
       depth: scene!.depth[i]!,
@@ -194,6 +198,7 @@ export function stateOf(
     store,
     runOf: (group) => explorer.runOf(group),
     orderOf: (key) => explorer.ground?.hierarchy.lastOf(key) ?? -1,
+    nodes: explorer.ground?.hierarchy.nodes.length ?? 0,
     panels: minimap.element.checkVisibility() ? [minimap.element.getBoundingClientRect()] : [],
   });
 }
