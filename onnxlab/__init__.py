@@ -14,6 +14,7 @@ from onnxlab import viewers as _viewers
 
 if TYPE_CHECKING:
     from onnxlab.analysis.check import check as check
+    from onnxlab.analysis.messages.explaining import explain_error as explain_error
     from onnxlab.errors import Diagnostic as Diagnostic
     from onnxlab.errors import OnnxlabError as OnnxlabError
     from onnxlab.formats.weights.files import read_weights as read_weights
@@ -43,6 +44,7 @@ _EXPORTS = {
     "compare": "onnxlab.model",
     "diff": "onnxlab.model",
     "evaluate": "onnxlab.model",
+    "explain_error": "onnxlab.analysis.messages.explaining",
     "infer_function_output_types": "onnxlab.infer",
     "infer_node_outputs": "onnxlab.infer",
     "check": "onnxlab.analysis.check",

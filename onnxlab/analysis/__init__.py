@@ -26,5 +26,6 @@ Files:
     hunt/          Values that went wrong in a run: NaN, infinities, what half precision cannot hold, dead channels,
                    saturation.
     memory/        The memory of a run over its schedule: by facts alone, nothing is run.
+    messages/      The commonest error messages of onnx, onnxruntime and torch: what they mean, and what to do.
     watches/       Watches: expressions on values that are checked after runs and edits.
 """

@@ -11,6 +11,7 @@ from onnxlab.cli.verbs import (
     datasets,
     drawing,
     editing,
+    explaining,
     looking,
     measuring,
     rewriting,
@@ -20,8 +21,8 @@ from onnxlab.cli.verbs import (
 )
 
 FAMILIES = (
-    showing, looking, checking, drawing, running, measuring, comparing, datasets, editing, converting, rewriting,
-    warming,
+    showing, looking, checking, explaining, drawing, running, measuring, comparing, datasets, editing, converting,
+    rewriting, warming,
 )  # fmt: skip
 
 

@@ -52,5 +52,5 @@ TABLE = {
     "rewrite": Row(("{model}", "Add(a, b) => Add(b, a)"), schema="receipt/3", output=("-o", ".onnx")),
     "fold": Row(schema="receipt/3", output=("-o", ".onnx")),
 }
-"""Those that read models. `show` and `warm` start other programs: test_answers.py has them."""
-OTHERS = {"show", "warm"}
+"""Those that read models. test_answers.py has `show` and `warm`, tests/analysis/messages has `explain`."""
+OTHERS = {"show", "warm", "explain"}

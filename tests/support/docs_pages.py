@@ -1,6 +1,6 @@
 """Pages of the site that are made from the code: operators and the command line.
 
-python -m tests.support.docs_pages     # writes docs/operators.md and docs/cli.md
+python -m tests.support.docs_pages     # writes docs/operators.md, cli.md and errors.md
 """
 
 import argparse
@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from onnxlab import cli, ops, schemas
+from onnxlab.analysis.messages.message import FALLBACK
+from onnxlab.analysis.messages.table import TABLE
 from onnxlab.execution.numba import provider as numba
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -69,7 +71,30 @@ def verbs(top: argparse.ArgumentParser | None = None) -> dict[str, argparse.Argu
     return dict(groups[0]) if groups else {}
 
 
-PAGES: dict[str, Callable[[], str]] = {"operators.md": operators, "cli.md": command_line}
+def error_messages() -> str:
+    """The messages that `onnxlab explain` knows."""
+    lines = [
+        "# Errors of onnx, onnxruntime and torch\n",
+        'Paste what you got: `onnxlab explain "…" model.onnx`, or `onnxlab.explain_error(text, model)` in Python. The\n'
+        "text may be a whole traceback. These are known; the tests make the installed packages say them.\n",
+    ]
+    for message in TABLE:
+        cause, fix = (_said(sentence) for sentence in (message.cause, message.fix))
+        lines += [f"## {message.code}: {message.title}\n", f"{cause}\n", f"{fix}\n" if fix else NEAR]
+    return "\n".join(lines)
+
+
+NEAR = "`onnxlab explain` names the near ones, and the versions that have them.\n"
+
+
+def _said(sentence: str) -> str:
+    words = sentence.format_map({**FALLBACK, "near": ""})
+    return words[:1].upper() + words[1:] if words.startswith(tuple(FALLBACK.values())) else words
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "operators.md": operators, "cli.md": command_line, "errors.md": error_messages,
+}  # fmt: skip
 
 if __name__ == "__main__":
     for name, make in PAGES.items():

@@ -10,6 +10,7 @@ Files:
     drawing     `onnxlab svg`: a picture or a page of a model.
     editing     `onnxlab extract` and `edit`: a part of a model, and a model that is changed by options, statements or
                 a script.
+    explaining  `onnxlab explain`: an error message of another tool, or why a value of a model has its shape.
     looking     `onnxlab info`, `shapes` and `text`: what is in a model.
     measuring   `onnxlab memory` and `cost`: what a run takes, by facts alone, for sizes that are given.
     rewriting   `onnxlab simplify`, `optimize`, `rewrite` and `fold`: a model rewritten, and a receipt of what was
