@@ -14,7 +14,6 @@ from onnxlab import viewers as _viewers
 
 if TYPE_CHECKING:
     from onnxlab.analysis.check import check as check
-    from onnxlab.analysis.messages.explaining import explain_error as explain_error
     from onnxlab.errors import Diagnostic as Diagnostic
     from onnxlab.errors import OnnxlabError as OnnxlabError
     from onnxlab.formats.weights.files import read_weights as read_weights
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from onnxlab.model import compare as compare
     from onnxlab.model import diff as diff
     from onnxlab.model import evaluate as evaluate
+    from onnxlab.model import explain_error as explain_error
     from onnxlab.model import load as load
     from onnxlab.model import run as run
     from onnxlab.model import save as save
@@ -44,7 +44,7 @@ _EXPORTS = {
     "compare": "onnxlab.model",
     "diff": "onnxlab.model",
     "evaluate": "onnxlab.model",
-    "explain_error": "onnxlab.analysis.messages.explaining",
+    "explain_error": "onnxlab.model",
     "infer_function_output_types": "onnxlab.infer",
     "infer_node_outputs": "onnxlab.infer",
     "check": "onnxlab.analysis.check",

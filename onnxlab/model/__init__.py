@@ -15,7 +15,8 @@ Files:
     matching       Matching in a Model: patterns of nodes, where rules match, and why they do not.
     measuring      Measures of a Model: the memory of a run over its schedule, and what its nodes cost.
     model          `Model`: a graph with its inference, values and journal, kept in step by one stream of commits.
-    opening        `load`, `save` and `run`: the functions of the package's front door that deal with whole models.
+    opening        `load`, `save`, `run` and `explain_error`: functions of the package's front door that deal with
+                   whole models.
     pairs          Differences and comparisons of two Models, which can be looked at: both graphs side by side.
     renamed        Names that a Model had before: they still work, and a DeprecationWarning says what stands in their
                    place.
@@ -35,7 +36,7 @@ from onnxlab.model.commit import Commit
 from onnxlab.model.datasets import evaluate, statistics
 from onnxlab.model.differences import compare, diff
 from onnxlab.model.model import Model
-from onnxlab.model.opening import load, run, save
+from onnxlab.model.opening import explain_error, load, run, save
 from onnxlab.model.running import Subgraph, Values
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "compare",
     "diff",
     "evaluate",
+    "explain_error",
     "load",
     "run",
     "save",

@@ -1,11 +1,11 @@
-"""`load`, `save` and `run`: the functions of the package's front door that deal with whole models."""
+"""`load`, `save`, `run` and `explain_error`: functions of the package's front door that deal with whole models."""
 
 import os
 import warnings
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import onnx
 
@@ -18,6 +18,9 @@ from onnxlab.formats.source import ModelSource
 from onnxlab.graph.protos.nesting import nesting_refused
 from onnxlab.model.model import Model
 from onnxlab.model.running import Array
+
+if TYPE_CHECKING:
+    from onnxlab.analysis.messages.explaining import ErrorExplanation
 
 EXAMPLE = Path(__file__).parents[1] / "data" / "digits.onnx"
 
@@ -110,3 +113,28 @@ def run(
         array([2, 4])
     """
     return (model if isinstance(model, Model) else load(as_model(model))).run(feeds, outputs)
+
+
+def explain_error(text: str, model: Model | None = None) -> tuple["ErrorExplanation", ...]:
+    """Explain the error messages of onnx, onnxruntime and torch that are in a text.
+
+    Args:
+        text: as it was printed, traceback and all.
+        model: the model that it came from: the nodes in question are looked up in it.
+
+    Returns:
+        tuple[ErrorExplanation, ...]: in the order of the text; none where no message is known.
+
+    Examples:
+        >>> onnxlab.explain_error("Unsupported model IR version: 99, max supported IR version: 13")[0].title
+        'an IR version that the tool does not know'
+        >>> onnxlab.explain_error("it does not work")
+        ()
+    """
+    from onnxlab.analysis.messages.explaining import explanations
+    from onnxlab.analysis.messages.places import places
+
+    if model is None:
+        return explanations(text)
+    graph, problems = model.graph, model.check()
+    return explanations(text, lambda message, about: places(graph, model.fact, problems, message, about))

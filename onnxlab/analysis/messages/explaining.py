@@ -1,11 +1,11 @@
-"""`explain_error`: the messages in a pasted text, what they mean, the node that they are about, and what to do."""
+"""The messages in a pasted text: what they mean, the node that they are about, and what to do."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from onnxlab import schemas
 from onnxlab.analysis.messages.message import FALLBACK, Message
@@ -14,14 +14,8 @@ from onnxlab.printable import printable, printable_lines
 from onnxlab.short_help import ShortHelp
 from onnxlab.spelling import suggestion
 
-if TYPE_CHECKING:
-    from onnxlab.model import Model
-
 LONGEST = 1 << 18
 """Characters of a pasted text that are looked at, its end counting most: tracebacks end with the message."""
-_SHOWN = 5
-_SUFFIXES = ("_nchwc", "_fused", "_quant", "_cast")
-"""What ONNX Runtime puts behind the name of a value when it calls a node by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,22 +57,12 @@ class ErrorExplanation(metaclass=ShortHelp):
         return printable_lines([*lines, *(f"  in the model: {place}" for place in self.places)])
 
 
-def explain_error(text: str, model: Model | None = None) -> tuple[ErrorExplanation, ...]:
-    """Explain the error messages of onnx, onnxruntime and torch that are in a text.
+Places = Callable[[Message, Mapping[str, str]], tuple[str, ...]]
+"""Says what a model has at the place that a message is about."""
 
-    Args:
-        text: as it was printed, traceback and all.
-        model: the model that it came from: the nodes in question are looked up in it.
 
-    Returns:
-        tuple[ErrorExplanation, ...]: in the order of the text; none where no message is known.
-
-    Examples:
-        >>> onnxlab.explain_error("Unsupported model IR version: 99, max supported IR version: 13")[0].title
-        'an IR version that the tool does not know'
-        >>> onnxlab.explain_error("it does not work")
-        ()
-    """
+def explanations(text: str, places: Places = lambda message, about: ()) -> tuple[ErrorExplanation, ...]:
+    """Explain the messages in a text, in its order; `onnxlab.explain_error` for what is known of a model."""
     text = text[-LONGEST:]
     matches: list[tuple[int, Message, dict[str, str]]] = []
     for message in TABLE:
@@ -88,14 +72,14 @@ def explain_error(text: str, model: Model | None = None) -> tuple[ErrorExplanati
                 about = {name: printable(part)[:200] for name, part in match.groupdict().items() if part}
                 matches.append((match.start(), message, about))
                 break
-    return tuple(_explained(message, about, model) for _, message, about in sorted(matches, key=lambda row: row[0]))
+    ordered = sorted(matches, key=lambda row: row[0])
+    return tuple(_explained(message, about, places(message, about)) for _, message, about in ordered)
 
 
-def _explained(message: Message, about: dict[str, str], model: Model | None) -> ErrorExplanation:
+def _explained(message: Message, about: dict[str, str], places: tuple[str, ...]) -> ErrorExplanation:
     near = _NEAR[message.code](about) if message.code in _NEAR else ""
     words = defaultdict(str, {**FALLBACK, **about, "near": near})
     cause, fix = (_begun(sentence.format_map(words)) for sentence in (message.cause, message.fix))
-    places = () if model is None else tuple(_places(model, message, about))
     return ErrorExplanation(message.code, message.title, about, cause, fix, places)
 
 
@@ -156,39 +140,3 @@ _NEAR: dict[str, Callable[[Mapping[str, str]], str]] = {
     "E10": _near_attribute,
     "E16": _near_types,
 }
-
-
-# -- what the model says --------------------------------------------------------------------------------------------
-
-
-def _places(model: Model, message: Message, about: Mapping[str, str]) -> list[str]:
-    """The node that a message names, with what it reads, and what onnxlab itself has to say of the same."""
-    graph = model.graph
-    node = _node_of(model, about)
-    lines = []
-    if node is not None:
-        record = graph.nodes[node]
-        reads = [f"{graph.values[vid].name}: {model.fact(vid)}" for vid in record.inputs if vid]
-        lines.append(f"{graph.label(record)} ({record.op_type}) reads {', '.join(reads) or 'nothing'}")
-    problems = [item for item in model.check() if item.node == node or item.code in message.codes]
-    for item in problems[:_SHOWN]:
-        label = graph.label(graph.nodes[item.node]) if item.node in graph.nodes else model.name
-        lines.append(f"{label}: {item}")
-    if len(problems) > _SHOWN:
-        lines.append(f"… and {len(problems) - _SHOWN} more")
-    return lines
-
-
-def _node_of(model: Model, about: Mapping[str, str]) -> int | None:
-    """The id of a node by its name, or by the name of a value that it makes."""
-    graph = model.graph
-    name = about.get("node")
-    if not name:
-        return None
-    names = {name, *(name.removesuffix(suffix) for suffix in _SUFFIXES)}
-    for node in graph.nodes.values():
-        if printable(node.proto.name) in names or names & {
-            printable(graph.values[vid].name) for vid in node.outputs if vid
-        }:
-            return node.id
-    return None

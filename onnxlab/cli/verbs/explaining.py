@@ -28,7 +28,7 @@ def add(verbs: Verbs) -> None:
 def _explain(options: argparse.Namespace) -> int:
     if options.text != STDOUT and os.path.isfile(options.text):
         return _value(options)
-    from onnxlab.analysis.messages.explaining import explain_error
+    from onnxlab.model import explain_error
 
     text = sys.stdin.read() if options.text == STDOUT else options.text
     if not text.strip():
