@@ -1,4 +1,4 @@
-"""Build hook: puts the bundle of `widgets/` (TypeScript) into `onnxlab/notebook/static/`.
+"""Build hook: puts what is made of `widgets/` (TypeScript) into the package: the bundle, and JupyterLab's extension.
 
 It runs for wheels, source distributions and editable installs; `python hatch_build.py` does the same by hand.
 npm is asked only when a source is newer than the bundle, so that an install from a source distribution, which
@@ -13,11 +13,13 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-BUNDLE = ("widget.js", "loader.js", "widget.css")
+BUNDLE = ("widget.js", "loader.js", "widget.css", "../../labextension/package.json")
+"""Files of `onnxlab/notebook/static/`, and the one of `onnxlab/labextension/` that names its script."""
 NOT_SOURCES = {"node_modules", "test", "tests", "dev", "bench", "dist"}
 
 NO_NPM = (
-    "{static} holds no widget.js, loader.js and widget.css, and npm, which builds them from widgets/, is not on the "
+    "{static} holds no widget.js, loader.js and widget.css, or onnxlab/labextension/ is missing, and "
+    "npm, which builds them from widgets/, is not on the "
     "PATH. Install Node.js 20 or newer (Debian: apt-get install nodejs npm), or install a wheel of onnxlab."
 )
 
@@ -49,7 +51,7 @@ def ensure_bundle(root: Path) -> None:
     else:
         raise RuntimeError(NO_NPM.format(static=static))
     if not has_bundle(static):
-        raise RuntimeError(f"`npm run build` in {widgets} did not write {' and '.join(BUNDLE)} to {static}")
+        raise RuntimeError(f"`npm run build` in {widgets} did not write {', '.join(BUNDLE)} to {static}")
 
 
 def has_bundle(static: Path) -> bool:

@@ -42,6 +42,7 @@ LAYERS = [
     "model",
     "render",
     "notebook",
+    "mcp",
     "__init__",  # the front door: the command line goes through it as users do
     "cli",
     "__main__",

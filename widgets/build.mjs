@@ -1,7 +1,9 @@
 // Builds the widget: widgets/src -> onnxlab/notebook/static/widget.js, loader.js and widget.css.
+// widgets/lab -> onnxlab/labextension/, the extension of JupyterLab and Notebook, ready to be copied.
 // `--watch` rebuilds on change, `--sourcemap` keeps the sources readable in the browser's debugger.
 
-import { mkdir, readFile } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { gzipSync } from "node:zlib";
 import { build, context } from "esbuild";
@@ -21,11 +23,35 @@ const options = {
 // The style sheet is a file of its own: the loader gets it with the bundle, once for a page.
 const styles = { ...options, entryPoints: { widget: "src/styles.css" } };
 
+/** A federated extension: a script whose name tells its content, for browsers keep it, and what it is. */
+async function buildExtension() {
+  const folder = path.resolve(here, "../onnxlab/labextension"),
+    lab = { ...options, entryPoints: { lab: "lab/index.ts" }, format: "iife", write: false };
+  const { outputFiles } = await build({ ...lab, loader: { ".css": "text", ".svg": "text" } });
+  const [{ contents }] = outputFiles,
+    name = `static/remoteEntry.${createHash("sha256").update(contents).digest("hex").slice(0, 16)}.js`;
+  const { version, license } = JSON.parse(await readFile(path.join(here, "package.json"), "utf8"));
+  const about = {
+    name: "onnxlab",
+    version,
+    license,
+    description: "Opens ONNX models in a tab of their own",
+    jupyterlab: { extension: true, _build: { load: name, extension: "./extension" } },
+  };
+  const install = { packageManager: "python", packageName: "onnxlab", uninstallInstructions: "pip uninstall onnxlab" };
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(path.join(folder, "static"), { recursive: true });
+  await writeFile(path.join(folder, name), contents);
+  await writeFile(path.join(folder, "package.json"), `${JSON.stringify(about, null, 2)}\n`);
+  await writeFile(path.join(folder, "install.json"), `${JSON.stringify(install, null, 2)}\n`);
+  console.log(`${name}: ${(contents.length / 1000).toFixed(1)} kB`);
+}
+
 await mkdir(target, { recursive: true });
 if (watch) {
   for (const each of [options, styles]) await (await context({ ...each, logLevel: "info" })).watch();
 } else {
-  await Promise.all([build(options), build(styles)]);
+  await Promise.all([build(options), build(styles), buildExtension()]);
   for (const name of ["widget.js", "loader.js", "widget.css"]) {
     const bytes = await readFile(path.join(target, name));
     const sizes = `${(bytes.length / 1000).toFixed(1)} kB, ${(gzipSync(bytes).length / 1000).toFixed(1)} kB gzipped`;

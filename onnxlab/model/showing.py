@@ -22,7 +22,7 @@ class Showing(Saving):
         new: bool = False,
         static: bool = False,
         title: str | None = None,
-        height: int | None = None,
+        height: int | Literal["fill"] | None = None,
         selection: NodeKeys | None = None,
         bookmarks: NodeKeys | None = None,
         flow: Literal["auto", "down", "right"] | None = None,
@@ -36,7 +36,7 @@ class Showing(Saving):
             new: make another view in any case.
             static: no widget, but the picture that is shown where no kernel runs.
             title: shown above the picture.
-            height: of the view in pixels.
+            height: of the view in pixels; "fill": as high as what is around it.
             selection: nodes to select, as positions, names or handles.
             bookmarks: nodes to come back to with the key N.
             flow: which way the picture reads.

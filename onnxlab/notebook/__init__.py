@@ -27,7 +27,7 @@ def show(
     new: bool = True,
     static: bool = False,
     title: str | None = None,
-    height: int | None = None,
+    height: int | Literal["fill"] | None = None,
     selection: NodeKeys | None = None,
     bookmarks: NodeKeys | None = None,
     flow: Literal["auto", "down", "right"] | None = None,
@@ -42,7 +42,7 @@ def show(
         new: False gives the view of the model that was made last, where there is one, with the options set.
         static: no widget, but the picture that is shown where no kernel runs.
         title: shown above the picture; default: the name of the model.
-        height: of the view in pixels.
+        height: of the view in pixels; "fill": as high as what is around it.
         selection: nodes to select, as positions, names or handles.
         bookmarks: nodes to come back to with the key N.
         flow: which way the picture reads; "auto": whichever suits the shape of the view.

@@ -178,10 +178,11 @@ def test_values_that_an_option_cannot_have(model: onnxlab.Model) -> None:
     view = onnxlab.show(model, new=True)
     assert onnxlab.show(model, new=False, height=300) is view
     assert view.height == 300
+    assert onnxlab.show(model, new=False, height="fill").get_state(["height"]) == {"height": "fill"}
     assert onnxlab.show(model) is not view
     followers = len(model._subscribers)
     for options, words in (
-        ({"height": "x"}, "expected an int"),
+        ({"height": "x"}, 'expected an int, or "fill"'),
         ({"height": 5}, "should not be less than 120"),
         ({"flow": "up"}, "'down'"),
         ({"selection": "missing"}, "no node is called"),

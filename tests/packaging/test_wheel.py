@@ -1,6 +1,7 @@
 """What is built: the wheel carries the widget's bundle, the sdist its sources; when the build hook works."""
 
 import importlib.util
+import json
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import onnxlab
 
 ROOT = Path(__file__).resolve().parents[2]
 BUNDLE = tuple(f"onnxlab/notebook/static/{name}" for name in ("widget.js", "loader.js", "widget.css"))
+EXTENSION = "onnxlab/labextension/package.json"
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +46,11 @@ def test_wheel_holds_the_bundle_and_the_type_marker(tmp_path: Path) -> None:
         assert {*BUNDLE, "onnxlab/py.typed", "onnxlab/__init__.py"} <= names
         assert all(wheel.getinfo(name).file_size > 500 for name in BUNDLE)
         assert not [name for name in names if "node_modules" in name or name.startswith(("tests", "widgets"))]
+        place = f"onnxlab-{onnxlab.__version__}.data/data/share/jupyter/labextensions/onnxlab/"
+        entry = json.loads(wheel.read(f"{place}package.json"))["jupyterlab"]["_build"]
+        assert b"onnxlab:open" in wheel.read(place + entry["load"])
+        assert json.loads(wheel.read(f"{place}install.json"))["packageName"] == "onnxlab"
+        assert EXTENSION not in names, "the extension is carried once"
         metadata = next(name for name in names if name.endswith(".dist-info/METADATA"))
         text = wheel.read(metadata).decode()
     assert "License-Expression: Apache-2.0" in text
@@ -54,20 +61,20 @@ def test_wheel_holds_the_bundle_and_the_type_marker(tmp_path: Path) -> None:
 def test_sdist_holds_the_sources_of_the_widget_and_the_bundle(tmp_path: Path) -> None:
     with tarfile.open(build("sdist", tmp_path)) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {*BUNDLE, "hatch_build.py", "widgets/package.json", "widgets/package-lock.json"} <= names
+    assert {*BUNDLE, EXTENSION, "hatch_build.py", "widgets/package.json", "widgets/package-lock.json"} <= names
     assert [name for name in names if name.startswith("widgets/src/")]
     assert not [name for name in names if "node_modules" in name or name.startswith("tests")]
 
 
 def test_the_package_in_use_has_its_bundle() -> None:
     package = Path(onnxlab.__file__).parents[1]
-    assert all((package / name).is_file() for name in BUNDLE)
+    assert all((package / name).is_file() for name in (*BUNDLE, EXTENSION))
 
 
 def project(root: Path) -> tuple[Path, Path]:
     """Lay out a project, a widget source and its bundle of one age; return (source, static folder)."""
     source, static = root / "widgets" / "src" / "main.ts", root / "onnxlab" / "notebook" / "static"
-    for path in (root / "widgets" / "package.json", source, *(root / name for name in BUNDLE)):
+    for path in (root / "widgets" / "package.json", source, *(root / name for name in (*BUNDLE, EXTENSION))):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("{}")
         os.utime(path, (1000, 1000))

@@ -49,13 +49,28 @@ class PlainSocket extends WebSocket {
   }
 }
 
+/** Colab shows widgets, but what a message carries beside its text is lost on the way to the page. */
+class TextOnlySocket extends PlainSocket {
+  override set onmessage(listener: ((event: MessageEvent) => void) | null) {
+    super.onmessage = listener && ((event) => listener(new MessageEvent("message", { data: textOf(event.data) })));
+  }
+}
+
+/** The JSON of a message in the old wire format: a count, as many offsets, the JSON, then the buffers. */
+function textOf(data: string | ArrayBuffer): string {
+  if (typeof data === "string") return data;
+  const numbers = new DataView(data),
+    end = numbers.getUint32(0) > 1 ? numbers.getUint32(8) : data.byteLength;
+  return new TextDecoder().decode(data.slice(numbers.getUint32(4), end));
+}
+
 function connect(): KernelConnection {
   const serverSettings = ServerConnection.makeSettings({
     baseUrl: `${location.origin}/`,
     wsUrl: `${location.origin.replace("http", "ws")}/`,
     token: asked.get("token")!,
     appendToken: true,
-    WebSocket: PlainSocket as never,
+    WebSocket: (asked.has("text") ? TextOnlySocket : PlainSocket) as never,
   });
   return new KernelConnection({ serverSettings, model: { id: asked.get("kernel")!, name: "python3" } });
 }

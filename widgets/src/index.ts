@@ -81,7 +81,7 @@ function offlinePair(el: HTMLElement, { sides }: { sides: Recorded[] }): () => v
 /** The widget's small durable state: what survives a reload of the page and is shared by its views. */
 function traits(model: WidgetModel): Shared {
   return {
-    height: () => Number(model.get("height")) || 0,
+    height: () => (model.get("height") === "fill" ? "fill" : Number(model.get("height")) || 0),
     setHeight: (height) => setTrait(model, "height", height),
     onHeight: (listener) => listen(model, "change:height", listener),
     title: () => String(model.get("title") ?? ""),

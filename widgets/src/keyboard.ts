@@ -201,7 +201,7 @@ function stepOut(app: App, root: HTMLElement): boolean {
 
 /** Focus goes to the notebook cell around the widget, where there is one. */
 function release(root: HTMLElement): void {
-  const active = root.ownerDocument.activeElement;
-  if (active instanceof HTMLElement) active.blur();
+  // In a shadow root the document knows the focus only as its host.
+  (root.matches(":focus") ? root : root.querySelector<HTMLElement>(":focus"))?.blur();
   root.closest<HTMLElement>(".jp-Cell, .cell")?.focus({ preventScroll: true });
 }

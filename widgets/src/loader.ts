@@ -17,15 +17,21 @@ interface Bundle {
   render(context: Context): () => void;
 }
 
+/** A bundle that the page has, and the style sheet that its views need. */
+interface Loaded {
+  bundle: Bundle;
+  styles: string;
+}
+
 /** Milliseconds between two questions, and how often is asked: a kernel may be busy with a cell for long. */
 const PATIENCE = 3000,
   TIMES = 1200;
 
-const page = globalThis as typeof globalThis & { __onnxlabBundles?: Map<string, Promise<{ default: Bundle }>> };
-const bundles = (page.__onnxlabBundles ??= new Map());
+const page = globalThis as typeof globalThis & { __onnxlabLoaded?: Map<string, Promise<Loaded>> };
+const bundles = (page.__onnxlabLoaded ??= new Map());
 
 /** The bundle of a version: the page's own, or what the kernel answers; null where no kernel does. */
-function load(model: WidgetModel): Promise<{ default: Bundle } | null> {
+function load(model: WidgetModel): Promise<Loaded | null> {
   const version = String(model.get("bundle") ?? "");
   const known = bundles.get(version);
   if (known) return known;
@@ -40,8 +46,7 @@ function load(model: WidgetModel): Promise<{ default: Bundle } | null> {
       if (content?.bundle !== version || typeof content.code !== "string") return;
       stop();
       if (!bundles.has(version)) {
-        addStyles(String(content.styles ?? ""));
-        bundles.set(version, evaluate(content.code));
+        bundles.set(version, evaluate(content.code, String(content.styles ?? "")));
       }
       resolve(bundles.get(version)!);
     };
@@ -71,24 +76,39 @@ function send(model: WidgetModel, failed: () => void): void {
   }
 }
 
-function addStyles(text: string): void {
-  const styles = document.createElement("style");
-  styles.textContent = text;
-  document.head.append(styles);
+/**
+ * Puts the style sheet into the tree that the view is in, once: the page's head, or a shadow root, into which no
+ * style of the page reaches. Returns whether the view was in a tree at all.
+ */
+function addStyles(el: HTMLElement, version: string, text: string): boolean {
+  const root = el.getRootNode(),
+    around = root instanceof ShadowRoot ? root : document.head;
+  if (![...around.querySelectorAll<HTMLElement>("style")].some((style) => style.dataset.onnxlab === version)) {
+    const styles = document.createElement("style");
+    styles.dataset.onnxlab = version;
+    styles.textContent = text;
+    around.append(styles);
+  }
+  return el.isConnected;
 }
 
-async function evaluate(code: string): Promise<{ default: Bundle }> {
+async function evaluate(code: string, styles: string): Promise<Loaded> {
   const url = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
   try {
-    return await import(url);
+    const module: { default: Bundle } = await import(url);
+    return { bundle: module.default, styles };
   } finally {
     URL.revokeObjectURL(url);
   }
 }
 
-async function render(context: Context): Promise<() => void> {
-  const bundle = await load(context.model);
-  return bundle ? bundle.default.render(context) : () => undefined;
+async function render({ model, el }: Context): Promise<() => void> {
+  const loaded = await load(model);
+  if (!loaded) return () => undefined;
+  const style = () => addStyles(el, String(model.get("bundle") ?? ""), loaded.styles);
+  // Some hosts put a view on the page after it is made; only then it is known where that is.
+  if (!style()) requestAnimationFrame(style);
+  return loaded.bundle.render({ model, el });
 }
 
 export default { render };

@@ -15,7 +15,8 @@ import type { Picture } from "./view_contract.ts";
 
 /** Durable state that lives outside the view: the widget's traits. */
 export interface Shared {
-  height(): number;
+  /** Pixels, 0 where nothing is said; "fill": as high as what is around it. */
+  height(): number | "fill";
   /** Absent where the page around it says how high it is. */
   setHeight?(height: number): void;
   onHeight(listener: () => void): () => void;
@@ -105,7 +106,14 @@ function mountOne(
     handle.view?.setTheme(theme);
   };
   const setHeight = () => {
-    const height = Math.max(MIN_HEIGHT, shared.height() || DEFAULT_HEIGHT);
+    const asked = shared.height();
+    if (asked === "fill") {
+      root.style.height = "100%";
+      root.style.minHeight = `${MIN_HEIGHT}px`;
+      app.height.value = 0; // no edge to drag
+      return;
+    }
+    const height = Math.max(MIN_HEIGHT, asked || DEFAULT_HEIGHT);
     root.style.height = `${height}px`;
     if (shared.setHeight) app.height.value = height;
   };
@@ -125,10 +133,12 @@ function mountOne(
   offs.push(
     client.on("opened", (event) => opened(event.former)),
     app.height.on((height) => {
+      if (!height) return;
       root.style.height = `${height}px`;
       if (height !== shared.height()) shared.setHeight?.(height);
     }),
     watchStandIn(host, root, client, store),
+    tellHost(root, store),
   );
 
   // Before anything is laid out: a first look is made for the room that there is.
@@ -190,6 +200,16 @@ function watchStandIn(host: HTMLElement, root: HTMLElement, client: Client, stor
     for (const off of offs) off();
     showOneOf(host, root, false);
   };
+}
+
+/** Lets what is around the view know, by an event that bubbles, whether there are edits that are not saved. */
+function tellHost(root: HTMLElement, store: Store): () => void {
+  const tell = () =>
+    root.dispatchEvent(
+      new CustomEvent("onnxlab:state", { bubbles: true, composed: true, detail: { dirty: store.dirty } }),
+    );
+  const offs = [store.on("reset", tell), store.on("commit", tell), store.on("history", tell)];
+  return () => offs.forEach((off) => off());
 }
 
 function makeRoot(document: Document): HTMLElement {

@@ -3,6 +3,7 @@
 Files:
     bundled_widget  Widgets whose code the page asks for once: what views of one model and of two have in common.
     display         Outputs of cells: the widget for where a kernel runs, a picture and a text for where none does.
+    documents       Files that JupyterLab opens in a tab of their own: what the tab asks of its kernel (widgets/lab/).
     html_page       A model as one HTML page that needs neither kernel nor network: it folds, searches and inspects.
     magic           `%onnx_show`, its completion, and bare ModelProtos that draw themselves: what `%load_ext onnxlab`
                     adds.

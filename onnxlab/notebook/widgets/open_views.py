@@ -21,7 +21,7 @@ class ViewOptions:
     """Options of a view, new or shown again: see `onnxlab.show`; None, and ... of `deadline`, keep them."""
 
     title: str | None = None
-    height: int | None = None
+    height: int | str | None = None
     selection: Any = None
     bookmarks: Any = None
     flow: str | None = None

@@ -52,6 +52,15 @@ class Selection(traitlets.TraitType[Any, Any]):
         return widget.model.node(key)
 
 
+class Height(traitlets.Int[int, Any]):
+    """A number of pixels, or "fill"."""
+
+    info_text = 'an int, or "fill"'
+
+    def validate(self, obj: Any, value: Any) -> Any:
+        return value if value == "fill" else super().validate(obj, value)
+
+
 def _to_page(selection: tuple[Node, ...], widget: Any) -> list[int]:
     return [node.id for node in selection]
 
@@ -73,7 +82,7 @@ class ModelWidget(BundledWidget):
         bookmarks: nodes to come back to, both ways too: B marks a node, N goes to the next one.
         flow: which way the picture reads, "down" or "right"; "auto": whichever suits the shape of the view.
         columns: whether what is many times longer than wide is drawn in columns, as in a newspaper.
-        height: pixels.
+        height: pixels, or "fill": as high as what is around it.
         title: shown above the picture.
         deadline: seconds that a run from the page may take, where nothing else is typed there; None: no end.
         model: the model that is shown; `show_model` shows another one.
@@ -85,7 +94,7 @@ class ModelWidget(BundledWidget):
     bookmarks = Selection().tag(sync=True, to_json=_to_page, from_json=_from_page)
     flow = traitlets.Enum(["auto", "down", "right"], "auto").tag(sync=True)
     columns = traitlets.Bool(True).tag(sync=True)
-    height = traitlets.Int(HEIGHT, min=120, max=10_000).tag(sync=True)
+    height = Height(HEIGHT, min=120, max=10_000).tag(sync=True)
     title = traitlets.Unicode("").tag(sync=True)
     deadline = traitlets.Float(DEADLINE, min=0, allow_none=True)
     session = traitlets.Unicode("", read_only=True).tag(sync=True)

@@ -31,7 +31,7 @@ class Jupyter:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.token = uuid.uuid4().hex
-        self.url = f"http://127.0.0.1:{_free_port()}"
+        self.url = f"http://127.0.0.1:{free_port()}"
         self._private = folder / ".private"
         self._spare: str | None = None
         self._log = (folder / "jupyter.log").open("wb")
@@ -39,7 +39,8 @@ class Jupyter:
             [
                 sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1",
                 f"--port={self.url.rpartition(':')[2]}", f"--IdentityProvider.token={self.token}",
-                "--LabApp.expose_app_in_browser=True", "--LabApp.extension_manager=readonly",
+                "--LabApp.expose_app_in_browser=True", "--JupyterNotebookApp.expose_app_in_browser=True",
+                "--LabApp.extension_manager=readonly",
                 f"--ServerApp.root_dir={folder}", "--ServerApp.open_browser=False",
             ],
             env=self.environment(),
@@ -62,6 +63,10 @@ class Jupyter:
         variables = {**os.environ, **{name: str(self._private / place) for name, place in places.items()}}
         for place in places.values():
             (self._private / place).mkdir(parents=True, exist_ok=True)
+        extensions = self._private / "data" / "labextensions"
+        extensions.mkdir(parents=True, exist_ok=True)
+        if not (extensions / "onnxlab").exists():  # this checkout's, before what is installed
+            (extensions / "onnxlab").symlink_to(REPOSITORY / "onnxlab" / "labextension")
         settings = self._private / "settings" / "@jupyterlab" / "apputils-extension"
         settings.mkdir(parents=True, exist_ok=True)
         quiet = {"fetchNews": "false", "checkForUpdates": False}  # no popup over the screenshots
@@ -141,7 +146,8 @@ class Jupyter:
         self._log.close()
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of this machine that nothing listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -23,7 +23,7 @@ FLAGS = [
 SECONDS = 60_000
 """Milliseconds that anything may take before a test fails."""
 
-_READY = """(name) => {
+READY = """(name) => {
     const panel = window.jupyterapp?.shell.currentWidget;
     if (!panel?.sessionContext?.isReady || !panel.content?.widgets?.length) return false;
     if (name && panel.context.path !== name) return false;
@@ -94,7 +94,7 @@ class Lab:
 
     def wait_ready(self, name: str = "") -> None:
         """Wait until the kernel of the current notebook, which must be this one, is idle."""
-        self.page.wait_for_function(_READY, arg=name, polling=50)
+        self.page.wait_for_function(READY, arg=name, polling=50)
 
     def command(self, name: str, arguments: Any = None) -> None:
         """Execute one of JupyterLab's commands, once it is there, and wait for it."""

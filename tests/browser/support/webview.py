@@ -64,7 +64,10 @@ class Webview:
         errors: uncaught exceptions of the page and what it prints as errors.
     """
 
-    def __init__(self, context: BrowserContext, jupyter: Jupyter, theme: str = "vscode-light") -> None:
+    def __init__(
+        self, context: BrowserContext, jupyter: Jupyter, theme: str = "vscode-light", text_only: bool = False
+    ) -> None:
+        """Open the page; with `text_only` it loses what messages carry beside their text, as Colab does."""
         self.jupyter = jupyter
         self.errors: list[str] = []
         self._files = jupyter.folder / "webview"
@@ -77,7 +80,8 @@ class Webview:
         self.page.on("console", self._note)
         self.page.route(f"{jupyter.url}/webview/**", self._serve)
         kernel = jupyter.take_kernel()
-        self.page.goto(f"{jupyter.url}/webview/index.html?token={jupyter.token}&kernel={kernel}")
+        asked = f"token={jupyter.token}&kernel={kernel}" + ("&text" if text_only else "")
+        self.page.goto(f"{jupyter.url}/webview/index.html?{asked}")
         self.theme(theme)
         self.page.wait_for_function("() => window.webview")
 

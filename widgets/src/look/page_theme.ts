@@ -3,8 +3,9 @@
 export type Theme = "light" | "dark";
 
 /**
- * JupyterLab and Notebook mark the body with data-jp-theme-light, VS Code with data-vscode-theme-kind; elsewhere
- * the page may say data-theme on its root element, and else the system's preference holds.
+ * JupyterLab, Notebook and Voilà mark the body with data-jp-theme-light, VS Code with data-vscode-theme-kind; elsewhere
+ * the page may say `data-theme`, `theme` (Colab) or a class (marimo) on its root element or body, or which colors its
+ * own fields and scroll bars have (`color-scheme`), and else the system's preference holds.
  */
 export function currentTheme(document: Document): Theme {
   const { body, documentElement } = document;
@@ -12,9 +13,21 @@ export function currentTheme(document: Document): Theme {
   if (jupyter !== undefined) return jupyter === "false" ? "dark" : "light";
   const code = body.dataset.vscodeThemeKind;
   if (code !== undefined) return code.includes("light") ? "light" : "dark";
-  if (documentElement.dataset.theme === "dark" || documentElement.dataset.theme === "light") {
-    return documentElement.dataset.theme;
-  }
+  return saidBy(documentElement) ?? saidBy(body) ?? schemeOf(document) ?? preferred(document);
+}
+
+function saidBy(element: HTMLElement): Theme | undefined {
+  const said = [element.dataset.theme, element.getAttribute("theme"), ...element.classList];
+  return said.find((word) => word === "dark" || word === "light") as Theme | undefined;
+}
+
+/** What the page's own style sheet says, where it says one of the two. */
+function schemeOf(document: Document): Theme | undefined {
+  const scheme = document.defaultView?.getComputedStyle(document.documentElement).colorScheme ?? "";
+  return scheme === "dark" || scheme === "light" ? scheme : undefined;
+}
+
+function preferred(document: Document): Theme {
   return document.defaultView?.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 }
 
@@ -25,6 +38,9 @@ const TOLD = [
   "data-vscode-theme-kind",
   "data-vscode-theme-id",
   "data-theme",
+  "theme",
+  "class",
+  "style",
 ];
 
 /** Calls `listener` whenever the page's theme is another one; returns the function that stops it. */

@@ -87,7 +87,7 @@ export class RibbonList {
     } else if (step && this.#element) {
       event.preventDefault();
       const items = [...this.#element.querySelectorAll<HTMLElement>("button")],
-        at = items.indexOf(this.#host.ownerDocument.activeElement as HTMLElement);
+        at = items.findIndex((item) => item.matches(":focus"));
       items[(at + step + items.length) % items.length]?.focus({ preventScroll: true });
     }
   }

@@ -1,0 +1,1 @@
+"""Tests in real JupyterLab in headless Chromium: what a user does and sees."""
