@@ -184,7 +184,8 @@ class Rewriting(Matching):
 
         Args:
             rules: one or several: what `onnxlab.rule` makes, the text of one, the name of one that comes with onnxlab
-                (`rules` lists them), or the path of a `.toml` or `.py` file of some. A Python file is run.
+                (`rules` lists them) or of a pass ("constant_folding", "known_shapes", "control_flow", "duplicates",
+                "unused"), or the path of a `.toml` or `.py` file of some. A Python file is run.
             nodes: those at which a rule may match: the node of its outermost call; default: all.
             verify: as for `simplify`.
             samples: as for `simplify`.
@@ -207,12 +208,10 @@ class Rewriting(Matching):
         from onnxlab.transforms import engine as plans
         from onnxlab.transforms.rewriting import Options
         from onnxlab.transforms.rules import table
-        from onnxlab.transforms.rules.user_rules import rules_from
         from onnxlab.transforms.subject import Trust
         from onnxlab.transforms.verified import Rewrite
 
-        parsed = rules_from(rules)
-        plan = plans.only(parsed)
+        plan, parsed = plans.asked(rules)
         domains = frozenset(domain for rule in parsed for domain in rule.brings)
         chosen = None if nodes is None else frozenset(self._node_record(node).id for node in nodes)
         options = Options(frozenset(protect), BUDGET, domains, nodes=chosen)
@@ -248,13 +247,14 @@ class Rewriting(Matching):
             >>> print(model.prove())
             bit equal
         """
-        from onnxlab.transforms.proving import earlier, prove
+        from onnxlab.analysis.diff.versions import as_of
+        from onnxlab.transforms.proving import prove
         from onnxlab.transforms.subject import Trust
 
         trust = Trust(True, samples, finite_only)
         with self.graph.lock:
             state = None if isinstance(before, Rewriting) else self.graph.history.position_of(before)
-            past = before.graph if isinstance(before, Rewriting) else earlier(self.graph, state or 0)
+            past = before.graph if isinstance(before, Rewriting) else as_of(self.graph, state or 0)
             judged = prove(past, self.graph, trust)
             if undo and state is not None and not trust.accepts(judged):
                 self.graph.travel(state)

@@ -26,6 +26,8 @@ Files:
     subject        The model that is verified: how it is run, on which inputs, and whether these say anything.
     suggestions    What would help a model: each rule alone, where it applies, what it gains, measured, and what
                    running both says.
+    traces         Which nodes each application takes out of a graph and brings, read from the changes of the edit it
+                   is part of.
     verification   Proof by execution: a model before and after a rewrite, run on inputs of several kinds and
                    compared.
     verified       Rewrites that are tried before they stay: run before and after, taken back where an output differs,

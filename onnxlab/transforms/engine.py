@@ -1,6 +1,7 @@
 """Plans of `simplify`, `optimize` and `rewrite`: rules and passes over a model, inside of an edit that is open."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Final
 
@@ -17,7 +18,8 @@ from onnxlab.transforms.passes import (
 )
 from onnxlab.transforms.passes.worklist import Rules
 from onnxlab.transforms.rewriting import Compute, Options, Rewriting
-from onnxlab.transforms.rules.rule import AnyRule
+from onnxlab.transforms.rules.rule import AnyRule, Procedure, Rule
+from onnxlab.transforms.rules.user_rules import RuleSource, rules_from
 
 PASSES: Final[dict[str, ModuleType]] = {
     "known_shapes": known_shapes,
@@ -27,6 +29,9 @@ PASSES: Final[dict[str, ModuleType]] = {
     "unused": unused,
 }
 """What looks at the whole graph, in its order."""
+
+PASS_OF: Final[dict[str, str]] = {name: key for key, module in PASSES.items() for name in module.NAMES}
+"""The pass by what its applications are called."""
 
 MOST_ROUNDS: Final = 4
 """Times that the passes are run, as long as rules find something after them."""
@@ -66,6 +71,18 @@ def only(rules: Sequence[AnyRule]) -> Plan:
             unused.run(rewriting)
 
     return plan
+
+
+def asked(sources: RuleSource | Iterable[RuleSource]) -> tuple[Plan, list[AnyRule]]:
+    """The plan of rules, and of passes by their names; and the rules.
+
+    Raises:
+        TransformError: a text is no rule, a name is none, or a file has none or cannot be read; the message says where.
+    """
+    sources = [sources] if isinstance(sources, str | Path | Rule | Procedure) else list(sources)
+    passes = [source for source in sources if isinstance(source, str) and source in PASSES]
+    rules = rules_from([source for source in sources if not (isinstance(source, str) and source in PASSES)])
+    return (standard(rules, {*passes, "unused"}) if passes else only(rules)), rules
 
 
 def rewrite(graph: ModelGraph, facts: Mapping[int, Fact], compute: Compute, plan: Plan, options: Options) -> Rewriting:

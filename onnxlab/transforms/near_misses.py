@@ -38,10 +38,6 @@ class NearMiss:
         return printable(f"{self.rule}: {self.why or f'applies at {self.node}'}")
 
 
-class _TakeBackError(Exception):
-    """Ends an edit that was only tried."""
-
-
 def near_misses(
     graph: ModelGraph,
     facts: Mapping[int, Fact],
@@ -107,24 +103,18 @@ def _tried(rewriting: Rewriting, rule: AnyRule, node: NodeRecord) -> NearMiss:
 
 def _replaced(rewriting: Rewriting, rule: Rule, matched: Match) -> str:
     """Why what takes the place of a match cannot, "" where it can; nothing stays of it."""
-    why = ""
     try:
-        with rewriting.graph.edit("why not"):
-            _, why = rule.apply(rewriting, matched)
-            raise _TakeBackError
-    except _TakeBackError:
-        return why
+        with rewriting.graph.edit("why not") as edit:
+            edit.take_back()
+            return rule.apply(rewriting, matched)[1]
     except EditError as error:
         return str(error)
 
 
 def _without_trace(rewriting: Rewriting, rule: Procedure, node: NodeRecord) -> str:
-    why = ""
     try:
-        with rewriting.graph.edit("why not"):
-            why = rule.act(rewriting, node)
-            raise _TakeBackError
-    except _TakeBackError:
-        return why
+        with rewriting.graph.edit("why not") as edit:
+            edit.take_back()
+            return rule.act(rewriting, node)
     except EditError as error:
         return str(error)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from onnxlab.graph.handles.handles import Node
 from onnxlab.printable import printable_lines
 from onnxlab.transforms.losses import Loss
 
@@ -28,8 +29,9 @@ class Application:
         what: what was done, in words.
         value: a value that tells the place from all others.
         verdict: what running said of this application alone, "not run" where it was judged with all others.
-        taken: names of nodes that went away, where a rule says so.
-        given: names of nodes that came.
+        taken: the nodes that would go, where it was only looked at.
+        given: operators of the nodes that would come and stay, where it was only looked at.
+        at: the node in whose place that is, None where it is none.
     """
 
     rule: str
@@ -37,8 +39,9 @@ class Application:
     what: str
     value: str = ""
     verdict: Verdict = "not run"
-    taken: tuple[str, ...] = ()
+    taken: tuple[Node, ...] = ()
     given: tuple[str, ...] = ()
+    at: Node | None = None
 
     def __str__(self) -> str:
         return f"{self.rule}: {self.place}: {self.what}"

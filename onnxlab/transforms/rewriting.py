@@ -23,6 +23,7 @@ from onnxlab.ops import find_traits
 from onnxlab.shapes import UNKNOWN, Fact, TensorFact
 from onnxlab.transforms.losses import carry_over, spoken
 from onnxlab.transforms.receipt import Application
+from onnxlab.transforms.traces import Traces
 from onnxlab.transforms.zero_signs import ZeroSigns
 
 Array = np.ndarray[Any, Any]
@@ -47,6 +48,7 @@ class Options:
         most: applications after which no more are made, None for no end.
         nodes: ids of those at which rules may match, None for all.
         regions: whether the nodes of each application are taken down, before and after.
+        traced: whether it is taken down which nodes each application takes out and brings.
     """
 
     protected: frozenset[str] = frozenset()
@@ -56,6 +58,7 @@ class Options:
     most: int | None = None
     nodes: frozenset[int] | None = None
     regions: bool = False
+    traced: bool = False
 
 
 class Rewriting:
@@ -66,6 +69,7 @@ class Rewriting:
         options: what may be done.
         applied: what was done so far.
         regions: the nodes of each application of a rule, where they are asked for.
+        traces: which nodes each application takes out and brings, where that is asked for.
         budget: bytes that folding may still add to the model.
         inputs_are_weights: whether the model is of before IR version 4, when every initializer had to be an input.
     """
@@ -79,6 +83,7 @@ class Rewriting:
         self.budget = self.options.budget
         self.applied: list[Application] = []
         self.regions: list[Any] = []
+        self.traces = Traces(graph) if self.options.traced else None
         self._names: FreshNames | None = None
         self._zero_signs = ZeroSigns(graph)
         self._known = facts
@@ -268,6 +273,8 @@ class Rewriting:
     def note(self, rule: str, place: str, label: str, effect: str) -> None:
         """Write down an application."""
         self.applied.append(Application(rule, label, effect, place))
+        if self.traces is not None:
+            self.traces.note()
 
     def remove(self, node: NodeRecord, heir: NodeRecord | ValueRecord | None = None) -> None:
         """Take a node out whose values nothing reads, or which something else makes by the end of the edit.

@@ -1,17 +1,20 @@
 """What would help a model: each rule alone, where it applies, what it gains, measured, and what running both says."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import onnx
+
+from onnxlab.analysis.memory.timeline import timeline
 from onnxlab.errors import EditError, OnnxlabError
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer import Inference
 from onnxlab.printable import printable
 from onnxlab.transforms import engine, verification
-from onnxlab.transforms.engine import PASSES, Plan, count_nodes
+from onnxlab.transforms.engine import PASS_OF, PASSES, Plan, count_nodes
 from onnxlab.transforms.receipt import Verdict
 from onnxlab.transforms.rewriting import Options
 from onnxlab.transforms.rules.rule import AnyRule
@@ -19,9 +22,9 @@ from onnxlab.transforms.subject import Subject, Trust
 from onnxlab.transforms.verified import Rewrite
 
 MOST_RUNS_BYTES: Final = 1 << 29
-"""Of a model: larger ones are not copied for onnxruntime, and its time is not told."""
+"""Of a model: of larger ones, which would have to be copied, no times are told."""
 
-_REPEATS: Final = 3
+_REPEATS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,7 @@ class Suggestion:
         places: labels of the nodes at which it applies first.
         nodes: how many nodes fewer there would be.
         bytes: how many bytes fewer the model would have.
+        peak: how many bytes fewer a run would hold at its peak, by the shapes; 0 where no size is known.
         seconds: by provider ("numpy", "onnxruntime"), how much less a run would take.
         verdict: what running the model before and after said.
     """
@@ -43,17 +47,14 @@ class Suggestion:
     places: tuple[str, ...]
     nodes: int
     bytes: int
+    peak: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
     verdict: Verdict = "not run"
 
     def __str__(self) -> str:
-        gained = [f"{self.nodes} nodes", f"{self.bytes:,} bytes"]
+        gained = [f"{self.nodes} nodes", f"{self.bytes:,} bytes", f"{self.peak:,} bytes at the peak"]
         gained += [f"{1000 * seconds:.3g} ms of {name}" for name, seconds in self.seconds.items()]
         return printable(f"{self.rule} at {len(self.places)} places: {', '.join(gained)} less; {self.verdict}")
-
-
-class _TakeBackError(Exception):
-    """Ends an edit that was only tried."""
 
 
 def suggestions(
@@ -69,7 +70,7 @@ def suggestions(
         plans |= {name: engine.standard((), (name, "unused")) for name in PASSES}
         subject = Subject(graph, inference)
         known = subject.cases(trust) if trust.verify else []
-        before = _Measured(graph, inference.fact, known, timed)
+        before = _Measured(graph, inference, known, timed)
         candidates = [
             _tried(graph, inference, name, docs.get(name, PASS_DOCS.get(name, "")), plan, options, known, before)
             for name, plan in plans.items()
@@ -84,22 +85,51 @@ PASS_DOCS: Final = {name: (module.__doc__ or "").strip() for name, module in PAS
 
 
 class _Measured:
-    """Nodes, bytes and times of a model as it is now."""
+    """Nodes, bytes and memory of a model as it is now, and how it is run on inputs, by provider."""
 
-    def __init__(self, graph: ModelGraph, fact: Any, known: list[verification.Case], timed: bool) -> None:
+    def __init__(self, graph: ModelGraph, inference: Inference, known: list[verification.Case], timed: bool) -> None:
         self.nodes = count_nodes(graph)
         self.bytes = graph.proto.ByteSize()
-        self.timed = timed
-        self.seconds: dict[str, float] = {}
+        self.runs: dict[str, Callable[[], Any]] = {}
         case = next((case for case in known if not case.failed), None)
-        if not timed or case is None:
+        self.peak = _peak(graph, inference, {} if case is None else case.feeds)
+        if not timed or case is None or self.bytes >= MOST_RUNS_BYTES:
             return
-        feeds = dict(case.feeds)
-        runner = Runner(graph, fact)
-        self.seconds["numpy"] = _least(lambda: runner.run(feeds, keep=False, seed=0, strict=False))
-        session = _session(graph) if self.bytes < MOST_RUNS_BYTES else None
+        feeds, proto = dict(case.feeds), onnx.ModelProto()
+        proto.CopyFrom(graph.proto)  # runs of a graph that is being edited prepare everything each time
+        copy = ModelGraph(proto, graph.base_dir)
+        runner = Runner(copy, Inference(copy).fact)
+        self.runs["numpy"] = lambda: runner.run(feeds, keep=False, seed=0, strict=False)
+        session = _session(graph)
         if session is not None:
-            self.seconds["onnxruntime"] = _least(lambda: session.run(None, feeds))
+            self.runs["onnxruntime"] = lambda: session.run(None, feeds)
+
+
+def _gained(before: _Measured, now: _Measured) -> dict[str, float]:
+    """Seconds that a run takes less, by provider: the least of a few runs of both in turn."""
+    gained = {}
+    for provider in before.runs.keys() & now.runs.keys():
+        sides = before.runs[provider], now.runs[provider]
+        least = [float("inf"), float("inf")]
+        try:
+            for number in range(_REPEATS + 1):
+                for side, run in enumerate(sides):
+                    start = time.perf_counter()
+                    run()
+                    if number:  # the first one warms up
+                        least[side] = min(least[side], time.perf_counter() - start)
+        except Exception:
+            continue
+        gained[provider] = least[0] - least[1]
+    return gained
+
+
+def _peak(graph: ModelGraph, inference: Inference, feeds: Mapping[str, Any]) -> int:
+    """The most bytes that are alive in a run, 0 where that cannot be told."""
+    try:
+        return timeline(graph, inference, {}, feeds).peak
+    except (OnnxlabError, ValueError):
+        return 0
 
 
 def _session(graph: ModelGraph) -> Any:
@@ -112,45 +142,34 @@ def _session(graph: ModelGraph) -> Any:
         return None
 
 
-def _least(run: Any) -> float:
-    """The least seconds of a few runs, after one that warms up; infinite where it fails."""
-    best = float("inf")
-    for number in range(_REPEATS + 1):
-        start = time.perf_counter()
-        try:
-            run()
-        except Exception:
-            return float("inf")
-        if number:
-            best = min(best, time.perf_counter() - start)
-    return best
-
-
 def _tried(
     graph: ModelGraph, inference: Inference, name: str, doc: str, plan: Plan, options: Options,
     known: list[verification.Case], before: _Measured,
 ) -> Suggestion | None:  # fmt: skip
-    suggestion: Suggestion | None = None
     subject = Subject(graph, inference)
     try:
-        with graph.edit("suggest"):
+        with graph.edit("suggest") as edit:
+            edit.take_back()
             done = engine.rewrite(graph, inference.facts, subject.compute, plan, options)
             if not done.applied:
-                raise _TakeBackError
+                return None
             runner = Runner(graph, done.fact)
             judged = verification.judge(lambda feeds: runner.run(dict(feeds), keep=False, seed=0, strict=False), known)
-            now = _Measured(graph, done.fact, known, before.timed)
-            gained = {
-                key: before.seconds[key] - seconds
-                for key, seconds in now.seconds.items()
-                if key in before.seconds and max(seconds, before.seconds[key]) < float("inf")
-            }
-            places = tuple(application.place for application in done.applied)
-            suggestion = Suggestion(
-                name, doc, places, before.nodes - now.nodes, before.bytes - now.bytes, gained, judged.verdict
+            now = _Measured(graph, inference, known, bool(before.runs))
+            places = tuple(
+                application.place
+                for application in done.applied
+                if PASS_OF.get(application.rule, application.rule) == name
             )
-            raise _TakeBackError
-    except _TakeBackError:
-        return suggestion
+            return Suggestion(
+                name,
+                doc,
+                places,
+                before.nodes - now.nodes,
+                before.bytes - now.bytes,
+                before.peak - now.peak,
+                _gained(before, now),
+                judged.verdict,
+            )
     except (EditError, OnnxlabError):
         return None

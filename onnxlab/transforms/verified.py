@@ -39,10 +39,6 @@ def compared(before: Subject, after: Subject, trust: Trust) -> Judgment:
     return replace(judged, why=judged.why or doubts) if doubts else judged
 
 
-class _TakeBackError(Exception):
-    """Ends an edit that was only to be looked at."""
-
-
 @dataclass(slots=True)
 class _Tried:
     """What came of an attempt."""
@@ -84,15 +80,15 @@ class Rewrite:
     def look(self) -> Receipt:
         """Say what would be done; nothing stays of it."""
         with self._graph.lock:
-            self._refuse_read_only()
+            self._refuse()
             before = count_nodes(self._graph)
-            tried = self._attempt(self._options, keep=False)
+            tried = self._attempt(replace(self._options, traced=True), keep=False)
             return Receipt(tried.applied, (before, tried.nodes), tried.lost)
 
     def do(self) -> Receipt:
         """Do it, but for what changes an output."""
         with self._graph.lock:
-            self._refuse_read_only()
+            self._refuse()
             before = count_nodes(self._graph)
             note, subject = "", self._subject
             if self._trust.verify:
@@ -122,9 +118,11 @@ class Rewrite:
                 refused.append(culprit[0])
                 options = culprit[1]
 
-    def _refuse_read_only(self) -> None:
+    def _refuse(self) -> None:
         if self._graph.read_only:
             raise EditError(self._graph.read_only)
+        if self._graph.uninferred:
+            raise EditError(f"rules are of ONNX's operators, and those of this model are not: {self._graph.uninferred}")
 
     def _attempt(self, options: Options, keep: bool, against: Subject | None = None) -> _Tried:
         """Rewrite and judge inside of an edit; it stays where it is accepted and to be kept.
@@ -136,11 +134,13 @@ class Rewrite:
         """
         tried = _Tried((), (), 0, Judgment("not run"))
         try:
-            with self._graph.edit(self._label):
+            with self._graph.edit(self._label) as edit:
+                if not keep:
+                    edit.take_back()
                 with no_collection():
                     done = rewrite(self._graph, self._inference.facts, self._subject.compute, self._plan, options)
                 tried = _Tried(
-                    tuple(done.applied),
+                    tuple(done.applied if done.traces is None else done.traces.told(done.applied)),
                     lost(self._said, statements(self._graph)),
                     count_nodes(self._graph),
                     Judgment("not run"),
@@ -153,10 +153,8 @@ class Rewrite:
                     tried.judged = Judgment("bit equal")
                 if keep:
                     self._judge_regions(done, tried)
-                if not keep or tried.refused or not self._trust.accepts(tried.judged):
-                    raise _TakeBackError
-        except _TakeBackError:
-            pass
+                if tried.refused or not self._trust.accepts(tried.judged):
+                    edit.take_back()
         except EditError as error:
             tried.judged = Judgment("different", f"the model would not be valid: {error}")
         return tried

@@ -110,6 +110,36 @@ def columns(widget: Widget) -> None:
     widget.settle()
 
 
+def rewrites(widget: Widget) -> None:
+    """What optimizing would change: what goes in red, what comes in green, what each rule gains."""
+    widget.get("rewrites-open").click()
+    widget.get("rewrites-table").wait_for()
+    widget.get("rewrites-measure").click()
+    widget.root.get_by_text("onnxruntime", exact=True).first.wait_for()
+    widget.root.get_by_title("Show in the picture", exact=False).first.click()
+    widget.get("rewrite-next").click()
+    widget.page.wait_for_timeout(600)
+
+
+def likes(widget: Widget) -> None:
+    """Two nodes as a pattern: where it matches, and what replacing it would change."""
+    nodes = [widget.node("/block1/Add"), widget.node("/block1/relu2/Relu")]
+    widget.evaluate("(h, nodes) => h.app.picked.show(nodes)", nodes)
+    widget.get("pattern-ask").click()
+    widget.get("pattern-find").click()
+    widget.get("pattern-count").wait_for()
+    widget.get("pattern-replacement").fill("Max(Add(x, y), 0.0)")
+    widget.get("pattern-preview").click()
+    widget.get("rewrites-table").wait_for()
+    widget.page.wait_for_timeout(400)
+
+
+def dump(widget: Widget) -> None:
+    """A dump of GE: control edges are dashed, a node's descriptors in the inspector."""
+    widget.evaluate("h => h.app.picked.select([[...h.store.nodes.keys()][2]])")
+    widget.page.wait_for_timeout(600)
+
+
 STATES: Mapping[str, tuple[str, State]] = {
     "tiny": ("", tiny),
     "big": ("swin_s", big),
@@ -124,6 +154,9 @@ STATES: Mapping[str, tuple[str, State]] = {
     "tables": ("bert_base", tables),
     "inside": ("script_control", inside),
     "columns": ("residual_1000", columns),
+    "rewrites": ("bert_base", rewrites),
+    "likes": ("", likes),
+    "dump": ("ge_onnx_00000001_graph_1_PreRunBegin", dump),
 }
 """Model ("" is the one that comes along) and what is done, by the state's name; the export is a page of its own."""
 
@@ -197,6 +230,8 @@ def find(model: str) -> Path:
         return Path(residual(int(model.removeprefix("residual_"))))
     if model == "digits":  # the one that comes along, as a file of its own
         return Path(shutil.copy(EXAMPLE, FOLDER / "digits.onnx")).resolve()
+    if model.startswith("ge_onnx_"):
+        return (Path("tests/formats/ge") / f"{model}.pbtxt").resolve()
     return Path(Corpus()[model])
 
 

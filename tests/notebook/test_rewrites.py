@@ -1,4 +1,7 @@
-"""Rewrites as the page asks for them: what would be done, one rule, all, and rules that almost fit."""
+"""Rewrites as the page asks for them: what would go and come, by place, by rule, all; gains, patterns, near misses."""
+
+from pathlib import Path
+from typing import Any
 
 import onnx.parser
 
@@ -8,22 +11,120 @@ from tests.notebook.conftest import Page
 TEXT = """<ir_version: 9, opset_import: ["" : 18]> g (float[b,4] x) => (float[b,4] y)
     { a = Relu(x) c = Relu(a) d = Identity(c) y = Neg(d) }"""
 
+CHAIN = """<ir_version: 9, opset_import: ["" : 18]> g (float[n,4] x) => (float[n,4] y)
+    <float[4,4] w = {1,0,0,0,0,1,0,0,0,0,1,0,0,0,0,1}, float[4] b = {1,2,3,4}>
+    { m = MatMul(x, w) h = Add(m, b) i = Mul(h, h) k = MatMul(i, w) y = Add(k, b) }"""
+
+
+def asked(page: Page, **params: Any) -> Any:
+    return page.ask("rewrites", **{"level": "basic", "rules": [], "microsoft": False, **params})
+
+
+def done(page: Page, **params: Any) -> Any:
+    return page.ask("rewrite", **{"level": "basic", "rules": [], "microsoft": False, **params})
+
 
 def test_a_page_sees_what_would_be_done_and_does_it() -> None:
     model = onnxlab.load(onnx.parser.parse_model(TEXT))
     page = Page(model)
-    preview = page.ask("rewrites", level="basic")
+    preview = asked(page)
     rules = {rule["rule"]: rule for rule in preview["rules"]}
     assert preview["nodes"] == [4, 2]
     assert rules["relu_again"]["count"] == 1
-    assert rules["relu_again"]["nodes"] == [model.nodes[1].id]
-    assert rules["relu_again"]["alone"]
+    outer = model.nodes[1].id
+    assert rules["relu_again"]["places"][0]["at"] == outer
+    assert rules["identity"]["places"][0] == {
+        "at": model.nodes[2].id, "label": "Identity#1", "what": "Identity gives back what it reads",
+        "going": [model.nodes[2].id], "coming": [],
+    }  # fmt: skip
     assert model.version == 0
-    done = page.ask("rewrite", level="basic", rules=["relu_again"])
-    assert (done["applied"], done["nodes"], done["verdict"]) == (1, [4, 3], "bit equal")
-    assert done["python"] == "model.rewrite(['relu_again'])"
-    assert page.ask("rewrite", level="basic", rules=[])["nodes"] == [3, 2]
+    once = done(page, rules=["relu_again"])
+    assert (once["applied"], once["nodes"], once["verdict"]) == (1, [4, 3], "bit equal")
+    assert once["python"] == "model.rewrite(['relu_again'])"
+    assert done(page)["nodes"] == [3, 2]
     assert model.history.labels == ["rewrite", "optimize"]
+    page.session.close()
+
+
+def test_nodes_that_go_are_told_from_operators_that_come() -> None:
+    model = onnxlab.load(onnx.parser.parse_model(CHAIN))
+    page = Page(model)
+    ids = [node.id for node in model.nodes]
+    rules = {rule["key"]: rule for rule in asked(page)["rules"]}
+    gemms = rules["matmul_add"]["places"]
+    assert [(place["at"], sorted(place["going"]), place["coming"]) for place in gemms] == [
+        (ids[1], [ids[0], ids[1]], ["Gemm"]),
+        (ids[4], [ids[3], ids[4]], ["Gemm"]),
+    ]
+    assert rules["matmul_add"]["by_place"]
+    one = done(page, rules=["matmul_add"], at=ids[4])
+    assert one["applied"] == 1
+    assert [node.op_type for node in model.nodes] == ["MatMul", "Add", "Mul", "Gemm"]
+    assert one["python"].startswith("model.rewrite(['matmul_add'], nodes=[")
+    page.session.close()
+
+
+def test_what_comes_and_goes_again_is_not_told() -> None:
+    model = onnxlab.load(onnx.parser.parse_model(TEXT.replace("d = Identity(c) y = Neg(d)", "y = Neg(c)")))
+    leaky = onnxlab.rule("Relu(x) => LeakyRelu(x, alpha=0.0)", name="leaky")
+    joined = onnxlab.rule("Neg(LeakyRelu(x)) => Abs(x)", name="joined")
+    first, second, third = model.rewrite([leaky, joined], dry_run=True).applied
+    assert (first.rule, first.given, first.at) == ("leaky", ("LeakyRelu",), model.nodes[0])
+    assert (second.rule, second.given, second.at) == ("leaky", (), model.nodes[1])
+    assert [node.op_type for node in second.taken] == ["Relu"]
+    assert (third.rule, third.given, third.at) == ("joined", ("Abs",), model.nodes[2])
+    assert [node.op_type for node in third.taken] == ["Neg"]
+    assert model.version == 0
+
+
+def test_a_pass_is_applied_alone() -> None:
+    text = TEXT.replace("y = Neg(d)", "e = Neg(c) y = Sub(d, e)").replace("d = Identity(c)", "d = Neg(c)")
+    page = Page(onnxlab.load(onnx.parser.parse_model(text)))
+    rules = {rule["rule"]: rule for rule in asked(page)["rules"]}
+    assert rules["common subexpression"]["key"] == "duplicates"
+    assert not rules["common subexpression"]["by_place"]
+    assert done(page, rules=["duplicates"])["nodes"] == [5, 4]
+    page.session.close()
+
+
+def test_a_page_tries_a_rule_of_its_own() -> None:
+    page = Page(onnxlab.load(onnx.parser.parse_model(CHAIN)))
+    nodes = [node.id for node in page.model.nodes][:2]
+    pattern = page.ask("pattern", nodes=nodes, numbers=True)["pattern"]
+    assert pattern == "Add(MatMul(x, b:const), b2:const)"
+    places = page.ask("pattern_places", pattern=pattern)
+    assert places["count"] == 2
+    assert sorted(places["places"][0]) == nodes
+    rule = f"{pattern} => Gemm(x, b, b2)"
+    assert [place["coming"] for place in asked(page, rules=[rule])["rules"][0]["places"]] == [["Gemm"], ["Gemm"]]
+    assert done(page, rules=[rule])["nodes"] == [5, 3]
+    refused = page.refused("rewrites", level="", rules=["Add(x => x"], microsoft=False)
+    assert "a comma or a closing parenthesis was expected" in refused["message"]
+    assert page.refused("pattern", nodes=[10**6], numbers=True)["code"] == "gone"
+    assert "no node is selected" in page.refused("pattern", nodes=[], numbers=True)["message"]
+    page.session.close()
+
+
+def test_no_file_is_read_that_a_page_names(tmp_path: Path) -> None:
+    path = tmp_path / "rules.py"
+    path.write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    page = Page(onnxlab.load(onnx.parser.parse_model(TEXT)))
+    for method in ("rewrites", "rewrite"):
+        refused = page.refused(method, level="basic", rules=[str(path)], microsoft=False)
+        assert refused["code"] == "invalid"
+    assert not (tmp_path / "ran").exists()
+    page.session.close()
+
+
+def test_gains_are_measured_rule_by_rule() -> None:
+    page = Page(onnxlab.load(onnx.parser.parse_model(CHAIN)))
+    gains = {gain["key"]: gain for gain in page.ask("gains", level="basic", microsoft=False)["gains"]}
+    gain = gains["matmul_add"]
+    assert gain["nodes"] == 2
+    assert gain["verdict"] in ("bit equal", "equal within noise")
+    assert set(gain["seconds"]) == {"numpy", "onnxruntime"}
+    assert isinstance(gain["peak"], int)
+    assert page.model.version == 0
     page.session.close()
 
 
@@ -35,5 +136,5 @@ def test_rules_near_a_node_say_what_is_in_the_way() -> None:
     rules = {rule["rule"]: rule["why"] for rule in page.ask("near_misses", node=last)["rules"]}
     assert rules["neg_neg"] == "Identity#2 is Identity, not Neg"
     assert page.refused("near_misses", node=10**6)["code"] == "gone"
-    assert page.refused("rewrites", level="other")["code"] == "invalid"
+    assert page.refused("rewrites", level="other", rules=[], microsoft=False)["code"] == "invalid"
     page.session.close()

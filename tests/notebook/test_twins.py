@@ -64,8 +64,11 @@ def replies(page: Page, model: onnxlab.Model, tmp_path: Path) -> dict[str, Any]:
         "boxes": {"value": model.value("r").id},
         "overlay": {"by": "flops"},
         "attribute_column": {"name": "strides"},
-        "rewrites": {"level": "basic"},
-        "rewrite": {"level": "basic", "rules": ["relu_again"]},
+        "rewrites": {"level": "basic", "rules": [], "microsoft": False},
+        "gains": {"level": "basic", "microsoft": False},
+        "rewrite": {"level": "basic", "rules": ["relu_again"], "microsoft": False},
+        "pattern": {"nodes": [conv], "numbers": True},
+        "pattern_places": {"pattern": "Conv(x, *w)"},
         "cut_preview": {"outputs": [model.value("r").id], "inputs": [], "siblings": True, "behind": False},
     }
     first, last = ["edit", "undo", "redo", "run", "stop", "upload"], ["open"]

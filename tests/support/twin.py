@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, is_type
 from onnxlab.graph.edits import EDITS
 from onnxlab.notebook.edits.edit_requests import LEFT_OUT, NOT_BY_HAND
 from onnxlab.notebook.edits.kinds import KINDS, WORDS
-from onnxlab.notebook.protocol import commands, events, pairs, questions, records, runs, schema
+from onnxlab.notebook.protocol import commands, events, pairs, questions, records, rewriting, runs, schema
 from onnxlab.notebook.protocol.messages import PROTOCOL
 from onnxlab.notebook.protocol.schema import ALIASES, Method, Parameter, fields_of
 
@@ -27,7 +27,7 @@ _WIDTH = 120
 def _named() -> dict[str, Any]:
     """Every alias that has a name of its own in TypeScript."""
     aliases = {name: alias for name, (alias, _) in ALIASES.items()}
-    for module in (records, questions, commands, runs, pairs):
+    for module in (records, questions, commands, rewriting, runs, pairs):
         unions = {
             name: value for name, value in vars(module).items() if get_origin(value) in (Literal, Union, UnionType)
         }
@@ -151,19 +151,23 @@ def _traits(method: Method) -> str:
 
 def _methods(name: str, table: Mapping[str, Method]) -> str:
     """The interface of a table of methods, and what is known of each."""
-    rows = "".join(
-        f"{_comment(spec.text, '  ')}  {method}: [{_parameters(dict(spec.parameters))}, {typescript(spec.answer)}];\n"
-        for method, spec in table.items()
-    )
+    rows = "".join(_comment(spec.text, "  ") + _row(method, spec) for method, spec in table.items())
     known = "".join(f"  {method}: {_traits(spec)},\n" for method, spec in table.items())
     kind = name.capitalize()
     edits = " | ".join(f'"{method}"' for method, spec in table.items() if spec.edits)
     text = "Methods that change the model, and say which version of it they are made on."
     return (
-        (f"{_comment(text)}export type EditMethod = {edits};\n\n" if edits else "")
+        (f"{_comment(text)}export type Edit{kind} = {edits};\n\n" if edits else "")
         + f"{_comment('By method: its parameters and its answer.')}export interface {kind} {{\n{rows}}}\n\n"
         f"export const {name}: Record<keyof {kind}, MethodTraits> = {{\n{known}}};\n"
     )
+
+
+def _row(name: str, spec: Method) -> str:
+    """The parameters and the answer of a method, one a line where they are long."""
+    parts = _parameters(dict(spec.parameters)), typescript(spec.answer)
+    line = f"  {name}: [{', '.join(parts)}];\n"
+    return line if len(line) <= _WIDTH + 1 else f"  {name}: [\n    {parts[0]},\n    {parts[1]},\n  ];\n"
 
 
 def words() -> str:
@@ -258,7 +262,13 @@ def files() -> dict[Path, str]:
         folder / "records.ts": _module(records, aliases, flags),
         **{
             folder / f"{name.lower()}.ts": _module(module, {**shared, **aliases}, _methods(name, getattr(module, name)))
-            for name, module in (("QUESTIONS", questions), ("COMMANDS", commands), ("RUNS", runs), ("PAIRS", pairs))
+            for name, module in (
+                ("QUESTIONS", questions),
+                ("COMMANDS", commands),
+                ("REWRITING", rewriting),
+                ("RUNS", runs),
+                ("PAIRS", pairs),
+            )
         },
         folder / "events.ts": _module(events, {**shared, **aliases}, union),
         SOURCES / "edit" / "edits.ts": edits(),

@@ -1,6 +1,7 @@
 """Rules of users, rule files, and why rules do not apply."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -176,3 +177,13 @@ def test_it_does_not_come_into_functions_where_onnxruntime_crashes() -> None:
     assert "LayerNormalization" not in inside
     assert "Gelu" in inside
     onnxruntime.InferenceSession(model.to_bytes(), providers=["CPUExecutionProvider"])
+
+
+def test_attention_of_narrow_heads_stays_written_out() -> None:
+    wide = EXAMPLES["multi_head_attention_microsoft"]
+    narrow = replace(wide, body=wide.body.replace("2, 32", "4, 16"))
+    reasons = [
+        onnxlab.load(proto_of(example)).why_not("y", "multi_head_attention_microsoft") for example in (wide, narrow)
+    ]
+    assert reasons[0] == ""
+    assert "heads have fewer than 32 dims" in reasons[1]

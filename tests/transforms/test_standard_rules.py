@@ -39,6 +39,7 @@ def tensor(name: str, *shape: int, seed: int = 0) -> str:
 
 IMAGE = {"inputs": "float[b,3,8,8] x", "shape": (2, 3, 8, 8)}
 ROWS = {"inputs": "float[b,5,4] x", "shape": (2, 5, 4)}
+WIDE = {"inputs": "float[b,5,64] x", "shape": (2, 5, 64)}
 CONV = f"{tensor('w', 2, 3, 3, 3)} c = Conv(x, w)"
 NORM = "".join(tensor(f"n{place}", 2, seed=3 + place) for place in range(4))
 SIX = f"{number('three', 3)}{number('zero', 0)}{number('six', 6)} a = Add(x, three) c = Clip(a, zero, six)"
@@ -52,7 +53,7 @@ LAYER = f"""{number("p", 2)}{number("e", 1e-5)}{tensor("g", 4, seed=1)}{tensor("
     m = ReduceMean(x, axes) d = Sub(x, m) q = Pow(d, p) v = ReduceMean(q, axes) w = Add(v, e) s = Sqrt(w) """
 QUANT = f"{number('s', 0.1)} z = Constant<value = uint8 {{128}}>() "
 SCORES = f"""{number("c", 0.5)} t = Transpose<perm = [0, 1, 3, 2]>(x) p = MatMul(x, t) n = Mul(p, c) """
-HEADS = f"""{ints("h", 0, 0, 2, 2)}{ints("w", 0, 0, 4)}{number("c", 0.5)} q0 = Reshape(x, h) k0 = Reshape(x, h)
+HEADS = f"""{ints("h", 0, 0, 2, 32)}{ints("w", 0, 0, 64)}{number("c", 0.5)} q0 = Reshape(x, h) k0 = Reshape(x, h)
     v0 = Reshape(x, h) q = Transpose<perm = [0, 2, 1, 3]>(q0) v = Transpose<perm = [0, 2, 1, 3]>(v0)
     t = Transpose<perm = [0, 2, 3, 1]>(k0) p = MatMul(q, t) n = Mul(p, c) """
 JOINED = "a = MatMul(o, v) j = Transpose<perm = [0, 2, 1, 3]>(a) y = Reshape(j, w)"
@@ -157,12 +158,12 @@ EXAMPLES = {
     "gemm_mul": Example(tensor("w", 4, 5) + tensor("b", 5) + "m = Gemm(x, w, b) y = Mul(m, b)", "Gemm"),
     "matmul_mul": Example(tensor("w", 4, 5) + tensor("b", 5) + "m = MatMul(x, w) y = Mul(m, b)", "MatMul", **ROWS),
     "multi_head_attention_microsoft": Example(
-        HEADS + "o = Softmax<axis = -1>(n) " + JOINED, "MultiHeadAttention", **ROWS
+        HEADS + "o = Softmax<axis = -1>(n) " + JOINED, "MultiHeadAttention", **WIDE
     ),
     "multi_head_attention_mask_microsoft": Example(
         HEADS + tensor("m", 1, 1, 5, 5) + "k = Add(m, n) o = Softmax<axis = -1>(k) " + JOINED,
         "MultiHeadAttention",
-        **ROWS,
+        **WIDE,
     ),
     "decompose_rms_normalization": Example(
         tensor("g", 4) + "y = RMSNormalization(x, g)", "Mul ReduceMean Add Sqrt Div Mul", opset=23, runs=False

@@ -11,6 +11,7 @@ import { Blast } from "./edit/edit_impact.ts";
 import { FileTransfer } from "./edit/file_transfer.ts";
 import { ModelEdits } from "./edit/model_edits.ts";
 import { OperatorPalette } from "./edit/operator_palette.ts";
+import { Rewriting } from "./edit/rewriting.ts";
 import { WireDrag } from "./edit/wire_drag.ts";
 import { Finder } from "./find/finder.ts";
 import { Travel } from "./find/navigation.ts";
@@ -28,7 +29,17 @@ import { Notices } from "./panels/parts/notices.ts";
 import { Cell } from "./state.ts";
 import type { Picture, PointerTarget } from "./view_contract.ts";
 
-export type Drawer = "problems" | "results" | "tensor" | "changes" | "history" | "table" | "dims" | "profile" | null;
+export type Drawer =
+  | "problems"
+  | "results"
+  | "tensor"
+  | "changes"
+  | "history"
+  | "table"
+  | "dims"
+  | "profile"
+  | "rewrites"
+  | null;
 
 export class App {
   readonly store: Store;
@@ -41,6 +52,7 @@ export class App {
   readonly files = new FileTransfer(this);
   readonly wires = new WireDrag(this);
   readonly cutting = new Cutting(this);
+  readonly rewriting = new Rewriting(this);
   readonly profile = new Profile(this);
   readonly blast = new Blast(this);
   readonly blocks = new Blocks(this);
@@ -188,6 +200,7 @@ export class App {
     this.picked.dropMissing();
     this.blast.follow(change);
     this.cutting.giveUp();
+    this.rewriting.forget();
     this.numbers.forget();
     this.travel.follow();
     this.blocks.refresh();

@@ -30,16 +30,13 @@ export class Cell<T> {
 /** The cell's value; the component renders again when it changes. */
 export function useCell<T>(cell: Cell<T>): T {
   const [, render] = useReducer((n: number, _: void) => n + 1, 0);
+  const shown = cell.value;
   useEffect(() => {
-    let seen = cell.value;
-    const off = cell.on((value) => {
-      seen = value;
-      render();
-    });
-    if (seen !== cell.value) render();
+    const off = cell.on(() => render());
+    if (cell.value !== shown) render(); // it changed after it was rendered and before anything listened
     return off;
   }, [cell]);
-  return cell.value;
+  return shown;
 }
 
 /** Something with `on(event, listener) -> off`, such as the store and the client. */

@@ -79,6 +79,10 @@ export interface Given {
   heat: Heat | null;
   /** Nodes to draw faintly. */
   dimmed: readonly number[];
+  /** Nodes that a rewrite would take out. */
+  going: readonly number[];
+  /** What a rewrite would bring: nodes in whose place it comes, and operators; none where a node is only changed. */
+  coming: readonly (readonly [node: number, operators: readonly string[]])[];
   /** What alone is drawn strongly; no nodes: everything is. */
   trail: { nodes: ReadonlySet<number>; values: ReadonlySet<number> };
   bookmarks: readonly number[];

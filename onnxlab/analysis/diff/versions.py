@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 import onnx
 
+from onnxlab.errors import EditError
 from onnxlab.graph.edit.model_graph import ModelGraph
-
-
-class _TakeBackError(Exception):
-    """Ends an edit that was only to be looked at."""
 
 
 def as_of(graph: ModelGraph, position: int) -> ModelGraph:
     """A copy of a model as it was when `position` edits had been made; the model itself stays as it is.
 
     Raises:
-        EditError: the history had to drop the edits since then.
+        EditError: the history had to drop the edits since then, or an edit is open.
     """
     proto = onnx.ModelProto()
     with graph.lock:
+        if graph.transaction is not None:
+            raise EditError("end the open edit first: it is what happened since a state that is asked for")
         changes = graph.history.changes_to(position)
         if not changes:
             proto.CopyFrom(graph.proto)
         else:
-            with suppress(_TakeBackError), graph.edit("look back") as edit:
+            with graph.edit("look back") as edit:
+                edit.take_back()
                 for change in changes:
                     edit.apply(change)
                 proto.CopyFrom(graph.proto)
-                raise _TakeBackError
     return ModelGraph(proto, graph.base_dir, shared=False)

@@ -56,7 +56,8 @@ class ModelGraph(EditableGraph):
     def edit(self, label: str = "", origin: Any = None) -> Transaction:
         """Open a transaction: `with graph.edit("swap activation"): …` is one undo step, all or nothing.
 
-        Without a label it is called what the table of edits calls the edit that is being made.
+        Without a label it is called what the table of edits calls the edit that is being made. After `take_back` of the
+        transaction it is only tried: nothing of it stays.
         """
         if not self._edited:
             self._begin_editing()

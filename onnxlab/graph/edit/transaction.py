@@ -111,6 +111,7 @@ class Transaction:
         self._notes: list[Any] = []  # what the journal made of each change, in step with `inverses`
         self._deeds: list[ScriptStep] = []  # what the script of the history needs of the changes
         self.thread = 0
+        self._is_tried = False
         self._outer: Transaction | None = None
         self._savepoint = self._deeds_before = 0
         self.touch: ChangeTracker
@@ -168,9 +169,11 @@ class Transaction:
         graph = self._graph
         UNINTERRUPTED.hold()
         try:
-            note = graph.journal.note(change) if graph.journal else None
-            is_recorded = statement is None or (graph.recorded is not None and graph.recorded.exact)
-            done = None if is_recorded else script_step(graph, change, statement or "")
+            note = done = None
+            if not active._is_tried:
+                note = graph.journal.note(change) if graph.journal else None
+                is_recorded = statement is None or (graph.recorded is not None and graph.recorded.exact)
+                done = None if is_recorded else script_step(graph, change, statement or "")
             graph.about_to_apply(change)
             inverse = change.apply(graph)
             active.inverses.append(inverse)
@@ -182,6 +185,10 @@ class Transaction:
         finally:
             UNINTERRUPTED.release()
         return inverse
+
+    def take_back(self) -> None:
+        """Let the edit only be tried: when it is left, nothing of it stays, and from now on nothing is written down."""
+        self._is_tried = True
 
     def sum_up(self, recorded: Recorded) -> None:
         """Give the history one statement for all that was done since this transaction was entered."""
@@ -211,11 +218,11 @@ class Transaction:
         UNINTERRUPTED.hold()
         try:
             if self._outer is not None:
-                if kind is not None:
+                if kind is not None or self._is_tried:
                     self._roll_back(self._outer.inverses, self._savepoint)
                     del self._outer._notes[self._savepoint :]
                     del self._outer._deeds[self._deeds_before :]
-            elif kind is not None:
+            elif kind is not None or self._is_tried:
                 self._abandon()
             else:
                 self._commit()

@@ -1,23 +1,28 @@
-"""What rewriting would do and did, for the page: rules with the nodes where they apply, and rules that almost fit."""
+"""What rewriting would do and did, for the page: rules with the nodes that go and come, what they gain, near misses."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 from onnxlab.errors import NameLookupError
 from onnxlab.graph.handles.handles import Node
 from onnxlab.notebook.protocol.messages import JSON, ProtocolError
 from onnxlab.printable import printable
-from onnxlab.transforms.receipt import Receipt
+from onnxlab.transforms.engine import PASS_OF, PASSES
+from onnxlab.transforms.receipt import Application, Receipt
 from onnxlab.transforms.rules import table
 from onnxlab.transforms.rules.rule import Level, Rule
+from onnxlab.transforms.suggestions import PASS_DOCS, Suggestion
 
 if TYPE_CHECKING:
     from onnxlab.model import Model
 
-MOST_NODES = 2000
-"""Nodes that are listed for a rule."""
+MOST_PLACES: Final = 2000
+"""Places that are listed for a rule; all are counted."""
 
-MOST_NEAR = 20
+MOST_NEAR: Final = 20
 """Rules that are listed for a node."""
+
+_RULES: Final = {rule.name: rule for rule in table.STANDARD}
 
 
 def level_of(word: str) -> Level:
@@ -31,22 +36,71 @@ def level_of(word: str) -> Level:
     return word
 
 
-def preview(model: "Model", level: str) -> JSON:
-    """What optimizing to a level would do, by rule."""
-    receipt = model.optimize(level_of(level), dry_run=True)
-    docs = {rule.name: rule.doc for rule in table.STANDARD}
-    names = model.graph.main.names
-    nodes_of: dict[str, dict[int, None]] = {}
-    for rewrite in receipt.applied:
-        producer = model.graph.values[names[rewrite.value]].producer if rewrite.value in names else None
-        nodes = nodes_of.setdefault(rewrite.rule, {})
-        if producer is not None and len(nodes) < MOST_NODES:
-            nodes[producer[0]] = None
-    rules = [
-        {"rule": rule, "doc": docs.get(rule, ""), "count": count, "nodes": list(nodes_of[rule]), "alone": rule in docs}
-        for rule, count in receipt.counts.items()
-    ]
-    return {"rules": rules, "nodes": list(receipt.nodes)}
+def asked_rules(rules: Sequence[str]) -> list[str]:
+    """The rules that a page may ask for: texts, and names of rules and passes that come with onnxlab; never a file.
+
+    Raises:
+        ProtocolError: one is none of these.
+    """
+    for rule in rules:
+        if "=>" not in rule and rule not in _RULES and rule not in PASSES:
+            words = f"there is no rule {printable(rule)!r}"
+            raise ProtocolError("invalid", words, "Write one as pattern => replacement.")
+    return list(rules)
+
+
+def preview(model: "Model", level: str, rules: list[str], microsoft: bool) -> JSON:
+    """What optimizing to a level would do, by rule; or what some rules would."""
+    if rules:
+        receipt = model.rewrite(asked_rules(rules), dry_run=True)
+    else:
+        receipt = model.optimize(level_of(level), microsoft=microsoft, dry_run=True)
+    by_rule: dict[str, list[Application]] = {}
+    for application in receipt.applied:
+        by_rule.setdefault(application.rule, []).append(application)
+    return {
+        "rules": [_of_rule(rule, by_rule[rule]) for rule in receipt.counts],
+        "nodes": list(receipt.nodes),
+    }
+
+
+def _of_rule(rule: str, applied: list[Application]) -> JSON:
+    key = PASS_OF.get(rule, rule)
+    known = _RULES.get(rule)
+    return {
+        "rule": printable(rule),
+        "key": key,
+        "doc": known.doc if known is not None else PASS_DOCS.get(key, ""),
+        "count": len(applied),
+        "places": [_place(application) for application in applied[:MOST_PLACES]],
+        "by_place": key not in PASSES,
+    }
+
+
+def _place(application: Application) -> JSON:
+    return {
+        "at": application.at.id if application.at is not None else 0,
+        "label": printable(application.place),
+        "what": printable(application.what),
+        "going": [node.id for node in application.taken],
+        "coming": [printable(op_type) for op_type in application.given],
+    }
+
+
+def gains(model: "Model", level: str, microsoft: bool) -> JSON:
+    """What each rule gains alone, measured."""
+    return {"gains": [_gain(gain) for gain in model.suggest(level=level_of(level), microsoft=microsoft)]}
+
+
+def _gain(suggestion: Suggestion) -> JSON:
+    return {
+        "key": suggestion.rule,
+        "nodes": suggestion.nodes,
+        "bytes": suggestion.bytes,
+        "peak": suggestion.peak,
+        "seconds": dict(suggestion.seconds),
+        "verdict": suggestion.verdict,
+    }
 
 
 def near_misses(model: "Model", node: int) -> JSON:
@@ -62,6 +116,23 @@ def near_misses(model: "Model", node: int) -> JSON:
     return {"rules": rules}
 
 
+def pattern(model: "Model", nodes: list[int], numbers: bool) -> JSON:
+    """Nodes as the text of a pattern."""
+    gone = [ident for ident in nodes if ident not in model.graph.nodes]
+    if gone:
+        raise NameLookupError(f"node {gone[0]} is not in the model any more")
+    return {"pattern": model.pattern([Node(model.graph, ident) for ident in nodes], numbers=numbers)}
+
+
+def places(model: "Model", pattern: str) -> JSON:
+    """Where a pattern matches: the nodes of each place, the outermost first."""
+    occurrences = model.find_pattern(pattern)
+    return {
+        "count": len(occurrences),
+        "places": [[node.id for node in occurrence.nodes] for occurrence in occurrences[:MOST_PLACES]],
+    }
+
+
 def on_wire(receipt: Receipt) -> JSON:
     """What a rewrite did."""
     return {
@@ -69,4 +140,5 @@ def on_wire(receipt: Receipt) -> JSON:
         "nodes": list(receipt.nodes),
         "verdict": receipt.verdict,
         "refused": [printable(str(refusal)) for refusal in receipt.refused],
+        "lost": [printable(str(loss)) for loss in receipt.lost[:MOST_NEAR]],
     }

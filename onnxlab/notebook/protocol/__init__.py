@@ -11,6 +11,8 @@ Files:
     questions  What a page asks about the model as it is, and what it gets.
     records    What a picture of the model is made of: nodes, values, groups, scopes, problems, and where its history
                stands.
+    rewriting  What a page asks about rewriting: rules that apply, what goes and comes, patterns of nodes; and
+               applying rules.
     runs       What a page runs, and what it gets of it: numbers, tensors, colors.
     schema     Words of which the schema of the protocol is made: aliases, what a parameter may be, what a method
                answers.

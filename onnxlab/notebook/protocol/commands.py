@@ -65,17 +65,6 @@ class Recovered(TypedDict):
     steps: int
 
 
-class Rewritten(TypedDict):
-    """What a rewrite led to: places that changed, and what was taken back."""
-
-    version: int
-    python: str
-    applied: int
-    nodes: tuple[int, int]
-    verdict: Annotated[str, "What running the model before and after said."]
-    refused: list[str]
-
-
 class Opened(TypedDict):
     """The model that the view shows now, and the one before."""
 
@@ -94,10 +83,6 @@ COMMANDS: Mapping[str, Method] = {
     "undo": Method({"version": VERSION}, Edited, edits=True),
     "redo": Method({"version": VERSION}, Edited, edits=True),
     "go_to": Method({"position": ID, "version": VERSION}, Edited, edits=True),
-    "rewrite": Method(
-        {"level": TEXT, "rules": Parameter(list[str], "a list of names"), "version": VERSION}, Rewritten,
-        "Optimizes to a level, or applies some rules alone; the model is run before and after.", long=True, edits=True,
-    ),
     "history": Method({}, Steps, repeatable=True),
     "upload": Method(
         {"file": TEXT, "name": TEXT, "offset": ID, "data": TEXT}, Uploaded,

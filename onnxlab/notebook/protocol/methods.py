@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from onnxlab.notebook.protocol.commands import COMMANDS
 from onnxlab.notebook.protocol.pairs import PAIRS
 from onnxlab.notebook.protocol.questions import QUESTIONS
+from onnxlab.notebook.protocol.rewriting import REWRITING
 from onnxlab.notebook.protocol.runs import RUNS
 from onnxlab.notebook.protocol.schema import Method
 
-METHODS: Mapping[str, Method] = {**QUESTIONS, **COMMANDS, **RUNS, **PAIRS}
+METHODS: Mapping[str, Method] = {**QUESTIONS, **COMMANDS, **REWRITING, **RUNS, **PAIRS}

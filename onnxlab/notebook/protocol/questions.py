@@ -267,38 +267,6 @@ class Blocks(TypedDict):
     blocks: list[list[int]]
 
 
-class RewriteInfo(TypedDict):
-    """A rule or pass that applies somewhere."""
-
-    rule: str
-    doc: str
-    count: int
-    nodes: Annotated[list[int], "Nodes of the model at which it applies."]
-    alone: Annotated[bool, "Whether it can be applied without the others."]
-
-
-class Rewrites(TypedDict):
-    """What optimizing would do; `nodes` before and after."""
-
-    rules: list[RewriteInfo]
-    nodes: tuple[int, int]
-
-
-class NearMissInfo(TypedDict):
-    """What comes of a rule at a node; `why` is empty where it applies."""
-
-    rule: str
-    doc: str
-    why: str
-    progress: Annotated[float, "How much of its pattern matched, from 0 to 1."]
-
-
-class NearMisses(TypedDict):
-    """Rules that apply at a node, or almost do, the nearest first."""
-
-    rules: list[NearMissInfo]
-
-
 class FeatureUse(TypedDict):
     """How often trees ask for a feature, and their least and largest threshold."""
 
@@ -382,8 +350,6 @@ QUESTIONS: Mapping[str, Method] = {
     "copies": Method(
         {"nodes": IDS}, Copies, "The corresponding nodes in every copy of the block.", repeatable=True
     ),
-    "rewrites": Method({"level": TEXT}, Rewrites, "What optimizing to a level would do.", repeatable=True, long=True),
-    "near_misses": Method({"node": ID}, NearMisses, repeatable=True),
     "trees": Method({"node": ID, "tree": optional(int, "a number from 0")}, TreesInfo, repeatable=True),
     "memory": Method(
         {"sizes": optional(dict[str, int], "an object of sizes by the names of dims")}, MemoryCurve,

@@ -87,11 +87,16 @@ class Editor:
             edit.sum_up(Recorded("", line))
         return self._edited(line)
 
-    def rewrite(self, level: str, rules: list[str], version: int | None) -> JSON:
-        """Optimize to a level, or apply some rules alone."""
-        with self._editing(version, None):
-            receipt = self._model.rewrite(rules) if rules else self._model.optimize(rewrites.level_of(level))
-            call = f"rewrite({rules!r})" if rules else f"optimize({level!r})"
+    def rewrite(self, level: str, rules: list[str], microsoft: bool, at: int | None, version: int | None) -> JSON:
+        """Optimize to a level, or apply some rules alone, at one node or wherever they match."""
+        with self._editing(version, None if at is None else [at]):
+            if rules:
+                nodes = None if at is None else [Node(self._graph, self._node(at).id)]
+                call = f"rewrite({rules!r}{'' if nodes is None else f', nodes=[{nodes[0].label!r}]'})"
+                receipt = self._model.rewrite(rewrites.asked_rules(rules), nodes=nodes)
+            else:
+                receipt = self._model.optimize(rewrites.level_of(level), microsoft=microsoft)
+                call = f"optimize({level!r}{', microsoft=True' if microsoft else ''})"
             edited = self._edited(f"model.{call}" if receipt.applied else "")
             return {**edited, **rewrites.on_wire(receipt)}
 

@@ -8,7 +8,10 @@ from onnxlab.notebook.protocol.messages import JSON
 
 ABOUT_MODEL: Mapping[str, Callable[..., JSON]] = {
     "rewrites": rewrites.preview,
+    "gains": rewrites.gains,
     "near_misses": rewrites.near_misses,
+    "pattern": rewrites.pattern,
+    "pattern_places": rewrites.places,
     "cut_preview": cut_preview.preview,
     "memory": memory_curve.curve,
     "trees": ensembles.trees,

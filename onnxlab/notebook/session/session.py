@@ -39,7 +39,7 @@ EDITS = (
 )  # fmt: skip
 """Methods that the view's Editor answers."""
 
-_APART = ("overlay", "profile", "rewrites", "rewrite", "memory", "pair", "paired_tensor")
+_APART = ("overlay", "profile", "rewrites", "gains", "rewrite", "memory", "pair", "paired_tensor")
 """Methods that may run the model, or infer all of it: nothing else waits for them."""
 
 PROBE = bytes(range(0xA0, 0xA8))

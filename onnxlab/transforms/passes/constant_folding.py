@@ -15,6 +15,7 @@ from onnxlab.transforms.passes.evaluation import evaluated
 from onnxlab.transforms.rewriting import Array, Rewriting
 
 NAME = "constant folding"
+NAMES = (NAME,)
 SMALL = 1 << 14
 """Bytes up to which a result is stored whatever it is made of."""
 

@@ -13,6 +13,7 @@ from onnxlab.transforms.rewriting import Rewriting
 
 DECIDED = "decided branch"
 INVARIANT = "loop invariant"
+NAMES = (DECIDED, INVARIANT)
 
 _SAFE = ("elementwise", "activation", "matrix", "normalization", "convolution", "constant")
 """Families of operators that can run though the loop does not: shapes apart they refuse nothing."""

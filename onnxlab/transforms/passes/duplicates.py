@@ -8,6 +8,7 @@ from onnxlab.transforms.rewriting import Rewriting
 
 NODES = "common subexpression"
 TENSORS = "equal initializers"
+NAMES = (NODES, TENSORS)
 
 
 def run(rewriting: Rewriting) -> None:

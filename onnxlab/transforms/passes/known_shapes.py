@@ -12,6 +12,7 @@ from onnxlab.shapes import TensorFact
 from onnxlab.transforms.rewriting import Array, Rewriting
 
 NAME = "shape folding"
+NAMES = (NAME,)
 
 
 def run(rewriting: Rewriting) -> None:

@@ -6,6 +6,7 @@ from onnxlab.graph.edits import cleaning
 from onnxlab.transforms.rewriting import Rewriting
 
 NAME = "dead code elimination"
+NAMES = (NAME,)
 
 
 def run(rewriting: Rewriting) -> None:

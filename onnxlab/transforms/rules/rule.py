@@ -118,7 +118,6 @@ class Rule:
         computed = self.compute(matched) if self.compute is not None else {}
         if isinstance(computed, str):
             return [], computed
-        before = tuple(rewriting.graph.label(node) for node in matched.nodes)
         recorder = Recorder(rewriting, matched, self.name) if rewriting.options.regions else None
         nodes, why = put(rewriting, matched, self.replacement, computed)
         if not why:
@@ -126,8 +125,6 @@ class Rule:
                 source = matched.values[self.replacement.name].name if isinstance(self.replacement, Name) else ""
                 rewriting.regions.append(recorder.region(nodes, source))
             rewriting.note(self.name, place, label, f"{matched.pattern} became {self.replacement}")
-            after = tuple(rewriting.graph.label(node) for node in nodes)
-            rewriting.applied[-1] = replace(rewriting.applied[-1], taken=before, given=after)
         return nodes, why
 
     def why_not(self, rewriting: Rewriting, node: NodeRecord) -> str:

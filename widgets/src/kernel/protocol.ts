@@ -16,6 +16,7 @@ export * from "./protocol/methods.ts";
 export * from "./protocol/pairs.ts";
 export * from "./protocol/questions.ts";
 export * from "./protocol/records.ts";
+export * from "./protocol/rewriting.ts";
 export * from "./protocol/runs.ts";
 export * from "./protocol/words.ts";
 

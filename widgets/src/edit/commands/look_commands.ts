@@ -29,6 +29,9 @@ export const LOOKS: readonly Command[] = [
     { fits: canRun },
   ),
   look("look_profile_now", "Profile: which node is slow", (app) => void app.profile.take(), { fits: canRun }),
+  look("look_rewrites", "Rewrites: what would change, and what it gains", (app) => void app.rewriting.open(), {
+    fits: (app) => app.client.editable,
+  }),
   ...(["time", "memory", "flops", "parameters", "range", "provider"] as const).map((by) =>
     look(`look_color_${by}`, `Color boxes by ${by}`, (app) => void app.runs.colorBy(by), { fits: canRun }),
   ),

@@ -132,6 +132,16 @@ export const NODES: Command[] = [
     menu: true,
     act: (app, target) => app.palette.replace(target.nodes),
   },
+  {
+    id: "find_likes",
+    on: "nodes",
+    title: "Find or replace all like this…",
+    menu: true,
+    act: (app) => {
+      app.inspectorOpen.value = true;
+      app.rewriting.likes.value = true;
+    },
+  },
   direct("nodes", "duplicate_nodes", "Duplicate", { keys: "Ctrl+D", menu: true }, {}),
   asking(
     "nodes",

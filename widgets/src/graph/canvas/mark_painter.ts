@@ -22,7 +22,9 @@ export class MarkPainter {
 
   paint(scene: Scene, list: DrawList, camera: Camera, marks: Marks): void {
     this.#dim(scene, list, marks);
+    if (marks.going.size || marks.coming.size) this.#rewrites(scene, list, camera, marks);
     this.#outlines(scene, list, camera, marks);
+    if (marks.going.size || marks.coming.size) this.#amounts(scene, list, marks);
     this.#badges(scene, list, camera, marks);
     if (marks.bookmarks.size) this.#ribbons(scene, list, camera, marks);
     if (marks.lasso) this.#lasso(marks.lasso, camera);
@@ -53,6 +55,48 @@ export class MarkPainter {
         ctx.fillRect(scene.x[i]! - 1, scene.y[i]! - 1, scene.w[i]! + 2, scene.h[i]! + 2);
     }
     ctx.globalAlpha = 1;
+  }
+
+  /** What would go in red, what would come in green. */
+  #rewrites(scene: Scene, list: DrawList, camera: Camera, marks: Marks): void {
+    const ctx = this.#ctx,
+      { error, coming } = this.#palette,
+      width = Math.max(2.2, 2 / camera.zoom);
+    for (const i of [...list.frames, ...list.boxes]) {
+      const gone = marks.going.get(i),
+        words = marks.coming.get(i);
+      if (!gone && words === undefined) continue;
+      const [x, y, w, h] = [scene.x[i]!, scene.y[i]!, scene.w[i]!, scene.h[i]!];
+      const isFrame = scene.frame[i]!;
+      ctx.beginPath();
+      ctx.roundRect(x, y, w, h, this.#radiusOf(scene, i));
+      ctx.fillStyle = ctx.strokeStyle = gone ? error : coming;
+      ctx.globalAlpha = list.detail === FAR ? 0.7 : 0.13;
+      if (!isFrame) ctx.fill();
+      ctx.globalAlpha = 1;
+      ctx.lineWidth = width;
+      ctx.stroke();
+    }
+  }
+
+  /** How many nodes of a group would go, and what would come. */
+  #amounts(scene: Scene, list: DrawList, marks: Marks): void {
+    if (list.detail === FAR) return;
+    const { error, coming, onBadge } = this.#palette;
+    for (const i of [...list.frames, ...list.boxes]) {
+      const gone = marks.going.get(i),
+        words = marks.coming.get(i),
+        bottom = scene.y[i]! + scene.h[i]!;
+      if (gone && scene.boxes[i]!.folds) {
+        const amount = `− ${gone}`;
+        this.#pill(scene.x[i]! + this.#pillWidth(amount) - 14, bottom, amount, error, onBadge);
+      }
+      if (words !== undefined) this.#pill(scene.x[i]! + scene.w[i]!, bottom, words, coming, onBadge);
+    }
+  }
+
+  #pillWidth(words: string): number {
+    return Math.max(16, this.#text.measure(words, "small") + 10);
   }
 
   #wire({ fromX, fromY, x, y }: NonNullable<Marks["wire"]>, camera: Camera): void {
@@ -123,7 +167,7 @@ export class MarkPainter {
   #pill(right: number, y: number, words: string, fill: string, ink: string): void {
     const ctx = this.#ctx,
       text = this.#text;
-    const width = Math.max(16, text.measure(words, "small") + 10);
+    const width = this.#pillWidth(words);
     ctx.fillStyle = fill;
     ctx.beginPath();
     ctx.roundRect(right - width + 7, y - 8, width, 16, 8);

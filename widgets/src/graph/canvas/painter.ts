@@ -50,6 +50,9 @@ export interface Marks {
   trail: ReadonlySet<number> | null;
   /** Boxes that are drawn faintly. */
   dimmed: ReadonlyMap<number, number>;
+  /** Boxes that a rewrite would take nodes out of, and how many; what would come in a box, in words. */
+  going: ReadonlyMap<number, number>;
+  coming: ReadonlyMap<number, string>;
   /** Where values leave the box under the pointer. */
   ports: readonly { readonly x: number; readonly y: number }[];
   /** The wire that is dragged, in scene coordinates. */

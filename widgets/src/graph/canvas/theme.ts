@@ -61,6 +61,8 @@ export interface Palette {
   onChanged: string;
   error: string;
   warning: string;
+  /** What a rewrite would bring. */
+  coming: string;
   onBadge: string;
   family: string;
   category(name: string): BoxColors;
@@ -108,6 +110,7 @@ export function readPalette(element: HTMLElement): Palette {
     onChanged: "#231a00",
     error: read.text("--ol-error") || (dark ? "#ff9a91" : "#b3261e"),
     warning: read.text("--ol-warning") || (dark ? "#f2bd6b" : "#8a5300"),
+    coming: read.text("--ol-good") || (dark ? "#7fd1a3" : "#1d7044"),
     onBadge: dark ? "#16191d" : "#ffffff",
     family: read.text("--ol-sans") || "system-ui, sans-serif",
     group: boxColors(mix(ground, ink, 0.86)),

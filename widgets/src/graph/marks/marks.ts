@@ -4,6 +4,7 @@ import { type Diagnostic, fromWire, type Statistics, type WireNumber } from "../
 import { type Heat, quantity } from "../../look/node_heat.ts";
 import { count } from "../../model/names.ts";
 import type { Store } from "../../model/store.ts";
+import type { Given } from "../../view_contract.ts";
 import type { Badge, Mark } from "../canvas/painter.ts";
 import { GROUP, INPUT, keyOf, NODE, OUTPUT } from "../groups/group_keys.ts";
 import { boxOfContainer, boxOfNode, type Ground } from "../input/walk.ts";
@@ -34,6 +35,27 @@ export function countsOf(ground: Ground, nodes: Iterable<number>): Map<number, n
     if (box >= 0) counts.set(box, (counts.get(box) ?? 0) + 1);
   }
   return counts;
+}
+
+/** What comes in each box, in words: the operator, or how many nodes; "changed" where no node comes. */
+export function comingOf(ground: Ground, coming: Given["coming"]): Map<number, string> {
+  const operators = new Map<number, string[]>();
+  for (const [node, names] of coming) {
+    const box = boxOfNode(ground, node);
+    if (box >= 0) operators.set(box, [...(operators.get(box) ?? []), ...names]);
+  }
+  return new Map(
+    [...operators].map(([box, names]) => {
+      if (!names.length) return [box, "changed"];
+      const kinds = new Set(names),
+        [first] = kinds;
+      if (kinds.size > 1 && names.length > 3) return [box, `+ ${count(names.length)} nodes`];
+      return [
+        box,
+        kinds.size === 1 && names.length > 1 ? `+ ${count(names.length)} × ${first}` : `+ ${names.join(", ")}`,
+      ];
+    }),
+  );
 }
 
 /**

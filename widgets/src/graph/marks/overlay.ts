@@ -10,6 +10,7 @@ import type { Pick } from "../scene/pick.ts";
 import {
   badgesOf,
   boxesOfValues,
+  comingOf,
   countsOf,
   heatOfBoxes,
   ranValues,
@@ -38,6 +39,8 @@ export class Overlay {
   /** Of the box under the pointer. */
   ports: Marks["ports"] = [];
   #dimmed: readonly number[] = [];
+  #going: Given["going"] = [];
+  #coming: Given["coming"] = [];
   #heat: Heat | null = null;
   #ran: Marks["ran"] = new Map();
   pinned: ReadonlySet<number> = new Set();
@@ -57,6 +60,8 @@ export class Overlay {
     matches: Map<number, number>;
     heat: Marks["heat"];
     dimmed: Map<number, number>;
+    going: Map<number, number>;
+    coming: Map<number, string>;
     badges: Map<number, Badge>;
   } | null = null;
 
@@ -113,6 +118,16 @@ export class Overlay {
     this.#counted = null;
   }
 
+  set going(nodes: Given["going"]) {
+    this.#going = nodes;
+    this.#counted = null;
+  }
+
+  set coming(coming: Given["coming"]) {
+    this.#coming = coming;
+    this.#counted = null;
+  }
+
   set diagnostics(diagnostics: readonly Diagnostic[]) {
     this.#diagnostics = diagnostics;
     this.#counted = null;
@@ -151,6 +166,8 @@ export class Overlay {
       matches: countsOf(ground, this.#highlights),
       heat: this.#heat && heatOfBoxes(ground, this.#heat),
       dimmed: countsOf(ground, this.#dimmed),
+      going: countsOf(ground, this.#going),
+      coming: comingOf(ground, this.#coming),
       badges: badgesOf(ground, this.#diagnostics),
     };
     const { hover } = this;

@@ -57,17 +57,6 @@ export interface Recovered {
   steps: number;
 }
 
-/** What a rewrite led to: places that changed, and what was taken back. */
-export interface Rewritten {
-  version: number;
-  python: string;
-  applied: number;
-  nodes: [number, number];
-  /** What running the model before and after said. */
-  verdict: string;
-  refused: string[];
-}
-
 /** The model that the view shows now, and the one before. */
 export interface Opened {
   title: string;
@@ -75,17 +64,18 @@ export interface Opened {
 }
 
 /** Methods that change the model, and say which version of it they are made on. */
-export type EditMethod = "edit" | "undo" | "redo" | "go_to" | "rewrite" | "apply_weights";
+export type EditCommands = "edit" | "undo" | "redo" | "go_to" | "apply_weights";
 
 /** By method: its parameters and its answer. */
 export interface Commands {
   /** A row of the table of edits; `Edits` has their parameters. */
-  edit: [{ edit: string; on: string; subject: number[]; parameters: Record<string, unknown>; version?: number | null }, Edited];
+  edit: [
+    { edit: string; on: string; subject: number[]; parameters: Record<string, unknown>; version?: number | null },
+    Edited,
+  ];
   undo: [{ version?: number | null }, Edited];
   redo: [{ version?: number | null }, Edited];
   go_to: [{ position: number; version?: number | null }, Edited];
-  /** Optimizes to a level, or applies some rules alone; the model is run before and after. */
-  rewrite: [{ level: string; rules: string[]; version?: number | null }, Rewritten];
   history: [Record<string, never>, Steps];
   /** A piece of a file, base64; an edit that takes a file names it by its id. */
   upload: [{ file: string; name: string; offset: number; data: string }, Uploaded];
@@ -108,7 +98,6 @@ export const COMMANDS: Record<keyof Commands, MethodTraits> = {
   undo: { edits: true },
   redo: { edits: true },
   go_to: { edits: true },
-  rewrite: { long: true, edits: true },
   history: { repeatable: true },
   upload: {},
   open: { long: true },

@@ -88,7 +88,10 @@ export interface Pairs {
   /** What differs now; `again`: values are compared anew. */
   pair: [{ again: boolean }, PairInfo];
   /** A value of the first model that was compared: "a", "b", or their "difference". */
-  paired_tensor: [{ value: number; of: string; rows?: number | null; columns?: number | null; at?: number[] | null; top?: number | null; left?: number | null; height?: number | null; width?: number | null; pixels?: number | null }, TensorPart];
+  paired_tensor: [
+    { value: number; of: string; rows?: number | null; columns?: number | null; at?: number[] | null; top?: number | null; left?: number | null; height?: number | null; width?: number | null; pixels?: number | null },
+    TensorPart,
+  ];
 }
 
 export const PAIRS: Record<keyof Pairs, MethodTraits> = {

@@ -241,37 +241,6 @@ export interface Blocks {
   blocks: number[][];
 }
 
-/** A rule or pass that applies somewhere. */
-export interface RewriteInfo {
-  rule: string;
-  doc: string;
-  count: number;
-  /** Nodes of the model at which it applies. */
-  nodes: number[];
-  /** Whether it can be applied without the others. */
-  alone: boolean;
-}
-
-/** What optimizing would do; `nodes` before and after. */
-export interface Rewrites {
-  rules: RewriteInfo[];
-  nodes: [number, number];
-}
-
-/** What comes of a rule at a node; `why` is empty where it applies. */
-export interface NearMissInfo {
-  rule: string;
-  doc: string;
-  why: string;
-  /** How much of its pattern matched, from 0 to 1. */
-  progress: number;
-}
-
-/** Rules that apply at a node, or almost do, the nearest first. */
-export interface NearMisses {
-  rules: NearMissInfo[];
-}
-
 /** How often trees ask for a feature, and their least and largest threshold. */
 export interface FeatureUse {
   feature: number;
@@ -356,9 +325,6 @@ export interface Questions {
   cut_preview: [{ outputs: number[]; inputs: number[]; siblings: boolean; behind: boolean }, CutPreview];
   /** The corresponding nodes in every copy of the block. */
   copies: [{ nodes: number[] }, Copies];
-  /** What optimizing to a level would do. */
-  rewrites: [{ level: string }, Rewrites];
-  near_misses: [{ node: number }, NearMisses];
   trees: [{ node: number; tree?: number | null }, TreesInfo];
   /** What a run takes for sizes of dims. */
   memory: [{ sizes?: Record<string, number> | null }, MemoryCurve];
@@ -385,8 +351,6 @@ export const QUESTIONS: Record<keyof Questions, MethodTraits> = {
   attribute_column: { repeatable: true, recorded: "name" },
   cut_preview: { repeatable: true },
   copies: { repeatable: true },
-  rewrites: { repeatable: true, long: true },
-  near_misses: { repeatable: true },
   trees: { repeatable: true },
   memory: { repeatable: true, long: true },
   costs: { repeatable: true, recorded: "" },

@@ -63,12 +63,18 @@ export interface Stopped {
 
 /** By method: its parameters and its answer. */
 export interface Runs {
-  run: [{ nodes?: number[] | null; seed?: number | null; inputs?: Record<string, GivenInput> | null; sizes?: Record<string, number> | null; deadline?: number | null }, RunResult];
+  run: [
+    { nodes?: number[] | null; seed?: number | null; inputs?: Record<string, GivenInput> | null; sizes?: Record<string, number> | null; deadline?: number | null },
+    RunResult,
+  ];
   stop: [{ run: number }, Stopped];
   /** Runs the model node by node and colors the boxes by time. */
   profile: [Record<string, never>, ProfileTable];
   overlay: [{ by?: string | null }, Nothing];
-  tensor: [{ value: number; rows?: number | null; columns?: number | null; at?: number[] | null; top?: number | null; left?: number | null; height?: number | null; width?: number | null; pixels?: number | null; picture?: string | null }, TensorPart];
+  tensor: [
+    { value: number; rows?: number | null; columns?: number | null; at?: number[] | null; top?: number | null; left?: number | null; height?: number | null; width?: number | null; pixels?: number | null; picture?: string | null },
+    TensorPart,
+  ];
   /** Boxes in the output of a detector. */
   boxes: [{ value: number; item?: number | null; layout?: string | null }, FoundBoxes];
   /** A value stays what it was in the last run. */

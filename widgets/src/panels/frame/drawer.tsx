@@ -7,6 +7,7 @@ import { count, nodeLabel, plural } from "../../model/names.ts";
 import { useCell, useEvents } from "../../state.ts";
 import { Changes } from "../edit/edit_impact.tsx";
 import { HistoryList } from "../edit/history.tsx";
+import { RewriteTable } from "../edit/rewrite_table.tsx";
 import { formatNumber, formatShape, HistogramChart } from "../inspector/statistics.tsx";
 import { Elided, ToolButton } from "../parts/controls.tsx";
 import { Icon } from "../parts/icons.tsx";
@@ -31,6 +32,7 @@ const TITLES = {
   table: "Tables",
   dims: "Dims",
   profile: "Profile",
+  rewrites: "Rewrites",
 };
 
 export function Drawer({ app }: { app: App }) {
@@ -55,6 +57,7 @@ export function Drawer({ app }: { app: App }) {
       {drawer === "table" && <ModelTables app={app} />}
       {drawer === "dims" && <Dims app={app} />}
       {drawer === "profile" && <ProfileTable app={app} />}
+      {drawer === "rewrites" && <RewriteTable app={app} />}
       <ToolButton
         icon="close"
         title="Close"

@@ -9,7 +9,6 @@ import { Bookmarks } from "../frame/travel_bar.tsx";
 import { Elided, Section } from "../parts/controls.tsx";
 import { AboutFormat } from "./about_format.tsx";
 import { OpTable } from "./op_table.tsx";
-import { RewritePanel } from "./rewrites.tsx";
 
 export function ModelInspector({ app }: { app: App }) {
   useEvents(app.store, "reset", "commit", "history");
@@ -87,8 +86,25 @@ export function ModelInspector({ app }: { app: App }) {
           <OpTable app={app} nodes={nodes} />
         </Section>
       )}
-      {app.client.can.edit !== false && nodes.length > 0 && <RewritePanel app={app} />}
+      {app.client.can.edit !== false && nodes.length > 0 && <OpensRewrites app={app} />}
     </div>
+  );
+}
+
+function OpensRewrites({ app }: { app: App }) {
+  useEvents(app.client, "connection");
+  return (
+    <Section title="Rewrites">
+      <button
+        type="button"
+        class="ol-link"
+        data-testid="rewrites-open"
+        disabled={!app.client.editable}
+        onClick={() => void app.rewriting.open()}
+      >
+        what would make it smaller or faster
+      </button>
+    </Section>
   );
 }
 

@@ -10,7 +10,7 @@ import { Elided, Section, TextField, ToolButton } from "../parts/controls.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { AttributeRow } from "./attribute_row.tsx";
 import { InputRow, OutputRow } from "./endpoints.tsx";
-import { RulesNear } from "./rewrites.tsx";
+import { LikeThese, RulesNear } from "./pattern.tsx";
 import { StatisticsBlock } from "./statistics.tsx";
 import { Trees } from "./trees.tsx";
 
@@ -46,6 +46,7 @@ export function NodeInspector({ app, node }: { app: App; node: number }) {
       {error && !data && <p class="ol-empty">{error.message}</p>}
       {shortOp(record.op).startsWith("TreeEnsemble") && <Trees key={node} app={app} node={node} />}
       {data && <Body app={app} info={data} able={able} />}
+      {data && <LikeThese app={app} nodes={[node]} />}
       {data && able && <RulesNear app={app} node={node} />}
     </div>
   );

@@ -5,6 +5,7 @@ import { nodeName, plural, shortOp } from "../../model/names.ts";
 import { useEvents } from "../../state.ts";
 import { BulkBar } from "../find/bulk_bar.tsx";
 import { Elided, Section } from "../parts/controls.tsx";
+import { LikeThese } from "./pattern.tsx";
 
 const SHOWN = 100;
 
@@ -50,6 +51,7 @@ export function NodesInspector({ app, nodes }: { app: App; nodes: number[] }) {
         ))}
         {nodes.length > SHOWN && <p class="ol-empty">and {plural(nodes.length - SHOWN, "more", "more")}</p>}
       </Section>
+      <LikeThese app={app} nodes={nodes} />
     </div>
   );
 }

@@ -1,0 +1,120 @@
+"""What a page asks about rewriting: rules that apply, what goes and comes, patterns of nodes; and applying rules."""
+
+from collections.abc import Mapping
+from typing import Annotated, TypedDict
+
+from onnxlab.notebook.protocol.schema import FLAG, ID, IDS, TEXT, VERSION, Method, Parameter, WireInt, optional
+
+_RULES = Parameter(list[str], "a list of rules")
+
+
+class RewritePlace(TypedDict):
+    """Where a rule applies, and what that does to nodes."""
+
+    at: Annotated[int, "The node in whose place it is; 0: none."]
+    label: str
+    what: str
+    going: Annotated[list[int], "Nodes that go."]
+    coming: Annotated[list[str], "Operators of the nodes that come and stay."]
+
+
+class RewriteInfo(TypedDict):
+    """A rule or pass that applies somewhere."""
+
+    rule: str
+    key: Annotated[str, "By which it is applied alone."]
+    doc: str
+    count: int
+    places: list[RewritePlace]
+    by_place: Annotated[bool, "Whether it can be applied at one place alone."]
+
+
+class Rewrites(TypedDict):
+    """What optimizing would do; `nodes` before and after."""
+
+    rules: list[RewriteInfo]
+    nodes: tuple[int, int]
+
+
+class RewriteGain(TypedDict):
+    """What a rule or pass gains alone: how much less there is afterwards, and what running before and after said."""
+
+    key: str
+    nodes: int
+    bytes: WireInt
+    peak: Annotated[WireInt, "Bytes alive at the peak of a run, by the shapes."]
+    seconds: Annotated[dict[str, float], "Of a run, by provider."]
+    verdict: str
+
+
+class RewriteGains(TypedDict):
+    """What each rule gains alone, the most nodes first."""
+
+    gains: list[RewriteGain]
+
+
+class NearMissInfo(TypedDict):
+    """What comes of a rule at a node; `why` is empty where it applies."""
+
+    rule: str
+    doc: str
+    why: str
+    progress: Annotated[float, "How much of its pattern matched, from 0 to 1."]
+
+
+class NearMisses(TypedDict):
+    """Rules that apply at a node, or almost do, the nearest first."""
+
+    rules: list[NearMissInfo]
+
+
+class PatternText(TypedDict):
+    """Nodes as a pattern."""
+
+    pattern: str
+
+
+class PatternPlaces(TypedDict):
+    """Where a pattern matches: nodes, the outermost of each place first."""
+
+    count: int
+    places: list[list[int]]
+
+
+class Rewritten(TypedDict):
+    """What a rewrite led to: places that changed, what was taken back, and what the model says no more."""
+
+    version: int
+    python: str
+    applied: int
+    nodes: tuple[int, int]
+    verdict: Annotated[str, "What running the model before and after said."]
+    refused: list[str]
+    lost: list[str]
+
+
+REWRITING: Mapping[str, Method] = {
+    "rewrites": Method(
+        {"level": TEXT, "rules": _RULES, "microsoft": FLAG}, Rewrites,
+        "What optimizing to a level would do, or what some rules would: texts, or keys of rules.",
+        repeatable=True, long=True,
+    ),
+    "gains": Method(
+        {"level": TEXT, "microsoft": FLAG}, RewriteGains, "What each rule of a level gains alone, measured by runs.",
+        repeatable=True, long=True,
+    ),
+    "near_misses": Method({"node": ID}, NearMisses, repeatable=True),
+    "pattern": Method(
+        {"nodes": IDS, "numbers": FLAG}, PatternText,
+        "Nodes as a pattern, with constants as they are (`numbers`) or as any constant.", repeatable=True,
+    ),
+    "pattern_places": Method({"pattern": TEXT}, PatternPlaces, repeatable=True),
+    "rewrite": Method(
+        {
+            "level": TEXT, "rules": _RULES, "microsoft": FLAG, "version": VERSION,
+            "at": optional(int, "a node, or null for all places"),
+        },
+        Rewritten,
+        "Optimizes to a level, or applies some rules alone; the model is run before and after.", long=True, edits=True,
+    ),
+}  # fmt: skip

@@ -1,0 +1,75 @@
+"""Which nodes each application takes out of a graph and brings, read from the changes of the edit it is part of."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from onnxlab.graph.edit.changes import InsertNode, RemoveNode, SetAttribute, SetInputs
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.handles.handles import Node
+from onnxlab.transforms.receipt import Application
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Ids of the nodes of one application.
+
+    Attributes:
+        removed: those that went, the outermost first.
+        inserted: those that came.
+        changed: those that read something else, or have another attribute.
+    """
+
+    removed: tuple[int, ...]
+    inserted: tuple[int, ...]
+    changed: tuple[int, ...]
+
+
+class Traces:
+    """The traces of the applications of one rewrite, in their order.
+
+    Args:
+        graph: the model, in an open edit; nodes that it has now are those of before.
+    """
+
+    def __init__(self, graph: ModelGraph) -> None:
+        self._graph = graph
+        self._newest = graph.index.newest_id
+        self._traces: list[Trace] = []
+        self._read = len(self._inverses())
+
+    def _inverses(self) -> Sequence[object]:
+        return self._graph.transaction.inverses if self._graph.transaction is not None else ()
+
+    def note(self) -> None:
+        """Read what was changed since the application before."""
+        inverses = self._inverses()
+        news, self._read = inverses[self._read :], len(inverses)
+        removed = [undo.image.id for undo in news if isinstance(undo, InsertNode) and undo.image is not None]
+        inserted = [undo.node for undo in news if isinstance(undo, RemoveNode)]
+        changed = [undo.node for undo in news if isinstance(undo, SetInputs | SetAttribute)]
+        self._traces.append(Trace(tuple(removed), tuple(inserted), tuple(dict.fromkeys(changed))))
+
+    def _makes(self, node: int, value: str) -> bool:
+        return node in self._graph.nodes and value in self._graph.nodes[node].proto.output
+
+    def told(self, applied: Sequence[Application]) -> list[Application]:
+        """The applications with their nodes, at the end of the rewrite: what came and went again is not told."""
+        nodes = self._graph.nodes
+        places: dict[int, int] = {}  # of nodes that came: the node of before in whose place they are
+        applications = []
+        for application, trace in zip(applied, self._traces, strict=True):
+            removed = [ident for ident in trace.removed if ident <= self._newest]
+            changed = sorted(trace.changed, key=lambda ident: not self._makes(ident, application.value))
+            candidates = [places.get(ident, ident) for ident in (*removed, *trace.removed, *changed)]
+            place = next((ident for ident in candidates if ident <= self._newest), 0)
+            places.update(dict.fromkeys(trace.inserted, place or self._newest + 1))
+            op_types = [nodes[ident].op_type for ident in trace.inserted if ident in nodes]
+            applications.append(
+                replace(
+                    application,
+                    taken=tuple(Node(self._graph, ident) for ident in removed),
+                    given=tuple(op_types),
+                    at=Node(self._graph, place) if place else None,
+                )
+            )
+        return applications

@@ -1,0 +1,151 @@
+/** Rewrites that are looked at: what would go is red in the picture, what would come green, until they are made or not. */
+
+import type { App } from "../app.ts";
+import type { RewriteGain, RewriteInfo, RewritePlace, Rewrites } from "../kernel/protocol.ts";
+import { asRequestError } from "../kernel/request_error.ts";
+import { Cell } from "../state.ts";
+
+export interface AskedRewrite {
+  /** Of the standard rules; not asked for where there are rules. */
+  level: string;
+  /** Texts, or keys; none: all of the level. */
+  rules: string[];
+  /** Whether operators of com.microsoft may come. */
+  microsoft: boolean;
+}
+
+export interface LookedAt {
+  asked: AskedRewrite;
+  answer: Rewrites;
+  /** Measured gains by key, null before they are. */
+  gains: ReadonlyMap<string, RewriteGain> | null;
+}
+
+/** A rule, "" for all of them, and the number of one of its places, -1 for all of them. */
+export interface ShownRewrite {
+  rule: string;
+  place: number;
+}
+
+const ALL: ShownRewrite = { rule: "", place: -1 };
+
+export class Rewriting {
+  readonly asked = new Cell<AskedRewrite>({ level: "basic", rules: [], microsoft: false });
+  readonly found = new Cell<LookedAt | null>(null);
+  readonly shown = new Cell<ShownRewrite>(ALL);
+  /** What is being waited for, "" for nothing. */
+  readonly busy = new Cell("");
+  /** Whether the pattern of the selected nodes is asked for. */
+  readonly likes = new Cell(false);
+  /** What came of it last. */
+  readonly said = new Cell("");
+  readonly #app: App;
+
+  constructor(app: App) {
+    this.#app = app;
+  }
+
+  /** Opens the list, with what a level would change where nothing is listed yet. */
+  async open(): Promise<void> {
+    this.#app.drawer.value = "rewrites";
+    if (!this.found.value) await this.ask({});
+  }
+
+  /** Finds out what would change, and shows all of it. */
+  async ask(changes: Partial<AskedRewrite>): Promise<void> {
+    const asked = { ...this.asked.value, ...changes };
+    this.asked.value = asked;
+    this.#app.drawer.value = "rewrites";
+    this.forget();
+    await this.#attempt("Looking what would change…", async () => {
+      const answer = await this.#app.client.request("rewrites", { ...asked });
+      this.found.value = { asked, answer, gains: null };
+      this.show("");
+      return answer.rules.length ? "" : "Nothing would change.";
+    });
+  }
+
+  /** Measures what each rule gains alone. */
+  async measure(): Promise<void> {
+    await this.#attempt("Running the model before and after each rule…", async () => {
+      const { level, microsoft } = this.asked.value;
+      const { gains } = await this.#app.client.request("gains", { level, microsoft });
+      const found = this.found.value;
+      if (found) this.found.value = { ...found, gains: new Map(gains.map((gain) => [gain.key, gain])) };
+      return "";
+    });
+  }
+
+  /** Marks what a rule would do, at one of its places or at all; all rules for "". */
+  show(rule: string, place = -1): void {
+    this.shown.value = { rule, place };
+    this.#mark();
+    const at = this.#places(rule, place).find((each) => each.at || each.going.length);
+    const node = at ? at.at || at.going[0]! : 0;
+    if (rule && node) this.#app.picture?.reveal(node);
+  }
+
+  /** Goes to the next place of the rule that is shown, or to the one before. */
+  step(by: number): void {
+    const { rule, place } = this.shown.value,
+      { length } = this.#places(rule, -1);
+    if (length) this.show(rule, place < 0 ? (by > 0 ? 0 : length - 1) : (place + by + length) % length);
+  }
+
+  /** Applies rules alone, at a node or wherever they match; all that are asked for without any. */
+  async apply(rules: string[], at: number | null = null): Promise<void> {
+    const { level, microsoft, rules: asked } = this.asked.value;
+    await this.#attempt("Running the model before and after…", async () => {
+      const { version } = this.#app.store;
+      const chosen = rules.length ? rules : asked;
+      const done = await this.#app.client.request("rewrite", { level, microsoft, rules: chosen, at, version });
+      const back = done.refused.length ? ` Taken back: ${done.refused.join("; ")}.` : "";
+      const lost = done.lost.length ? ` Lost: ${done.lost.join("; ")}.` : "";
+      return `${done.nodes[0]} nodes before, ${done.nodes[1]} now; outputs: ${done.verdict}.${back}${lost}`;
+    });
+  }
+
+  /** The model changed, or nothing is to be done: what was found holds no more. */
+  forget(): void {
+    this.found.value = null;
+    this.shown.value = ALL;
+    this.#mark();
+  }
+
+  /** Takes the marks off, or puts them on again. */
+  hide(hidden: boolean): void {
+    this.#app.picture?.mark(hidden ? { going: [], coming: [] } : this.#marks());
+  }
+
+  #places(rule: string, place: number): RewritePlace[] {
+    const rules = this.found.value?.answer.rules.filter((each) => !rule || each.rule === rule) ?? [];
+    const places = rules.flatMap((each: RewriteInfo) => each.places);
+    return place < 0 ? places : places.slice(place, place + 1);
+  }
+
+  #marks() {
+    const places = this.#places(this.shown.value.rule, this.shown.value.place);
+    return {
+      going: [...new Set(places.flatMap(({ going }) => going))],
+      coming: places
+        .filter(({ at, coming, going }) => at && (coming.length || !going.length))
+        .map(({ at, coming }) => [at, coming] as const),
+    };
+  }
+
+  #mark(): void {
+    this.#app.picture?.mark(this.#marks());
+  }
+
+  async #attempt(waiting: string, work: () => Promise<string>): Promise<void> {
+    if (this.busy.value) return;
+    this.busy.value = waiting;
+    this.said.value = "";
+    try {
+      this.said.value = await work();
+    } catch (error) {
+      this.said.value = asRequestError(error).sentence;
+    }
+    this.busy.value = "";
+  }
+}

@@ -1,0 +1,117 @@
+// Written by `python -m tests.support.twin` from onnxlab/notebook/protocol/rewriting.py: change that, and run it again.
+/** What a page asks about rewriting: rules that apply, what goes and comes, patterns of nodes; and applying rules. */
+
+import type { MethodTraits, WireInt } from "./words.ts";
+
+/** Where a rule applies, and what that does to nodes. */
+export interface RewritePlace {
+  /** The node in whose place it is; 0: none. */
+  at: number;
+  label: string;
+  what: string;
+  /** Nodes that go. */
+  going: number[];
+  /** Operators of the nodes that come and stay. */
+  coming: string[];
+}
+
+/** A rule or pass that applies somewhere. */
+export interface RewriteInfo {
+  rule: string;
+  /** By which it is applied alone. */
+  key: string;
+  doc: string;
+  count: number;
+  places: RewritePlace[];
+  /** Whether it can be applied at one place alone. */
+  by_place: boolean;
+}
+
+/** What optimizing would do; `nodes` before and after. */
+export interface Rewrites {
+  rules: RewriteInfo[];
+  nodes: [number, number];
+}
+
+/** What a rule or pass gains alone: how much less there is afterwards, and what running before and after said. */
+export interface RewriteGain {
+  key: string;
+  nodes: number;
+  bytes: WireInt;
+  /** Bytes alive at the peak of a run, by the shapes. */
+  peak: WireInt;
+  /** Of a run, by provider. */
+  seconds: Record<string, number>;
+  verdict: string;
+}
+
+/** What each rule gains alone, the most nodes first. */
+export interface RewriteGains {
+  gains: RewriteGain[];
+}
+
+/** What comes of a rule at a node; `why` is empty where it applies. */
+export interface NearMissInfo {
+  rule: string;
+  doc: string;
+  why: string;
+  /** How much of its pattern matched, from 0 to 1. */
+  progress: number;
+}
+
+/** Rules that apply at a node, or almost do, the nearest first. */
+export interface NearMisses {
+  rules: NearMissInfo[];
+}
+
+/** Nodes as a pattern. */
+export interface PatternText {
+  pattern: string;
+}
+
+/** Where a pattern matches: nodes, the outermost of each place first. */
+export interface PatternPlaces {
+  count: number;
+  places: number[][];
+}
+
+/** What a rewrite led to: places that changed, what was taken back, and what the model says no more. */
+export interface Rewritten {
+  version: number;
+  python: string;
+  applied: number;
+  nodes: [number, number];
+  /** What running the model before and after said. */
+  verdict: string;
+  refused: string[];
+  lost: string[];
+}
+
+/** Methods that change the model, and say which version of it they are made on. */
+export type EditRewriting = "rewrite";
+
+/** By method: its parameters and its answer. */
+export interface Rewriting {
+  /** What optimizing to a level would do, or what some rules would: texts, or keys of rules. */
+  rewrites: [{ level: string; rules: string[]; microsoft: boolean }, Rewrites];
+  /** What each rule of a level gains alone, measured by runs. */
+  gains: [{ level: string; microsoft: boolean }, RewriteGains];
+  near_misses: [{ node: number }, NearMisses];
+  /** Nodes as a pattern, with constants as they are (`numbers`) or as any constant. */
+  pattern: [{ nodes: number[]; numbers: boolean }, PatternText];
+  pattern_places: [{ pattern: string }, PatternPlaces];
+  /** Optimizes to a level, or applies some rules alone; the model is run before and after. */
+  rewrite: [
+    { level: string; rules: string[]; microsoft: boolean; version?: number | null; at?: number | null },
+    Rewritten,
+  ];
+}
+
+export const REWRITING: Record<keyof Rewriting, MethodTraits> = {
+  rewrites: { repeatable: true, long: true },
+  gains: { repeatable: true, long: true },
+  near_misses: { repeatable: true },
+  pattern: { repeatable: true },
+  pattern_places: { repeatable: true },
+  rewrite: { long: true, edits: true },
+};

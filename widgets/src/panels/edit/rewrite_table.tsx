@@ -1,0 +1,233 @@
+/** The rewrites in the drawer: rules by places, with what they gain where that was measured; apply one, a rule, all. */
+
+import { useEffect } from "preact/hooks";
+import type { App } from "../../app.ts";
+import type { RewriteGain, RewriteInfo } from "../../kernel/protocol.ts";
+import { quantity } from "../../look/node_heat.ts";
+import { count } from "../../model/names.ts";
+import { useCell, useEvents } from "../../state.ts";
+import { ToolButton } from "../parts/controls.tsx";
+
+const LEVELS = ["basic", "extended", "layout"];
+
+export function RewriteTable({ app }: { app: App }) {
+  useEvents(app.client, "connection");
+  useEvents(app.store, "commit");
+  const { rewriting } = app;
+  const found = useCell(rewriting.found),
+    busy = useCell(rewriting.busy),
+    said = useCell(rewriting.said);
+  useEffect(() => {
+    rewriting.hide(false);
+    return () => rewriting.hide(true);
+  }, [rewriting]);
+  const able = app.client.editable && !busy;
+  return (
+    <div class="ol-tables" data-testid="rewrites">
+      <Bar app={app} able={able} />
+      {(busy || said) && (
+        <p class="ol-rewrite-said" role="status" data-testid="rewrites-said">
+          {busy || said}
+        </p>
+      )}
+      {found && found.answer.rules.length > 0 && (
+        <div class="ol-table-scroll" tabIndex={0} aria-label="Rewrites">
+          <table class="ol-table" data-testid="rewrites-table">
+            <thead>
+              <tr>
+                <th scope="col" class="ol-left">
+                  rule
+                </th>
+                <th scope="col">places</th>
+                {found.gains && GAINS.map(([title]) => <th key={title}>{title}</th>)}
+                <th scope="col" aria-label="apply" />
+                <th scope="col" class="ol-left">
+                  what it does
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {found.answer.rules.map((rule) => (
+                <Rule key={rule.rule} app={app} rule={rule} gains={found.gains} able={able} />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </div>
+  );
+}
+
+function Bar({ app, able }: { app: App; able: boolean }) {
+  const { rewriting } = app;
+  const asked = useCell(rewriting.asked),
+    found = useCell(rewriting.found),
+    shown = useCell(rewriting.shown);
+  const own = asked.rules.length > 0;
+  return (
+    <div class="ol-tabs ol-rewrite-bar">
+      {own ? (
+        <code class="ol-mono ol-elided" title={asked.rules.join("\n")} data-testid="rewrites-rule">
+          {asked.rules.join("; ")}
+        </code>
+      ) : (
+        <>
+          <select
+            aria-label="Level of optimization"
+            data-testid="rewrites-level"
+            value={asked.level}
+            disabled={!able}
+            onChange={(event) => void rewriting.ask({ level: event.currentTarget.value })}
+          >
+            {LEVELS.map((each) => (
+              <option key={each}>{each}</option>
+            ))}
+          </select>
+          <label class="ol-rewrite-check">
+            <input
+              type="checkbox"
+              checked={asked.microsoft}
+              disabled={!able}
+              data-testid="rewrites-microsoft"
+              onChange={(event) => void rewriting.ask({ microsoft: event.currentTarget.checked })}
+            />
+            com.microsoft
+          </label>
+        </>
+      )}
+      {!found && (
+        <Text testid="rewrites-look" able={able} act={() => void rewriting.ask({})} words="what would change" />
+      )}
+      {found && !own && found.answer.rules.length > 0 && (
+        <Text
+          testid="rewrites-measure"
+          able={able}
+          act={() => void rewriting.measure()}
+          words="measure what it gains"
+        />
+      )}
+      {own && (
+        <Text testid="rewrites-standard" able={able} act={() => void rewriting.ask({ rules: [] })} words="all rules" />
+      )}
+      {found && shown.rule !== "" && (
+        <Text testid="rewrites-show-all" able act={() => rewriting.show("")} words="show all in the picture" />
+      )}
+      {found && found.answer.rules.length > 0 && (
+        <>
+          <span class="ol-tabs-note ol-dim" data-testid="rewrites-nodes">
+            {count(found.answer.nodes[0])} to {count(found.answer.nodes[1])} nodes
+          </span>
+          <Text testid="rewrites-all" able={able} act={() => void rewriting.apply([])} words="apply all" />
+          <Text testid="rewrites-none" able act={() => rewriting.forget()} words="none" />
+        </>
+      )}
+    </div>
+  );
+}
+
+function Text({ testid, able, act, words }: { testid: string; able: boolean; act: () => void; words: string }) {
+  return (
+    <button type="button" class="ol-link" data-testid={testid} disabled={!able} onClick={act}>
+      {words}
+    </button>
+  );
+}
+
+/** How much less or more there is. */
+const fewer = (number: number | string, unit: string): string =>
+  Number(number) === 0 ? "0" : `${Number(number) > 0 ? "−" : "+"}${quantity(Math.abs(Number(number)), unit)}`;
+
+const GAINS: [string, (gain: RewriteGain) => string][] = [
+  ["nodes", (gain) => fewer(gain.nodes, "")],
+  ["file", (gain) => fewer(gain.bytes, "B")],
+  ["peak", (gain) => fewer(gain.peak, "B")],
+  ["NumPy", (gain) => fewer(gain.seconds.numpy ?? 0, "s")],
+  ["onnxruntime", (gain) => fewer(gain.seconds.onnxruntime ?? 0, "s")],
+  ["outputs", (gain) => gain.verdict],
+];
+
+interface RuleProps {
+  app: App;
+  rule: RewriteInfo;
+  gains: ReadonlyMap<string, RewriteGain> | null;
+  able: boolean;
+}
+
+function Rule({ app, rule, gains, able }: RuleProps) {
+  const shown = useCell(app.rewriting.shown);
+  const open = shown.rule === rule.rule,
+    gain = gains?.get(rule.key);
+  return (
+    <>
+      <tr class={open ? "ol-selected" : ""} data-testid={`rewrite-${rule.key}`}>
+        <th scope="row" class="ol-left">
+          <button
+            type="button"
+            class="ol-link ol-mono"
+            aria-pressed={open}
+            title="Show in the picture: what goes in red, what comes in green"
+            onClick={() => app.rewriting.show(open ? "" : rule.rule)}
+          >
+            {rule.rule}
+          </button>
+        </th>
+        <td>{count(rule.count)}</td>
+        {gains && GAINS.map(([title, words]) => <td key={title}>{gain ? words(gain) : ""}</td>)}
+        <td>
+          <button
+            type="button"
+            class="ol-link"
+            aria-label={`Apply ${rule.rule}`}
+            disabled={!able}
+            onClick={() => void app.rewriting.apply([rule.key])}
+          >
+            apply
+          </button>
+        </td>
+        <td class="ol-left ol-dim" title={rule.doc}>
+          {rule.doc}
+        </td>
+      </tr>
+      {open && rule.places.length > 0 && <Place app={app} rule={rule} number={shown.place} able={able} />}
+    </>
+  );
+}
+
+/** One place of the rule that is shown, and the way to the others. */
+function Place({ app, rule, number, able }: { app: App; rule: RewriteInfo; number: number; able: boolean }) {
+  const place = rule.places[number];
+  return (
+    <tr class="ol-selected" data-testid="rewrite-place">
+      <td class="ol-left ol-rewrite-place" colSpan={GAINS.length + 4}>
+        <span class="ol-rewrite-steps">
+          <ToolButton
+            icon="up"
+            title="The place before"
+            testid="rewrite-before"
+            onClick={() => app.rewriting.step(-1)}
+          />
+          <ToolButton icon="down" title="The next place" testid="rewrite-next" onClick={() => app.rewriting.step(1)} />
+          <span class="ol-dim" data-testid="rewrite-number">
+            {place ? `${number + 1} of ${rule.places.length}` : `all ${rule.places.length}`}
+          </span>
+          {place && (
+            <span class="ol-elided" title={`${place.label}: ${place.what}`}>
+              <span class="ol-mono">{place.label}</span> <span class="ol-dim">{place.what}</span>
+            </span>
+          )}
+          {place && rule.by_place && place.at > 0 && (
+            <button
+              type="button"
+              class="ol-link"
+              data-testid="rewrite-here"
+              disabled={!able}
+              onClick={() => void app.rewriting.apply([rule.key], place.at)}
+            >
+              apply here
+            </button>
+          )}
+        </span>
+      </td>
+    </tr>
+  );
+}

@@ -1,0 +1,194 @@
+/** Patterns of selected nodes, to find or replace all that are like them; and rules that a node almost fits. */
+
+import { useEffect, useState } from "preact/hooks";
+import type { App } from "../../app.ts";
+import type { NearMisses, PatternPlaces } from "../../kernel/protocol.ts";
+import { asRequestError } from "../../kernel/request_error.ts";
+import { count, plural } from "../../model/names.ts";
+import { useCell } from "../../state.ts";
+import { Elided, Section, ToolButton } from "../parts/controls.tsx";
+
+/** What selected nodes are as a pattern; every place that is like it, and what is to take their place. */
+export function LikeThese({ app, nodes }: { app: App; nodes: number[] }) {
+  const wanted = useCell(app.rewriting.likes);
+  const [pattern, setPattern] = useState("");
+  const [numbers, setNumbers] = useState(true);
+  const [refused, setRefused] = useState("");
+  const key = nodes.join();
+  const ask = (exact: boolean) => {
+    setNumbers(exact);
+    app.client.request("pattern", { nodes, numbers: exact }).then(
+      (answer) => {
+        setPattern(answer.pattern);
+        setRefused("");
+      },
+      (error) => setRefused(asRequestError(error).sentence),
+    );
+  };
+  useEffect(() => {
+    setPattern("");
+    setRefused("");
+    if (wanted) {
+      app.rewriting.likes.value = false;
+      ask(numbers);
+    }
+  }, [key, wanted]);
+  return (
+    <Section title="Like this">
+      {!pattern && (
+        <button type="button" class="ol-link" data-testid="pattern-ask" onClick={() => ask(numbers)}>
+          find or replace all like this
+        </button>
+      )}
+      {refused && (
+        <p class="ol-field-error" role="alert" data-testid="pattern-refused">
+          {refused}
+        </p>
+      )}
+      {pattern && (
+        <>
+          <Text label="Pattern" testid="pattern-text" text={pattern} setText={setPattern} />
+          <label class="ol-form-check">
+            <input
+              type="checkbox"
+              checked={numbers}
+              data-testid="pattern-numbers"
+              onChange={(event) => ask(event.currentTarget.checked)}
+            />
+            <span>numbers as they are</span>
+          </label>
+          <Places app={app} pattern={pattern} />
+          {app.client.editable && <Replacement app={app} pattern={pattern} />}
+        </>
+      )}
+    </Section>
+  );
+}
+
+interface TextProps {
+  label: string;
+  testid: string;
+  text: string;
+  setText: (text: string) => void;
+  placeholder?: string;
+}
+
+function Text({ label, testid, text, setText, placeholder }: TextProps) {
+  return (
+    <textarea
+      class="ol-input ol-mono ol-pattern"
+      aria-label={label}
+      data-testid={testid}
+      rows={Math.min(8, 1 + Math.floor(text.length / 36))}
+      spellcheck={false}
+      placeholder={placeholder}
+      value={text}
+      onInput={(event) => setText(event.currentTarget.value)}
+    />
+  );
+}
+
+/** Where a pattern matches: marked like what a search finds, and gone through one by one. */
+function Places({ app, pattern }: { app: App; pattern: string }) {
+  const [found, setFound] = useState<PatternPlaces | null>(null);
+  const [at, setAt] = useState(-1);
+  const [refused, setRefused] = useState("");
+  useEffect(() => () => app.picture?.mark({ highlights: [] }), [app]);
+  useEffect(() => setFound(null), [pattern]);
+  const find = () =>
+    app.client.request("pattern_places", { pattern }).then(
+      (places) => {
+        setFound(places);
+        setAt(-1);
+        setRefused("");
+        app.picture?.mark({ highlights: places.places.flat() });
+      },
+      (error) => setRefused(asRequestError(error).sentence),
+    );
+  const step = (by: number) => {
+    const { length } = found!.places,
+      next = at < 0 ? (by > 0 ? 0 : length - 1) : (at + by + length) % length;
+    setAt(next);
+    app.picture?.reveal(found!.places[next]![0]!);
+  };
+  return (
+    <div class="ol-rewrite-steps">
+      <button type="button" class="ol-link" data-testid="pattern-find" onClick={() => void find()}>
+        find all
+      </button>
+      {refused && <p class="ol-field-error">{refused}</p>}
+      {found && (
+        <span class="ol-dim" data-testid="pattern-count">
+          {at >= 0 ? `${count(at + 1)} of ` : ""}
+          {plural(found.count, "place")}
+        </span>
+      )}
+      {found && found.places.length > 0 && (
+        <>
+          <ToolButton icon="up" title="The place before" onClick={() => step(-1)} />
+          <ToolButton icon="down" title="The next place" testid="pattern-next" onClick={() => step(1)} />
+          <button
+            type="button"
+            class="ol-link"
+            data-testid="pattern-select"
+            onClick={() => app.picked.show(found.places.flat())}
+          >
+            select
+          </button>
+        </>
+      )}
+    </div>
+  );
+}
+
+/** What is to take the place of a pattern, and a look at what that would change. */
+function Replacement({ app, pattern }: { app: App; pattern: string }) {
+  const [text, setText] = useState("");
+  return (
+    <>
+      <Text
+        label="Replacement"
+        testid="pattern-replacement"
+        text={text}
+        setText={setText}
+        placeholder="what takes its place, such as Gelu(x)"
+      />
+      <button
+        type="button"
+        class="ol-link"
+        data-testid="pattern-preview"
+        disabled={!text.trim()}
+        onClick={() => void app.rewriting.ask({ rules: [`${pattern} => ${text.trim()}`] })}
+      >
+        show what replacing all would change
+      </button>
+    </>
+  );
+}
+
+/** Rules that apply at a node or almost do, with what is in their way. */
+export function RulesNear({ app, node }: { app: App; node: number }) {
+  const [found, setFound] = useState<NearMisses | null>(null);
+  const [said, setSaid] = useState("");
+  useEffect(() => setFound(null), [node]);
+  const ask = () =>
+    app.client.request("near_misses", { node }).then(setFound, (error) => setSaid(asRequestError(error).message));
+  return (
+    <Section title="Rules">
+      {!found && (
+        <button type="button" class="ol-link" data-testid="near-misses" onClick={() => void ask()}>
+          rules that almost fit
+        </button>
+      )}
+      {said && <p class="ol-empty">{said}</p>}
+      {found?.rules.length === 0 && <p class="ol-empty">none</p>}
+      {found && found.rules.length > 0 && <p class="ol-dim">{plural(found.rules.length, "rule")}, the nearest first</p>}
+      {found?.rules.map((each) => (
+        <div key={each.rule} class="ol-row" title={each.doc} data-testid="near-miss">
+          <Elided text={each.rule} class="ol-mono" />
+          <span class="ol-dim">{each.why || "applies"}</span>
+        </div>
+      ))}
+    </Section>
+  );
+}

@@ -1,0 +1,127 @@
+/** Rewrites in the drawer: what is marked for all, for a rule and for a place, and what is asked of the kernel. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Method, Params, Rewrites } from "../../src/kernel/protocol.ts";
+import { Drawer } from "../../src/panels/frame/drawer.tsx";
+import { Inspector } from "../../src/panels/inspector/inspector.tsx";
+import type { Given, Picture } from "../../src/view_contract.ts";
+import { type Page, pageOf } from "../fixtures/page.ts";
+
+const PLACES = [
+  { at: 1, label: "a", what: "became Gemm", going: [1, 2], coming: ["Gemm"] },
+  { at: 4, label: "b", what: "became Gemm", going: [3, 4], coming: ["Gemm"] },
+];
+const ANSWER: Rewrites = {
+  rules: [
+    { rule: "matmul_add", key: "matmul_add", doc: "One node.", count: 2, places: PLACES, by_place: true },
+    {
+      rule: "shape folding",
+      key: "known_shapes",
+      doc: "Sizes.",
+      count: 1,
+      places: [{ at: 5, label: "c", what: "its target is fixed", going: [], coming: [] }],
+      by_place: false,
+    },
+  ],
+  nodes: [6, 4],
+};
+const GAIN = { key: "matmul_add", nodes: 2, bytes: 2048, peak: 0, seconds: { numpy: 0.001 }, verdict: "bit equal" };
+const DONE = { version: 1, python: "", applied: 1, nodes: [6, 5], verdict: "bit equal", refused: ["x: no"], lost: [] };
+
+/** Answers of a kernel that rewrites, what it was asked, and the marks in the picture. */
+function stubbed(page: Page): { asked: [Method, unknown][]; marks: Partial<Given>; revealed: number[] } {
+  const log = { asked: [] as [Method, unknown][], marks: {} as Partial<Given>, revealed: [] as number[] };
+  const answers: Record<string, unknown> = {
+    rewrites: ANSWER,
+    gains: { gains: [GAIN] },
+    rewrite: DONE,
+    pattern: { pattern: "Relu(Conv(x, w:const))" },
+    pattern_places: { count: 1, places: [[1, 2]] },
+  };
+  page.app.client.request = (async (method: Method, params: Params<Method>) => {
+    log.asked.push([method, params]);
+    if (!(method in answers)) throw new Error(`not asked here: ${method}`);
+    return answers[method];
+  }) as typeof page.app.client.request;
+  const picture: Partial<Picture> = {
+    mark: (given) => Object.assign(log.marks, given),
+    reveal: (node) => log.revealed.push(node),
+  };
+  const idle = () => undefined; // of whatever else the picture is told
+  page.app.attached.value = new Proxy(picture as Picture, { get: (target, name) => Reflect.get(target, name) ?? idle });
+  return log;
+}
+
+test("what all rules would do is marked, then that of a rule, of a place, and nothing in the end", async () => {
+  const page = await pageOf((app) => <Drawer app={app} />);
+  const log = stubbed(page);
+  await page.app.rewriting.open();
+  await page.settle();
+  assert.deepEqual(log.asked[0], ["rewrites", { level: "basic", rules: [], microsoft: false }]);
+  assert.deepEqual(log.marks.going, [1, 2, 3, 4]);
+  assert.deepEqual(log.marks.coming, [
+    [1, ["Gemm"]],
+    [4, ["Gemm"]],
+    [5, []],
+  ]);
+  page.get("rewrite-matmul_add").querySelector("button")!.click();
+  await page.settle();
+  assert.equal(page.get("rewrite-number").textContent, "all 2");
+  page.get("rewrite-before").click();
+  await page.settle();
+  assert.deepEqual(log.marks.going, [3, 4]);
+  assert.equal(log.revealed.at(-1), 4);
+  page.get("rewrite-here").click();
+  await page.settle();
+  assert.deepEqual(log.asked.at(-1), [
+    "rewrite",
+    { level: "basic", microsoft: false, rules: ["matmul_add"], at: 4, version: page.store.version },
+  ]);
+  assert.equal(page.get("rewrites-said").textContent, "6 nodes before, 5 now; outputs: bit equal. Taken back: x: no.");
+  page.get("rewrites-none").click();
+  await page.settle();
+  assert.deepEqual([log.marks.going, log.marks.coming], [[], []]);
+  assert.equal(page.all("rewrites-table").length, 0);
+  page.close();
+});
+
+test("measured gains stand beside their rules", async () => {
+  const page = await pageOf((app) => <Drawer app={app} />);
+  stubbed(page);
+  await page.app.rewriting.open();
+  await page.settle();
+  page.get("rewrites-measure").click();
+  await page.settle();
+  assert.match(page.get("rewrite-matmul_add").textContent!, /−2−2.05 kB0−1 ms0bit equal/);
+  page.get("rewrites-all").click();
+  await page.settle();
+  page.close();
+});
+
+test("selected nodes become a pattern that is found, and a rule that is looked at", async () => {
+  const page = await pageOf((app) => <Inspector app={app} />);
+  const [first, second] = [...page.store.nodes.keys()];
+  page.app.picked.select([first!, second!]);
+  await page.settle();
+  const log = stubbed(page);
+  page.get("pattern-ask").click();
+  await page.settle();
+  assert.equal((page.get("pattern-text") as HTMLTextAreaElement).value, "Relu(Conv(x, w:const))");
+  page.get("pattern-find").click();
+  await page.settle();
+  assert.equal(page.get("pattern-count").textContent, "1 place");
+  assert.deepEqual(log.marks.highlights, [1, 2]);
+  const replacement = page.get("pattern-replacement") as HTMLTextAreaElement;
+  replacement.value = "Conv(x, w)";
+  replacement.dispatchEvent(new window.Event("input", { bubbles: true }));
+  await page.settle();
+  page.get("pattern-preview").click();
+  await page.settle();
+  assert.deepEqual(log.asked.at(-1), [
+    "rewrites",
+    { level: "basic", rules: ["Relu(Conv(x, w:const)) => Conv(x, w)"], microsoft: false },
+  ]);
+  assert.equal(page.app.drawer.value, "rewrites");
+  page.close();
+});
