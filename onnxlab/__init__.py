@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from onnxlab.infer import infer_node_outputs as infer_node_outputs
     from onnxlab.infer import infer_shapes as infer_shapes
     from onnxlab.limits import Limits as Limits
+    from onnxlab.mcp.server import serve as serve
     from onnxlab.model import Model as Model
     from onnxlab.model import compare as compare
     from onnxlab.model import diff as diff
@@ -54,6 +55,7 @@ _EXPORTS = {
     "rule": "onnxlab.transforms.rules.user_rules",
     "run": "onnxlab.model",
     "save": "onnxlab.model",
+    "serve": "onnxlab.mcp.server",
     "show": "onnxlab.notebook",
     "statistics": "onnxlab.model",
 }

@@ -5,6 +5,7 @@ import argparse
 from onnxlab.cli.base.entries import Parser, Verbs
 from onnxlab.cli.base.exits import MEANINGS
 from onnxlab.cli.verbs import (
+    assisting,
     checking,
     comparing,
     converting,
@@ -22,7 +23,7 @@ from onnxlab.cli.verbs import (
 
 FAMILIES = (
     showing, looking, checking, explaining, drawing, running, measuring, comparing, datasets, editing, converting,
-    rewriting, warming,
+    rewriting, warming, assisting,
 )  # fmt: skip
 
 

@@ -52,5 +52,5 @@ TABLE = {
     "rewrite": Row(("{model}", "Add(a, b) => Add(b, a)"), schema="receipt/3", output=("-o", ".onnx")),
     "fold": Row(schema="receipt/3", output=("-o", ".onnx")),
 }
-"""Those that read models. test_answers.py has `show` and `warm`, tests/analysis/messages has `explain`."""
-OTHERS = {"show", "warm", "explain"}
+"""Those that read models. test_answers.py has `show` and `warm`, tests/mcp `mcp`, tests/analysis/messages `explain`."""
+OTHERS = {"mcp", "show", "warm", "explain"}

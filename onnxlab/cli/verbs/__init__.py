@@ -1,6 +1,7 @@
 """The verbs of the command line, one family per file.
 
 Files:
+    assisting   `onnxlab mcp`: models as tools for a coding assistant.
     checking    `onnxlab check`: what is wrong with a model, in lines, JSON or SARIF.
     comparing   `onnxlab diff` and `compare`: what differs between two models, in their structure or in what they
                 compute.

@@ -71,6 +71,6 @@ def test_what_cannot_be_opened_or_saved_is_said_in_words(folder: Path) -> None:
     assert "missing.onnx" in open_document("missing.onnx").data["problem"]["message"]
     open_document("digits.onnx")
     documents._open[folder / "digits.onnx"][0].nodes[0].name = "renamed"
-    (folder / "digits.onnx").write_bytes(b"somebody else's")
+    (folder / "digits.onnx").write_bytes(b"of another program")
     assert save_document("digits.onnx").data["problem"]["title"] == "digits.onnx cannot be saved"
-    assert (folder / "digits.onnx").read_bytes() == b"somebody else's"
+    assert (folder / "digits.onnx").read_bytes() == b"of another program"
