@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 SHARE_OF_MEMORY = 0.8
 """Part of the available memory that a run may take when nothing else is said."""
 
+FOLDED = 1 << 20
+"""Bytes that folding of constants may add to a model unless told otherwise."""
+
 _telling = fork_safe(threading.Lock())  # of the listeners that learn when a run has to end
 _CGROUP = Path("/sys/fs/cgroup")
 _MEMORY_IS_FRESH = 1.0  # seconds for which a reading of the available memory is used again

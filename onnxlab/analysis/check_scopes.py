@@ -90,21 +90,25 @@ def _check_formal(info: onnx.ValueInfoProto, subject: str, typed: bool, findings
 
 
 def _check_elements(kind: onnx.TypeProto, subject: str, typed: bool, findings: Findings) -> None:
-    """The element types that a type names have to exist, those of its elements too; it need not name any in a body."""
+    """The element types that a type names have to exist, those of its elements too.
+
+    In a body a formal needs no type, but onnxruntime reads the one that it has: `typed` says that it is none of a body.
+    """
+    problem = findings.error if typed else findings.warning
     levels = [kind]
     while levels:
         level = levels.pop()
         field = level.WhichOneof("value")
         if field is None:
-            if typed and level is not kind:
-                findings.error(
+            if level is not kind:
+                problem(
                     "value-type", f"the type of {subject} does not say what its elements are",
                     "set the type of its elements", "a type", "none",
                 )  # fmt: skip
             continue
         part = getattr(level, field)
         if field in ("sequence_type", "optional_type"):
-            if level is not kind or part.HasField("elem_type"):  # else that is told as of any field
+            if level is not kind or not typed or part.HasField("elem_type"):  # else that is told as of any field
                 levels.append(part.elem_type)
         elif field == "map_type":
             levels.append(part.value_type)
@@ -112,8 +116,8 @@ def _check_elements(kind: onnx.TypeProto, subject: str, typed: bool, findings: F
             hint = "give it the type of a tensor, a sequence, an optional or a map"
             findings.warning("value-type-opaque", f"no operator of ONNX takes the opaque type of {subject}", hint)
         number = part.key_type if field == "map_type" else getattr(part, "elem_type", 1)
-        if isinstance(number, int) and number not in _ELEMENTS and (typed or number):
-            (findings.error if typed else findings.warning)(
+        if isinstance(number, int) and number not in _ELEMENTS:
+            problem(
                 "value-type-unknown", f"the type of {subject} names element type {number}, which does not exist",
                 "set it to a value of TensorProto.DataType", "1 for float32, 7 for int64, …", str(number),
             )  # fmt: skip

@@ -27,8 +27,23 @@ class Comparing:
     graph: ModelGraph
     inference: Inference
     runner: Runner
-    watches: Watches
+    _watches: Watches | None
     _source: Source
+
+    @property
+    def watches(self) -> Watches:
+        """The expressions that are watched, by `watch`: iterate to check each against the last run.
+
+        Examples:
+            >>> checked = model.watch("probabilities", "max <= 1")
+            >>> len(model.watches)
+            1
+        """
+        if self._watches is None:
+            from onnxlab.analysis.watches.watches import Watches
+
+            self._watches = Watches(self.graph, self.inference.fact, self.runner.store)
+        return self._watches
 
     def changes_since(self, state: int | str = 0, *, ignore: Collection[Ignorable] = ()) -> ModelDiff:
         """Compare the model with what it was at another state of its history.

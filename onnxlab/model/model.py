@@ -9,7 +9,6 @@ import onnx
 
 from onnxlab.analysis.check import Checker
 from onnxlab.analysis.judge import Judge
-from onnxlab.analysis.watches.watches import Watches
 from onnxlab.execution.run.runner import Runner
 from onnxlab.formats import onnx as onnx_format
 from onnxlab.formats.journals import recovery
@@ -43,6 +42,9 @@ from onnxlab.model.rewriting import Rewriting
 from onnxlab.model.running import Running
 from onnxlab.model.showing import Showing
 from onnxlab.short_help import ShortHelp
+
+if TYPE_CHECKING:
+    from onnxlab.analysis.watches.watches import Watches
 
 
 class Model(Knowing, Querying, Running, Rewriting, Comparing, Measuring, Showing, metaclass=ShortHelp):
@@ -85,12 +87,12 @@ class Model(Knowing, Querying, Running, Rewriting, Comparing, Measuring, Showing
         "__weakref__",
         "_checker",
         "_subscribers",
+        "_watches",
         "graph",
         "inference",
         "last_change",
         "runner",
         "trial",
-        "watches",
     )
 
     @nesting_refused()
@@ -103,7 +105,7 @@ class Model(Knowing, Querying, Running, Rewriting, Comparing, Measuring, Showing
             self.inference = Inference(self.graph)
             self.graph.index.forget_signatures()
         self.runner = Runner(self.graph, self.inference.fact, refuse=Judge(self.graph, self.inference))
-        self.watches = Watches(self.graph, self.inference.fact, self.runner.store)
+        self._watches: Watches | None = None
         self._checker = Checker(self.graph)
         self.last_change: Commit | None = None
         self.graph.journal = self._journal = Journal(self.graph, self._source)

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from onnxlab.graph.handles.model_lookup import NodeKey
+from onnxlab.limits import FOLDED
 from onnxlab.model.matching import Matching
-from onnxlab.transforms.rewriting import BUDGET
 
 if TYPE_CHECKING:
     from onnxlab.transforms.foreign import Engine
@@ -31,7 +31,7 @@ class Rewriting(Matching):
         verify: bool = True,
         samples: Sequence[Mapping[str, Any]] | None = None,
         protect: Collection[str] = (),
-        budget: int = BUDGET,
+        budget: int = FOLDED,
         finite_only: bool = False,
         dry_run: bool = False,
         engine: Engine | None = None,
@@ -125,7 +125,7 @@ class Rewriting(Matching):
         plan = plan_of(engine, self.graph, level) if engine else plans.standard(rules)
         label = f"optimize by {engine}" if engine else "optimize"
         domains = _MICROSOFT if microsoft else frozenset[str]()
-        options = Options(frozenset(protect), BUDGET, domains)
+        options = Options(frozenset(protect), FOLDED, domains)
         rewrite = Rewrite(self.graph, self.inference, label, plan, options, Trust(verify, samples, finite_only))
         return rewrite.look() if dry_run else rewrite.do()
 
@@ -135,7 +135,7 @@ class Rewriting(Matching):
         verify: bool = True,
         samples: Sequence[Mapping[str, Any]] | None = None,
         protect: Collection[str] = (),
-        budget: int = BUDGET,
+        budget: int = FOLDED,
         finite_only: bool = False,
         dry_run: bool = False,
     ) -> Receipt:
@@ -214,7 +214,7 @@ class Rewriting(Matching):
         plan, parsed = plans.asked(rules)
         domains = frozenset(domain for rule in parsed for domain in rule.brings)
         chosen = None if nodes is None else frozenset(self._node_record(node).id for node in nodes)
-        options = Options(frozenset(protect), BUDGET, domains, nodes=chosen)
+        options = Options(frozenset(protect), FOLDED, domains, nodes=chosen)
         trust = Trust(verify, samples, finite_only, regions=any(rule not in table.STANDARD for rule in parsed))
         pending = Rewrite(self.graph, self.inference, "rewrite", plan, options, trust)
         return pending.look() if dry_run else pending.do()

@@ -19,6 +19,7 @@ from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.protos import glow_dialect, tensors
 from onnxlab.infer.rules.fact_frame import Frame
 from onnxlab.infer.walk.walker import Walker
+from onnxlab.limits import FOLDED
 from onnxlab.ops import find_traits
 from onnxlab.shapes import UNKNOWN, Fact, TensorFact
 from onnxlab.transforms.losses import carry_over, spoken
@@ -30,9 +31,6 @@ Array = np.ndarray[Any, Any]
 
 Compute = Callable[[Sequence[str]], dict[str, Array]]
 """Arrays of values that depend on no input, by name. Raises OnnxlabError where a node cannot run."""
-
-BUDGET = 1 << 20
-"""Bytes that folding may add to a model unless told otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,7 @@ class Options:
     """
 
     protected: frozenset[str] = frozenset()
-    budget: int = BUDGET
+    budget: int = FOLDED
     domains: frozenset[str] = frozenset()
     refused: frozenset[tuple[str, str]] = frozenset()
     most: int | None = None

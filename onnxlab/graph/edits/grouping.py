@@ -1,6 +1,9 @@
 """Edits of groups, which the picture folds to one box: metadata of nodes, which change no result."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.model_graph import ModelGraph
@@ -10,8 +13,10 @@ from onnxlab.graph.edits.recording.edit_spec import recorded
 from onnxlab.graph.index.name_scopes import BY_HAND
 from onnxlab.graph.index.records import NodeRecord
 from onnxlab.graph.query.cones import hole
-from onnxlab.graph.query.hierarchy import Group, Hierarchy
 from onnxlab.graph.query.hierarchy_by_hand import MARK, shown_name
+
+if TYPE_CHECKING:
+    from onnxlab.graph.query.hierarchy import Group, Hierarchy
 
 LONGEST = 200
 """Characters of a group's name."""
@@ -148,6 +153,8 @@ def _with_constants(graph: ModelGraph, nodes: Sequence[NodeRecord]) -> list[Node
 
 
 def _groups(graph: ModelGraph) -> Hierarchy:
+    from onnxlab.graph.query.hierarchy import Hierarchy
+
     hierarchy = Hierarchy()
     hierarchy.refresh(graph.index)
     return hierarchy

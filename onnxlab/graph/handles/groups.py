@@ -10,7 +10,6 @@ from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.grouping import nodes_inside
 from onnxlab.graph.handles.handles import Node
 from onnxlab.graph.handles.model_lookup import Lookup, NodeKeys
-from onnxlab.graph.query.hierarchy import Hierarchy
 
 
 @dataclass(frozen=True)
@@ -74,6 +73,8 @@ class Groups(Mapping[str, NodeGroup]):
 
     def __init__(self, model: "GroupEditing") -> None:
         self._model, graph = model, model.graph
+        from onnxlab.graph.query.hierarchy import Hierarchy
+
         hierarchy = Hierarchy()
         with graph.lock:
             hierarchy.refresh(graph.index)

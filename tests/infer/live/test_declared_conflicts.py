@@ -104,7 +104,13 @@ def test_odd_types_in_bodies_are_told() -> None:
     assert {problem.code for problem in onnxlab.check(model)} == {"value-type-opaque", "declared-type"}
     body.output[1].type.tensor_type.elem_type = 99
     assert "value-type-unknown" in [problem.code for problem in onnxlab.check(model)]
-    body.output[1].type.tensor_type.elem_type = 0
+    body.output[1].type.tensor_type.elem_type = 0  # which onnxruntime does not load
+    assert [problem.code for problem in onnxlab.check(model)] == ["value-type-unknown"]
+    body.output[1].type.sequence_type.elem_type.tensor_type.elem_type = 0
+    assert {problem.code for problem in onnxlab.check(model)} >= {"value-type-unknown"}
+    body.output[1].type.sequence_type.elem_type.Clear()
+    assert {problem.code for problem in onnxlab.check(model)} >= {"value-type"}
+    body.output[1].ClearField("type")
     assert not onnxlab.check(model)
 
 
