@@ -148,6 +148,14 @@ def overflows(proto, feeds):
     return largest > _BASE and any(node.op_type == "Pow" for node in _nodes(proto))
 
 
+def quantizes_by_zero(feeds):
+    """Whether the scale by which a node case of onnx divides its output is 0: what becomes of 0 ÷ 0 as an integer?
+
+    onnxruntime has the least integer, onnx.reference 0, and C leaves it undefined.
+    """
+    return not np.all(np.asarray(feeds.get("y_scale", 1)))
+
+
 def tensors(values):
     """The arrays of feeds, those in sequences too; scalars as arrays."""
     for value in values:

@@ -17,7 +17,7 @@ import onnxlab
 from onnxlab.errors import EditError
 from tests.hostile import campaign, server
 from tests.hostile.divergence import close, is_excused
-from tests.hostile.judge import is_comparable, least, overflows, rounds_scores, underflows
+from tests.hostile.judge import is_comparable, least, overflows, quantizes_by_zero, rounds_scores, underflows
 from tests.hostile.trial import Broken, Case, limits
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -211,6 +211,12 @@ def test_weights_that_may_underflow_times_large_numbers_are_compared_by_what_the
     assert underflows(proto("Attention"), large) == pytest.approx(3e38 * 1.17549435e-38 / 1e-4)
     assert not underflows(proto("MatMul"), large)
     assert not underflows(proto("Softmax"), usual)
+
+
+def test_what_is_quantized_by_zero_is_not_compared():
+    assert quantizes_by_zero({"x": np.ones(2), "y_scale": np.float16([1, -0.0])})
+    assert not quantizes_by_zero({"x": np.zeros(2), "x_scale": np.zeros(1), "y_scale": np.float32(1e-30)})
+    assert not quantizes_by_zero({"x": np.zeros(2)})
 
 
 def test_feeds_may_be_sequences():
