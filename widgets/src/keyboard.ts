@@ -188,9 +188,10 @@ function leaveField(root: HTMLElement, field: HTMLElement): boolean {
   return true;
 }
 
-/** One layer at a time: the selection, then the widget itself, which hands the keyboard back to the notebook. */
+/** One layer at a time: what is open, the selection, then the widget itself, which hands the keyboard back to the notebook. */
 function stepOut(app: App, root: HTMLElement): boolean {
-  if (app.travel.trail.value) app.travel.unlight();
+  if (app.numbers.asking.value) app.numbers.asking.value = false;
+  else if (app.travel.trail.value) app.travel.unlight();
   else if (app.drawer.value) app.drawer.value = null;
   else if (!["model", "group"].includes(app.picked.subject.value.kind)) app.picked.select([]);
   else if (app.picture?.back()) return true;

@@ -54,8 +54,9 @@ export interface MountedElement extends HTMLElement {
 const MIN_HEIGHT = 240,
   DEFAULT_HEIGHT = 560;
 
-/** Pixels of width from which there is room for the outline beside picture and inspector. */
-const ROOMY = 1280;
+/** Pixels of width from which there is room for the inspector beside the picture, and for the outline too. */
+const WIDE = 800,
+  ROOMY = 1280;
 
 /**
  * Shows the model behind `transport` in `host`, and another one when the kernel does; returns the function that ends it.
@@ -142,12 +143,14 @@ function mountOne(
   );
 
   // Before anything is laid out: a first look is made for the room that there is.
-  const setOutline = () => {
-    app.outlineOpen.value = root.clientWidth >= ROOMY;
+  const openSides = () => {
+    const { clientWidth } = root;
+    app.outlineOpen.value = clientWidth >= ROOMY;
+    if (clientWidth && clientWidth < WIDE) app.inspectorOpen.value = false;
   };
-  setOutline();
+  openSides();
   const onStage = (stage: HTMLElement) => {
-    setOutline();
+    openSides();
     const picture: Picture = new GraphView(stage, store);
     handle.view = picture;
     app.attach(picture);

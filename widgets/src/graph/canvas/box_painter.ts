@@ -80,8 +80,6 @@ export class BoxPainter {
         ctx.fill();
       }
     }
-    const heat = near ? marks.heat?.get(i) : undefined;
-    if (heat) this.#number(heat.text, x + w, y + h);
     if (near) this.#words(box, colors, x, y, w, h);
     else this.#title(box, colors, x, y, w, h, camera.zoom);
   }
@@ -104,23 +102,6 @@ export class BoxPainter {
       ctx.fill();
     }
     ctx.stroke();
-  }
-
-  /** The number of a box, on its lower right corner. */
-  #number(words: string, right: number, bottom: number): void {
-    const ctx = this.#ctx,
-      text = this.#text,
-      palette = this.#palette;
-    const width = text.measure(words, "small") + 10;
-    ctx.fillStyle = palette.text;
-    ctx.beginPath();
-    ctx.roundRect(right - width + 6, bottom - 8, width, 15, 7);
-    ctx.fill();
-    ctx.fillStyle = palette.ground;
-    ctx.font = text.css("small");
-    ctx.textAlign = "center";
-    ctx.textBaseline = "middle";
-    ctx.fillText(words, right - width / 2 + 6, bottom);
   }
 
   /** A second edge below a folded group: there is more inside. */

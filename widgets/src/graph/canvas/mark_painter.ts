@@ -9,6 +9,9 @@ import type { TextFitter } from "./text.ts";
 import type { Palette } from "./theme.ts";
 import { type DrawList, FAR, NEAR } from "./visible.ts";
 
+/** How far the number of a box stands out at the right. */
+const NUMBER_OUT = 12;
+
 export class MarkPainter {
   readonly #ctx: CanvasRenderingContext2D;
   readonly #text: TextFitter;
@@ -25,6 +28,7 @@ export class MarkPainter {
     if (marks.going.size || marks.coming.size) this.#rewrites(scene, list, camera, marks);
     this.#outlines(scene, list, camera, marks);
     if (marks.going.size || marks.coming.size) this.#amounts(scene, list, marks);
+    if (list.detail === NEAR) this.#numbers(scene, list, marks);
     this.#badges(scene, list, camera, marks);
     if (marks.bookmarks.size) this.#ribbons(scene, list, camera, marks);
     if (marks.lasso) this.#lasso(marks.lasso, camera);
@@ -143,7 +147,8 @@ export class MarkPainter {
       if (marks.badBoxes.has(i)) outline(i, palette.error, Math.max(1.6, 1.5 * pixel), Math.max(1, pixel));
       if (marks.refusing === i) outline(i, palette.error, Math.max(2.2, 2 * pixel), Math.max(2, 2 * pixel));
       if (marks.selected.has(i)) {
-        outline(i, palette.accentSoft, Math.max(6, 5 * pixel), Math.max(3, 2.5 * pixel));
+        // narrow enough for the words at its lines
+        outline(i, palette.accentSoft, Math.max(3, 3 * pixel), Math.max(1.5, 1.5 * pixel));
         outline(i, palette.accent, Math.max(2, 1.8 * pixel), 0);
       }
       if (marks.focus === i && !(marks.selected.size === 1 && marks.selected.has(i))) {
@@ -159,9 +164,40 @@ export class MarkPainter {
     if (list.detail === FAR) return;
     for (const i of [...list.frames, ...list.boxes]) {
       const count = marks.matches.get(i);
-      if (count && scene.boxes[i]!.folds)
-        this.#pill(scene.x[i]! + scene.w[i]!, scene.y[i]!, String(count), palette.match, "#1b1200");
+      if (!count || !scene.boxes[i]!.folds) continue;
+      const heat = list.detail === NEAR ? marks.heat?.get(i) : undefined,
+        beside = heat ? this.#numberWidth(heat.text) : 0;
+      this.#pill(scene.x[i]! + scene.w[i]! - beside, scene.y[i]!, String(count), palette.match, "#1b1200");
     }
+  }
+
+  #numbers(scene: Scene, list: DrawList, { heat }: Marks): void {
+    if (!heat) return;
+    for (const i of list.boxes) {
+      const mark = heat.get(i);
+      if (mark) this.#number(mark.text, scene.x[i]! + scene.w[i]!, scene.y[i]!);
+    }
+  }
+
+  #numberWidth(words: string): number {
+    return this.#text.measure(words, "small") + 10;
+  }
+
+  /** The number of a box, on its upper edge at the right: above its words, where no line comes in. */
+  #number(words: string, right: number, top: number): void {
+    const ctx = this.#ctx,
+      text = this.#text,
+      palette = this.#palette;
+    const width = this.#numberWidth(words);
+    ctx.fillStyle = palette.text;
+    ctx.beginPath();
+    ctx.roundRect(right - width + NUMBER_OUT, top - 9, width, 15, 7);
+    ctx.fill();
+    ctx.fillStyle = palette.ground;
+    ctx.font = text.css("small");
+    ctx.textAlign = "center";
+    ctx.textBaseline = "middle";
+    ctx.fillText(words, right - width / 2 + NUMBER_OUT, top - 1);
   }
 
   #pill(right: number, y: number, words: string, fill: string, ink: string): void {

@@ -94,6 +94,9 @@ export interface Texts {
 /** Values of a ribbon that are asked for their shapes. */
 const SPOKEN = 24;
 /** The zoom from which labels have a picture of their numbers, and its height. */
+/** Between a shape and the numbers behind it, and the room that these need. */
+const GAP = 7,
+  LEAST_NUMBERS = 40;
 const PICTURES_FROM = 1.5,
   PICTURE = 22;
 
@@ -265,17 +268,20 @@ export class Painter {
         this.#dot(x - (turned ? 4 : 6), y + (turned ? 7 : 0), ran?.bad ? palette.error : palette.accent, pinned);
       const label = this.#texts.label(value);
       const picture = ran && zoom >= PICTURES_FROM ? marks.thumbnail?.(value) : null;
+      // Its numbers stand behind the shape: below it there may be a box.
+      const behind = label ? text.measure(label, "small") + GAP : 0,
+        numbers = ran && room - behind >= LEAST_NUMBERS ? text.fit(ran.text, "small", room - behind, false) : "";
       if (picture) {
-        const words = Math.max(text.measure(label, "small"), text.measure(ran!.text, "small"));
+        const words = behind + text.measure(numbers, "small");
         this.#thumbnail(picture, turned ? x : x + words + 8, turned ? y + 12 : y - 6, turned ? room : room - words - 8);
       }
       if (room < 14) continue;
       ctx.font = text.css("small");
       ctx.fillStyle = marks.strongValues.has(value) ? palette.accent : palette.label;
       if (label) ctx.fillText(text.fit(label, "small", room, false), x, y);
-      if (!ran) continue;
-      if (ran.bad) ctx.fillStyle = palette.error;
-      ctx.fillText(text.fit(ran.text, "small", room, false), x, label ? y + (turned ? -11 : 11) : y);
+      if (!numbers) continue;
+      ctx.fillStyle = ran?.bad ? palette.error : palette.dim;
+      ctx.fillText(numbers, x + behind, y);
     }
   }
 

@@ -13,7 +13,7 @@ import { Elided, ToolButton } from "../parts/controls.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { TensorDrawer } from "../values/tensor_view.tsx";
 import { Dims } from "./dims.tsx";
-import { ColorBy } from "./legend.tsx";
+import { ColorBy, Legend } from "./legend.tsx";
 import { ProfileTable } from "./profile.tsx";
 import { DrawerEdge } from "./room.tsx";
 import { ShortNamesLine } from "./short_names.tsx";
@@ -89,6 +89,7 @@ export function StatusLine({ app }: { app: App }) {
         <LastLine app={app} />
       </span>
       <ColorBy app={app} />
+      <Legend app={app} />
       {app.store.version > 0 && (
         <button
           type="button"

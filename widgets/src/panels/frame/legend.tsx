@@ -21,8 +21,7 @@ export function Legend({ app }: { app: App }) {
   if (!overlay) return null;
   const most = Math.max(0, ...[...overlay.numbers.values()].filter(Number.isFinite));
   return (
-    <div class="ol-legend" data-testid="legend">
-      <span class="ol-legend-title">{overlay.title}</span>
+    <div class="ol-legend" role="group" aria-label={`Colors of ${overlay.title}`} data-testid="legend">
       {overlay.kinds.map((kind, i) => (
         <span key={kind} class="ol-legend-kind">
           <span style={{ background: KINDS[i % KINDS.length] }} aria-hidden="true" />

@@ -19,7 +19,6 @@ import { LargeView } from "../values/large_view.tsx";
 import { RunInputs } from "../values/run_inputs.tsx";
 import { Drawer, StatusLine } from "./drawer.tsx";
 import { KeysPanel } from "./keys.tsx";
-import { Legend } from "./legend.tsx";
 import { Banner, Placeholder, Toasts } from "./notices.tsx";
 import { HeightEdge } from "./room.tsx";
 import { Toolbar } from "./toolbar.tsx";
@@ -50,7 +49,6 @@ export function Root({ app, onStage }: Props) {
           <Toasts app={app} />
           <Hover app={app} />
           <Menu app={app} />
-          <Legend app={app} />
           <RadiusNotice app={app} />
           <TrailNotice app={app} />
           <KeysPanel app={app} />

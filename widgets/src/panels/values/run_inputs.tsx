@@ -3,13 +3,14 @@
  * may take.
  */
 
+import { useEffect, useRef } from "preact/hooks";
 import type { App } from "../../app.ts";
 import { imagePlace } from "../../kernel/npy.ts";
 import { type GivenInput, INITIALIZER, type ValueRecord } from "../../kernel/protocol.ts";
 import { type Choice, dimNames } from "../../look/tensor_state.ts";
 import { mainScope } from "../../model/names.ts";
 import { useCell, useEvents } from "../../state.ts";
-import { focusPicture } from "../edit/form.tsx";
+import { focusPicture, onEscape } from "../edit/form.tsx";
 import { Elided, ToolButton } from "../parts/controls.tsx";
 import { FileChoice } from "./file_choice.tsx";
 
@@ -32,15 +33,11 @@ function OpenInputs({ app }: { app: App }) {
   const { sizes, seed, deadline } = useCell(app.numbers.inputs);
   const running = useCell(app.runs.running);
   const inputs = graphInputs(app);
-  const close = (event: Event) => {
+  const panel = useRef<HTMLDivElement>(null);
+  useEffect(() => panel.current?.focus({ preventScroll: true }), []);
+  const close = () => {
+    focusPicture(panel.current);
     app.numbers.asking.value = false;
-    focusPicture(event.currentTarget as HTMLElement);
-  };
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key !== "Escape") return;
-    close(event);
-    event.preventDefault();
-    event.stopPropagation();
   };
   return (
     <div
@@ -48,18 +45,13 @@ function OpenInputs({ app }: { app: App }) {
       role="dialog"
       aria-label="Inputs of the run"
       data-testid="run-inputs"
-      onKeyDown={onKeyDown}
+      tabIndex={-1}
+      ref={panel}
+      onKeyDown={onEscape(close)}
     >
       <header class="ol-inputs-head">
         <b>Inputs of the run</b>
-        <ToolButton
-          icon="close"
-          title="Close"
-          testid="run-inputs-close"
-          onClick={() => {
-            app.numbers.asking.value = false;
-          }}
-        />
+        <ToolButton icon="close" title="Close" testid="run-inputs-close" onClick={close} />
       </header>
       <div class="ol-inputs-list">
         {inputs.map((value) => (
@@ -99,8 +91,8 @@ function OpenInputs({ app }: { app: App }) {
         class="ol-button ol-text-button"
         disabled={running !== null || !app.client.editable}
         data-testid="run-inputs-run"
-        onClick={(event) => {
-          close(event);
+        onClick={() => {
+          close();
           void app.runs.run(null);
         }}
       >
