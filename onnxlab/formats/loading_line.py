@@ -43,7 +43,7 @@ def _line(source: Any) -> str | None:
 
 
 def _shown_by() -> Any:
-    """A function that shows a line and returns one that replaces it; None where nobody would see it."""
+    """A function that shows a line and returns one that replaces it; None where neither is there."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     if getattr(shell, "kernel", None) is not None:

@@ -133,7 +133,29 @@ def _read(picture: Picture, answer: str) -> Layout:
     for item in drawing.get("edges", ()):
         points = tuple(flip(point) for point in item["pos"].split() if not point.startswith(("e,", "s,")))
         result.routes[int(item["comment"])] = Route(points, flip(item["lp"]) if "lp" in item else None)
+    _widen(picture, result)
     return result
+
+
+def _widen(picture: Picture, result: Layout) -> None:
+    """Let frames be around the labels of the edges in them: dot's clusters are around boxes alone."""
+    parents = {frame.key: frame.parent for frame in picture.frames}
+    frames_of: dict[int, list[int]] = {}
+    for box in picture.boxes:
+        frames_of[box.key], frame = [], box.frame
+        while frame:
+            frames_of[box.key].append(frame)
+            frame = parents[frame]
+    for edge, route in zip(picture.edges, result.routes, strict=True):
+        if route.label is None or not edge.label:
+            continue
+        half = len(edge.label) * CHARACTER * 0.4 + 6
+        for frame in set(frames_of[edge.source]).intersection(frames_of[edge.target]):
+            at = result.frames[frame]
+            left = min(at.x - at.width / 2, route.label[0] - half)
+            right = max(at.x + at.width / 2, route.label[0] + half)
+            result.frames[frame] = Rectangle((left + right) / 2, at.y, right - left, at.height)
+            result.width = max(result.width, right)
 
 
 # -- without Graphviz ----------------------------------------------------------------------------------------

@@ -17,6 +17,8 @@ from onnxlab.graph.query.wires import Wires
 from onnxlab.ops import find_traits
 from onnxlab.render.categories import category
 from onnxlab.render.constants import Constants
+from onnxlab.render.runs import operators_of, runs_of
+from onnxlab.render.words import shorten, title_of
 
 if TYPE_CHECKING:
     from onnxlab.model import Model
@@ -25,12 +27,10 @@ MAX_BOXES = 120
 """Boxes of a picture, inputs and outputs of the graph apart."""
 MAX_TERMINALS = 12
 """Inputs or outputs that are drawn one by one; more are drawn as one box."""
-MAX_TEXT = 32
-"""Characters of a line in a box."""
 MAX_LABEL = 22
 """Characters at an edge."""
-
-
+MOST_COMPARED = 100_000
+"""Nodes of a graph in which groups that are alike are looked for."""
 _DIGITS = re.compile(r"\d+")
 
 
@@ -123,6 +123,8 @@ class _Painter:
         self._drawn = np.flatnonzero(~self._constants.in_main)
         self._open = dict.fromkeys(self._unfold(max_boxes))
         self._folded = self._folded_groups()
+        self._runs = self._alike_groups() if len(wires.order) <= MOST_COMPARED else {}
+        self._folded = {group: self._runs.get(box, (box,))[0] for group, box in self._folded.items()}
         self._keys: dict[tuple[str, int], int] = {}
         self._max_boxes = max_boxes
         self._key_at = np.zeros(len(wires.order), np.int64)  # the key of each node's box, by place; 0 where none is
@@ -149,7 +151,7 @@ class _Painter:
         groups = self._hierarchy.groups
         frames = [groups[group] for group in self._open]
         self._picture.frames[:0] = [
-            Frame(self._key("frame", group.id), self._frame(group.parent), shorten(group.name)) for group in frames
+            Frame(self._key("frame", group.id), self._frame(group.parent), title_of(group)) for group in frames
         ]
         return self._picture
 
@@ -255,7 +257,7 @@ class _Painter:
     def _unfold(self, max_boxes: int) -> list[int]:
         """Groups to open, outer ones first, while the picture stays small; those that add least first.
 
-        Groups that look alike ("layer.0", "layer.1", of one size) open together or not at all.
+        Groups that look alike ("layer.0", "layer.1", of one size) open together or not at all; so do stages.
         """
         hierarchy = self._hierarchy
         inner, direct = self._contents()
@@ -266,12 +268,14 @@ class _Painter:
                 inner, direct = self._contents()
             following: list[int] = []
             alike: dict[tuple[str, int], list[int]] = {}
+            growth = {ident: direct[ident] + len(inner.get(ident, ())) - 1 for ident in level}
             for ident in level:
-                added = direct[ident] + len(inner.get(ident, ())) - 1
-                alike.setdefault((_DIGITS.sub("#", hierarchy.groups[ident].name), added), []).append(ident)
-            for (_, growth), same in sorted(alike.items(), key=lambda item: item[0][1] * len(item[1])):
-                if shown + growth * len(same) <= max_boxes:
-                    shown += growth * len(same)
+                group = hierarchy.groups[ident]
+                looks = ("", 0) if group.kind == "stage" else (_DIGITS.sub("#", group.name), growth[ident])
+                alike.setdefault(looks, []).append(ident)
+            for added, same in sorted((sum(map(growth.__getitem__, same)), same) for same in alike.values()):
+                if shown + added <= max_boxes:
+                    shown += added
                     opened += same
                     following += [child for ident in same for child in inner.get(ident, ())]
             level = following
@@ -296,6 +300,11 @@ class _Painter:
                 outermost[group.id] = group.id
         return outermost
 
+    def _alike_groups(self) -> dict[int, tuple[int, str]]:
+        """Of folded groups in a row that have the same operators in them the first one, and the name for all."""
+        looks = operators_of(self._hierarchy, self._contents()[0], self._graph.nodes)
+        return runs_of(self._hierarchy, dict.fromkeys(self._folded.values()), looks)
+
     # -- boxes --------------------------------------------------------------------------------------------
 
     def _key(self, kind: str, ident: int) -> int:
@@ -313,7 +322,7 @@ class _Painter:
 
     def _group(self, key: int, ident: int) -> Box:
         group = self._hierarchy.groups[ident]
-        title = f"{shorten(group.name)} ×{group.units}" if group.units else shorten(group.name)
+        title = shorten(self._runs[ident][1]) if ident in self._runs else title_of(group)
         words = group.about or f"{group.size} nodes"
         return Box(key, "group", self._frame(group.parent), title, words, self._hierarchy.path(ident))
 
@@ -389,12 +398,3 @@ class _Painter:
         """Whether a line is one into a body, or of control."""
         record = self._graph.values[value]
         return record.scope != node.scope or (self._is_dump and ge_dump.is_control(record.name))
-
-
-def shorten(text: str, limit: int = MAX_TEXT) -> str:
-    """At most `limit` characters on one line, cut in the middle, where names differ least."""
-    text = " ".join(text.split())
-    if len(text) <= limit:
-        return text
-    head = limit // 2 - 1
-    return f"{text[:head]}…{text[head + 1 - limit :]}"

@@ -8,7 +8,7 @@ from onnxlab import dtypes
 from onnxlab.graph.handles.handles import Value
 from onnxlab.limits import format_bytes
 from onnxlab.printable import printable, printable_lines
-from onnxlab.render.picture import shorten
+from onnxlab.render.words import shorten
 
 if TYPE_CHECKING:
     from onnxlab.model import Model

@@ -106,7 +106,7 @@ def test_a_png_is_drawn_of_any_name() -> None:
 def test_groups_fold_and_shapes_stand_at_edges(corpus: Corpus) -> None:
     model = onnxlab.load(corpus["whisper_encoder"])
     folded, opened = picture(model, 20), picture(model, 200)
-    assert {box.title for box in folded.boxes if box.family == "group"} >= {"layers.0", "layers.3"}
+    assert {box.title for box in folded.boxes if box.family == "group"} >= {"layers.0…3 ×4"}
     assert not any(box.family == "group" for box in opened.boxes)
     assert {frame.title for frame in opened.frames} >= {"layers.0", "self_attn"}
     assert "batch×1500×48" in {edge.label for edge in opened.edges}
@@ -147,3 +147,35 @@ def test_bodies_are_drawn_around_their_node_where_there_is_room() -> None:
     assert results == {"Add", "Sub"}, "what an If gives comes from both branches"
     assert "stroke-dasharray" in svg.render(model)
     assert not picture(model, 8).frames
+
+
+@pytest.mark.parametrize(("counted", "titles"), [
+    (["layer.0", "layer.1", "layer.2"], {"layer.0…2 ×3"}),
+    (["layer.0", "layer.1", "layer.3"], {"layer.0", "layer.1", "layer.3"}),
+])  # fmt: skip
+def test_groups_that_are_alike_and_counted_up_are_one_box(counted: list[str], titles: set[str]) -> None:
+    nodes = [
+        helper.make_node(op, [f"x{2 * place + part}"], [f"x{2 * place + part + 1}"], f"/{scope}/{op}")
+        for place, scope in enumerate(counted)
+        for part, op in enumerate(("Relu", "Tanh"))
+    ]
+    nodes.append(helper.make_node("Neg", [f"x{2 * len(counted)}"], ["y"], "last"))
+    ends = [helper.make_tensor_value_info(name, 1, ["n"]) for name in ("x0", "y")]
+    model = onnxlab.load(helper.make_model(helper.make_graph(nodes, "g", ends[:1], ends[1:])))
+    drawn = picture(model, 5)
+    assert {box.title for box in drawn.boxes if box.family == "group"} == titles
+    assert len(drawn.edges) == len(titles) + 2, "one line leads through them"
+
+
+def test_frames_are_around_the_labels_of_lines_in_them(corpus: Corpus) -> None:
+    drawn = picture(onnxlab.load(corpus["light_resnet50"]), 20)
+    placed = layout(drawn)
+    frame_of = {box.key: box.frame for box in drawn.boxes}
+    inside = [
+        (edge, route.label, placed.frames[frame_of[edge.source]])
+        for edge, route in zip(drawn.edges, placed.routes, strict=True)
+        if edge.label and route.label and frame_of[edge.source] == frame_of[edge.target] != 0
+    ]
+    assert inside
+    for edge, label, frame in inside:
+        assert label[0] + 2 * len(edge.label) <= frame.x + frame.width / 2

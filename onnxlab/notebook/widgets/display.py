@@ -15,7 +15,7 @@ from onnxlab.render import svg, text
 if TYPE_CHECKING:
     from onnxlab.model import Model
 
-MAX_BOXES = 48
+MAX_BOXES = 20
 """Boxes of the picture beside the widget: it is made with every output, so it must take little time."""
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
