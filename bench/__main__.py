@@ -31,6 +31,7 @@ TOPICS = (
     "formats",
     "transforms",
     "analysis",
+    "larger",
     "hostile",
 )
 

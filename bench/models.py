@@ -2,6 +2,7 @@
 
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -110,6 +111,75 @@ def _with_external(size: int, location: str) -> onnx.ModelProto:
     graph.input.append(helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 1024]))
     graph.output.append(helper.make_tensor_value_info("y_15", TensorProto.FLOAT, ["batch", columns]))
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
+@cache
+def transformer_blocks(blocks: int = 48, width: int = 2304, heads: int = 12, data: str = "sparse") -> Path:
+    """A file of equal transformer blocks, whose matrices lie in one file of external data, 48 · width² bytes a block.
+
+    Args:
+        blocks, width, heads: the structure; "block_0_out" is what the first block makes.
+        data: "sparse" for zeros that take no space on the disk, "random" for numbers.
+    """
+    folder = FOLDER / f"blocks_{blocks}_{width}_{data}"
+    path = folder / "model.onnx"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        model, count = _transformer(blocks, width, heads)
+        with (folder / "model.onnx.data").open("wb") as file:
+            if data == "random":
+                file.write((np.random.default_rng(0).standard_normal(count) * width**-0.5).astype(np.float32).tobytes())
+            file.truncate(4 * count)
+        onnx.save(model, path)
+    return path
+
+
+def _transformer(blocks: int, width: int, heads: int) -> tuple[onnx.ModelProto, int]:
+    """The model, and the number of elements of its external data."""
+    graph, placed = onnx.GraphProto(name="blocks"), 0
+
+    def matrix(name: str, rows: int, columns: int) -> str:
+        nonlocal placed
+        tensor = graph.initializer.add(
+            name=name, dims=[rows, columns], data_type=TensorProto.FLOAT, data_location=TensorProto.EXTERNAL
+        )
+        place = {"location": "model.onnx.data", "offset": 4 * placed, "length": 4 * rows * columns}
+        for key, entry in place.items():
+            tensor.external_data.add(key=key, value=str(entry))
+        placed += rows * columns
+        return name
+
+    def node(op_type: str, inputs: list[str], output: str, **attributes: Any) -> str:
+        graph.node.append(helper.make_node(op_type, inputs, [output], output, **attributes))
+        return output
+
+    for name, dims in (("ones", [1.0] * width), ("zeros", [0.0] * width), ("scale", [(width / heads) ** -0.5])):
+        graph.initializer.append(helper.make_tensor(name, TensorProto.FLOAT, [len(dims)], dims))
+    for name, shape in (("split", [0, 0, heads, width // heads]), ("merged", [0, 0, width])):
+        graph.initializer.append(helper.make_tensor(name, TensorProto.INT64, [len(shape)], shape))
+    state = "x"
+    for number in range(blocks):
+        at = f"block_{number}_"
+        normal = node("LayerNormalization", [state, "ones", "zeros"], f"{at}norm1", axis=-1)
+        parts = []
+        for part, order in (("q", [0, 2, 1, 3]), ("k", [0, 2, 3, 1]), ("v", [0, 2, 1, 3])):
+            product = node("MatMul", [normal, matrix(f"{at}w{part}", width, width)], f"{at}{part}")
+            split = node("Reshape", [product, "split"], f"{at}{part}_heads")
+            parts.append(node("Transpose", [split], f"{at}{part}_turned", perm=order))
+        scores = node("Mul", [node("MatMul", parts[:2], f"{at}scores"), "scale"], f"{at}scaled")
+        mixed = node("MatMul", [node("Softmax", [scores], f"{at}weights", axis=-1), parts[2]], f"{at}mixed")
+        turned = node("Transpose", [mixed], f"{at}back", perm=[0, 2, 1, 3])
+        joined = node("Reshape", [turned, "merged"], f"{at}joined")
+        attended = node("MatMul", [joined, matrix(f"{at}wo", width, width)], f"{at}attended")
+        state = node("Add", [state, attended], f"{at}sum")
+        normal = node("LayerNormalization", [state, "ones", "zeros"], f"{at}norm2", axis=-1)
+        wide = node("MatMul", [normal, matrix(f"{at}w1", width, 4 * width)], f"{at}wide")
+        active = node("Relu", [wide], f"{at}active")
+        narrow = node("MatMul", [active, matrix(f"{at}w2", 4 * width, width)], f"{at}narrow")
+        state = node("Add", [state, narrow], f"{at}out")
+    graph.input.append(helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", "words", width]))
+    graph.output.append(helper.make_tensor_value_info(state, TensorProto.FLOAT, ["batch", "words", width]))
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), placed
 
 
 @cache

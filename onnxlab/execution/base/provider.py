@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 from onnxlab.graph.edit.snapshot import NodeView
+from onnxlab.graph.protos.lazy_tensor import LazyTensor
 from onnxlab.shapes import UNKNOWN, Fact
 
 
@@ -105,6 +106,7 @@ class PartitionView:
         opsets: {domain: version} imported by the graph or function.
         constant: the array of an initializer that nothing overrides, None for any other name.
         fact: what inference knows of a name.
+        stored: the initializers that are left in their file, which are no constants.
         reads: names that a node reads, captures of its bodies included.
         refusals: {node id: reason}; a provider says here why it leaves a node (see `refuse`).
         scope: the compiler's own knowledge of the scope, for providers that run bodies and functions.
@@ -118,6 +120,7 @@ class PartitionView:
     constant: Callable[[str], Any]
     reads: Callable[[NodeView], tuple[str, ...]]
     fact: Callable[[str], Fact] = lambda name: UNKNOWN
+    stored: Mapping[str, LazyTensor] = field(default_factory=dict)
     refusals: dict[int, str] = field(default_factory=dict)
     scope: Any = None
     keep: bool = False

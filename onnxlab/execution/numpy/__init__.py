@@ -6,4 +6,5 @@ Files:
     half_precision  float16 and bfloat16 values held as float32 between nodes, in runs that keep nothing.
     provider        The reference provider: every node by itself, through a kernel of `ops/`, a function's body, or a
                     schema's.
+    stored_inputs   Steps that read weights from their file when they run, and let them go after it.
 """

@@ -15,7 +15,7 @@ from onnxlab.errors import OnnxlabError, RunError, UnsupportedOperatorError
 from onnxlab.execution.base import diagnosis, output_sizes, schema_functions
 from onnxlab.execution.base.background import paced
 from onnxlab.execution.base.provider import Part, PartitionView, Step, SubgraphClaim
-from onnxlab.execution.numpy import gradient
+from onnxlab.execution.numpy import gradient, stored_inputs
 from onnxlab.execution.numpy.half_precision import held_wide
 from onnxlab.execution.planning.compiler import Compiler, ScopeCompiler
 from onnxlab.execution.program import buffer_reuse
@@ -52,7 +52,7 @@ class NumpyProvider:
             RunError: a node lacks an attribute or input that its operator requires.
         """
         scope: ScopeCompiler = view.scope
-        steps = [_large(_sized(_step(node, scope), view), view) for node in paced(part.nodes)]
+        steps = [_read(_large(_sized(_step(node, scope), view), view), node, view) for node in paced(part.nodes)]
         return steps if view.keep else held_wide(steps, part.nodes, part, view)
 
     def check(self, part: Part, view: PartitionView) -> None:
@@ -248,6 +248,15 @@ def _large(step: Step, view: PartitionView) -> Step:
     fact = view.fact(step.outputs[0])
     nbytes = fact.nbytes() if isinstance(fact, TensorFact) else None
     return replace(step, into=None) if view.keep or (isinstance(nbytes, int) and nbytes <= buffer_reuse.SMALL) else step
+
+
+def _read(step: Step, node: NodeView, view: PartitionView) -> Step:
+    """Have what is left in files read when the step runs."""
+    scope: ScopeCompiler = view.scope
+    if not scope.compiler.stored:
+        return step
+    kernel = _kernel(node, schema_of(node, scope), scope) if not step.captures else None
+    return stored_inputs.reading(step, view, kernel, lambda: _attributes(node, scope))
 
 
 def _function_step(node: NodeView, scope: ScopeCompiler, body: ProgramBody) -> Step:

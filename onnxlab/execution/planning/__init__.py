@@ -22,4 +22,6 @@ Files:
     snapshot_diff       Differences of two snapshots of a model: whether an edit left all nodes and names where they
                         were.
     step_cache          Steps of nodes and partitions of earlier snapshots, so that a plan after an edit costs little.
+    stored_weights      Weights that are left in their file during runs: those of a model that is too large to be held
+                        in memory.
 """

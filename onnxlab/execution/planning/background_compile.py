@@ -67,7 +67,8 @@ class FallbackPrograms:
             return compiler
         fallback: Compiler | None = compiler.notes.get(_NOTE)
         if fallback is None:
-            fallback = Compiler(compiler.snapshot, self._others, compiler.fact, compiler.steps, compiler.folder)
+            fallback = Compiler(compiler.snapshot, self._others, compiler.fact, compiler.steps, compiler.folder,
+                                stored=compiler.stored)  # fmt: skip
             fallback.ids = compiler.ids
             compiler.notes[_NOTE] = fallback
         return fallback

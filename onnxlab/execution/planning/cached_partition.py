@@ -77,7 +77,7 @@ class PartitionCache:
             view = scope.view(feeds, outputs)
             result = view, partition(view, compiler.providers)
         self._kept.pop(key, None)
-        if main and result[0].written is not None:
+        if main and result[0].written is not None and not compiler.stored:
             self._kept[key] = CachedPartition.of(compiler.snapshot, *result)
         while len(self._kept) > _KEPT:
             self._kept.popitem(last=False)

@@ -10,9 +10,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any
+
+import numpy as np
 
 from onnxlab.errors import LimitError, OnnxlabError, RunError
 from onnxlab.execution.base import border
@@ -30,6 +32,7 @@ from onnxlab.execution.program.constant_folding import Folder
 from onnxlab.execution.program.executor import ProgramBody
 from onnxlab.execution.program.program import Program, assemble
 from onnxlab.graph.edit.snapshot import BodyRef, NodeView, ScopeView, Snapshot
+from onnxlab.graph.protos.lazy_tensor import LazyTensor
 from onnxlab.shapes import UNKNOWN, Fact, TensorFact
 
 FactOf = Callable[[int], Fact]
@@ -51,6 +54,7 @@ class Compiler:
         steps: those of earlier snapshots of the same graph.
         folder: what constants made in earlier snapshots.
         watched: {scope of a body: ((name, value id), …)} of values in bodies that are asked for.
+        stored: {value id: tensor} of initializers that are left in their file.
     """
 
     def __init__(
@@ -61,6 +65,7 @@ class Compiler:
         steps: StepCache | None = None,
         folder: Folder | None = None,
         watched: Mapping[int, tuple[tuple[str, int], ...]] | None = None,
+        stored: Mapping[int, LazyTensor] = MappingProxyType({}),
     ) -> None:
         self.snapshot = snapshot
         self.providers = tuple(providers)
@@ -68,6 +73,7 @@ class Compiler:
         self.steps = StepCache() if steps is None else steps
         self.folder = Folder() if folder is None else folder
         self.watched = watched or {}
+        self.stored = stored
         self.notes: dict[str, Any] = {}  # of the code that runs the programs
         self.ready: dict[Any, Any] = {}  # programs by how they were called
         self._functions: dict[Any, ProgramBody] = {}
@@ -195,6 +201,7 @@ class ScopeCompiler(ScopeNames):
             constant,
             self.reads,
             fact,
+            self.stored(fed),
             scope=self,
             keep=keep,
         )
@@ -207,6 +214,7 @@ class ScopeCompiler(ScopeNames):
         unblocked = plain.nodes()
         written = FlattenedScope(flat, MemoDict(plain.constant), MemoDict(plain.fact, flat.asked))
         view = self.again(unblocked, frozenset(outputs), written)
+        view.stored = self.stored(fed)
         if unblocked != nodes:  # arrays were made of constants
             view.written = None
         return view
@@ -247,7 +255,7 @@ class ScopeCompiler(ScopeNames):
         steps = [_without(step, fed) for step in paced(steps)]
         if not keep:
             steps = by_liveness(steps, outputs, self._nbytes)
-        return assemble(steps, feeds, outputs, view.constant, self.where)
+        return assemble(steps, feeds, outputs, partial(_constant, view), self.where)
 
     def _nbytes(self, name: str) -> int | None:
         """Bytes of a value of this scope, None where inference does not know them."""
@@ -307,6 +315,12 @@ class ScopeCompiler(ScopeNames):
 
         return ProgramBody(inputs, self.scope.outputs, captures, facts, make, self.compiler.folder,
                            [value for _, value in watched])  # fmt: skip
+
+
+def _constant(view: PartitionView, name: str) -> Any:
+    """The array of an initializer; one that is left in its file is read where a step needs it in memory."""
+    array = view.constant(name)
+    return np.asarray(view.stored[name]) if array is None and name in view.stored else array
 
 
 def _without(step: Step, fed: set[str]) -> Step:

@@ -106,7 +106,8 @@ class Branches:
         if all(truth(fact(value)) is None for value in self._open):
             self._open = []  # it is for the elements to decide
             return
-        compiler = Compiler(general.snapshot, general.providers, fact, general.steps, general.folder)
+        compiler = Compiler(general.snapshot, general.providers, fact, general.steps, general.folder,
+                            stored=general.stored)  # fmt: skip
         compiler.notes.update(general.notes)
         compiler.ids = general.ids
         keys = [key for key in list(programs or ()) if set(key[0]) == shapes.keys()]

@@ -102,7 +102,7 @@ def partition(view: PartitionView, providers: Sequence[Provider]) -> Partition:
     for order, provider in enumerate(providers[:-1]):
         view.refusals.clear()
         for claim in _claims(provider, view):
-            graph.assign(order, claim, view)
+            graph.assign(order, _in_memory(claim, view) if view.stored else claim, view)
         free = set(graph.free())
         refusals += [
             Refusal(node.id, node.label, provider.name, view.refusals.get(node.id, "not claimed"))
@@ -130,6 +130,17 @@ def _claims(provider: Provider, view: PartitionView) -> Sequence[SubgraphClaim]:
         warnings.warn(f"{reason}; they go to the providers after it", stacklevel=2)
         view.refusals.update((node.id, reason) for node in paced(view.nodes))
         return ()
+
+
+def _in_memory(claim: SubgraphClaim, view: PartitionView) -> SubgraphClaim:
+    """A claim without the nodes that read weights from files: these are the last provider's."""
+    large = {node.id for node in paced(view.nodes) if not view.stored.keys().isdisjoint(node.inputs)}
+    if large.isdisjoint(claim.nodes):
+        return claim
+    for node in view.nodes:
+        if node.id in large:
+            view.refuse(node, "it reads a weight that is left in its file, since the model is larger than memory")
+    return SubgraphClaim(() if claim.whole else tuple(node for node in claim.nodes if node not in large))
 
 
 def _is_claim(claim: object) -> bool:
@@ -283,7 +294,7 @@ def _parts(view: PartitionView, groups: Sequence[tuple[str, list[NodeView]]]) ->
     for number, (provider, nodes) in enumerate(groups):
         outputs_of_part = dict.fromkeys(name for node in paced(nodes) for name in node.outputs if name)
         read = dict.fromkeys(name for node in paced(nodes) for name in view.reads(node) if name not in outputs_of_part)
-        inputs = tuple(name for name in paced(read) if view.constant(name) is None)
+        inputs = tuple(name for name in paced(read) if name not in view.stored and view.constant(name) is None)
         outputs = tuple(
             name for name in paced(outputs_of_part) if name in view.visible or readers.get(name, set()) - {number}
         )

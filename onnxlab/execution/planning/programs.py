@@ -12,9 +12,11 @@ from onnxlab.execution.planning.compiler import Compiler, FactOf
 from onnxlab.execution.planning.decided_branches import Branches
 from onnxlab.execution.planning.snapshot_diff import same_bindings
 from onnxlab.execution.planning.step_cache import StepCache
+from onnxlab.execution.planning.stored_weights import StoredWeights
 from onnxlab.execution.program.constant_folding import Folder
 from onnxlab.execution.program.program import Program
 from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.limits import Limits
 from onnxlab.ops.base import registry
 
 _PROGRAMS = 16  # kept per version of the model
@@ -57,10 +59,16 @@ class Programs:
         self._check = check
         self._doubt = doubt
         self._generation = registry.generation()
+        self._weights = StoredWeights()
 
     def __del__(self) -> None:
         if self.compiled is not None:
             self.compiled[0].forget()
+
+    def within(self, limits: Limits | None) -> tuple[Compiler, Made]:
+        """The compiler for a run with these limits: weights for which there is no room are left in their file."""
+        self._weights.budget(limits.bytes if limits is not None else None)
+        return self.current()
 
     def current(self) -> tuple[Compiler, Made]:
         """The compiler of the model as it is now, and the programs that it has made."""
@@ -77,9 +85,13 @@ class Programs:
                 self._tell_doubt(False)
                 if before is not None:
                     before[0].ready.clear()
-            if before is not None and before[0].snapshot is snapshot:
+            stored = self._weights.of(snapshot)
+            if before is not None and before[0].snapshot is snapshot and before[0].stored.keys() == stored.keys():
                 return before
-            compiler = Compiler(snapshot, self.providers, self._fact, self.steps, self.folder)
+            if before is not None and (stored or before[0].stored):  # what reads files is not adapted
+                self._tell_doubt(False)
+                self.forget_steps()
+            compiler = Compiler(snapshot, self.providers, self._fact, self.steps, self.folder, stored=stored)
             compiler.notes[_VERSION] = self.graph.version
             if before is not None:
                 self.folder.turn()
@@ -106,7 +118,7 @@ class Programs:
     def watching(self, compiler: Compiler, watched: Mapping[int, tuple[tuple[str, int], ...]]) -> Compiler:
         """A compiler of the same model for one run, whose bodies show these values (see `Compiler`)."""
         providers = self.fallbacks.compiler(compiler).providers
-        return Compiler(compiler.snapshot, providers, self._fact, watched=watched)
+        return Compiler(compiler.snapshot, providers, self._fact, watched=watched, stored=compiler.stored)
 
     def for_shapes(self, compiler: Compiler, programs: Made, arrays: Mapping[str, Any]) -> tuple[Compiler, Made]:
         """The compiler and programs for feeds of these shapes: others than those given where shapes decide Ifs."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from onnxlab.execution.base.background import paced
 from onnxlab.execution.planning.scope_reader import SnapshotReader
 from onnxlab.graph.edit.snapshot import NodeView, ScopeView
+from onnxlab.graph.protos.lazy_tensor import LazyTensor
 from onnxlab.shapes import UNKNOWN, Fact
 
 
@@ -44,9 +45,17 @@ class ScopeNames:
         return value_ids(self.scope)
 
     def constant(self, name: str) -> Any:
-        """Array of an initializer, None for any other name."""
+        """Array of an initializer, None for any other name and for what is left in its file."""
         value = self.scope.initializers.get(name, self._captured.get(name))
-        return None if value is None else self._reader.snapshot.array(value)
+        return None if value is None or value in self._reader.stored else self._reader.snapshot.array(value)
+
+    def stored(self, fed: Container[str]) -> Mapping[str, LazyTensor]:
+        """The initializers that are left in their file and not fed."""
+        stored = self._reader.stored
+        if not stored:  # as of nearly all models
+            return {}
+        names = self.scope.initializers.items()
+        return {name: stored[value] for name, value in names if value in stored and name not in fed}
 
     def fact(self, name: str) -> Fact:
         """The inferred fact of a value of this scope."""

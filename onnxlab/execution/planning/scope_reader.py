@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from onnxlab.execution.base.provider import Provider
 from onnxlab.graph.edit.snapshot import NodeView, ScopeView, Snapshot
+from onnxlab.graph.protos.lazy_tensor import LazyTensor
 from onnxlab.shapes import Fact
 
 
@@ -17,6 +18,7 @@ class SnapshotReader(Protocol):
     providers: tuple[Provider, ...]
     fact: Callable[[int], Fact]
     watched: Mapping[int, tuple[tuple[str, int], ...]]
+    stored: Mapping[int, LazyTensor]
 
 
 class ScopeReader(Protocol):

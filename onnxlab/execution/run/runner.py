@@ -220,7 +220,7 @@ class Runner:
             if results is not None:
                 return results
         with self.graph.lock:
-            compiler, programs = self._programs.current()
+            compiler, programs = self._programs.within(limits)
             state = self.store.current()
         inner = self._requests.watched(compiler, outputs)
         names = self._requests.outputs(compiler, outputs, inner)
@@ -327,7 +327,7 @@ class Runner:
             FeedError, UnsupportedOperatorError, RunError, LimitError, RunStopped: as `run`.
         """
         with self.graph.lock:
-            compiler, programs = self._programs.current()
+            compiler, programs = self._programs.within(limits)
             state = self.store.current()
             chosen = nodes_of_main(self.graph, nodes)
         if feeds is not None and not isinstance(feeds, Mapping):

@@ -152,6 +152,15 @@ class Snapshot:
             return [value for value in self._replaced if known.get(value) is not self._tensors[value]]
         return [value for value, tensor in self._tensors.items() if known.get(value) is not tensor]
 
+    @property
+    def base_dir(self) -> Any:
+        """The folder that external data must be in, None for a model without one."""
+        return self._base_dir
+
+    def is_read(self, value: int) -> bool:
+        """Whether the data of an initializer is in memory already."""
+        return value in self._arrays
+
     def tensor(self, value: int) -> Any:
         """The TensorProto or SparseTensorProto of an initializer by value id."""
         return self._tensors[value]

@@ -18,6 +18,7 @@ Files:
     rule_helpers        Helpers of shape rules: axes, broadcasting, elements of small tensors, and errors that name
                         what is wrong.
     shape_signatures    Signatures of input shapes, as text: to explain a failure, never asked before one.
+    stored_operand      Operands that are not in memory: weights of a file, which kernels read window by window.
     traits              Traits: one row per operator with what the rest of the package asks of it, beside its kernel
                         and shape rule.
     window_geometry     The geometry that convolutions and pools share: padding, output sizes, and which input each

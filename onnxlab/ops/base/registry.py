@@ -52,7 +52,8 @@ class Kernel:
 
     `context` says whether the first argument is the RunContext, `custom` whether a user registered it.
     `into`, where there is one, is called as the kernel with an array `out` in front, which is the input at one of the
-    places `in_place` and may be overwritten: see `in_place`.
+    places `in_place` and may be overwritten: see `in_place`. `windowed` takes the input at `window_place` as a
+    `StoredOperand`: see `windowed`.
     """
 
     domain: str
@@ -63,6 +64,8 @@ class Kernel:
     custom: bool = False
     into: Function | None = None
     in_place: tuple[int, ...] = ()
+    windowed: Function | None = None
+    window_place: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +153,31 @@ def in_place(op_type: str, since: int = 1, domain: str = "", places: tuple[int, 
     """
 
     def add(function: F) -> F:
-        registered = _kernels.find(domain, op_type, since)
-        if registered is None or registered.since != since:
-            raise LookupError(f"{op_type} since {since} has no kernel to be a form of")
-        _kernels.replace(replace(registered, into=function, in_place=places))
+        _kernels.replace(replace(_registered(op_type, since, domain), into=function, in_place=places))
         return function
 
     return add
+
+
+def windowed(op_type: str, since: int = 1, domain: str = "", place: int = 0) -> Callable[[F], F]:
+    """Register the decorated function as the form of a kernel that reads one input from its file, window by window.
+
+    It is called as the kernel, with a `StoredOperand` as the input at `place`, and returns None where it needs all of
+    that at once. The kernel itself must have been registered, with one output.
+    """
+
+    def add(function: F) -> F:
+        _kernels.replace(replace(_registered(op_type, since, domain), windowed=function, window_place=place))
+        return function
+
+    return add
+
+
+def _registered(op_type: str, since: int, domain: str) -> Kernel:
+    registered = _kernels.find(domain, op_type, since)
+    if registered is None or registered.since != since:
+        raise LookupError(f"{op_type} since {since} has no kernel to be a form of")
+    return registered
 
 
 def rule(op_types: str, since: int = 1, domain: str = "") -> Callable[[F], F]:

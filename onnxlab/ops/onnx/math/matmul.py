@@ -15,8 +15,9 @@ from onnxlab.limits import InferContext
 from onnxlab.ops.base.derivatives import Arrays, derivative, unbroadcast
 from onnxlab.ops.base.estimates import gemm_flops, matmul_bytes, product_flops
 from onnxlab.ops.base.kernel_helpers import Array, is_small_float, legacy_operand, narrow, widen, widened
-from onnxlab.ops.base.registry import Attributes, kernel, rule
+from onnxlab.ops.base.registry import Attributes, kernel, rule, windowed
 from onnxlab.ops.base.rule_helpers import MaybeFact, broadcast_shapes, dims_text, elem_type, must_equal, same
+from onnxlab.ops.base.stored_operand import StoredOperand
 from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.onnx.math.einsum_equation import Term, read
 from onnxlab.shapes import Dim, Fact, FactError, Shape, TensorFact, broadcast
@@ -84,6 +85,30 @@ def mat_mul(a: Array, b: Array) -> Array:
     return product(a, b) if a.dtype.kind == "f" else product_of_integers(a, b)
 
 
+@windowed("MatMul", place=1)
+def mat_mul_by_windows(a: Array, b: StoredOperand) -> Array | None:
+    """A product with a matrix of a file."""
+    if not _is_windowed(a, b) or a.shape[-1] != b.shape[0]:
+        return None
+    return narrow(_sum_of_windows(a, b), a.dtype)
+
+
+def _is_windowed(a: Array, b: StoredOperand) -> bool:
+    """Whether a product may be computed in parts: integers are multiplied in a type that depends on all of them."""
+    is_float = a.dtype.kind == "f" or is_small_float(a.dtype)
+    return is_float and a.dtype == b.dtype and len(b.shape) == 2 and 0 not in b.shape and a.ndim > 0
+
+
+def _sum_of_windows(a: Array, b: StoredOperand) -> Array:
+    """a @ b: some rows of b with those columns of a, and the sum of these products; small floats in float32."""
+    wide, total = widen(a), None
+    for start, rows in b.windows():
+        part = np.asarray(product(wide[..., start : start + len(rows)], widen(rows)))
+        total = part if total is None else np.add(total, part, out=total)
+    assert total is not None  # b has rows
+    return total
+
+
 @kernel("Gemm", since=7)
 @widened
 def gemm(
@@ -106,6 +131,33 @@ def gemm(
         return y
     term = c if beta == 1 else (c * beta).astype(c.dtype)
     return np.add(y, term, out=y)
+
+
+@windowed("Gemm", since=7, place=1)
+def gemm_by_windows(
+    a: Array,
+    b: StoredOperand,
+    c: Array | None = None,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    transA: int = 0,  # noqa: N803 - the attribute's name
+    transB: int = 0,  # noqa: N803
+) -> Array | None:
+    """alpha·A·B + beta·C with B in a file: some columns of the result after the other, or a sum as of MatMul."""
+    left = a.T if transA else a
+    if not _is_windowed(a, b) or a.ndim != 2 or left.shape[1] != b.shape[1 if transB else 0]:
+        return None
+    if transB:
+        wide = widen(left)
+        y = np.concatenate([product(wide, widen(rows).T) for _, rows in b.windows()], axis=1)
+    else:
+        y = _sum_of_windows(left, b)
+    if alpha != 1:
+        y = np.multiply(y, y.dtype.type(alpha), out=y)
+    if c is not None and beta != 0:
+        term = widen(c)
+        y = np.add(y, term if beta == 1 else (term * beta).astype(term.dtype), out=y)
+    return narrow(y, a.dtype)
 
 
 @kernel("Gemm", since=1)

@@ -16,7 +16,7 @@ from onnxlab import dtypes
 from onnxlab.limits import InferContext, RunContext
 from onnxlab.ops.base.derivatives import Arrays, derivative
 from onnxlab.ops.base.kernel_helpers import Array, integers, normal_axis
-from onnxlab.ops.base.registry import Attributes, kernel, rule
+from onnxlab.ops.base.registry import Attributes, kernel, rule, windowed
 from onnxlab.ops.base.rule_helpers import (
     MaybeFact,
     as_dim,
@@ -33,6 +33,7 @@ from onnxlab.ops.base.rule_helpers import (
     scalar,
     unknown_shape,
 )
+from onnxlab.ops.base.stored_operand import StoredOperand
 from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.shapes import Dim, Expr, Fact, FactError, TensorFact, at_least, ceil_div, maximum, minimum
 
@@ -48,6 +49,17 @@ def gather(data: Array, indices: Array, axis: int = 0) -> Array:
         return data.take(indices, axis)
     except IndexError:
         raise _out_of_range("indices", indices, data.shape[axis], axis) from None
+
+
+@windowed("Gather")
+def gather_from_file(data: StoredOperand, indices: Array, axis: int = 0) -> Array | None:
+    """The rows of a tensor in a file that `indices` name, no others of it read: what an embedding needs."""
+    if normal_axis(axis, len(data.shape)) != 0 or not indices.size:
+        return None
+    numbers, places = np.unique(np.where(indices < 0, indices + data.shape[0], indices), return_inverse=True)
+    if numbers[0] < 0 or numbers[-1] >= data.shape[0]:
+        raise _out_of_range("indices", indices, data.shape[0], 0)
+    return data.rows(numbers).take(places.reshape(indices.shape), 0)
 
 
 def _out_of_range(name: str, indices: Array, size: int, axis: int) -> IndexError:

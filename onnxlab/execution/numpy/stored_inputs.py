@@ -1,0 +1,121 @@
+"""Steps that read weights from their file when they run, and let them go after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from onnxlab.execution.base.provider import PartitionView, Step
+from onnxlab.execution.program.executor import NodeContext
+from onnxlab.graph.protos.lazy_tensor import LazyTensor
+from onnxlab.limits import Limits, Loading
+from onnxlab.ops import Kernel
+
+Array = np.ndarray[Any, Any]
+
+WINDOW = 1 << 24
+"""Bytes that are read at once: enough for a product to run at full speed, little enough for the allocator to use the
+same memory again."""
+
+
+class Window:
+    """A tensor in its file as a kernel's `StoredOperand`.
+
+    Args:
+        tensor: what is read.
+        context: of the node, asked between windows whether the run has to end.
+    """
+
+    def __init__(self, tensor: LazyTensor, context: NodeContext) -> None:
+        self._tensor, self._context = tensor, context
+        self.shape, self.dtype = tensor.shape, tensor.dtype
+
+    def windows(self) -> Iterator[tuple[int, Array]]:
+        """(first row, rows), as many rows as a window holds."""
+        height = max(1, WINDOW // max(1, self._row_bytes()))
+        self._context.reserve(min(height, self.shape[0]) * self._row_bytes(), "a window of a weight")
+        for start in range(0, self.shape[0], height):
+            self._context.check()
+            with Loading(Limits()):  # counted above
+                rows = self._tensor[start : start + height]
+            yield start, rows
+
+    def rows(self, numbers: Array) -> Array:
+        """The rows with these numbers, those that lie together read at once."""
+        rows = np.empty((len(numbers), *self.shape[1:]), self.dtype)
+        self._context.reserve(rows.nbytes, "rows of a weight")
+        breaks = np.flatnonzero(np.diff(numbers) != 1) + 1
+        bounds = [0, *breaks.tolist(), len(numbers)]
+        for low, high in pairwise(bounds):
+            first = int(numbers[low])
+            with Loading(Limits()):
+                rows[low:high] = self._tensor[first : first + high - low]
+        return rows
+
+    def _row_bytes(self) -> int:
+        return prod(self.shape[1:]) * self.dtype.itemsize
+
+
+class StoredInputs:
+    """The call of a step whose inputs at some places are in files.
+
+    Args:
+        step: the step as it would run with arrays.
+        stored: tensors by place.
+        windowed: the form of the kernel that takes one of them as it is, which returns None where it cannot.
+        place: of that one.
+    """
+
+    def __init__(
+        self, step: Step, stored: Mapping[int, LazyTensor], windowed: Callable[..., Any] | None, place: int
+    ) -> None:
+        self._step, self._stored = step, stored
+        self._windowed, self._place = windowed, place
+
+    def __call__(self, context: NodeContext, *arrays: Any) -> Any:
+        """Run the node, in windows where that is possible."""
+        inputs = list(arrays)
+        for place, tensor in self._stored.items():
+            if place != self._place or self._windowed is None:
+                inputs[place] = self._whole(tensor, context)
+        if self._windowed is not None:
+            inputs[self._place] = Window(self._stored[self._place], context)
+            result = self._windowed(*inputs)
+            if result is not None:
+                return result
+            inputs[self._place] = self._whole(self._stored[self._place], context)
+        return self._step.call(context, *inputs) if self._step.context else self._step.call(*inputs)
+
+    @staticmethod
+    def _whole(tensor: LazyTensor, context: NodeContext) -> Array:
+        context.reserve(tensor.size * tensor.dtype.itemsize, f"tensor {tensor.name!r}")
+        with Loading(Limits()):  # counted above
+            return np.asarray(tensor)
+
+
+def reading(
+    step: Step, view: PartitionView, kernel: Kernel | None, attributes: Callable[[], Mapping[str, Any]]
+) -> Step:
+    """The step with what `view` leaves in files read when it runs; as it is, where that is none of its inputs.
+
+    Args:
+        step: of one node.
+        view: what knows the stored inputs.
+        kernel: that of the node, if it has one.
+        attributes: decodes its attributes.
+    """
+    stored = {place: view.stored[name] for place, name in enumerate(step.inputs) if name in view.stored}
+    if not stored or step.constants is not None:
+        return step
+    place = kernel.window_place if kernel is not None else 0
+    form = kernel.windowed if kernel is not None and place in stored else None
+    windowed = None if form is None else partial(form, **attributes())
+    inputs: Sequence[str] = ["" if place in stored else name for place, name in enumerate(step.inputs)]
+    call = StoredInputs(step, stored, windowed, place)
+    return replace(step, call=call, inputs=tuple(inputs), context=True, pure=False, size=None, into=None, in_place=())

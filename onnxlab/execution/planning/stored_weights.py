@@ -1,0 +1,74 @@
+"""Weights that are left in their file during runs: those of a model that is too large to be held in memory.
+
+A model whose external data takes more than half of what a run may use is not read whole. Its large initializers stay
+where they are, and the nodes that need them read them, window by window where their operator permits it, and let them
+go. The system's cache of files holds what fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import onnx
+
+from onnxlab import dtypes
+from onnxlab.graph.edit.snapshot import Snapshot
+from onnxlab.graph.protos import external_data, tensors
+from onnxlab.graph.protos.lazy_tensor import LazyTensor
+from onnxlab.limits import SHARE_OF_MEMORY, available_memory
+
+LARGE = 1 << 20
+"""Bytes from which a tensor may be left in its file."""
+
+_SHARE_OF_BUDGET = 0.5
+
+
+class StoredWeights:
+    """Chooses the weights of a graph's snapshots that stay in their file."""
+
+    def __init__(self) -> None:
+        self._snapshot: Snapshot | None = None
+        self._large: dict[int, LazyTensor] = {}
+        self._budget: int | None = None
+
+    def budget(self, nbytes: int | None) -> None:
+        """Set the bytes that a run may use; None is the default of runs."""
+        self._budget = nbytes
+
+    def of(self, snapshot: Snapshot) -> Mapping[int, LazyTensor]:
+        """{value id: tensor} of the initializers to be left in their file: none of a model that fits."""
+        if snapshot is not self._snapshot:
+            self._snapshot, self._large = snapshot, _large(snapshot)
+        if not self._large:
+            return {}
+        waiting = {value: tensor for value, tensor in self._large.items() if not snapshot.is_read(value)}
+        budget = int(SHARE_OF_MEMORY * available_memory()) if self._budget is None else self._budget
+        total = sum(tensors.nbytes(snapshot.tensor(value)) for value in waiting)
+        return waiting if total > _SHARE_OF_BUDGET * budget else {}
+
+
+def _large(snapshot: Snapshot) -> dict[int, LazyTensor]:
+    """Large initializers of the main graph in external data, of which nodes of that graph alone need the elements."""
+    main = snapshot.main
+    large = {
+        value: LazyTensor(tensor, snapshot.base_dir)
+        for name, value in main.initializers.items()
+        if name not in main.inputs and _is_large(tensor := snapshot.tensor(value))
+    }
+    if large:
+        elsewhere = {value for scope in snapshot.scopes.values() for _, value in scope.captures}
+        for value in elsewhere.union(main.output_ids):
+            large.pop(value, None)
+    return large
+
+
+def _is_large(tensor: Any) -> bool:
+    """Whether a stored tensor is external and large; what is malformed is said where it is read."""
+    if not isinstance(tensor, onnx.TensorProto) or not external_data.is_external(tensor):
+        return False
+    has_size = tensor.data_type in dtypes.ELEM_TYPES and tensor.data_type != dtypes.STRING
+    return has_size and min(tensor.dims, default=0) >= 0 and tensors.nbytes(tensor) >= LARGE
+
+
+__all__ = ["LARGE", "StoredWeights"]
