@@ -1,33 +1,38 @@
 """Kernels over vectors and addresses, and the interpreter that calls them. Importing them imports Numba.
 
 Files:
-    attention    Attention: softmax(scale * (queries times keys) + mask) times values, without the scores ever leaving
-                 the cache.
-    copies       Copies between any two strided layouts: transposes, slices, concatenations, packing, broadcasting.
-    dot          Products and convolutions of integers: rows of int16 addressed by tables, times packed pairs of
-                 int16, in batches.
-    dot_u8s8     Products of integers by quads: four uint8 of a row times four int8 of a column at a time, added to 32
-                 bits.
-    elementwise  Chains of elementwise operators: a small vector machine whose registers are tiles that stay in the
-                 first cache.
-    gates        Gates of recurrent layers: their activations, and the steps of LSTM, GRU and RNN over rows of hidden
-                 units.
-    gather       Elements by index: Gather along an axis, and weighted sums of a few elements along an axis, as Resize
-                 has them.
-    gemm         Products of matrices and convolutions: rows addressed by tables, times packed panels, in batches.
-    interpreter  The loop that runs a plan: records in order, their units shared by the threads of a run, a barrier
-                 after each.
-    low_bits     Products with weights of a few bits, which get their scale and zero point by blocks of the depth.
-    operations   The loops of the elementwise machine, written out from the table of its operations.
-    ranges       The range of a tensor, and the scale and zero point by which DynamicQuantizeLinear makes uint8 of it.
-    recurrent    Recurrent layers: LSTM, GRU and RNN over time, one unit for each direction and block of the batch.
-    rows         Rows of contiguous numbers: softmax, the norms, and reductions along rows or down columns.
-    single_row   One row times several panels of packed weights at once: what a tile of one row cannot do at full
-                 speed.
-    tally        Counts, range, sums and a histogram of float32 in one pass.
-    trees        Ensembles of decision trees, and the choice of labels.
-    windows      Windows over pixels with contiguous channels: depthwise convolution and pooling.
-    winograd     Winograd's minimal filtering F(4×4, 3×3): 36 products of small matrices in place of 9 taps over 16
-                 pixels.
-    simd/        Vectors of float32 and of narrow integers as Numba types: what kernels are written in.
+    attention        Attention: softmax(scale * (queries times keys) + mask) times values, without the scores ever
+                     leaving the cache.
+    copies           Copies between any two strided layouts: transposes, slices, concatenations, packing,
+                     broadcasting.
+    dot              Products and convolutions of integers: rows of int16 addressed by tables, times packed pairs of
+                     int16, in batches.
+    dot_u8s8         Products of integers by quads: four uint8 of a row times four int8 of a column at a time, added
+                     to 32 bits.
+    elementwise      Chains of elementwise operators: a small vector machine whose registers are tiles that stay in
+                     the first cache.
+    gates            Gates of recurrent layers: their activations, and the steps of LSTM, GRU and RNN over rows of
+                     hidden units.
+    gather           Elements by index: Gather along an axis, and weighted sums of a few elements along an axis, as
+                     Resize has them.
+    gemm             Products of matrices and convolutions: rows addressed by tables, times packed panels, in batches.
+    interpreter      The loop that runs a plan: records in order, their units shared by the threads of a run, a
+                     barrier after each.
+    low_bits         Products with weights of a few bits, which get their scale and zero point by blocks of the depth.
+    operations       The loops of the elementwise machine, written out from the table of its operations.
+    ranges           The range of a tensor, and the scale and zero point by which DynamicQuantizeLinear makes uint8 of
+                     it.
+    recurrent        Recurrent layers: LSTM, GRU and RNN over time, one unit for each direction and block of the
+                     batch.
+    rows             Rows of contiguous numbers: softmax, the norms, and reductions along rows or down columns.
+    single_row       One row times several panels of packed weights at once: what a tile of one row cannot do at full
+                     speed.
+    tally            Counts, range, sums and a histogram of float32 in one pass.
+    trees            Ensembles of decision trees, and the choice of labels.
+    vector_machines  Support vector machines: the kernel function of a row and all support vectors, decisions, votes
+                     and probabilities.
+    windows          Windows over pixels with contiguous channels: depthwise convolution and pooling.
+    winograd         Winograd's minimal filtering F(4×4, 3×3): 36 products of small matrices in place of 9 taps over
+                     16 pixels.
+    simd/            Vectors of float32 and of narrow integers as Numba types: what kernels are written in.
 """

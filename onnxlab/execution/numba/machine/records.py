@@ -52,6 +52,10 @@ _FOREST = (
     "kernel", "units", "x", "x_row", "rows", "unit_rows", "nodes", "roots", "trees", "votes", "voted", "targets", "y",
     "choices", "names", "threshold", "base", "divisor", "aggregate", "pair", "always", "number",
 )  # fmt: skip
+_MACHINE = (
+    "kernel", "units", "x", "x_row", "rows", "unit_rows", "features", "vectors", "padded", "function", "parameters",
+    "weights", "starts", "classes", "rho", "sigmoids", "choices", "names", "y", "y_row", "kind",
+)  # fmt: skip
 _LOW_BITS = (
     "kernel", "units", "x", "offsets", "places", "y", "rows", "columns", "depth", "weights", "scales", "zeros", "block",
     "blocks", "nibbles", "unit_panels", "bias",
@@ -102,6 +106,7 @@ FIELDS = {
     "recurrent": _RECURRENT,
     "forest": _FOREST,
     "choose": _FOREST,
+    "vector_machine": _MACHINE,
     "low_bits": _LOW_BITS,
     "extent": _RANGE,
     "byte_range": _RANGE,
@@ -131,6 +136,7 @@ MODULES = {
     "recurrent": "recurrent",
     "forest": "trees",
     "choose": "trees",
+    "vector_machine": "vector_machines",
     "low_bits": "low_bits",
     "extent": "ranges",
     "byte_range": "ranges",

@@ -149,3 +149,42 @@ def test_tree_ensemble_of_version_5(aggregate, transform, number):
     del model.opset_import[2]
     model.opset_import.append(helper.make_opsetid("ai.onnx.ml", 5))
     check(model, {"x": x}, 1e-6 if number == np.float32 else 1e-15)
+
+
+@pytest.mark.parametrize("kernel", ["LINEAR", "POLY", "RBF", "SIGMOID"])
+@pytest.mark.parametrize("classes", [2, 3, 5])
+@pytest.mark.parametrize("probable", [False, True])
+def test_support_vector_machines(rng, kernel, classes, probable):
+    counts, columns = rng.integers(1, 23, classes).tolist(), 7
+    total, pairs = sum(counts), classes * (classes - 1) // 2
+    attributes = {
+        "coefficients": normal(rng, (classes - 1) * total).tolist(), "vectors_per_class": counts,
+        "support_vectors": normal(rng, total * columns).tolist(), "rho": normal(rng, pairs).tolist(),
+        "kernel_type": kernel, "kernel_params": [0.1, 0.2, 3.0], "classlabels_ints": [7, 3, 11, 2, 5][:classes],
+    }  # fmt: skip
+    if probable:
+        attributes |= {"prob_a": normal(rng, pairs).tolist(), "prob_b": normal(rng, pairs).tolist()}
+    for rows in (1, 70):
+        feeds = {"x": normal(rng, rows, columns)}
+        both(made("SVMClassifier", feeds, 2, **attributes), feeds, threads=2)
+    feeds["x"][::9, 2] = np.nan
+    check(made("SVMClassifier", feeds, 2, **attributes), feeds, 2e-6)
+
+
+@pytest.mark.parametrize("kernel", ["LINEAR", "POLY", "RBF", "SIGMOID"])
+@pytest.mark.parametrize("one_class", [0, 1])
+def test_support_vector_regression(rng, kernel, one_class):
+    attributes = {
+        "coefficients": normal(rng, 33).tolist(), "support_vectors": normal(rng, 33 * 7).tolist(), "rho": [0.3],
+        "kernel_type": kernel, "kernel_params": [0.1, 0.2, 2.0], "n_supports": 33, "one_class": one_class,
+    }  # fmt: skip
+    feeds = {"x": normal(rng, 40, 7)}
+    both(made("SVMRegressor", feeds, 1, **attributes), feeds)
+
+
+def test_machines_that_numpy_runs(rng):
+    """Powers that are not whole."""
+    feeds = {"x": normal(rng, 4, 3)}
+    attributes = {"coefficients": [1.0, -0.5], "support_vectors": normal(rng, 6).tolist(), "rho": [0.1],
+                  "kernel_type": "POLY", "kernel_params": [0.3, 4.0, 2.5], "n_supports": 2}  # fmt: skip
+    check(made("SVMRegressor", feeds, 1, **attributes), feeds, 2e-6, compiled=False)

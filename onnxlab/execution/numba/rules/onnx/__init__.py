@@ -26,4 +26,6 @@ Files:
     shape                Operators that move elements: mostly other views of the same memory, else copies.
     signal               STFT of real signals as a product: frames that overlap, times the Fourier transform of a
                          window as a matrix.
+    vector_machines      Support vector machines of ai.onnx.ml with support vectors; those in primal form are left to
+                         NumPy.
 """

@@ -34,7 +34,8 @@ _NODES = (
 )  # fmt: skip
 
 
-def _accept(node: NodeView, view: StaticFacts) -> str:
+def accept_scores(node: NodeView, view: StaticFacts) -> str:
+    """Take features of float32, labels that are numbers, and scores of the transforms that there are."""
     attributes = node.attributes
     if attributes.get("classlabels_strings"):
         return "labels that are strings"
@@ -45,7 +46,7 @@ def _accept(node: NodeView, view: StaticFacts) -> str:
     return dtype_reason(node.inputs[0], view, lambda dtype: dtype == _FLOAT)
 
 
-def _features(binder: Binder, node: NodeView) -> View:
+def features(binder: Binder, node: NodeView) -> View:
     """X as rows of contiguous features."""
     return _in_rows(binder, binder.floats(node.inputs[0]))
 
@@ -131,10 +132,10 @@ def _base(binder: Binder, values: Any, targets: int) -> Word:
     return binder.builder.keep(np.ascontiguousarray(np.broadcast_to(base, (targets,))))
 
 
-@rule("TreeEnsembleRegressor", domain=DOMAIN, accept=_accept, weight=8)
+@rule("TreeEnsembleRegressor", domain=DOMAIN, accept=accept_scores, weight=8)
 def tree_regressor(binder: Binder, node: NodeView) -> None:
     """Lower TreeEnsembleRegressor."""
-    attributes, x = node.attributes, _features(binder, node)
+    attributes, x = node.attributes, features(binder, node)
     targets, aggregate = attributes.get("n_targets", 1), attributes.get("aggregate_function", "SUM")
     forest = _grown(attributes, "target", attributes.get("target_ids", ()), targets)
     transform = _transform(attributes.get("post_transform", "NONE"), targets)
@@ -145,7 +146,7 @@ def tree_regressor(binder: Binder, node: NodeView) -> None:
         "divisor": bits(float(len(forest.roots)) if aggregate == "AVERAGE" else 1.0),
     }  # fmt: skip
     _run(binder, x, forest, extra, [], y)
-    _transformed(binder, node.outputs[0], y, transform)
+    transformed(binder, node.outputs[0], y, transform)
 
 
 def _transform(name: str, columns: int) -> str:
@@ -153,7 +154,7 @@ def _transform(name: str, columns: int) -> str:
     return name if columns > 1 else "NONE"
 
 
-def _transformed(binder: Binder, name: str, scores: View, transform: str) -> None:
+def transformed(binder: Binder, name: str, scores: View, transform: str) -> None:
     """Name the scores after their transform."""
     if transform == "NONE" or not name:
         binder.put(name, scores)
@@ -172,13 +173,13 @@ def _classifier_accept(node: NodeView, view: StaticFacts) -> str:
         return "less than two classes, or votes for both of two: decided row by row"
     if base not in ((0, 1) if classes == 2 else (0, classes)):
         return f"{base} values to add to the scores of {classes} classes"
-    return _accept(node, view)
+    return accept_scores(node, view)
 
 
 @rule("TreeEnsembleClassifier", domain=DOMAIN, accept=_classifier_accept, weight=8)
 def tree_classifier(binder: Binder, node: NodeView) -> None:
     """Lower TreeEnsembleClassifier."""
-    attributes, x = node.attributes, _features(binder, node)
+    attributes, x = node.attributes, features(binder, node)
     names = np.asarray(attributes.get("classlabels_int64s", ()), np.int64)
     ids, base = attributes.get("class_ids", ()), attributes.get("base_values") or ()
     single = len(names) == 2 and remembered(are_one, ids)
@@ -200,7 +201,7 @@ def tree_classifier(binder: Binder, node: NodeView) -> None:
     }  # fmt: skip
     _run(binder, x, forest, extra, [choices], y)
     binder.put(node.outputs[0], choices)
-    _transformed(binder, node.outputs[1] if len(node.outputs) > 1 else "", y, transform)
+    transformed(binder, node.outputs[1] if len(node.outputs) > 1 else "", y, transform)
 
 
 _TARGETS = ("AVERAGE", "SUM", "MIN", "MAX")
@@ -234,7 +235,7 @@ def tree_ensemble(binder: Binder, node: NodeView) -> None:
         "divisor": bits(float(len(forest.roots)) if aggregate == "AVERAGE" else 1.0),
     }
     _run(binder, x, forest, extra, [], y)
-    _transformed(binder, node.outputs[0], y, transform)
+    transformed(binder, node.outputs[0], y, transform)
 
 
 def _answers(binder: Binder, node: NodeView, rows: int, classes: int, transform: str) -> tuple[View, View]:
@@ -257,25 +258,25 @@ def _scores(binder: Binder, x: View, coefficients: Array, intercepts: Any, name:
     return binder.emit(scores)
 
 
-@rule("LinearRegressor", domain=DOMAIN, accept=_accept, weight=5)
+@rule("LinearRegressor", domain=DOMAIN, accept=accept_scores, weight=5)
 def linear_regressor(binder: Binder, node: NodeView) -> None:
     """Lower LinearRegressor."""
-    attributes, x = node.attributes, _features(binder, node)
+    attributes, x = node.attributes, features(binder, node)
     coefficients = np.asarray(attributes["coefficients"], np.float32).reshape(attributes.get("targets", 1), -1)
     transform = _transform(attributes.get("post_transform", "NONE"), len(coefficients))
     name = node.outputs[0] if transform == "NONE" else ""
     scores = _scores(binder, x, coefficients, attributes.get("intercepts"), name)
-    _transformed(binder, node.outputs[0], scores, transform)
+    transformed(binder, node.outputs[0], scores, transform)
 
 
-@rule("LinearClassifier", domain=DOMAIN, accept=_accept, weight=5)
+@rule("LinearClassifier", domain=DOMAIN, accept=accept_scores, weight=5)
 def linear_classifier(binder: Binder, node: NodeView) -> None:
     """Lower LinearClassifier."""
-    attributes, x = node.attributes, _features(binder, node)
+    attributes, x = node.attributes, features(binder, node)
     names = np.asarray(attributes.get("classlabels_ints", ()), np.int64)
-    features = x.shape[1]
-    count = len(attributes.get("intercepts") or ()) or len(attributes["coefficients"]) // features
-    weights = np.asarray(attributes["coefficients"], np.float32)[: count * features].reshape(count, features)
+    width = x.shape[1]
+    count = len(attributes.get("intercepts") or ()) or len(attributes["coefficients"]) // width
+    weights = np.asarray(attributes["coefficients"], np.float32)[: count * width].reshape(count, width)
     scores = _scores(binder, x, weights, attributes.get("intercepts"))
     transform = attributes.get("post_transform", "NONE")
     paired = count == 1 and len(names) == 2
@@ -297,10 +298,10 @@ def linear_classifier(binder: Binder, node: NodeView) -> None:
     binder.put(node.outputs[0], choices)
     if count == 1 and transform != "LOGISTIC":
         transform = "NONE"
-    _transformed(binder, node.outputs[1] if len(node.outputs) > 1 else "", y, _transform(transform, y.shape[1]))
+    transformed(binder, node.outputs[1] if len(node.outputs) > 1 else "", y, _transform(transform, y.shape[1]))
 
 
-@rule("Scaler", domain=DOMAIN, accept=_accept)
+@rule("Scaler", domain=DOMAIN, accept=accept_scores)
 def scaler(binder: Binder, node: NodeView) -> None:
     """Lower Scaler."""
     offset, scale = (
@@ -310,7 +311,7 @@ def scaler(binder: Binder, node: NodeView) -> None:
     binder.put(node.outputs[0], chain("mul", chain("sub", binder.operand(node.inputs[0]), offset), scale))
 
 
-@rule("Normalizer", domain=DOMAIN, accept=_accept)
+@rule("Normalizer", domain=DOMAIN, accept=accept_scores)
 def normalizer(binder: Binder, node: NodeView) -> None:
     """Rows divided by their largest element, sum of magnitudes or length; not where that is 0."""
     x = contiguous(binder.builder, binder.floats(node.inputs[0]))
