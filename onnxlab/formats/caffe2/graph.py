@@ -20,6 +20,7 @@ DOMAIN: Final = "caffe2"
 # operator of an init net: (dtype of what it fills, argument that has the elements)
 _FILLS: Final = {
     "GivenTensorFill": ("float32", "floats"),
+    "GivenTensorFp16Fill": ("float16", "floats"),
     "GivenTensorDoubleFill": ("float64", "floats"),
     "GivenTensorIntFill": ("int32", "ints"),
     "GivenTensorInt64Fill": ("int64", "ints"),
@@ -146,7 +147,10 @@ def filled_by(operator: Any) -> onnx.TensorProto | None:
     arguments = {argument.name: argument for argument in operator.arg}
     if "values" not in arguments or "shape" not in arguments:
         return None
-    name, shape, held = operator.output[0], list(arguments["shape"].ints), getattr(arguments["values"], field)
+    values = arguments["values"]
+    # bytes are one text, alone or in a list
+    held = values.s or b"".join(values.strings) if field == "s" else getattr(values, field)
+    name, shape = operator.output[0], list(arguments["shape"].ints)
     count = prod(shape)
     if min(shape, default=0) < 0 or len(shape) > 64 or len(held) != count:
         raise LoadError(f"its {operator.type} fills {name!r:.200} of shape {shape} with {len(held)} elements")

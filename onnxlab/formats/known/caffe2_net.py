@@ -15,14 +15,14 @@ from onnxlab.formats.caffe2.messages import net_def
 
 _TITLE: Final = "a Caffe2 network"
 _BEGINS: Final = re.compile(r"(?:name|op|type|num_workers|external_input|external_output|arg|device_option)\s*[:{]")
-_OPERATOR: Final = re.compile(r"(?:^|\s)op\s*\{")
+_OWN: Final = re.compile(r"(?:^|\s)(?:op\s*\{|external_(?:input|output)\s*:)")
 _PREDICT: Final = re.compile(r"(?:predict|pred)(?=_net)")
 _LARGEST: Final = 1 << 30
 
 
 def _recognizes(content: Content) -> bool:
     head = beginning(content)
-    return head is not None and _BEGINS.match(head) is not None and _OPERATOR.search(head) is not None
+    return head is not None and _BEGINS.match(head) is not None and _OWN.search(head) is not None
 
 
 def _parsed(text: str) -> Any:

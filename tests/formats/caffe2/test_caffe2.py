@@ -33,6 +33,9 @@ op { output: "q" type: "Int8GivenTensorFill" arg { name: "shape" ints: 2 } arg {
      arg { name: "Y_scale" f: 0.5 } arg { name: "Y_zero_point" i: 10 } }
 op { output: "b" type: "GivenTensorBoolFill" arg { name: "shape" ints: 1 } arg { name: "values" ints: 1 } }
 op { output: "s" type: "GivenTensorStringFill" arg { name: "shape" ints: 1 } arg { name: "values" strings: "x" } }
+op { output: "u" type: "GivenTensorByteStringToUInt8Fill" arg { name: "shape" ints: 1 ints: 3 }
+     arg { name: "values" strings: "\\000\\177\\377" } }
+op { output: "h" type: "GivenTensorFp16Fill" arg { name: "shape" ints: 2 } arg { name: "values" floats: 0.5 floats: 2 } }
 op { output: "z" type: "ConstantFill" arg { name: "shape" ints: 4 } }
 """
 
@@ -73,6 +76,8 @@ def test_the_init_net_beside_gives_the_initializers(tmp_path: Path) -> None:
 def test_an_init_net_alone_is_a_graph_of_initializers() -> None:
     model = onnxlab.load(INIT.encode())
     np.testing.assert_array_equal(np.asarray(model.tensor("q")), np.array([1, 255], np.uint8))
+    np.testing.assert_array_equal(np.asarray(model.tensor("u")), np.array([[0, 127, 255]], np.uint8))
+    np.testing.assert_array_equal(np.asarray(model.tensor("h")), np.array([0.5, 2], np.float16))
     assert np.asarray(model.tensor("b")).tolist() == [True]
     assert np.asarray(model.tensor("s")).tolist() == ["x"]
     assert [node.op_type for node in model.nodes] == ["ConstantFill"]
@@ -81,6 +86,11 @@ def test_an_init_net_alone_is_a_graph_of_initializers() -> None:
         "caffe2.Y_scale": "0.5",
         "caffe2.Y_zero_point": "10",
     }
+
+
+def test_a_network_without_operators_opens() -> None:
+    model = onnxlab.load(b'external_input: "x"\nexternal_output: "y"\n')
+    assert (len(model.nodes), [value.name for value in model.outputs]) == (0, ["y"])
 
 
 @pytest.mark.parametrize(
