@@ -36,7 +36,21 @@ def _notes(extra: Any, message: Any) -> Mapping[str, str]:
     return notes(extra.optimizations, message) if extra is not None and isinstance(message, onnx.NodeProto) else {}
 
 
+_COLUMNS = ("Optimizer", "Action", "Nodes", "Makes")
+
+
+def _table(extra: Any) -> tuple[Mapping[str, str], tuple[str, ...], Sequence[tuple[str, ...]]]:
+    """The version, how nodes stood in the file, and what the runtime may do with some of them when it loads it."""
+    if extra is None:
+        return {}, (), ()
+    details = {"Version": extra.version, "Kernels": f"of {len(extra.kernel_types)} operators, by types"}
+    if not extra.order:
+        details["Order"] = "nodes are stored in another order than they run in"
+    rows = [record.texts() for record in extra.optimizations]
+    return details, _COLUMNS if rows else (), rows
+
+
 FORMAT = Format(
     "ort", "ORT format", (".ort",), _recognizes, _read, _write, _losses, rank=10, holds_external_data=False,
-    notes=_notes,
+    notes=_notes, table=_table,
 )  # fmt: skip

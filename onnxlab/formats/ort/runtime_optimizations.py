@@ -41,8 +41,14 @@ class RuntimeOptimization:
     counts: tuple[tuple[str, int], ...] = ()
 
     def __str__(self) -> str:
-        makes = ", ".join(entry.split(":")[1] if entry.count(":") == 2 else entry for entry in self.produced)
+        makes = self.texts()[-1]
         return f"{self.optimizer}: {self.action}{f' makes {makes}' if makes else ''}"
+
+    def texts(self) -> tuple[str, ...]:
+        """Optimizer, action, outputs of the nodes, and the operators that come out of it, for a table."""
+        makes = ", ".join(entry.split(":")[1] if entry.count(":") == 2 else entry for entry in self.produced)
+        names = ", ".join(name for outputs in self.outputs for name in outputs if name)
+        return self.optimizer, self.action, names, makes
 
     def present(self, graph: onnx.GraphProto) -> list[int | None] | None:
         """The places of its nodes in a graph; None where an edit touched one of them."""

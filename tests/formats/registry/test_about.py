@@ -78,3 +78,14 @@ def test_what_another_format_held_says_nothing_of_the_file(tmp_path: Path) -> No
     model = onnxlab.load(CHECKPOINT)
     model.save(tmp_path / "weights.ort")
     assert (model.files.about().title, model.files.about().rows) == ("ORT format", ())
+
+
+def test_a_file_of_the_runtime_lists_its_optimizations() -> None:
+    files = samples("ort/configs")
+    about = onnxlab.load(files["qdq_conv.with_runtime_opt.ort"]).files.about()
+    assert about.pairs["Version"] == "6"
+    (row,) = about.rows
+    assert dict(zip(about.columns, row, strict=True)) | {"Nodes": ""} == {
+        "Optimizer": "QDQSelectorActionTransformer", "Action": "Conv", "Nodes": "", "Makes": "QLinearConv",
+    }  # fmt: skip
+    assert onnxlab.load(files["mnist.ort"]).files.about().columns == ()
