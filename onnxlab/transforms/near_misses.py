@@ -8,6 +8,7 @@ from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import NodeRecord
 from onnxlab.printable import printable
 from onnxlab.shapes import Fact
+from onnxlab.transforms.passes.worklist import makers_of
 from onnxlab.transforms.patterns.matcher import CONDITION, Failure, Match
 from onnxlab.transforms.rewriting import Options, Rewriting
 from onnxlab.transforms.rules.rule import AnyRule, Procedure, Rule
@@ -47,16 +48,28 @@ def near_misses(
 ) -> list[NearMiss]:
     """What comes of each rule that has a node's operator in its pattern; those that apply first, then the nearest."""
     rewriting = Rewriting(graph, facts, lambda names: {}, Options(domains=domains))
-    roots = [(root.id, (root.op_type, root.domain)) for root in _roots(graph, node)]
-    ident, op_type = node.id, node.op_type
+    roots = [(root, (root.op_type, root.domain), makers_of(rewriting, root)) for root in _roots(graph, node)]
     misses = []
     for rule in rules:
-        inner = isinstance(rule, Rule) and op_type in rule.operators
-        places = [root for root, key in roots if key in rule.roots and (inner or root == ident)]
-        tried = [_tried(rewriting, rule, graph.nodes[place]) for place in places]
-        if tried:
-            misses.append(max(tried, key=lambda miss: (not miss.why, miss.progress)))
+        best: NearMiss | None = None
+        for root, key, makers in roots:
+            if key not in rule.roots or not (root is node or _may_hold(rule, node, makers)):
+                continue
+            miss = _tried(rewriting, rule, graph.nodes[root.id])  # a try makes other records of what it took back
+            if best is None or miss.progress > best.progress or not miss.why:
+                best = miss
+            if not miss.why:
+                break
+        if best is not None:
+            misses.append(best)
     return sorted(misses, key=lambda miss: (bool(miss.why), -miss.progress))
+
+
+def _may_hold(rule: AnyRule, node: NodeRecord, makers: frozenset[str]) -> bool:
+    """Whether a node may be one of a rule's pattern whose outermost node reads what these operators make."""
+    if not isinstance(rule, Rule) or node.op_type not in rule.operators:
+        return False
+    return any(not makers.isdisjoint(op_types) for way in rule.patterns for op_types in way.makers)
 
 
 def why_not(
