@@ -152,31 +152,32 @@ class Comparing:
         side = RunSide(self.graph, self.inference.fact, providers)
         return hunt(side, self.runner.sample_inputs(inputs))
 
-    def watch(self, value: str, expression: str) -> Checked:
-        """Watch a value: `model.watches` checks its expression against the last run, and after edits.
+    def watch(self, name: str, expression: str) -> Checked:
+        """Watch a value, what a node makes, or every value: `model.watches` checks it against the last run.
 
         An expression compares measures (abs_max, min, max, mean, std, nan, inf, zeros, count, shape, rank, dtype) with
-        numbers and sizes, joined by and, or, not: `abs_max < 65504 and nan == 0`, `shape == (batch, 80, None)`.
+        numbers and sizes, joined by and, or, not: `abs_max < 65504 and nan == 0`, `shape == (batch, 80, None)`; or with
+        a file in the model's folder: `close_to("ref.npz", 1e-4)`.
 
         Args:
-            value: its name.
+            name: of a value or a node; "*" is every value.
             expression: what shall hold.
 
         Returns:
             Checked: whether it holds now; "unknown" where nothing was run.
 
         Raises:
-            NameLookupError: no value has this name.
+            NameLookupError: nothing has this name.
             WatchError: the expression cannot be read.
 
         Examples:
             >>> model.watch("logits", "shape == (batch, 10)").state
             'holds'
-            >>> model.watch("logits", "nan == 0").state
+            >>> model.watch("*", "nan == 0").state
             'unknown'
             >>> done = model.run(np.zeros((1, 1, 8, 8), np.float32))
             >>> [each.state for each in model.watches]
             ['holds', 'holds']
+            >>> model.metadata["onnxlab.watches"] = model.watches.to_json()  # which the file brings along
         """
-        self.watches.add(self.graph.resolve_value(value), expression)
-        return self.watches.check()[-1]
+        return self.watches.add(name, expression)

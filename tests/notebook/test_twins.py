@@ -69,6 +69,8 @@ def replies(page: Page, model: onnxlab.Model, tmp_path: Path) -> dict[str, Any]:
         "rewrite": {"level": "basic", "rules": ["relu_again"], "microsoft": False},
         "pattern": {"nodes": [conv], "numbers": True},
         "pattern_places": {"pattern": "Conv(x, *w)"},
+        "watch": {"value": value, "text": "nan == 0"},
+        "unwatch": {"place": 0},
         "cut_preview": {"outputs": [model.value("r").id], "inputs": [], "siblings": True, "behind": False},
     }
     first, last = ["edit", "undo", "redo", "run", "stop", "upload"], ["open"]

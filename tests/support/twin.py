@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, is_type
 from onnxlab.graph.edits import EDITS
 from onnxlab.notebook.edits.edit_requests import LEFT_OUT, NOT_BY_HAND
 from onnxlab.notebook.edits.kinds import KINDS, WORDS
-from onnxlab.notebook.protocol import commands, events, pairs, questions, records, rewriting, runs, schema
+from onnxlab.notebook.protocol import commands, events, pairs, questions, records, rewriting, runs, schema, watching
 from onnxlab.notebook.protocol.messages import PROTOCOL
 from onnxlab.notebook.protocol.schema import ALIASES, Method, Parameter, fields_of
 
@@ -27,7 +27,7 @@ _WIDTH = 120
 def _named() -> dict[str, Any]:
     """Every alias that has a name of its own in TypeScript."""
     aliases = {name: alias for name, (alias, _) in ALIASES.items()}
-    for module in (records, questions, commands, rewriting, runs, pairs):
+    for module in (records, questions, commands, rewriting, runs, pairs, watching):
         unions = {
             name: value for name, value in vars(module).items() if get_origin(value) in (Literal, Union, UnionType)
         }
@@ -268,6 +268,7 @@ def files() -> dict[Path, str]:
                 ("REWRITING", rewriting),
                 ("RUNS", runs),
                 ("PAIRS", pairs),
+                ("WATCHING", watching),
             )
         },
         folder / "events.ts": _module(events, {**shared, **aliases}, union),

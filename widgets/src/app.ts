@@ -23,6 +23,7 @@ import { asRequestError, type RequestError } from "./kernel/request_error.ts";
 import { Profile } from "./look/profile.ts";
 import { Runs } from "./look/runs.ts";
 import { Numbers } from "./look/tensor_state.ts";
+import { Watches } from "./look/watches.ts";
 import { Blocks } from "./model/equal_blocks.ts";
 import type { CommitChange, Store } from "./model/store.ts";
 import { Notices } from "./panels/parts/notices.ts";
@@ -39,6 +40,7 @@ export type Drawer =
   | "dims"
   | "profile"
   | "rewrites"
+  | "watches"
   | null;
 
 export class App {
@@ -58,6 +60,7 @@ export class App {
   readonly blocks = new Blocks(this);
   readonly runs = new Runs(this);
   readonly numbers = new Numbers(this);
+  readonly watches: Watches;
   readonly travel = new Travel(this);
   readonly finder: Finder;
   /** Null until the picture is on the page. */
@@ -99,6 +102,7 @@ export class App {
     this.client = client;
     this.store = client.store;
     this.finder = new Finder(this);
+    this.watches = new Watches(this);
     this.#offs.push(
       this.store.on("reset", () => this.#afterReset()),
       this.store.on("commit", (change) => this.#afterCommit(change)),
@@ -151,16 +155,16 @@ export class App {
       picture.on("scope", (scope) => {
         this.scope.value = scope;
       }),
-      this.store.on("diagnostics", (diagnostics) => picture.mark({ diagnostics })),
+      this.store.on("diagnostics", () => this.watches.mark()),
     );
     picture.reading = this.reading.value;
     picture.columns = this.columns.value;
     picture.mark({
-      diagnostics: this.store.diagnostics,
       heat: this.runs.overlay.value,
       pinned: this.numbers.pinned.value,
       bookmarks: this.travel.bookmarks.value,
     });
+    this.watches.mark();
   }
 
   /** Called to fill the window, or to go back into the page. */
@@ -181,6 +185,7 @@ export class App {
     for (const off of this.#offs) off();
     this.blast.dispose();
     this.blocks.dispose();
+    this.watches.dispose();
     this.notices.dispose();
     this.#offs = [];
     this.attached.value = null;

@@ -65,35 +65,34 @@ class Tally:
         """
         table = np.zeros((len(self.names), ROW), np.int64)
         counts = np.zeros(len(self.names), np.int64)
-        held, rows, words = [], [], []
-        start = 0 if self.bins is None else self.bins.ctypes.data
-        compiled, present = is_compiled(), []
+        held: list[Array] = []
+        places: list[int] = []
+        compiled = is_compiled()
         for place, value in enumerate(arrays):
-            if value is None:
-                continue
-            present.append(place)
-            if type(value) is np.ndarray and value.dtype is _FLOAT32 and value.flags.c_contiguous:
-                flat: Array | None = value
-            else:
-                flat = numbers_of(value)
+            is_plain = type(value) is np.ndarray and value.dtype is _FLOAT32 and value.flags.c_contiguous
+            flat = value if is_plain else numbers_of(value)
             if flat is None or not flat.size:
                 continue
             if compiled and flat.dtype == _FLOAT32:
                 held.append(flat)
-                rows.append(place)
-                address = flat.__array_interface__["data"][0]
-                words.append((address, flat.size, start and start + place * BINS * 8))
+                places.append(place)
             else:
                 counts[place] = flat.size
                 _fill(table[place], flat.reshape(-1), None if self.bins is None else self.bins[place])
-        if rows:
-            chosen = np.zeros((len(rows), ROW), np.int64)
-            chosen[:, :3] = words
-            tally_rows(chosen)
-            table[rows], counts[rows] = chosen, chosen[:, 1]
-        mask = np.zeros(len(self.names), bool)
-        mask[present] = True
-        self._take(table, counts, mask, index)
+        if places:
+            table[places] = self._counted(held, places)
+            counts[places] = table[places, 1]
+        self._take(table, counts, np.array([value is not None for value in arrays], bool), index)
+
+    def _counted(self, held: Sequence[Array], places: Sequence[int]) -> Array:
+        """Rows of arrays of float32, by compiled code."""
+        rows = np.zeros((len(places), ROW), np.int64)
+        rows[:, 0] = [array.__array_interface__["data"][0] for array in held]
+        rows[:, 1] = [array.size for array in held]
+        if self.bins is not None:
+            rows[:, 2] = self.bins.ctypes.data + BINS * 8 * np.array(places)
+        tally_rows(rows)
+        return rows
 
     def _take(self, table: Array, counts: Array, present: Array, index: int) -> None:
         """Add what a sample has in the rows of a table."""
@@ -203,6 +202,10 @@ def numbers_of(value: Any) -> Array | None:
         return np.ascontiguousarray(array)
     if array.dtype.kind == "V" or (array.dtype.kind == "f" and array.dtype.itemsize < 4):
         return array.astype(np.float32)  # float16, bfloat16, 8-bit and smaller floats, and 4-bit integers: exact
+    if array.dtype.kind in "biu":
+        rounded = array.astype(np.float32)
+        if array.dtype.itemsize < 3 or np.array_equal(rounded, array):
+            return rounded  # as exact, and counted by compiled code
     return array.view(np.uint8) if array.dtype.kind == "b" else array
 
 

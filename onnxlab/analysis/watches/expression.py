@@ -1,7 +1,7 @@
 """Expressions of watches: `abs_max < 65504 and nan == 0`, `shape == (batch, 80, None)`.
 
 A parser of their own, never Python's: a model file may bring one. There are numbers, texts, tuples, None, the measures
-of a value, arithmetic, comparisons, `and`, `or` and `not`, and nothing else.
+of a value, `close_to("ref.npz", 1e-4)`, arithmetic, comparisons, `and`, `or` and `not`, and nothing else.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ MEASURES = (
 )  # fmt: skip
 """What an expression may ask of a value; other names stand for sizes that are not known."""
 
+CLOSE_TO = "close_to"
+"""The one function: whether a value is as close to a recorded one, relative to the peak of that."""
+
 LONGEST = 1000
 _DEEPEST = 40
 
@@ -32,7 +35,8 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
 
-Measure = Callable[[str], Any]
+Measure = Callable[..., Any]
+"""measure(name), and measure("close_to", file, tolerance)."""
 Part = Callable[[Measure], Any]
 
 
@@ -150,6 +154,9 @@ class Expression:
         if token[0] in "\"'":
             self._at += 1
             return lambda _: token[1:-1]
+        if token == CLOSE_TO:
+            self._at += 1
+            return self._close_to()
         if token in MEASURES:
             self._at += 1
             self.names.add(token)
@@ -159,6 +166,26 @@ class Expression:
             size = None if token == "None" else Size(token)
             return lambda _: size
         raise self._wrong("a number, a measure or a size")
+
+    def _close_to(self) -> Part:
+        """`close_to("ref.npz", 1e-4)`: a file beside the model, and how far off the value may be."""
+        if not self._next("("):
+            raise self._wrong("'('")
+        recorded = self._deeper(self._sum)
+        if not self._next(","):
+            raise self._wrong("',' and a tolerance")
+        most = self._deeper(self._sum)
+        if not self._next(")"):
+            raise self._wrong("')'")
+        self.names.add(CLOSE_TO)
+
+        def close(measure: Measure) -> bool:
+            file, tolerance = recorded(measure), most(measure)
+            if not isinstance(file, str):
+                raise TypeError(f"{file!r} is no file name")
+            return bool(measure(CLOSE_TO, file, _number(tolerance)))
+
+        return close
 
     def _group(self) -> Part:
         parts, is_tuple = [], False

@@ -28,4 +28,5 @@ Files:
     spectrograms       A row of a tensor as a spectrogram: the power of its frequencies, frame by frame.
     tensor_planes      Two axes of a tensor as the page shows them: cells of a grid, a heat map, an image.
     tensor_views       Views of a value's numbers: stored ones, pinned ones, those of the last run.
+    watch_list         Watches as the page lists them: checked as of now, nothing is run.
 """

@@ -111,10 +111,24 @@ def _partition(model: "Model", summaries: Mapping[int, Statistics], limits: Limi
     return Overlay("partition", "", {node: float(names.index(name)) for node, name in inside.items()}, tuple(names))
 
 
+def _least(model: "Model", summaries: Mapping[int, Statistics], limits: Limits | None) -> Overlay:
+    """By facts alone: nothing is run."""
+    works = model.cost().nodes
+    return Overlay("least time by the roofline", "s", {work.node: work.least for work in works})
+
+
+def _bound(model: "Model", summaries: Mapping[int, Statistics], limits: Limits | None) -> Overlay:
+    kinds = ("arithmetic", "memory")
+    bounds = {work.node: work.bound for work in model.cost().nodes if work.bound in kinds}
+    return Overlay("waits for", "", {node: float(kinds.index(bound)) for node, bound in bounds.items()}, kinds)
+
+
 MEASURES: Mapping[str, Measure] = {
     "time": _profiled("time", "s", "seconds"),
     "memory": _profiled("bytes written", "B", "written"),
     "flops": _profiled("floating-point operations", "FLOP", "flops"),
+    "least": _least,
+    "bound": _bound,
     "parameters": _parameters,
     "range": _range,
     "provider": _provider,

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from onnxlab.analysis.cost.roofline import roofline
 from onnxlab.analysis.profile import Entry, profile
 from onnxlab.limits import Limits
 from onnxlab.notebook.panels.overlay import Overlay
@@ -25,13 +26,19 @@ def measured(model: "Model", limits: Limits | None) -> tuple[JSON, Overlay]:
     by_node = {node.id: names.index(part.provider) for part in parts for node in part.nodes}
     nodes = [node for node in entries if node in model.graph.nodes]
     seconds = {node: sum(entry.seconds for entry in entries[node]) for node in nodes}
+    flops = [sum(entry.flops for entry in entries[node]) for node in nodes]
+    moved = [sum(entry.read + entry.written for entry in entries[node]) for node in nodes]
+    roof = roofline()
+    least = [roof.seconds(count, nbytes) for count, nbytes in zip(flops, moved, strict=True)]
     table = {
         "seconds": report.seconds,
         "runs": report.runs,
         "nodes": nodes,
         "ms": [1000 * seconds[node] for node in nodes],
-        "flops": [sum(entry.flops for entry in entries[node]) for node in nodes],
-        "moved": [sum(entry.read + entry.written for entry in entries[node]) for node in nodes],
+        "flops": flops,
+        "moved": moved,
+        "least": [1000 * quickest for quickest in least],
+        "arithmetic": [count / roof.flops >= quickest > 0 for count, quickest in zip(flops, least, strict=True)],
         "providers": names,
         "provider": [by_node.get(node, -1) for node in nodes],
     }

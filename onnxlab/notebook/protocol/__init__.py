@@ -17,4 +17,5 @@ Files:
     schema     Words of which the schema of the protocol is made: aliases, what a parameter may be, what a method
                answers.
     uploads    Files that were chosen in the browser: they arrive as bytes, piece by piece, and never become paths.
+    watching   Watches of a model as the page lists, adds and removes them.
 """

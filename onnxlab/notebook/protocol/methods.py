@@ -8,5 +8,6 @@ from onnxlab.notebook.protocol.questions import QUESTIONS
 from onnxlab.notebook.protocol.rewriting import REWRITING
 from onnxlab.notebook.protocol.runs import RUNS
 from onnxlab.notebook.protocol.schema import Method
+from onnxlab.notebook.protocol.watching import WATCHING
 
-METHODS: Mapping[str, Method] = {**QUESTIONS, **COMMANDS, **REWRITING, **RUNS, **PAIRS}
+METHODS: Mapping[str, Method] = {**QUESTIONS, **COMMANDS, **REWRITING, **RUNS, **PAIRS, **WATCHING}

@@ -35,6 +35,8 @@ class ProfileTable(TypedDict):
     ms: list[float]
     flops: list[WireInt]
     moved: Annotated[list[WireInt], "Bytes read and written."]
+    least: Annotated[list[float], "Milliseconds that the machine needs at least, by its measured roofline."]
+    arithmetic: Annotated[list[bool], "Whether that is for the arithmetic; else it is for the memory."]
     providers: list[str]
     provider: list[int]
 

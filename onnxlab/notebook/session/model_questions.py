@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from onnxlab.notebook.edits import cut_preview
-from onnxlab.notebook.panels import attribute_columns, ensembles, memory_curve, pairing, rewrites
+from onnxlab.notebook.panels import attribute_columns, ensembles, memory_curve, pairing, rewrites, watch_list
 from onnxlab.notebook.protocol.messages import JSON
 
 ABOUT_MODEL: Mapping[str, Callable[..., JSON]] = {
@@ -17,6 +17,9 @@ ABOUT_MODEL: Mapping[str, Callable[..., JSON]] = {
     "trees": ensembles.trees,
     "pair": pairing.alone,
     "paired_tensor": pairing.alone,
+    "watches": watch_list.watches,
+    "watch": watch_list.watch,
+    "unwatch": watch_list.unwatch,
     "attribute_names": lambda model: attribute_columns.names(model.graph),
     "attribute_column": lambda model, name: attribute_columns.column(model.graph, name),
 }

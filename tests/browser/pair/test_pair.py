@@ -30,7 +30,7 @@ def test_a_change_shows_in_both_inspectors_and_an_edit_in_the_list(lab: Lab) -> 
     for side, operator in enumerate(("Relu", "Abs")):
         pane = page.get_by_test_id(f"pair-side-{side}")
         pane.get_by_test_id("inspector-node").get_by_text(operator, exact=True).first.wait_for()
-    assert lab.python("b.nodes['/head/Gemm'].attributes['alpha'] = 2.0; print(len(onnxlab.diff(a, b)))") == 2
+    assert lab.python("b.nodes['/head/fc/Gemm'].attributes['alpha'] = 2.0; print(len(onnxlab.diff(a, b)))") == 2
     page.wait_for_function(f"() => {_PAIR}.info.value.changes.length === 2")
     assert page.get_by_test_id("pair-change").count() == 2
 

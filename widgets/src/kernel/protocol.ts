@@ -18,6 +18,7 @@ export * from "./protocol/questions.ts";
 export * from "./protocol/records.ts";
 export * from "./protocol/rewriting.ts";
 export * from "./protocol/runs.ts";
+export * from "./protocol/watching.ts";
 export * from "./protocol/words.ts";
 
 /** Names of the Int32 sections of a snapshot's buffer. */

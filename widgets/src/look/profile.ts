@@ -26,6 +26,8 @@ export interface ProfileRow {
   /** Of all, 0 to 1. */
   share: number;
   provider: string;
+  /** The time that the machine needs at least, as a part of what was taken. */
+  ofRoofline: number;
   why: string;
 }
 
@@ -63,6 +65,9 @@ interface Sum {
   ms: number;
   flops: number;
   moved: number;
+  /** Milliseconds at least, and those of them for arithmetic. */
+  least: number;
+  arithmetic: number;
   providers: Set<string>;
 }
 
@@ -87,6 +92,8 @@ export function profileRows(store: Store, table: ProfileTable, by: ProfileBy): P
         ms: 0,
         flops: 0,
         moved: 0,
+        least: 0,
+        arithmetic: 0,
         providers: new Set(),
       };
       sums.set(key, sum);
@@ -95,6 +102,8 @@ export function profileRows(store: Store, table: ProfileTable, by: ProfileBy): P
     sum.ms += table.ms[i]!;
     sum.flops += Number(table.flops[i]);
     sum.moved += Number(table.moved[i]);
+    sum.least += table.least[i]!;
+    if (table.arithmetic[i]) sum.arithmetic += table.least[i]!;
     const provider = table.providers[table.provider[i]!];
     if (provider) sum.providers.add(provider);
   });
@@ -106,14 +115,16 @@ export function profileRows(store: Store, table: ProfileTable, by: ProfileBy): P
       detail: by === "node" ? sum.detail : `${sum.nodes.length} node${sum.nodes.length === 1 ? "" : "s"}`,
       share: ms / all,
       provider: [...providers].join(", "),
-      why: why(ms, sum.flops, sum.moved),
+      ofRoofline: Math.min(1, sum.least / Math.max(ms, 1e-6)),
+      why: why(ms, { ...sum, ms, providers }),
     }))
     .sort((a, b) => b.ms - a.ms);
 }
 
 /** What was done and moved in that time. */
-function why(ms: number, flops: number, moved: number): string {
+function why(ms: number, { flops, moved, least, arithmetic }: Sum): string {
   const words = [];
+  if (least > 0) words.push(arithmetic > least / 2 ? "arithmetic" : "memory");
   if (flops > 0) words.push(`${quantity(flops, "FLOP")} at ${quantity((1000 * flops) / Math.max(ms, 1e-6), "FLOP/s")}`);
   if (moved > 0) words.push(`${quantity(moved, "B")} moved`);
   return words.join(", ");

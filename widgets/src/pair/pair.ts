@@ -127,7 +127,7 @@ export class Pair {
     const open = new Set<number>();
     for (const key of look.open) {
       const partner = this.#partners.key(side, key);
-      if (partner) open.add(partner);
+      if (partner || !key) open.add(partner); // 0 stands for the scope itself
     }
     const anchors = look.anchors.flatMap(({ key, x, y }) => {
       const partner = this.#partners.key(side, key);

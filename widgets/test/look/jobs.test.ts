@@ -34,6 +34,8 @@ test("the first node that made NaN is told, before any that made infinity", () =
 test("a profile is ranked by node, by operator and by group", () => {
   const chosen = nodes.slice(0, 4);
   const table: ProfileTable = {
+    least: [0.1, 3, 0.1, 0.1],
+    arithmetic: [false, true, false, false],
     seconds: 0.01,
     runs: 2,
     nodes: chosen.map(({ id }) => id),
@@ -45,7 +47,9 @@ test("a profile is ranked by node, by operator and by group", () => {
   };
   const rows = profileRows(store, table, "node");
   assert.deepEqual([rows[0]!.nodes, rows[0]!.share, rows[0]!.provider], [[chosen[1]!.id], 0.6, "numpy"]);
-  assert.match(rows[0]!.why, /6 MFLOP at 1 GFLOP\/s, 10 B moved/);
+  assert.match(rows[0]!.why, /arithmetic, 6 MFLOP at 1 GFLOP\/s, 10 B moved/);
+  assert.equal(rows[0]!.ofRoofline, 0.5);
+  assert.match(rows[1]!.why, /memory, 10 B moved/);
   const sums = profileRows(store, table, "operator");
   assert.equal(
     sums.reduce((sum, { ms }) => sum + ms, 0),

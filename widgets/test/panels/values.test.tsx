@@ -4,7 +4,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { App } from "../../src/app.ts";
 import type { FoundBoxes, MemoryCurve, TensorPart } from "../../src/kernel/protocol.ts";
+import { WatchList } from "../../src/panels/frame/watch_list.tsx";
 import { WhatIf } from "../../src/panels/frame/what_if.tsx";
+import { ValueWatches } from "../../src/panels/inspector/value_watches.tsx";
 import { Attention } from "../../src/panels/values/attention.tsx";
 import { Boxes } from "../../src/panels/values/boxes.tsx";
 import { pageOf } from "../fixtures/page.ts";
@@ -118,5 +120,48 @@ test("other sizes are asked for, and their peak, shapes and refusals shown", asy
   assert.match(page.get("what-if-shape").textContent ?? "", /8×7/);
   assert.equal(page.get("what-if-refused").textContent?.trim(), "it does not fit");
   assert.match(page.get("what-if").textContent ?? "", /and 3 more/);
+  page.close();
+});
+
+test("watches are added in the inspector of a value, listed with their state, and taken away", async () => {
+  const watches: unknown[] = [];
+  let value = 0;
+  const answer = (method: string, params: Record<string, unknown>) => {
+    if (method === "watch" && params.text === "nan =") throw new Error("expected the end, or an operator");
+    if (method === "watch")
+      watches.push({ name: "conv_out", text: params.text, state: "fails", why: "nan = 3", values: [params.value] });
+    if (method === "unwatch") watches.splice(params.place as number, 1);
+    return { watches: [...watches], refused: ["a line that cannot be read"], measures: ["nan"] };
+  };
+  const page = await pageOf((app) => {
+    answering(app, answer);
+    app.client.can = { run: true };
+    value = [...app.store.values.keys()][0]!;
+    return (
+      <>
+        <ValueWatches app={app} value={value} />
+        <WatchList app={app} />
+      </>
+    );
+  });
+  const type = async (text: string) => {
+    const [input] = page.all("watch-text") as HTMLInputElement[];
+    input!.value = text;
+    input!.dispatchEvent(new Event("input", { bubbles: true }));
+    await page.settle();
+    page.all("watch-add")[0]!.click();
+    await page.settle();
+  };
+  await type("nan =");
+  assert.match(page.get("watch-error").textContent ?? "", /expected the end/);
+  await type("nan == 0");
+  assert.equal(page.all("watch").length, 2, "in the inspector and in the list");
+  assert.equal(page.all("watch")[0]!.dataset.state, "fails");
+  assert.match(page.root.textContent ?? "", /nan = 3/);
+  assert.match(page.root.textContent ?? "", /cannot be read/);
+  assert.equal(page.app.watches.failing.length, 1);
+  page.all("watch-remove")[0]!.click();
+  await page.settle();
+  assert.equal(page.all("watch").length, 0);
   page.close();
 });

@@ -6,18 +6,19 @@ mantissa: eight bins for each power of two.
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
 from numba.core import types
 
-from onnxlab.execution.numba.kernels.simd.lanes import declared, pointer
+from onnxlab.execution.numba.kernels.simd.lanes import declared, pointer, splat_value
 from onnxlab.execution.numba.kernels.simd.memory import clear_bytes, get_f32, get_i32, put_f32, put_i32, put_i64, word
 from onnxlab.execution.numba.machine.object_cache import helper, kernel
 from onnxlab.execution.numba.machine.tally_rows import BINS, ROW
 
-SHORT = 4096  # elements below which clearing and adding four histograms takes longer than the pass
+SHORT = 4096  # elements below which one histogram is in the nearest cache, where four would not be
 _LONG = 1 << 30  # elements that int32 can count
 _SHIFT = 20
 _MAGNITUDE, _SPECIAL = 0x7FFFFFFF, 0x7F800000
@@ -31,43 +32,63 @@ def put_f64(builder: Any, address: Any, value: Any) -> None:
     builder.store(value, pointer(builder, address, _F64), align=8)
 
 
-_LANES = 16
+_LANES = 8
 _BLOCK = 2048  # elements that both passes take in turn, while they are in the nearest cache
-_F32, _I32 = ir.FloatType(), ir.IntType(32)
+_F32, _I32, _I64 = ir.FloatType(), ir.IntType(32), ir.IntType(64)
 _FLOATS, _INTEGERS, _DOUBLES = (ir.VectorType(kind, _LANES) for kind in (_F32, _I32, _F64))
-_SUM, _SQUARES, _LOW, _HIGH, _ZEROS, _SPECIALS = 0, 128, 256, 320, 384, 448
-_STATE = 512
-"""Bytes of running sums, squares (float64), ends (float32) and counts (int32), 16 of each, behind the histograms."""
+_SUM, _SQUARES, _LOW, _HIGH, _ZEROS, _LARGEST = 0, 64, 128, 160, 192, 224
+_STATE = 256
+"""Bytes of running sums, squares (float64), ends (float32), zeros and largest magnitudes as bits (int32), 8 of each."""
+_RUNNING = ((_SUM, _DOUBLES), (_SQUARES, _DOUBLES), (_LOW, _FLOATS), (_HIGH, _FLOATS), (_ZEROS, _INTEGERS),
+            (_LARGEST, _INTEGERS))  # fmt: skip
 
 
 def _filled(kind: Any, value: Any) -> Any:
     return ir.Constant(kind, [value] * _LANES)
 
 
-@declared(types.void, types.int64, types.int64, types.float64)
-def accumulate(builder: Any, x: Any, state: Any, shift: Any) -> None:
-    """Add 16 elements to the running numbers; what special elements make of sums and ends is not used."""
+@declared(types.void, types.int64, types.int64, types.int64, types.float64)
+def accumulate(builder: Any, x: Any, count: Any, state: Any, shift: Any) -> None:
+    """Add elements, a multiple of 8, to the running numbers; special ones make all but the last two meaningless."""
+    before = builder.block
+    places = [pointer(builder, builder.add(state, _I64(offset)), kind) for offset, kind in _RUNNING]
+    known = [builder.load(place, align=8) for place in places]
+    shifts = splat_value(builder, shift, _DOUBLES)
+    body, after = (builder.append_basic_block(name) for name in ("body", "after"))
+    builder.cbranch(builder.icmp_signed(">", count, _I64(0)), body, after)
+    builder.position_at_end(body)
+    index = builder.phi(_I64)
+    running = [builder.phi(kind) for _, kind in _RUNNING]
+    values = builder.load(pointer(builder, builder.add(x, builder.shl(index, _I64(2))), _FLOATS), align=4)
+    updated = _with_elements(builder, running, values, shifts)
+    following = builder.add(index, _I64(_LANES))
+    builder.cbranch(builder.icmp_signed("<", following, count), body, after)
+    for phi, first, later in zip((index, *running), (_I64(0), *known), (following, *updated), strict=True):
+        phi.add_incoming(first, before)
+        phi.add_incoming(later, body)
+    builder.position_at_end(after)
+    ends = [builder.phi(kind) for _, kind in _RUNNING]
+    for end, first, later in zip(ends, known, updated, strict=True):
+        end.add_incoming(first, before)
+        end.add_incoming(later, body)
+    for place, end in zip(places, ends, strict=True):
+        builder.store(end, place, align=8)
 
-    def place(offset: int, kind: Any) -> Any:
-        return pointer(builder, builder.add(state, ir.Constant(ir.IntType(64), offset)), kind)
 
-    def update(offset: int, kind: Any, change: Any) -> None:
-        at = place(offset, kind)
-        builder.store(change(builder.load(at, align=8)), at, align=8)
-
-    values = builder.load(pointer(builder, x, _FLOATS), align=4)
-    single = builder.insert_element(ir.Constant(_DOUBLES, ir.Undefined), shift, _I32(0))
-    shifts = builder.shuffle_vector(single, ir.Constant(_DOUBLES, ir.Undefined), _filled(_INTEGERS, 0))
+def _with_elements(builder: Any, running: list[Any], values: Any, shifts: Any) -> list[Any]:
+    """The running numbers with a vector of elements more."""
+    total, squares, low, high, zeros, largest = running
     offsets = builder.fsub(builder.fpext(values, _DOUBLES), shifts)
-    update(_SUM, _DOUBLES, lambda total: builder.fadd(total, offsets))
-    update(_SQUARES, _DOUBLES, lambda total: builder.fadd(total, builder.fmul(offsets, offsets)))
-    update(_LOW, _FLOATS, lambda low: builder.select(builder.fcmp_ordered("<", values, low), values, low))
-    update(_HIGH, _FLOATS, lambda high: builder.select(builder.fcmp_ordered(">", values, high), values, high))
     bits = builder.and_(builder.bitcast(values, _INTEGERS), _filled(_INTEGERS, _MAGNITUDE))
-    zero = builder.zext(builder.icmp_signed("==", bits, _filled(_INTEGERS, 0)), _INTEGERS)
-    special = builder.zext(builder.icmp_signed(">=", bits, _filled(_INTEGERS, _SPECIAL)), _INTEGERS)
-    update(_ZEROS, _INTEGERS, lambda count: builder.add(count, zero))
-    update(_SPECIALS, _INTEGERS, lambda count: builder.add(count, special))
+    zero = builder.sext(builder.icmp_signed("==", bits, _filled(_INTEGERS, 0)), _INTEGERS)
+    return [
+        builder.fadd(total, offsets),
+        builder.fadd(squares, builder.fmul(offsets, offsets)),
+        builder.select(builder.fcmp_ordered("<", values, low), values, low),
+        builder.select(builder.fcmp_ordered(">", values, high), values, high),
+        builder.sub(zeros, zero),
+        builder.select(builder.icmp_signed(">", bits, largest), bits, largest),
+    ]
 
 
 @declared(types.float64, types.int64)
@@ -85,7 +106,7 @@ def _count_bin(x, bins):
 
 @helper
 def _pass(x, count, bins, shift):
-    """(low, high, sum, squares, zeros, special) of a run; special elements make the first four meaningless."""
+    """(low, high, sum, squares, zeros, largest bits) of a run; special elements make the first four meaningless."""
     state, step = bins + 4 * BINS * 4, BINS * 4 if count >= SHORT else 0
     clear_bytes(state, _STATE)
     for lane in range(_LANES):
@@ -94,35 +115,34 @@ def _pass(x, count, bins, shift):
     whole = count // _LANES * _LANES
     for first in range(0, whole, _BLOCK):
         last = min(whole, first + _BLOCK)
-        for i in range(first, last, _LANES):
-            accumulate(x + i * 4, state, shift)
+        accumulate(x + first * 4, last - first, state, shift)
         for i in range(first, last, 4):
             _count_bin(x + i * 4, bins)
             _count_bin(x + i * 4 + 4, bins + step)
             _count_bin(x + i * 4 + 8, bins + 2 * step)
             _count_bin(x + i * 4 + 12, bins + 3 * step)
-    low, high, total, squares, zeros, special = _INFINITE, -_INFINITE, 0.0, 0.0, 0, 0
+    low, high, total, squares, zeros, largest = _INFINITE, -_INFINITE, 0.0, 0.0, 0, 0
     for lane in range(_LANES):
         low = min(low, np.float64(get_f32(state + _LOW + lane * 4)))
         high = max(high, np.float64(get_f32(state + _HIGH + lane * 4)))
         total += get_f64(state + _SUM + lane * 8)
         squares += get_f64(state + _SQUARES + lane * 8)
         zeros += get_i32(state + _ZEROS + lane * 4)
-        special += get_i32(state + _SPECIALS + lane * 4)
+        largest = max(largest, get_i32(state + _LARGEST + lane * 4))
     for i in range(whole, count):
         _count_bin(x + i * 4, bins)
         magnitude, value = get_i32(x + i * 4) & _MAGNITUDE, np.float64(get_f32(x + i * 4))
-        zeros, special = zeros + (magnitude == 0), special + (magnitude >= _SPECIAL)
+        zeros, largest = zeros + (magnitude == 0), max(largest, magnitude)
         low, high = min(low, value), max(high, value)
         total += value - shift
         squares += (value - shift) * (value - shift)
-    return low, high, total, squares, zeros, special
+    return low, high, total, squares, zeros, largest
 
 
 @helper
 def _finite_pass(x, count, shift):
-    """(low, high, sum, squares, nan) of a run with special elements: infinities count for the range alone."""
-    low, high, total, squares, nan = _INFINITE, -_INFINITE, 0.0, 0.0, 0
+    """(low, high, sum, squares, nan, infinite) of a run with special ones: infinities count for the range alone."""
+    low, high, total, squares, nan, infinite = _INFINITE, -_INFINITE, 0.0, 0.0, 0, 0
     for i in range(count):
         value = np.float64(get_f32(x + i * 4))
         magnitude = get_i32(x + i * 4) & _MAGNITUDE
@@ -133,26 +153,48 @@ def _finite_pass(x, count, shift):
         if magnitude < _SPECIAL:
             total += value - shift
             squares += (value - shift) * (value - shift)
-    return low, high, total, squares, nan
+        else:
+            infinite += 1
+    return low, high, total, squares, nan, infinite
+
+
+_STRIPES = 4
+_WIDE = 16
+"""Bins that are looked at, and added, together."""
+_COUNTS, _TOTALS = ir.VectorType(_I32, _WIDE), ir.VectorType(_I64, _WIDE)
+
+
+def _counted(builder: Any, counts: Any) -> list[Any]:
+    """Where each histogram has these bins."""
+    return [pointer(builder, builder.add(counts, _I64(stripe * BINS * 4)), _COUNTS) for stripe in range(_STRIPES)]
+
+
+@declared(types.boolean, types.int64)
+def any_counted(builder: Any, counts: Any) -> Any:
+    """Whether a histogram counted something in 16 bins."""
+    either = reduce(builder.or_, [builder.load(place, align=4) for place in _counted(builder, counts)])
+    whole = ir.IntType(32 * _WIDE)
+    return builder.icmp_signed("!=", builder.bitcast(either, whole), whole(0))
+
+
+@declared(types.void, types.int64, types.int64)
+def add_counted(builder: Any, bins: Any, counts: Any) -> None:
+    """Add what all histograms counted in 16 bins to those of a row, and clear it."""
+    places = _counted(builder, counts)
+    total = reduce(builder.add, [builder.load(place, align=4) for place in places])
+    row = pointer(builder, bins, _TOTALS)
+    builder.store(builder.add(builder.load(row, align=8), builder.sext(total, _TOTALS)), row, align=8)
+    for place in places:
+        builder.store(ir.Constant(_COUNTS, None), place, align=4)
 
 
 @helper
-def _any(scratch, group):
-    """Whether a histogram counted something in a group of eight bins."""
-    at = group * 4
-    return (word(scratch, at) | word(scratch, at + 1) | word(scratch, at + 2) | word(scratch, at + 3)) != 0
-
-
-@helper
-def _add_histograms(bins, scratch, count):
-    """Add what a pass counted to the bins of a row, of which most stay untouched, and clear it."""
-    for stripe in range(4 if count >= SHORT else 1):
-        counted = scratch + stripe * BINS * 4
-        for group in range(BINS // 8):
-            if _any(counted, group):
-                for i in range(group * 8, group * 8 + 8):
-                    put_i64(bins + i * 8, word(bins, i) + get_i32(counted + i * 4))
-                clear_bytes(counted + group * 32, 32)
+def _add_histograms(bins, scratch, largest):
+    """Add what a pass counted to the bins of a row, and clear it; none is beyond that of the largest magnitude."""
+    for sign in range(0, BINS, BINS // 2):
+        for group in range(sign, sign + (largest >> _SHIFT) + 1, _WIDE):
+            if any_counted(scratch + group * 4):
+                add_counted(bins + group * 8, scratch + group * 4)
 
 
 @helper
@@ -175,14 +217,14 @@ def tally(record: Any, unit: Any, scratch: Any) -> None:
         zeros = nan = infinite = 0
         for first in range(0, count, _LONG):
             run, length = x + first * 4, min(_LONG, count - first)
-            least, greatest, part, parts, none, special = _pass(run, length, scratch, shift)
-            not_numbers = 0
-            if special:
-                least, greatest, part, parts, not_numbers = _finite_pass(run, length, shift)
+            least, greatest, part, parts, none, largest = _pass(run, length, scratch, shift)
+            if largest >= _SPECIAL:
+                least, greatest, part, parts, not_numbers, beyond = _finite_pass(run, length, shift)
+                nan, infinite = nan + not_numbers, infinite + beyond
             low, high, total, squares = min(low, least), max(high, greatest), total + part, squares + parts
-            zeros, nan, infinite = zeros + none, nan + not_numbers, infinite + special - not_numbers
+            zeros += none
             if bins:
-                _add_histograms(bins, scratch, length)
+                _add_histograms(bins, scratch, largest)
             else:
                 clear_bytes(scratch, 4 * BINS * 4)
         put_f64(row + 24, low)

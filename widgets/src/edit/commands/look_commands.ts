@@ -18,6 +18,17 @@ const opens = (drawer: NonNullable<App["drawer"]["value"]>, title: string): Comm
 
 const canRun = (app: App): boolean => app.client.can.run !== false && app.client.editable;
 
+const COLORED = {
+  time: "time",
+  memory: "memory",
+  flops: "operations",
+  least: "least time by the machine's roofline",
+  bound: "whether arithmetic or memory is the limit",
+  parameters: "parameters",
+  range: "range",
+  provider: "provider",
+};
+
 export const LOOKS: readonly Command[] = [
   look("look_run", "Run all", (app) => void app.runs.run(null), { fits: canRun }),
   look(
@@ -32,8 +43,8 @@ export const LOOKS: readonly Command[] = [
   look("look_rewrites", "Rewrites: what would change, and what it gains", (app) => void app.rewriting.open(), {
     fits: (app) => app.client.editable,
   }),
-  ...(["time", "memory", "flops", "parameters", "range", "provider"] as const).map((by) =>
-    look(`look_color_${by}`, `Color boxes by ${by}`, (app) => void app.runs.colorBy(by), { fits: canRun }),
+  ...(["time", "memory", "flops", "least", "bound", "parameters", "range", "provider"] as const).map((by) =>
+    look(`look_color_${by}`, `Color boxes by ${COLORED[by]}`, (app) => void app.runs.colorBy(by), { fits: canRun }),
   ),
   look("look_fit", "Fit to view", (app) => app.picture?.fit(), { keys: "Space" }),
   look("look_fold", "Fold all groups", (app) => app.picture?.foldAll()),
@@ -53,6 +64,7 @@ export const LOOKS: readonly Command[] = [
   opens("problems", "Problems"),
   opens("results", "Results of the last run"),
   opens("history", "History of edits"),
+  opens("watches", "Watches: what shall hold of values"),
   look("look_save", "Save…", (app) => void app.edits.save(), { keys: "Ctrl+S", fits: (app) => app.client.editable }),
   look(
     "look_keys",

@@ -3,7 +3,9 @@
 import type { Look } from "../../view_contract.ts";
 import type { Renderer } from "../canvas/renderer.ts";
 import type { Explorer } from "./explorer.ts";
-import { home } from "./viewpoint.ts";
+
+/** Pixels kept clear around a picture that shows whole. */
+const MARGIN = 24;
 
 export class LinkedLook {
   readonly #explorer: () => Explorer | undefined;
@@ -52,7 +54,8 @@ export class LinkedLook {
       const { index, viewpoint } = explorer;
       if (!index) return;
       const { camera } = this.#renderer();
-      if (whole) home(camera, index.scene);
+      const { width, height } = index.scene;
+      if (whole) camera.fit({ x: 0, y: 0, width, height }, MARGIN, zoom);
       else {
         camera.zoom = zoom;
         viewpoint.keep(camera, index.scene, [...anchors]);

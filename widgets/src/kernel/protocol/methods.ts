@@ -5,9 +5,10 @@ import { PAIRS, type Pairs } from "./pairs.ts";
 import { QUESTIONS, type Questions } from "./questions.ts";
 import { type EditRewriting, REWRITING, type Rewriting } from "./rewriting.ts";
 import { RUNS, type Runs } from "./runs.ts";
+import { WATCHING, type Watching } from "./watching.ts";
 import type { MethodTraits } from "./words.ts";
 
-export interface Methods extends Questions, Commands, Rewriting, Runs, Pairs {}
+export interface Methods extends Questions, Commands, Rewriting, Runs, Pairs, Watching {}
 
 export type Method = keyof Methods;
 /** Methods that change the model, and say which version of it they are made on. */
@@ -16,4 +17,11 @@ export type Params<M extends Method> = Methods[M][0];
 export type Result<M extends Method> = Methods[M][1];
 
 /** What is known of each method. */
-export const METHODS: Record<Method, MethodTraits> = { ...QUESTIONS, ...COMMANDS, ...REWRITING, ...RUNS, ...PAIRS };
+export const METHODS: Record<Method, MethodTraits> = {
+  ...QUESTIONS,
+  ...COMMANDS,
+  ...REWRITING,
+  ...RUNS,
+  ...PAIRS,
+  ...WATCHING,
+};

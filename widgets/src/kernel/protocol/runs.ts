@@ -27,6 +27,10 @@ export interface ProfileTable {
   flops: WireInt[];
   /** Bytes read and written. */
   moved: WireInt[];
+  /** Milliseconds that the machine needs at least, by its measured roofline. */
+  least: number[];
+  /** Whether that is for the arithmetic; else it is for the memory. */
+  arithmetic: boolean[];
   providers: string[];
   provider: number[];
 }

@@ -18,6 +18,7 @@ import { ProfileTable } from "./profile.tsx";
 import { DrawerEdge } from "./room.tsx";
 import { ShortNamesLine } from "./short_names.tsx";
 import { ModelTables } from "./tables.tsx";
+import { WatchCount, WatchList } from "./watch_list.tsx";
 
 const PROBLEMS_SHOWN = 300,
   RESULTS_SHOWN = 500;
@@ -33,6 +34,7 @@ const TITLES = {
   dims: "Dims",
   profile: "Profile",
   rewrites: "Rewrites",
+  watches: "Watches",
 };
 
 export function Drawer({ app }: { app: App }) {
@@ -58,6 +60,7 @@ export function Drawer({ app }: { app: App }) {
       {drawer === "dims" && <Dims app={app} />}
       {drawer === "profile" && <ProfileTable app={app} />}
       {drawer === "rewrites" && <RewriteTable app={app} />}
+      {drawer === "watches" && <WatchList app={app} />}
       <ToolButton
         icon="close"
         title="Close"
@@ -137,6 +140,7 @@ export function StatusLine({ app }: { app: App }) {
           {plural(results.values.length, "result")}
         </button>
       )}
+      <WatchCount app={app} pressed={drawer === "watches"} onClick={() => toggle("watches")} />
       <ProblemCount app={app} pressed={drawer === "problems"} onClick={() => toggle("problems")} />
     </footer>
   );

@@ -10,6 +10,8 @@ const MEASURES = {
   time: "Time",
   memory: "Memory",
   flops: "FLOPs",
+  least: "Least time by the roofline",
+  bound: "Arithmetic or memory",
   parameters: "Parameters",
   range: "Range of values",
   provider: "Provider",

@@ -62,8 +62,11 @@ export function ProfileTable({ app }: { app: App }) {
               <th scope="col" class="ol-left">
                 provider
               </th>
+              <th scope="col" title="The least time that this machine needs for the work, as a part of the time taken">
+                % of what can be
+              </th>
               <th scope="col" class="ol-left">
-                work
+                waits for, work
               </th>
             </tr>
           </thead>
@@ -100,6 +103,7 @@ function Row({ app, row, most, by }: { app: App; row: ProfileRow; most: number; 
         </span>
       </td>
       <td class="ol-left ol-dim">{row.provider}</td>
+      <td>{(100 * row.ofRoofline).toFixed(row.ofRoofline < 0.1 ? 1 : 0)}</td>
       <td class="ol-left ol-dim" title={row.why}>
         {row.why}
       </td>

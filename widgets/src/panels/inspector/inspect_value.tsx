@@ -11,6 +11,7 @@ import { Thumbnail } from "../values/thumbnail.tsx";
 import { Follow } from "./endpoints.tsx";
 import { Diagnostics, Pairs } from "./inspect_node.tsx";
 import { StatisticsBlock } from "./statistics.tsx";
+import { ValueWatches } from "./value_watches.tsx";
 
 export function ValueInspector({ app, value }: { app: App; value: number }) {
   useEvents(app.client, "connection");
@@ -74,6 +75,7 @@ export function ValueInspector({ app, value }: { app: App; value: number }) {
         </Section>
       )}
       {data && <Pairs title="In its format" pairs={data.notes} testid="format-notes" />}
+      <ValueWatches app={app} value={value} />
       <Why app={app} value={value} />
       <Look app={app} value={value} />
       {data?.initializer && (
