@@ -82,7 +82,7 @@ def _value(call: Call) -> JSON:
         producer = value.producer
         readers = [_row(model, node) for node, _ in value.uses[:OPERATORS]]
         return {
-            **_told(model, value),
+            **(_told(model, value) or {}),
             "made_by": _row(model, producer) if producer is not None else None,
             "read_by": readers,
             "readers": len(value.uses),

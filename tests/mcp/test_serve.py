@@ -144,7 +144,7 @@ def test_a_real_assistant_over_standard_input(tmp_path: Path) -> None:
         async with stdio_client(command) as (reading, writing), ClientSession(reading, writing) as session:
             await session.initialize()
             tools = {tool.name for tool in (await session.list_tools()).tools}
-            look = await session.call_tool("summary", {})
+            look: Any = await session.call_tool("summary", {})
             edit = await session.call_tool("change", rename("first"))
             if "save" in tools:
                 await session.call_tool("save", {})

@@ -6,9 +6,11 @@ that METHODS does not list.
 """
 
 import base64
+import importlib
 import json
 import math
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -41,12 +43,35 @@ class Request:
     params: Mapping[str, Any]
 
 
+def _js_nulls() -> tuple[type, ...]:
+    """The type as which Python in a browser gets JavaScript's null, where this is one."""
+    platform: str = sys.platform
+    if platform != "emscripten":
+        return ()
+    ffi: Any = importlib.import_module("pyodide.ffi")
+    return tuple(filter(None, [getattr(ffi, "JsNull", None)]))
+
+
+_NULLS = _js_nulls()
+
+
+def _plain(payload: Any) -> Any:
+    """A message with None where a browser's Python has an object for null, at any depth."""
+    if isinstance(payload, _NULLS):
+        return None
+    if isinstance(payload, dict):
+        return {key: _plain(item) for key, item in payload.items()}
+    return [_plain(item) for item in payload] if isinstance(payload, list) else payload
+
+
 def parse(content: object) -> Request:
     """Return the request in a message.
 
     Raises:
         ProtocolError: it is none, names an unknown method, or its parameters do not fit.
     """
+    if _NULLS:
+        content = _plain(content)
     if not isinstance(content, dict):
         raise ProtocolError("malformed", f"a request is an object, got {type(content).__name__}")
     number = content.get("id")

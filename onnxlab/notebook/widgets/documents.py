@@ -89,7 +89,7 @@ def _lend(model: Model, view: ModelWidget) -> None:
 
     shell = get_ipython()
     if shell is not None:
-        shell.push({"model": model, "view": view})
+        shell.push({"model": model, "view": view})  # type: ignore[no-untyped-call]
 
 
 def _place(name: str) -> Path:
