@@ -1,6 +1,6 @@
 # Everything starts here. On a fresh Debian-like machine with Python (3.11 or newer), Node and root:
 #
-#   make lab     opens JupyterLab on the tour; without a display it prints the address
+#   make lab     installs what looking needs, and opens JupyterLab on the tour; without a display it prints the address
 #   make test    installs what the tests need and runs all of them
 #   make test-fast   runs the Python tests that are quick, in under two minutes
 #   make lint    ruff, mypy --strict, biome and the TypeScript compiler
@@ -15,17 +15,19 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+LOOKING := $(VENV)/.onnxlab-for-looking
 STAMP := $(VENV)/.onnxlab-installed
+say = @printf '\033[1m%s\033[0m\n' $(1)
 WORKERS ?= 2
 
-.PHONY: help lab test test-fast lint docs bench bundle system clean
+.PHONY: help lab test test-fast lint docs bench bundle system venv clean
 .NOTPARALLEL:
 
 help:
 	@sed -n 's/^#   //p' Makefile
 
-# Debian's packages that pip cannot bring: Chromium drives the browser tests, `dot` draws static pictures,
-# python3-venv is split off from Debian's own Python. Each only when it is missing.
+# Debian's packages that pip cannot bring: Chromium drives the browser tests, `dot` places boxes of static pictures,
+# python3-venv is split off from Debian's own Python. Each only when it is missing; `make lab` needs the last alone.
 system:
 	@missing=(); \
 	command -v dot >/dev/null || missing+=(graphviz); \
@@ -43,16 +45,27 @@ system:
 	  fi; \
 	fi
 
-$(STAMP): pyproject.toml hatch_build.py | system
+venv:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "onnxlab needs Python 3.11 or newer")'
-	[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[lab,ort,test]'
+	@if ! $(PYTHON) -c 'import ensurepip' 2>/dev/null && [ ! -x $(BIN)/python ]; then $(MAKE) --no-print-directory system; fi
+	@[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
+
+$(LOOKING): pyproject.toml hatch_build.py | venv
+	$(call say,"1 of 2: installing onnxlab and JupyterLab into $(VENV); some 100 MB are fetched once")
+	@$(BIN)/python -m pip install --disable-pip-version-check --progress-bar on -e '.[lab]' | grep --line-buffered -E '^(Collecting|Building|Installing|Successfully)' | cut -c1-100
 	@touch $@
+
+$(STAMP): pyproject.toml hatch_build.py | system venv
+	$(call say,"installing what the tests need into $(VENV)")
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[lab,ort,test]'
+	@touch $@ $(LOOKING)
 
 bundle: $(STAMP)
 	@$(BIN)/python hatch_build.py
 
-lab: bundle
+lab: $(LOOKING)
+	@if $(BIN)/python -c 'import hatchling' 2>/dev/null; then $(BIN)/python hatch_build.py; fi
+	$(call say,"2 of 2: opening JupyterLab on the tour; Ctrl-C ends it")
 	@flags=(); \
 	[ "$$(id -u)" != 0 ] || flags+=(--allow-root); \
 	[ -n "$${DISPLAY:-}$${WAYLAND_DISPLAY:-}" ] || [ "$$(uname)" = Darwin ] || flags+=(--no-browser); \

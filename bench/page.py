@@ -18,7 +18,7 @@ import onnxlab
 from bench import models
 from bench.measure import Figure, Line
 from onnxlab.notebook.session.session import Session
-from onnxlab.notebook.widgets.bundled_widget import STATIC
+from onnxlab.notebook.widgets.bundle import STATIC
 from tests.browser.conftest import VIEWPORT
 from tests.browser.support.jupyter import Jupyter, chromium
 from tests.browser.support.lab import FLAGS, Lab, Widget

@@ -77,7 +77,7 @@ def view(model: Model, *, new: bool = False, static: bool = False, **options: An
 
 def write_page(model: Model, path: str | PathLike[str]) -> Path:
     """Write a model as one HTML page; see `Model.to_html`."""
-    from onnxlab.notebook.widgets.widget import write_page as write
+    from onnxlab.notebook.widgets.html_page import write
 
     return write(model, path)
 
@@ -91,7 +91,7 @@ def view_pair(subject: Any, *, height: int | None = None) -> Any:
 
 def write_pair_page(subject: Any, path: str | PathLike[str]) -> Path:
     """Write a difference or a comparison as one HTML page; see its `to_html`."""
-    from onnxlab.notebook.widgets.pair_widget import write_page as write
+    from onnxlab.notebook.widgets.pair_page import write
 
     return write(subject, path)
 

@@ -3,8 +3,8 @@
 Coordinates are in pixels with y downwards. Names never reach `dot`: it sees numbers and sizes.
 """
 
+import contextlib
 import json
-import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -61,24 +61,24 @@ def size(box: Box) -> tuple[float, float]:
 
 def layout(picture: Picture) -> Layout:
     """Lay out a picture: by `dot`, or, where it is missing or takes more than DOT_SECONDS, in rows."""
-    dot = shutil.which("dot")
-    if dot is not None and picture.boxes:
-        try:
-            return _read(picture, _ask(dot, picture))
-        except (OSError, subprocess.SubprocessError, ValueError, KeyError):
-            return rows(picture)
+    if picture.boxes:
+        with contextlib.suppress(ImportError, RuntimeError, OSError, subprocess.SubprocessError, ValueError, KeyError):
+            return _read(picture, _ask(picture))
     return rows(picture)
 
 
 # -- Graphviz ------------------------------------------------------------------------------------------------
 
 
-def _ask(dot: str, picture: Picture) -> str:
-    command = [dot, "-Tjson0", "-Gsplines=spline", "-Gnslimit=2", "-Gnslimit1=2", "-Gmclimit=0.5"]
-    process = subprocess.run(
-        command, input=source(picture), capture_output=True, text=True, timeout=DOT_SECONDS, check=True
-    )
-    return process.stdout
+def _ask(picture: Picture) -> str:
+    from graphviz.backend import dot_command, execute
+
+    words = ["-Gsplines=spline", "-Gnslimit=2", "-Gnslimit1=2", "-Gmclimit=0.5"]
+    process = execute.run_check(
+        [*dot_command.command("dot", "json0"), *words], input=source(picture), capture_output=True, encoding="utf-8",
+        timeout=DOT_SECONDS, quiet=True,
+    )  # fmt: skip
+    return str(process.stdout)
 
 
 def source(picture: Picture) -> str:

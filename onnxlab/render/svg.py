@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from onnxlab.model import Model
 
 MARGIN = 8.0
+FONTS = "Helvetica, Arial, sans-serif"
 _GRAY = "#808080"
 _FILLS = {
     "convolution": "#bcd6f5",
@@ -46,12 +47,12 @@ def render(model: "Model", max_boxes: int = MAX_BOXES, hierarchy: Hierarchy | No
     return draw(drawn, layout(drawn), title=model.name)
 
 
-def draw(drawn: Picture, placed: Layout, title: str) -> str:
+def draw(drawn: Picture, placed: Layout, title: str, fonts: str = FONTS) -> str:
     """Write a picture with its layout."""
     width, height = placed.width + 2 * MARGIN, placed.height + 2 * MARGIN
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="Helvetica, Arial, sans-serif" font-size="11" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="{fonts}" font-size="11" '
         'data-onnxlab="picture">',
         f"<title>{_text(title)}</title>",
         f'<g transform="translate({MARGIN:g} {MARGIN:g})">',

@@ -12,7 +12,7 @@ from ipywidgets.widgets import widget
 
 import onnxlab
 from onnxlab.errors import NameLookupError, OnnxlabError
-from onnxlab.notebook.widgets.bundled_widget import STATIC
+from onnxlab.notebook.widgets.bundle import STATIC
 from onnxlab.notebook.widgets.display import WIDGET
 
 

@@ -35,7 +35,7 @@ def test_post_build_stops_at_errors_and_installs_the_package() -> None:
     commands = lines("postBuild")
     assert os.access(BINDER / "postBuild", os.X_OK)
     assert commands[0] == "set -euo pipefail"
-    assert commands[1] == "python -m pip install --no-cache-dir '.[ort]'"
+    assert commands[1] == "python -m pip install --no-cache-dir '.[fast,ort]'"
     subprocess.run(["bash", "-n", BINDER / "postBuild"], check=True)
 
 

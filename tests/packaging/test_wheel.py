@@ -54,7 +54,8 @@ def test_wheel_holds_the_bundle_and_the_type_marker(tmp_path: Path) -> None:
         metadata = next(name for name in names if name.endswith(".dist-info/METADATA"))
         text = wheel.read(metadata).decode()
     assert "License-Expression: Apache-2.0" in text
-    assert "Requires-Dist: numba>=0.62; sys_platform != 'emscripten'" in text
+    assert "Requires-Dist: numba>=0.62; (sys_platform != 'emscripten') and extra == 'fast'" in text
+    assert "Requires-Dist: numba>=0.62; (sys_platform != 'emscripten') and extra == 'lab'" in text
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""What is optional may be absent: numba (no build for Emscripten), the `dot` program, the notebook packages."""
+"""What is optional may be absent: numba, which is an extra, the `dot` program, the notebook packages."""
 
 import os
 import subprocess
@@ -23,7 +23,32 @@ picture = svg.render(model)
 assert picture.startswith("<svg") and "Conv" in picture
 from onnxlab.notebook.widgets.display import bundle
 assert "24 nodes" in bundle(model)["text/plain"]
+import os, tempfile
+page = model.to_html(os.path.join(tempfile.mkdtemp(), "page.html")).read_text(encoding="utf-8")
+assert page.endswith("</html>") and "/stem/conv/Conv" in picture
+if "resvg_py" not in {blocked!r}:
+    assert model.to_png().startswith(b"\\x89PNG")
 print("done")
+"""
+NUMBA = """
+import sys, warnings
+if {without!r}:
+    sys.modules["numba"] = sys.modules["llvmlite"] = None
+import numpy as np
+import onnxlab
+from onnxlab.execution.numba.provider import NumbaProvider
+model = onnxlab.load()
+image = np.linspace(-2, 2, 640, dtype=np.float32).reshape(10, 1, 8, 8)
+answers = []
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    for providers in (None, ["numpy"], ["numba"], ["numba", "numpy"], ["numba"], [NumbaProvider(background=False)]):
+        answers.append(model.run({{"image": image}}, providers=providers)["probabilities"].argmax(1).tolist())
+    model.simplify()
+    model.profile(runs=1)
+print([str(warning.message) for warning in caught])
+print(answers)
+print({{refusal.reason for refusal in model.partition(["numba"]).refusals}})
 """
 
 
@@ -41,10 +66,24 @@ def test_without_numba_and_llvmlite() -> None:
 
 
 @pytest.mark.slow
+def test_without_numba_all_is_equal_and_told_once() -> None:
+    jobs = [[sys.executable, "-c", NUMBA.format(without=without)] for without in (True, False)]
+    done = [
+        subprocess.run(job, capture_output=True, text=True, timeout=200, check=True).stdout.splitlines() for job in jobs
+    ]
+    (without, answers, *partition), (plain, expected, *_) = done
+    assert "pip install 'onnxlab[fast]'" in without
+    assert without.count("numba is not installed") == 1
+    assert "not installed" not in plain
+    assert answers == expected
+    assert "numba is not installed" in " ".join(partition)
+
+
+@pytest.mark.slow
 def test_without_the_dot_program(tmp_path_factory: pytest.TempPathFactory) -> None:
     run([], path=str(tmp_path_factory.mktemp("empty")))
 
 
 @pytest.mark.slow
-def test_without_networkx_graphviz_and_the_notebook_packages() -> None:
-    run(["networkx", "graphviz", "anywidget", "ipywidgets", "IPython", "onnxruntime"])
+def test_without_networkx_graphviz_resvg_and_the_notebook_packages() -> None:
+    run(["networkx", "graphviz", "anywidget", "ipywidgets", "IPython", "traitlets", "comm", "onnxruntime", "resvg_py"])

@@ -16,13 +16,11 @@ def add(verbs: Verbs) -> None:
 
 
 def _warm(options: argparse.Namespace) -> int:
-    import importlib.util
-
-    if importlib.util.find_spec("numba") is None:
-        raise SaveError("there is nothing to compile: numba is not installed (pip install 'onnxlab[fast]')")
-    from onnxlab.execution.numba.machine import object_cache
+    from onnxlab.execution.numba.machine import availability, object_cache
     from onnxlab.execution.numba.plan import engine
 
+    if availability.missing():
+        raise SaveError(f"there is nothing to compile: {availability.missing()}")
     engine.load(lambda name: print(f"compiling {name}", file=sys.stderr))
     folder = str(object_cache.folder())
     answer(options, lambda: {"folder": folder}, lambda: folder)

@@ -23,6 +23,7 @@ from onnxlab import dtypes
 from onnxlab.errors import OnnxlabError
 from onnxlab.execution.base import background
 from onnxlab.execution.base.provider import Part, PartitionView, Step, SubgraphClaim
+from onnxlab.execution.numba.machine import availability
 from onnxlab.execution.numba.plan.weight_packing import SharedConstants
 from onnxlab.execution.numba.region.fallback import any_failed, failure_of, with_fallback
 from onnxlab.execution.numpy.provider import NumpyProvider, check_arity, schema_of
@@ -67,19 +68,25 @@ class NumbaProvider:
 
     def __init__(self, threads: int = 1, background: bool = True, precise: bool = False, least: int = _WORTH) -> None:
         self.threads = threads
-        self.background = background
+        self.background = background and not availability.missing()
         self.precise = precise
         self.least = least
         self._constants = SharedConstants()
 
     def prepare(self) -> None:
         """Import and load all that claiming nodes and running them takes."""
+        if availability.missing():
+            return
         _rules()
         background.rest()
         importlib.import_module("onnxlab.execution.numba.region.region").engine.start()
 
     def get_capability(self, view: PartitionView) -> list[SubgraphClaim]:
         """Claim nodes that have a rule, and those that tell their shapes; why others are left goes to `view.refuse`."""
+        if availability.missing():
+            for node in view.nodes:
+                view.refuse(node, availability.missing())
+            return []
         claims = _Claims(view, self._constants.judged)
         if claims.weight < self.least:
             for node in view.nodes:

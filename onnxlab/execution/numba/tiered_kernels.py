@@ -10,8 +10,6 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
-from importlib.util import find_spec
 from math import inf
 from operator import is_
 from time import perf_counter
@@ -22,6 +20,7 @@ import numpy as np
 
 from onnxlab.execution.base import background
 from onnxlab.execution.base.provider import Part, PartitionView, Step
+from onnxlab.execution.numba.machine import availability
 from onnxlab.execution.numpy.provider import NumpyProvider
 from onnxlab.execution.program.executor import NodeContext
 from onnxlab.graph.edit.snapshot import NodeView
@@ -59,17 +58,12 @@ class TieredNumpyProvider(NumpyProvider):
         return [self._step(step, nodes.get(step.node)) for step in steps] if nodes else steps
 
     def _step(self, step: Step, node: NodeView | None) -> Step:
-        if node is None or not step.pure or step.op not in _GAINING or len(step.outputs) > 1 or not _can_compile():
+        if node is None or not step.pure or step.op not in _GAINING or len(step.outputs) > 1 or availability.missing():
             return step
         kernel = self._hastened.get(node)
         if kernel is None or kernel.step is not step:
             kernel = self._hastened[node] = TieredKernel(step, node)
         return replace(step, call=kernel, context=True)
-
-
-@cache
-def _can_compile() -> bool:
-    return find_spec("numba") is not None
 
 
 @dataclass(slots=True, eq=False)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from onnxlab.errors import ProviderError
 from onnxlab.execution.base.provider import Provider
+from onnxlab.execution.numba.machine import availability
 from onnxlab.execution.numba.provider import NumbaProvider
 from onnxlab.execution.numpy.provider import NumpyProvider
 from onnxlab.execution.ort.provider import OnnxRuntimeProvider
@@ -35,6 +36,8 @@ def named(names: Sequence[str | Provider], threads: int = 1) -> tuple[Provider, 
         if not isinstance(name, str):
             providers.append(_own(name))
         elif name in _MAKERS:
+            if name == "numba":
+                availability.warn()
             providers.append(_MAKERS[name](threads))
         else:
             raise ProviderError(f"no provider is called {name!r:.80}; there are {', '.join(_MAKERS)}")

@@ -1,6 +1,8 @@
 """The widget, the magics, what a cell's output holds, and exported pages.
 
 Files:
+    bundle          The files of the widget that the build makes: its script, its styles, and the lines that load
+                    them.
     bundled_widget  Widgets whose code the page asks for once: what views of one model and of two have in common.
     display         Outputs of cells: the widget for where a kernel runs, a picture and a text for where none does.
     documents       Files that JupyterLab opens in a tab of their own: what the tab asks of its kernel (widgets/lab/).

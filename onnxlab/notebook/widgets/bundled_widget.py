@@ -1,27 +1,12 @@
 """Widgets whose code the page asks for once: what views of one model and of two have in common."""
 
 import hashlib
-from pathlib import Path
 from typing import Any
 
 import anywidget
 import traitlets
 
-from onnxlab.errors import OnnxlabError
-
-STATIC = Path(__file__).parents[1] / "static"
-
-
-def bundled(name: str) -> str:
-    """A file of the bundle as text: a path would make anywidget hold on to every widget for good."""
-    try:
-        return (STATIC / name).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise OnnxlabError(
-            f"{STATIC / name} is missing: this checkout has no bundle of the widget yet; "
-            "`pip install -e .` or `python hatch_build.py` builds it"
-        ) from None
-
+from onnxlab.notebook.widgets.bundle import bundled
 
 def _digest(code: str) -> str:
     """Names a bundle: a page that has it asks for no other of this name."""

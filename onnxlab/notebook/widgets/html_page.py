@@ -21,6 +21,7 @@ from onnxlab.notebook.panels import attribute_columns
 from onnxlab.notebook.session.editor import Editor
 from onnxlab.notebook.session.hub import Hub, hub_of
 from onnxlab.notebook.protocol.messages import JSON, PROTOCOL, diagnostics, wire_version
+from onnxlab.notebook.widgets.bundle import page_parts
 from onnxlab.render import svg
 
 if TYPE_CHECKING:
@@ -94,10 +95,10 @@ def assembled(title: str, figure: str, recorded: JSON, bundle: tuple[str, str], 
     )
 
 
-def write(model: "Model", path: "str | PathLike[str]", script: str, style: str) -> Path:
-    """Write the page; returns where it is. Raises SaveError."""
+def write(model: "Model", path: "str | PathLike[str]") -> Path:
+    """Write the page, with the widget's bundle in it; returns where it is. Raises SaveError."""
     output.check(path, kinds.PAGE, [model.path])  # before the page is made, which may take a while
-    return output.write(path, page(model, script, style).encode(), kinds.PAGE, [model.path])
+    return output.write(path, page(model, *page_parts()).encode(), kinds.PAGE, [model.path])
 
 
 def record(hub: Hub) -> JSON:

@@ -8,14 +8,12 @@ from onnxlab.formats import kinds, output
 from onnxlab.model.pairs import ModelComparison, ModelDiff
 from onnxlab.notebook.panels.pairing import Pairing
 from onnxlab.notebook.session.hub import hub_of
+from onnxlab.notebook.widgets.bundle import page_parts
 from onnxlab.notebook.widgets.html_page import assembled, record
 
 
-def write(subject: ModelDiff | ModelComparison, path: str | PathLike[str], bundle: tuple[str, str]) -> Path:
+def write(subject: ModelDiff | ModelComparison, path: str | PathLike[str]) -> Path:
     """Write the page; returns where it is.
-
-    Args:
-        bundle: script and style of the widget.
 
     Raises:
         SaveError: it cannot be written.
@@ -32,4 +30,5 @@ def write(subject: ModelDiff | ModelComparison, path: str | PathLike[str], bundl
     sides[0]["answers"]["pair"] = {"": described}
     title = " ↔ ".join(described["names"])
     text = f'<pre style="white-space: pre-wrap; padding: 1em">{escape(str(subject))}</pre>'
-    return output.write(path, assembled(title, text, {"sides": sides}, bundle, "offlinePair").encode(), kinds.PAGE, sources)
+    page = assembled(title, text, {"sides": sides}, page_parts(), "offlinePair")
+    return output.write(path, page.encode(), kinds.PAGE, sources)

@@ -1,7 +1,5 @@
 """The widget of two models side by side: a difference, or a comparison of values."""
 
-from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import IPython.display
@@ -10,8 +8,7 @@ import traitlets
 from onnxlab.errors import OnnxlabError
 from onnxlab.model.pairs import ModelComparison, ModelDiff
 from onnxlab.notebook.session.pair_session import PairSession
-from onnxlab.notebook.widgets import pair_page
-from onnxlab.notebook.widgets.bundled_widget import BundledWidget, bundled
+from onnxlab.notebook.widgets.bundled_widget import BundledWidget
 
 HEIGHT = 860
 """Pixels."""
@@ -84,6 +81,3 @@ def publish(subject: ModelDiff | ModelComparison) -> None:
     IPython.display.display(open_pair(subject))  # type: ignore[no-untyped-call]
 
 
-def write_page(subject: ModelDiff | ModelComparison, path: str | PathLike[str]) -> Path:
-    """Write the view as one HTML page; returns the path."""
-    return pair_page.write(subject, path, (bundled("widget.js"), bundled("widget.css")))

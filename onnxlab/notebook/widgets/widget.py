@@ -12,7 +12,7 @@ from onnxlab.errors import NameLookupError, OnnxlabError
 from onnxlab.graph.handles.handles import Node
 from onnxlab.notebook.widgets import display
 from onnxlab.notebook.widgets import html_page
-from onnxlab.notebook.widgets.bundled_widget import BundledWidget, bundled
+from onnxlab.notebook.widgets.bundled_widget import BundledWidget
 from onnxlab.notebook.panels.overlay import Overlay
 from onnxlab.notebook.session.view_runs import DEADLINE
 from onnxlab.notebook.session.session import Session
@@ -22,11 +22,6 @@ if TYPE_CHECKING:
 
 HEIGHT = 560
 """Pixels."""
-
-
-def write_page(model: "Model", path: "str | PathLike[str]") -> Path:
-    """Write a model as one HTML page, with the widget's bundle in it; returns the path."""
-    return html_page.write(model, path, bundled("widget.js"), bundled("widget.css"))
 
 
 def _nothing() -> None:
@@ -190,7 +185,7 @@ class ModelWidget(BundledWidget):
 
     def to_html(self, path: "str | PathLike[str]") -> Path:
         """Write the model as one page that needs neither kernel nor network; see `Model.to_html`."""
-        return write_page(self.model, path)
+        return html_page.write(self.model, path)
 
     def close(self) -> None:
         """Take the view off the page and let go of the model; its runs are stopped. Twice does no harm."""

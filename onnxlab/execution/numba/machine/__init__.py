@@ -1,6 +1,8 @@
 """Compiled code: kernels to object code, on disk and into memory; the host, threads and records.
 
 Files:
+    availability       Whether kernels can be compiled here, and if not, why: Numba is an extra, and a browser has
+                       none.
     compilation        Kernels to object code, by Numba; and the process that compiles in the background of another.
     compiler_process   The process that compiles kernels for this one: started when something is missing, gone some
                        time after.
