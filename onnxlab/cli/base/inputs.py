@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from onnxlab.cli.base.answers import STDOUT
 from onnxlab.cli.base.exits import UsageError
-from onnxlab.cli.base.progress import ticking
 from onnxlab.errors import LoadError
 
 if TYPE_CHECKING:
@@ -24,11 +23,10 @@ def open_model(options: argparse.Namespace, path: str | None = None) -> "Model":
     from onnxlab.model import load
 
     path = options.model if path is None else path
-    with ticking(f"reading {path}"):
-        source = sys.stdin.buffer.read() if path == STDOUT else path
-        if not source:
-            raise LoadError("there is no model on standard input" if path == STDOUT else "the path of a model is empty")
-        return load(source, trust=getattr(options, "trust", False), inputs=getattr(options, "input", ()))
+    source = sys.stdin.buffer.read() if path == STDOUT else path
+    if not source:
+        raise LoadError("there is no model on standard input" if path == STDOUT else "the path of a model is empty")
+    return load(source, trust=getattr(options, "trust", False), inputs=getattr(options, "input", ()))
 
 
 def open_two(options: argparse.Namespace) -> "tuple[Model | Path, Model | Path]":
