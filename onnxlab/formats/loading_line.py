@@ -43,11 +43,7 @@ def _line(source: Any) -> str | None:
 
 
 def _shown_by() -> Any:
-<<<<<<< HEAD
     """A function that shows a line and returns one that replaces it; None where neither is there."""
-=======
-    """A function that shows a line and returns one that replaces it; None where it would not be seen."""
->>>>>>> 825e0a48 (Say once what is being loaded)
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     if getattr(shell, "kernel", None) is not None:
