@@ -223,7 +223,7 @@ def test_numpy_alone_and_short_nodes_stay_numpys(model, monkeypatch):
 
 
 def test_without_a_compiler_nothing_changes(model, monkeypatch):
-    monkeypatch.setattr(tiered_kernels.availability, "missing", lambda: "numba is not installed")
+    monkeypatch.setattr("onnxlab.execution.numba.machine.availability.missing", lambda: "numba is not installed")
     hasten(model)
     (plan,) = incremental_plans_of(model.runner).values()
     assert not any(isinstance(instruction.call, TieredKernel) for instruction in plan.program.instructions)
