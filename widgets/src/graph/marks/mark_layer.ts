@@ -2,6 +2,7 @@
  * What lies on the boxes: put together once for each change, drawn, told by the outline, and shown on the small map.
  */
 
+import { plural } from "../../model/names.ts";
 import type { Given } from "../../view_contract.ts";
 import type { Marks } from "../canvas/painter.ts";
 import type { Ground } from "../input/walk.ts";
@@ -59,6 +60,12 @@ export class MarkLayer {
         const badge = marks.badges.get(i);
         return badge ? `${badge.count} ${badge.severity}${badge.count > 1 ? "s" : ""}` : "";
       },
+      rewrites: (i) => {
+        const gone = marks.going.get(i),
+          words = marks.coming.get(i);
+        const goes = !gone ? "" : ground.scene.boxes[i]!.folds ? `${plural(gone, "node")} would go` : "would go";
+        return [goes, words && `would come: ${words}`].filter(Boolean).join(", ");
+      },
     });
   }
 
@@ -69,7 +76,7 @@ export class MarkLayer {
 
   give(given: Partial<Given>): void {
     Object.assign(this.overlay, given);
-    this.changed(given.diagnostics !== undefined);
+    this.changed(given.diagnostics !== undefined || given.going !== undefined);
     this.#mapChanged();
   }
 

@@ -16,6 +16,8 @@ export interface Spoken {
   facts(index: number): string;
   /** "2 errors", "" for none. */
   problems(index: number): string;
+  /** What a rewrite that is looked at would do, "" for nothing. */
+  rewrites(index: number): string;
 }
 
 /** What a box is, where its words do not say it. */
@@ -75,7 +77,14 @@ export class Outline {
     item.setAttribute("aria-level", String(scene.depth[i]! + 1));
     item.setAttribute("aria-selected", String(selected));
     if (box.folds) item.setAttribute("aria-expanded", String(scene.frame[i] === 1));
-    const words = [KINDS[box.kind] ?? "", box.title, box.subtitle, spoken.facts(i), spoken.problems(i)];
+    const words = [
+      KINDS[box.kind] ?? "",
+      box.title,
+      box.subtitle,
+      spoken.facts(i),
+      spoken.problems(i),
+      spoken.rewrites(i),
+    ];
     item.textContent = words.filter(Boolean).join(", ");
     return item;
   }

@@ -1,0 +1,62 @@
+"""Rewriting in the widget: what would go and come is seen before, one place or all are made, or none; patterns."""
+
+import onnx.parser
+
+from tests.browser.support.lab import Lab, Widget
+
+CHAIN = """<ir_version: 9, opset_import: ["" : 18]> g (float[n,4] x) => (float[n,4] y)
+    <float[4,4] w = {1,0,0,0,0,1,0,0,0,0,1,0,0,0,0,1}, float[4] b = {1,2,3,4}>
+    { m = MatMul(x, w) h = Add(m, b) i = Mul(h, h) k = MatMul(i, w) y = Add(k, b) }"""
+OPERATORS = "print(json.dumps([node.op_type for node in model.nodes]))"
+
+
+def marks(widget: Widget) -> tuple[int, int]:
+    """How many nodes would go and in how many places something would come, as screen readers are told."""
+    items = widget.get("outline").locator('[role="treeitem"]').all_text_contents()
+    return sum("would go" in text for text in items), sum("would come: + Gemm" in text for text in items)
+
+
+def test_rewrites_are_seen_before_they_are_made(lab: Lab) -> None:
+    path = lab.jupyter.folder / "chain.onnx"
+    onnx.save(onnx.parser.parse_model(CHAIN), path)
+    load = f"import json, onnxlab\nmodel = onnxlab.load({str(path)!r})\nview = onnxlab.show(model, height=620)"
+    lab.open("rewriting.ipynb", [load, "view"])
+    lab.run_all()
+    widget = lab.widget()
+    widget.wait_drawn()
+    widget.get("rewrites-open").click()
+    widget.get("rewrite-matmul_add").wait_for()
+    assert widget.get("rewrites-nodes").inner_text() == "5 to 3 nodes"
+    assert marks(widget) == (4, 2)
+    widget.get("rewrite-matmul_add").get_by_text("matmul_add").click()
+    widget.get("rewrite-next").click()
+    widget.get("rewrite-next").click()
+    assert widget.get("rewrite-number").inner_text() == "2 of 2"
+    assert marks(widget) == (2, 1)
+    widget.get("rewrite-here").click()
+    widget.wait("h => h.store.history.position === 1")
+    assert lab.python(OPERATORS) == ["MatMul", "Add", "Mul", "Gemm"]
+    widget.get("rewrites-said").get_by_text("outputs:").wait_for()
+    assert marks(widget) == (0, 0)
+    widget.press("Control+z")
+    widget.wait("h => h.store.history.position === 0")
+    widget.get("rewrites-look").click()
+    widget.get("rewrites-all").click()
+    widget.wait("h => h.store.history.position === 1")
+    assert lab.python(OPERATORS) == ["Gemm", "Mul", "Gemm"]
+    widget.press("Control+z")
+    widget.wait("h => h.store.history.position === 0")
+
+    widget.evaluate("h => h.app.picked.show([...h.store.nodes.keys()].slice(0, 2))")
+    widget.get("pattern-ask").click()
+    widget.get("pattern-find").click()
+    widget.get("pattern-count").wait_for()
+    assert widget.get("pattern-count").inner_text() == "2 places"
+    widget.get("pattern-replacement").fill("Gemm(x, b, b2)")
+    widget.get("pattern-preview").click()
+    widget.get("rewrites-nodes").wait_for()
+    assert marks(widget) == (4, 2)
+    widget.get("rewrites-none").click()
+    widget.get("rewrites-table").wait_for(state="detached")
+    assert marks(widget) == (0, 0)
+    assert lab.python(OPERATORS) == ["MatMul", "Add", "Mul", "MatMul", "Add"]
