@@ -192,9 +192,10 @@ def units(name: str, boxes: list[dict[str, Any]]) -> str:
     for box in boxes:
         layers = re.match(r"(\d+) transformer layers$", box["about"])
         box["units"] = int(layers[1]) if layers and box["units"] == 1 and box["kind"] == "group" else box["units"]
-    stages = [box for box in boxes if box["kind"] == "frame" and box["units"] > 1]
-    for box in stages:
-        box["kind"] = "run" if box["isRun"] else "frame"
+    alike = {box["about"] for box in boxes if box["isRun"] and box["about"]}
+    stages = [box for box in boxes if box["kind"] == "frame" and (box["units"] > 1 or box["about"] in alike)]
+    for box in stages:  # the first of several layers may be open
+        box["kind"] = "run" if box["isRun"] or box["units"] == 1 else "frame"
     for box in sorted(boxes, key=lambda entry: entry["order"]):
         if any(box is not stage and box["depth"] > stage["depth"] and _meet(box, stage) for stage in stages):
             continue

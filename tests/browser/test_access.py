@@ -10,6 +10,8 @@ from tests.support.corpus import Corpus
 
 AXE = Path(__file__).parents[2] / "widgets" / "node_modules" / "axe-core" / "axe.min.js"
 SERIOUS = ("serious", "critical")
+OPENERS = {"toolbar-inputs": "run-inputs", "status-dims": "what-if", "toolbar-profile": "profile-row"}
+"""What opens a panel, and the panel."""
 
 _CHECK = """async (root) => {
     const found = await axe.run(root, { resultTypes: ['violations'] });
@@ -53,4 +55,14 @@ def test_axe_finds_nothing_serious_in_outline_and_panels(theme: str, lab: Lab, s
     keys.press("Escape")
     keys.press("c")
     shown.get("form-value").wait_for()
+    assert violations(shown) == []
+    keys.press("Escape")
+    for opener, panel in OPENERS.items():
+        shown.get(opener).click()
+        shown.get(panel).first.wait_for()
+        assert violations(shown) == []
+        keys.press("Escape")
+    shown.root.focus()
+    shown.press("?")
+    shown.get("keys").wait_for()
     assert violations(shown) == []

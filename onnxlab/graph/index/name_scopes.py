@@ -102,14 +102,18 @@ class NameScopes:
         return path
 
     def _insert(self, parts: Sequence[str], whole: bool) -> int:
-        """The path of `parts`, made where it is new; `whole` parts repeat the name of the one around them."""
+        """The path of `parts`, made where it is new; `whole` parts repeat the name of the one around them.
+
+        A part that is a number alone says nothing: it is shown with the one around it, "layers.3".
+        """
         path, outer = ROOT, ""
         for part in parts[:MAX_DEPTH]:
             child = self._children.get((path, part))
             if child is None:
                 child = self._children[path, part] = len(self.names)
                 self.parents.append(path)
-                self.names.append(part.removeprefix(outer + ".") if whole and outer else part)
+                shown = part.removeprefix(outer + ".") if whole and outer else part
+                self.names.append(f"{self.names[path]}.{shown}" if shown.isdigit() and path != ROOT else shown)
                 self.depths.append(self.depths[path] + 1)
             path, outer = child, part
         return path

@@ -45,7 +45,8 @@ export interface Box {
 export const MIN_WIDTH = 88,
   MAX_WIDTH = 184,
   GROUP_MIN_WIDTH = 128,
-  CARD_WIDTH = 168;
+  CARD_WIDTH = 168,
+  WIDEST_CARD = 208;
 const FACTS_WIDTH = 136,
   STEP = 8;
 export const PADDING = 12;
@@ -130,7 +131,7 @@ function groupBox(store: Store, hierarchy: Hierarchy, key: number, measure: Meas
     measure(group.name, "title") + 18,
     measure(subtitle, "text") + (kind === RUN ? TIMES_WIDTH : 0),
   );
-  const width = Math.max(CARD_WIDTH, clampWidth(text + 2 * PADDING));
+  const width = Math.max(CARD_WIDTH, clampWidth(text + 2 * PADDING, WIDEST_CARD));
   const height = 2 * MARGIN + TITLE_LINE + TEXT_LINE + (hasFacts ? TEXT_LINE + 6 : 0);
   return {
     key,
@@ -179,8 +180,8 @@ function terminalBox(store: Store, key: number, measure: Measure, bundle?: Bundl
 }
 
 /** Widths in steps, so that columns of boxes line up and equal blocks get equal layouts. */
-function clampWidth(width: number): number {
-  return Math.min(MAX_WIDTH, Math.max(MIN_WIDTH, Math.ceil(width / STEP) * STEP));
+function clampWidth(width: number, most = MAX_WIDTH): number {
+  return Math.min(most, Math.max(MIN_WIDTH, Math.ceil(width / STEP) * STEP));
 }
 
 /** Whether a value is a weight, or made of weights by nodes that have no box. */

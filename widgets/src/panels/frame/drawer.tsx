@@ -84,7 +84,7 @@ export function StatusLine({ app }: { app: App }) {
     app.drawer.value = drawer === name ? null : name;
   };
   return (
-    <footer class="ol-status">
+    <div class="ol-status" role="group" aria-label="Status">
       <span data-testid="status-size">{app.store.version > 0 && plural(app.store.nodes.size, "node")}</span>
       {selected > 0 && <span class="ol-dim">{count(selected)} selected</span>}
       <ShortNamesLine app={app} />
@@ -142,7 +142,7 @@ export function StatusLine({ app }: { app: App }) {
       )}
       <WatchCount app={app} pressed={drawer === "watches"} onClick={() => toggle("watches")} />
       <ProblemCount app={app} pressed={drawer === "problems"} onClick={() => toggle("problems")} />
-    </footer>
+    </div>
   );
 }
 

@@ -60,7 +60,7 @@ export function KeysPanel({ app }: { app: App }) {
         event.stopPropagation();
       }}
     >
-      <header class="ol-inputs-head">
+      <div class="ol-inputs-head">
         <b>Keys</b>
         <ToolButton
           icon="close"
@@ -69,8 +69,8 @@ export function KeysPanel({ app }: { app: App }) {
             app.keysOpen.value = false;
           }}
         />
-      </header>
-      <dl class="ol-keys-list">
+      </div>
+      <dl class="ol-keys-list" tabIndex={0} aria-label="Keys">
         {all.map(([keys, what]) => [
           <dt key={keys + what}>
             <kbd>{keys}</kbd>

@@ -20,20 +20,22 @@ export function ProfileTable({ app }: { app: App }) {
   const stale = taken.version !== app.store.version;
   return (
     <div class="ol-tables">
-      <div class="ol-tabs" role="tablist" aria-label="Profile by">
-        {WAYS.map((way) => (
-          <button
-            key={way}
-            type="button"
-            role="tab"
-            class="ol-tab"
-            aria-selected={way === by}
-            data-testid={`profile-by-${way}`}
-            onClick={() => setBy(way)}
-          >
-            by {way}
-          </button>
-        ))}
+      <div class="ol-tabs">
+        <div class="ol-tab-list" role="tablist" aria-label="Profile by">
+          {WAYS.map((way) => (
+            <button
+              key={way}
+              type="button"
+              role="tab"
+              class="ol-tab"
+              aria-selected={way === by}
+              data-testid={`profile-by-${way}`}
+              onClick={() => setBy(way)}
+            >
+              by {way}
+            </button>
+          ))}
+        </div>
         <span class={`ol-tabs-note ${stale ? "ol-stale" : "ol-dim"}`} data-testid="profile-note">
           {milliseconds(1000 * taken.table.seconds)} in all, one node at a time, quickest of {taken.table.runs} runs
           {stale && " – the model was edited since"}
@@ -55,10 +57,14 @@ export function ProfileTable({ app }: { app: App }) {
               <th scope="col" class="ol-left">
                 {by}
               </th>
-              <th scope="col" class="ol-left" />
+              <th scope="col" class="ol-left">
+                operator
+              </th>
               <th scope="col">ms</th>
               <th scope="col">%</th>
-              <th scope="col" class="ol-left" aria-label="share" />
+              <th scope="col" class="ol-left">
+                share
+              </th>
               <th scope="col" class="ol-left">
                 provider
               </th>

@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import type { App } from "../../app.ts";
+import { bundlesOf } from "../../graph/groups/bundles.ts";
 import { INITIALIZER } from "../../kernel/protocol.ts";
 import { count, mainScope, scopeLabel } from "../../model/names.ts";
 import { useCell, useEvents } from "../../state.ts";
@@ -142,27 +143,51 @@ function isInitializer(app: App, value: number): boolean {
 
 const SHOWN = 40;
 
+/** Values that differ in numbers and one word are one row as they are one box in the picture; a press lists them. */
 function Values({ app, title, values }: { app: App; title: string; values: number[] }) {
   const [all, setAll] = useState(false);
+  const [listed, setListed] = useState<ReadonlySet<number>>(new Set());
+  const bundles = bundlesOf(app.store, values);
+  const rows = values.filter((id) => {
+    const first = bundles.get(id)?.first ?? id;
+    return first === id || listed.has(first);
+  });
   return (
     <Section title={title} count={values.length}>
-      {(all ? values : values.slice(0, SHOWN)).map((id) => {
-        const value = app.store.values.get(id);
+      {(all ? rows : rows.slice(0, SHOWN)).map((id) => {
+        const bundle = bundles.get(id);
+        if (!bundle || listed.has(bundle.first)) return <ValueRow key={id} app={app} id={id} />;
         return (
-          value && (
-            <button key={id} type="button" class="ol-row ol-row-button" onClick={() => app.picked.revealValue(id)}>
-              <Elided text={value.name} middle class="ol-mono" />
-              <span class="ol-shape">{value.label || "no type"}</span>
-            </button>
-          )
+          <button
+            key={id}
+            type="button"
+            class="ol-row ol-row-button"
+            aria-expanded={false}
+            data-testid="value-bundle"
+            onClick={() => setListed(new Set([...listed, bundle.first]))}
+          >
+            <Elided text={bundle.name} middle class="ol-mono" />
+            <span class="ol-shape">×{count(bundle.values.length)}</span>
+          </button>
         );
       })}
       {values.length === 0 && <p class="ol-empty">none</p>}
-      {!all && values.length > SHOWN && (
+      {!all && rows.length > SHOWN && (
         <button type="button" class="ol-link" onClick={() => setAll(true)}>
-          {count(values.length - SHOWN)} more
+          {count(rows.length - SHOWN)} more
         </button>
       )}
     </Section>
+  );
+}
+
+function ValueRow({ app, id }: { app: App; id: number }) {
+  const value = app.store.values.get(id);
+  if (!value) return null;
+  return (
+    <button type="button" class="ol-row ol-row-button" onClick={() => app.picked.revealValue(id)}>
+      <Elided text={value.name} middle class="ol-mono" />
+      <span class="ol-shape">{value.label || "no type"}</span>
+    </button>
   );
 }

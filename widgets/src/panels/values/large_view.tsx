@@ -56,7 +56,7 @@ function OpenView({ app, value }: { app: App; value: number }) {
         event.stopPropagation();
       }}
     >
-      <header class="ol-large-head">
+      <div class="ol-large-head">
         <b class="ol-mono ol-large-name">
           <Elided text={valueLabel(app.store, value)} middle />
         </b>
@@ -110,7 +110,7 @@ function OpenView({ app, value }: { app: App; value: number }) {
           as numbers
         </button>
         <ToolButton icon="close" title="Close (Esc)" testid="large-close" onClick={close} />
-      </header>
+      </div>
       {error && <p class="ol-empty">{error}</p>}
       {!part && !error && <p class="ol-empty">Reading…</p>}
       {part && !way && <p class="ol-empty">There is nothing to draw: {part.dtype} of no or one element.</p>}

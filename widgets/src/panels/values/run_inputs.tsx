@@ -49,10 +49,10 @@ function OpenInputs({ app }: { app: App }) {
       ref={panel}
       onKeyDown={onEscape(close)}
     >
-      <header class="ol-inputs-head">
+      <div class="ol-inputs-head">
         <b>Inputs of the run</b>
         <ToolButton icon="close" title="Close" testid="run-inputs-close" onClick={close} />
-      </header>
+      </div>
       <div class="ol-inputs-list">
         {inputs.map((value) => (
           <InputChoice key={value.id} app={app} value={value} />
