@@ -1,7 +1,7 @@
 """Tools that change, run and save a model; each change is one step of its history, which the user can undo."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from onnxlab.analysis.statistics import statistics
 from onnxlab.graph.edits import EDITS
@@ -66,7 +66,7 @@ def _ident(model: "Model", on: str, key: Any) -> int:
         raise Refused(f"a subject is named by its name or id, got {cut(repr(key), 60)}")
     if on == "value":
         return model.value(key).id
-    return (model.node(key) if isinstance(key, int) else model.node(key)).id
+    return model.node(cast(Any, key)).id  # whichever of both it is
 
 
 def _by_id(model: "Model", name: str, parameters: JSON) -> JSON:
