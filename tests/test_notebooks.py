@@ -12,8 +12,9 @@ FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.ipynb"))
 
 
-def test_there_are_five() -> None:
-    assert NAMES == ["01_tour", "02_shapes", "03_values", "04_surgery", "05_formats"]
+def test_all_are_known() -> None:
+    guides = ["01_tour", "02_shapes", "03_values", "04_surgery", "05_formats"]
+    assert NAMES == [*guides, "06_look_and_run", "07_change", "08_compare_and_ship"]
 
 
 def texts(notebook: Any) -> list[list[str]]:

@@ -1,10 +1,14 @@
 """binder/ says what repo2docker needs to be told, and repo2docker understands it."""
 
 import os
+import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parents[2]
 BINDER = ROOT / "binder"
@@ -22,9 +26,19 @@ def test_python_is_new_enough() -> None:
     assert project["requires-python"] == ">=3.11"
 
 
-def test_requirements_are_those_of_the_package() -> None:
+def test_requirements_are_locked_versions_with_hashes_of_what_the_package_needs() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert lines("requirements.txt") == sorted(project["dependencies"])
+    locked: dict[str, tuple[Version, int]] = {}
+    for entry in "\n".join(lines("requirements.txt")).replace("\\\n", " ").splitlines():
+        name, version, hashes = re.fullmatch(
+            r"([a-z0-9-]+)==(\S+) ((?: *--hash=sha256:[0-9a-f]{64})+) *", entry
+        ).groups()
+        locked[name] = Version(version), hashes.count("sha256")
+    assert all(hashes for _, hashes in locked.values())
+    extras = project["optional-dependencies"]
+    for requirement in map(Requirement, [*project["dependencies"], *extras["fast"], *extras["ort"]]):
+        assert requirement.name in locked, f"{requirement}: make the lock anew, as its head says"
+        assert locked[requirement.name][0] in requirement.specifier, requirement
 
 
 def test_dot_is_installed() -> None:
@@ -35,7 +49,8 @@ def test_post_build_stops_at_errors_and_installs_the_package() -> None:
     commands = lines("postBuild")
     assert os.access(BINDER / "postBuild", os.X_OK)
     assert commands[0] == "set -euo pipefail"
-    assert commands[1] == "python -m pip install --no-cache-dir '.[fast,ort]'"
+    assert commands[1:3] == ["python -m pip install --no-cache-dir --no-deps .", "python -m pip check"]
+    assert any(command.endswith("&& onnxlab warm)") for command in commands)
     subprocess.run(["bash", "-n", BINDER / "postBuild"], check=True)
 
 

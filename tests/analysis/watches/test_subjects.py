@@ -55,7 +55,9 @@ def test_values_are_compared_with_files_beside_the_model(tmp_path: Path) -> None
     assert [checked.state for checked in model.watches] == ["holds"] * 3
 
 
-@pytest.mark.parametrize("file", ["../secret.npz", "/etc/passwd", "link.npz", "missing.npz", "bad.npz", "other.npz", ""])
+@pytest.mark.parametrize(
+    "file", ["../secret.npz", "/etc/passwd", "link.npz", "missing.npz", "bad.npz", "other.npz", ""]
+)
 def test_files_elsewhere_and_broken_ones_are_refused(tmp_path: Path, file: str) -> None:
     (folder := tmp_path / "folder").mkdir()
     np.savez(tmp_path / "secret.npz", logits=np.zeros((1, 10), np.float32))
