@@ -1,18 +1,21 @@
 """Comparing the values of two sides: run both, pair what they make, measure each pair against its noise.
 
 The noise of a value is measured: the first side is run a second time with inputs that are off by a rounding, and ten
-times what that changes is explained by roundings. Each side is run twice at most.
+times what that changes is explained by roundings. Each side is run twice at most, unless a node fails or values do not
+fit into memory: then what can be compared all the same is, and the node that fails is where they diverge.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from onnxlab.analysis.compare.collecting import collected
 from onnxlab.analysis.compare.comparison import Comparison, Entry, with_local
-from onnxlab.analysis.compare.error import error, floor_of
+from onnxlab.analysis.compare.error import error, failed_to_run, floor_of
 from onnxlab.analysis.compare.local import local_errors
-from onnxlab.analysis.compare.sides import RecordedSide, RunSide, made_values, off_by_a_rounding
+from onnxlab.analysis.compare.sides import RecordedSide, RunSide, graph_reads, made_values, off_by_a_rounding
 from onnxlab.analysis.diff.matching import Matching
 from onnxlab.errors import OnnxlabError
 from onnxlab.graph.edit.model_graph import ModelGraph
@@ -30,28 +33,92 @@ def compare_runs(
         matching: pairs of their ids.
         local: also run each node of the second model on what the first one's nodes read.
     """
-    pairs = [(vid, matching.values[vid]) for vid in made_values(a.graph) if vid in matching.values]
-    missing = [vid for vid in made_values(a.graph) if vid not in matching.values]
     values, other = a.graph.values, b.graph.values
+    missing = [values[vid].name for vid in made_values(a.graph) if vid not in matching.values]
+    pairs = [(vid, matching.values[vid]) for vid in made_values(a.graph) if vid in matching.values]
     pairs = [pair for pair in pairs if other[pair[1]].producers and other[pair[1]].scope == b.graph.main.id]
+    renamed = renamed_feeds(feeds, a.graph, b.graph, matching)
+    work = _Work(a, b, (feeds, renamed), {its: vid for vid, its in pairs}, local)
+    compared = tuple(_entries(work, pairs))
+    return Comparison(compared, tuple(missing), (a.runs, b.runs))
+
+
+Pairs = Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """Both sides, the inputs of each, by id of the second side's values those of the first, what is asked for."""
+
+    a: RunSide
+    b: RunSide
+    feeds: tuple[Mapping[str, Any], Mapping[str, Any]]
+    partners: Mapping[int, int]
+    local: bool
+
+
+def _entries(work: _Work, pairs: Pairs) -> Iterator[Entry]:
+    """Compare all pairs in one run of each side; where they do not fit into memory together, one half after the other.
+
+    With half of the values kept, the others are made again: that takes more runs, and less memory.
+    """
+    try:
+        entries = _in_one_run(work, pairs)
+    except MemoryError:
+        if len(pairs) < 2:
+            raise
+        half = len(pairs) // 2
+        yield from _entries(work, pairs[:half])
+        yield from _entries(work, pairs[half:])
+    else:
+        yield from entries
+
+
+def _in_one_run(work: _Work, pairs: Pairs) -> list[Entry]:
+    a, b, feeds = work.a, work.b, work.feeds
+    values, other = a.graph.values, b.graph.values
     names = [values[vid].name for vid, _ in pairs]
-    arrays = a.values(feeds, names)
-    noise = _noise(a, feeds, names, arrays)
-    its = b.values(renamed_feeds(feeds, a.graph, b.graph, matching), [other[vid].name for _, vid in pairs])
+    border = [(work.partners[its], its) for its in _read_from_elsewhere(work, pairs)] if work.local else []
+    arrays, a_failed = collected(a, feeds[0], [*names, *(values[vid].name for vid, _ in border)])
+    noise = _noise(a, feeds[0], [name for name in names if name in arrays], arrays)
+    its, b_failed = collected(b, feeds[1], [other[vid].name for _, vid in pairs])
     entries = []
     for vid, its_id in pairs:
         name, called = values[vid].name, other[its_id].name
-        reference = arrays[name]
-        explained = max(noise.get(name, 0.0), floor_of(reference))
         nodes = _maker(a.graph, vid), _maker(b.graph, its_id)
-        entries.append(Entry(name, called, *nodes, error(reference, its[called]), explained))
-    compared = tuple(entries)
-    if local:
-        renamed = renamed_feeds(feeds, a.graph, b.graph, matching)
-        reference = {other[its_id].name: arrays[values[vid].name] for vid, its_id in pairs}
-        errors = local_errors(b, renamed, reference)
-        compared = with_local(compared, {values[vid].name: errors.get(other[its_id].name) for vid, its_id in pairs})
-    return Comparison(compared, tuple(values[vid].name for vid in missing), (a.runs, b.runs))
+        if name in arrays and called in its:
+            explained = max(noise.get(name, 0.0), floor_of(arrays[name]))
+            entries.append(Entry(name, called, *nodes, error(arrays[name], its[called]), explained))
+        else:
+            why = b_failed.get(called) or a_failed.get(name, "it was not made")
+            entries.append(
+                Entry(name, called, *nodes, failed_to_run(why, both=name in a_failed and called in b_failed), 0.0)
+            )
+    if not work.local:
+        return entries
+    known = [pair for pair in (*pairs, *border) if values[pair[0]].name in arrays]
+    reference = {other[its_id].name: arrays[values[vid].name] for vid, its_id in known}
+    errors = local_errors(b, feeds[1], reference)
+    by_name = {values[vid].name: errors.get(other[its_id].name) for vid, its_id in pairs}
+    return list(with_local(tuple(entries), by_name))
+
+
+def _read_from_elsewhere(work: _Work, pairs: Pairs) -> list[int]:
+    """Ids of paired values of the second side that those who make some pairs read, and that are not among these."""
+    graph, inside = work.b.graph, {its for _, its in pairs}
+    border: dict[int, None] = {}
+    seen, left = set(inside), list(inside)
+    while left:
+        producer = graph.values[left.pop()].producer
+        for vid in graph_reads(graph, producer[0]) if producer else ():
+            if vid in seen:
+                continue
+            seen.add(vid)
+            if vid in work.partners:
+                border[vid] = None
+            else:
+                left.append(vid)
+    return list(border)
 
 
 def compare_recorded(a: RunSide, b: RecordedSide, feeds: Mapping[str, Any]) -> Comparison:

@@ -68,6 +68,11 @@ def error(reference: Any, other: Any) -> Error:
     return _numbers(reference, other)
 
 
+def failed_to_run(why: str, both: bool) -> Error:
+    """The error of a value that a side cannot make; that of neither is no difference."""
+    return Error(why) if both else Error(why, relative=math.inf, sqnr=-math.inf, cosine=0.0, equal=False)
+
+
 def _whole(equal: bool, problem: str) -> Error:
     return Error() if equal else Error(problem, relative=math.inf, sqnr=-math.inf, cosine=0.0, equal=False)
 

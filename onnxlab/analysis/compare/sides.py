@@ -99,6 +99,18 @@ def made_values(graph: ModelGraph) -> Iterable[int]:
         yield from (vid for vid in graph.nodes[ident].outputs if vid)
 
 
+def graph_reads(graph: ModelGraph, ident: int) -> set[int]:
+    """Ids of the values that a node reads, those that its bodies capture included."""
+    node = graph.nodes[ident]
+    reads = {vid for vid in node.inputs if vid}
+    scopes = [graph.scopes[body] for bodies in node.bodies.values() for body in bodies]
+    for scope in scopes:
+        for inner in scope.node_ids:
+            reads |= graph_reads(graph, inner)
+        reads.update(vid for vid in scope.outputs if vid)
+    return reads
+
+
 def off_by_a_rounding(feeds: Mapping[str, Any]) -> dict[str, Any]:
     """The same inputs, every other element of floats the next larger number."""
     moved = dict(feeds)

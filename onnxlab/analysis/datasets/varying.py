@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from onnxlab.analysis.compare.sides import made_values
+from onnxlab.analysis.compare.sides import graph_reads, made_values
 from onnxlab.errors import NameLookupError
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.ops import find_traits
@@ -23,18 +23,6 @@ def varying_values(graph: ModelGraph) -> list[str]:
         if node is None or not graph_reads(graph, node.id).isdisjoint(varying) or _is_random(node.domain, node.op_type):
             varying.add(vid)
     return [values[vid].name for vid in made_values(graph) if vid in varying]
-
-
-def graph_reads(graph: ModelGraph, ident: int) -> set[int]:
-    """Ids of the values that a node reads, those that its bodies capture included."""
-    node = graph.nodes[ident]
-    reads = {vid for vid in node.inputs if vid}
-    scopes = [graph.scopes[body] for bodies in node.bodies.values() for body in bodies]
-    for scope in scopes:
-        for inner in scope.node_ids:
-            reads |= graph_reads(graph, inner)
-        reads.update(vid for vid in scope.outputs if vid)
-    return reads
 
 
 def _is_random(domain: str, op_type: str) -> bool:
