@@ -17,6 +17,7 @@ from onnxlab.model.opening import load
 if TYPE_CHECKING:
     from onnxlab.analysis.compare.sides import RecordedSide, RunSide
     from onnxlab.analysis.diff.change import Ignorable
+    from onnxlab.analysis.diff.matching import Fingerprints
     from onnxlab.model.pairs import ModelComparison, ModelDiff
 
 Providers = Sequence[str | Provider]
@@ -28,6 +29,7 @@ def diff(
     *,
     ignore: Collection[Ignorable] = (),
     tolerance: float = 0.0,
+    inputs: Mapping[str, Any] | None = None,
 ) -> ModelDiff:
     """Compare two models by structure, whatever their nodes and values are called.
 
@@ -39,12 +41,15 @@ def diff(
         ignore: what is to be left out: "names", "order", "docs", "metadata", "declarations", "weights", "attributes",
             "opsets", "producer".
         tolerance: how far stored tensors may be apart to count as equal, relative to the largest magnitude.
+        inputs: run both on these inputs of `a` ({}: made up), so that what structure cannot tell apart is paired by
+            equal elements; what they are is `compare`'s to judge.
 
     Returns:
         ModelDiff: true where there is a difference; `view()` shows both graphs side by side.
 
     Raises:
         LoadError: a file is missing, or is no model.
+        FeedError, RunError: as `Model.run`, with `inputs`.
         ValueError: there is nothing of such a name to be ignored.
 
     Examples:
@@ -58,9 +63,16 @@ def diff(
 
     left, right = (side if isinstance(side, Model) else load(side) for side in (a, b))
     with left.graph.lock, right.graph.lock:
-        difference = ModelDiff(lambda: (left, right), (left.graph, right.graph), ignore, tolerance)
+        prints = None if inputs is None else _fingerprints(left, right, inputs)
+        difference = ModelDiff(lambda: (left, right), (left.graph, right.graph), ignore, tolerance, prints)
         difference.changes  # noqa: B018 (now, since the models may be edited later)
     return difference
+
+
+def _fingerprints(left: Model, right: Model, inputs: Mapping[str, Any]) -> Fingerprints:
+    from onnxlab.analysis.diff.fingerprints import fingerprints
+
+    return fingerprints(_side(left, None, None), _side(right, None, None), left.sample_inputs(inputs))
 
 
 def compare(

@@ -13,7 +13,7 @@ from onnxlab.analysis.compare.comparison import Comparison
 from onnxlab.analysis.compare.sides import RecordedSide, RunSide
 from onnxlab.analysis.diff.change import Ignorable
 from onnxlab.analysis.diff.difference import Diff
-from onnxlab.analysis.diff.matching import Matching
+from onnxlab.analysis.diff.matching import Fingerprints, Matching
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.viewers import viewer
@@ -76,8 +76,9 @@ class ModelDiff(Viewable, Diff):
         graphs: tuple[ModelGraph, ModelGraph],
         ignore: Collection[Ignorable] = (),
         tolerance: float = 0.0,
+        fingerprints: Fingerprints | None = None,
     ) -> None:
-        super().__init__(*graphs, ignore, tolerance)
+        super().__init__(*graphs, ignore, tolerance, fingerprints)
         self.models = models
 
 

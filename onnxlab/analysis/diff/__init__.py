@@ -9,6 +9,7 @@ Files:
     contents      Contents of nodes and stored tensors as numbers: equal where these are equal, whatever anything is
                   called.
     difference    The structural difference of two models: what is matched, what changed, what came and went.
+    fingerprints  Fingerprints of values by a run of both models, to tell apart what structure cannot.
     growing       Growth of a matching along wires: what a matched node reads and makes, what reads a matched value.
     identical     Whether two models are equal to the byte, found out without matching anything.
     listing       The differences of two models as a list, read off the pairs that were found.
