@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.handles.handles import Node, Value
 from onnxlab.graph.index.records import ValueRecord
+from onnxlab.graph.query.patterns.parser import parse
 from onnxlab.printable import printable
 from onnxlab.shapes import Fact
 from onnxlab.transforms.passes import worklist
 from onnxlab.transforms.patterns.matcher import Match, match
-from onnxlab.transforms.patterns.parser import parse
 from onnxlab.transforms.rewriting import Rewriting
 
 Bound = Value | tuple[Value | None, ...] | None

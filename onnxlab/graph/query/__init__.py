@@ -28,4 +28,5 @@ Files:
                        wired.
     wires              Who reads what each node of a scope makes, and what comes of weights alone: arrays by position
                        in topological order.
+    patterns/          Patterns of nodes as text: the language of rewriting and of what the Numba provider fuses.
 """

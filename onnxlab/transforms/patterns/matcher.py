@@ -9,9 +9,9 @@ import numpy as np
 from onnxlab import dtypes
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.graph.protos.attributes import decode
+from onnxlab.graph.query.patterns.pattern import Argument, Call, Name, Number, Output, Rest, element_types
 from onnxlab.ops import find_traits
 from onnxlab.shapes import TensorFact
-from onnxlab.transforms.patterns.pattern import Argument, Call, Name, Number, Output, Rest, element_types
 from onnxlab.transforms.rewriting import Array, Rewriting
 
 _EPSILONS = {dtypes.FLOAT16: 2e-3, dtypes.BFLOAT16: 1e-2}

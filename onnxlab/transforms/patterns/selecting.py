@@ -12,8 +12,8 @@ from onnxlab.errors import TransformError
 from onnxlab.graph.edits.constants import is_constant
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.graph.protos.attributes import decode
-from onnxlab.transforms.patterns.parser import is_operator
-from onnxlab.transforms.patterns.pattern import Argument, Call, Literal, Name, Number, Output
+from onnxlab.graph.query.patterns.parser import is_operator
+from onnxlab.graph.query.patterns.pattern import Argument, Call, Literal, Name, Number, Output
 from onnxlab.transforms.rewriting import Array, Rewriting
 
 MOST_NODES: Final = 200

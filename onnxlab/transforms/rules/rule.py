@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from onnxlab.graph.index.records import NodeRecord
+from onnxlab.graph.query.patterns.parser import parse_rule
+from onnxlab.graph.query.patterns.pattern import Call, Name
 from onnxlab.transforms.patterns.matcher import CONDITION, Failure, Match, match
-from onnxlab.transforms.patterns.parser import parse_rule
-from onnxlab.transforms.patterns.pattern import Call, Name
 from onnxlab.transforms.regions import Recorder
 from onnxlab.transforms.rewriting import Rewriting
 from onnxlab.transforms.rules.replacement import put

@@ -3,7 +3,8 @@
 Files:
     attribute_checks  Checks of attributes: a node with values that no kernel is for is left to NumPy, which runs or
                       refuses it.
-    patterns          Patterns of nodes: terms over operators, as text, found among the nodes of a part.
+    patterns          Where patterns of nodes match in a part that is compiled; `graph.query.patterns` says how they
+                      are written.
     registry          The table of rules: which nodes a region takes, and what makes records of them.
     fusion/           Patterns of nodes that become one step of a plan.
     microsoft/        Rules for the operators of com.microsoft.

@@ -1,25 +1,26 @@
-"""Patterns of nodes: terms over operators, as text, found among the nodes of a part.
+"""Where patterns of nodes match in a part that is compiled; `graph.query.patterns` says how they are written.
 
     MatMul(Softmax([Add](MatMul(q, k), mask)), v)
 
-Operators are written as calls. A lower-case name stands for any value, and for the same one wherever it comes again; a
-number for a constant that equals it (which is looked at while binding). `[Add](x, y)` is an Add of x and y, or x
-alone. `(s := Softmax(x))` names what an operator makes. The order of the operands of Add and Mul does not count, and
-what does nothing to floats in a region (Identity, Dropout, Cast to float32) may stand between any two operators.
+Of that language rows of the table have operators of ai.onnx, plain names and numbers. A number is a constant that
+equals it, which is looked at while binding. The order of the operands of Add and Mul does not count, and what does
+nothing to floats in a region (Identity, Dropout, Cast to float32) may stand between any two operators: rewriting,
+which must say why a pattern does not match and leaves every node in place that it does not name, has a matcher of its
+own.
 """
 
 from __future__ import annotations
 
-import ast
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
 
 from onnxlab import dtypes
 from onnxlab.execution.base.background import paced
 from onnxlab.execution.base.provider import Part
 from onnxlab.graph.edit.snapshot import NodeView
+from onnxlab.graph.query.patterns import parser
+from onnxlab.graph.query.patterns.pattern import Argument, Call, Name, Number
 
 _COMMUTATIVE = ("Add", "Mul")
 _THROUGH = ("Identity", "Cast", "Dropout")
@@ -34,66 +35,25 @@ def _passes(node: NodeView) -> bool:
     return node.op_type != "Cast" or node.attributes.get("to") == dtypes.FLOAT
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
-    """Any value, the same one wherever the name comes again."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """A constant."""
-
-    value: float
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """An operator of ai.onnx and what its first inputs are; `name` is what the pattern calls its result.
-
-    `needs` are the operators that its inputs come from; `names` are what it and its operands are called.
-    """
-
-    op_type: str
-    operands: tuple[Variable | Number | Term, ...]
-    name: str = ""
-    needs: frozenset[str] = field(init=False)
-    names: frozenset[str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        terms = [item for item in self.operands if isinstance(item, Term)]
-        object.__setattr__(self, "needs", frozenset(item.op_type for item in terms))
-        object.__setattr__(self, "names", frozenset((self.name,)).union(*(item.names for item in terms)))
-
-
-Pattern = Variable | Number | Term
-
-
-def parse(text: str) -> tuple[Term, ...]:
-    """The terms that a pattern stands for, those with more nodes first.
+def parse(text: str) -> tuple[Call, ...]:
+    """The ways of writing that a pattern stands for.
 
     Raises:
-        ValueError: it is no pattern.
+        ValueError: it is no pattern, or says what is not looked at here.
     """
-    patterns = _terms(ast.parse(text.strip(), mode="eval").body)
-    return tuple(term for term in patterns if isinstance(term, Term))
+    ways = parser.parse(text)
+    for call in (inner for way in ways for inner in way.calls()):
+        known = len(call.op_types) == 1 and not (call.domain or call.attributes or call.stays or call.output)
+        if not known or not all(map(_is_plain, call.inputs)):
+            raise ValueError(f"{call} asks for more than operators of ai.onnx, names and numbers")
+    return ways
 
 
-def _terms(tree: ast.expr) -> list[Pattern]:
-    """All that a piece of a pattern stands for: several where it has optional operators."""
-    match tree:
-        case ast.Constant(value=float() | int() as value):
-            return [Number(float(value))]
-        case ast.Name(id=name):
-            return [Variable(name)]
-        case ast.NamedExpr(target=ast.Name(id=name), value=value):
-            return [replace(term, name=name) for term in _terms(value) if isinstance(term, Term)]
-        case ast.Call(func=ast.Name(id=op_type), args=args):
-            return [Term(op_type, operands) for operands in product(*map(_terms, args))]
-        case ast.Call(func=ast.List(elts=[ast.Name(id=op_type)]), args=args):
-            return [*[Term(op_type, operands) for operands in product(*map(_terms, args))], *_terms(args[0])]
-    raise ValueError(f"{ast.unparse(tree)!r} is no piece of a pattern")
+def _is_plain(argument: Argument) -> bool:
+    """Whether a piece of a pattern is an operator, a name without conditions, or one number."""
+    if isinstance(argument, Name):
+        return argument == Name(argument.name)
+    return isinstance(argument, Call) or (isinstance(argument, Number) and isinstance(argument.value, int | float))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +95,14 @@ class Matcher:
             for name in node.inputs:
                 self._readers[name].append(node)
 
-    def find(self, term: Term, root: NodeView) -> Match | None:
+    def find(self, term: Call, root: NodeView) -> Match | None:
         """The first way in which a term describes a node and those before it."""
         if len(root.outputs) != 1 or not self._fits(term, root):
             return None
         for match in self._matches(term, root.outputs[0], Match(())):
             nodes = tuple(sorted(dict.fromkeys(match.nodes), key=lambda node: self._place[node.id]))
-            outer = [name for variable, name in match.values.items() if variable not in term.names]
+            named = {call.name for call in term.calls()}
+            outer = [name for variable, name in match.values.items() if variable not in named]
             if nodes[-1] is root and self._is_closed(nodes, outer):
                 return replace(match, nodes=nodes)
         return None
@@ -167,13 +128,13 @@ class Matcher:
             return False
         return not any(name in self._outputs or not inside.issuperset(self._readers[name]) for name in names)
 
-    def _matches(self, term: Pattern, name: str, match: Match) -> Iterator[Match]:
+    def _matches(self, term: Argument, name: str, match: Match) -> Iterator[Match]:
         """All ways in which a pattern describes a value, added to what was found before."""
         if isinstance(term, Number):
-            yield replace(match, numbers=(*match.numbers, (name, term.value)))
-        elif isinstance(term, Variable):
+            yield replace(match, numbers=(*match.numbers, (name, float(term.value))))
+        elif isinstance(term, Name):
             yield from self._named(term.name, name, match)
-        else:
+        elif isinstance(term, Call):
             node, passed = self._maker(name, term.op_type)
             if node is None or not self._fits(term, node):
                 return
@@ -198,10 +159,13 @@ class Matcher:
             node = self._makers.get(node.inputs[0])
         return node, passed
 
-    def _fits(self, term: Term, node: NodeView) -> bool:
-        if node.op_type != term.op_type or node.domain or not term.needs <= self._sources(node):
+    def _fits(self, term: Call, node: NodeView) -> bool:
+        if node.op_type != term.op_type or node.domain:
             return False
-        return len(node.inputs) == len(term.operands) or term.op_type in _EXTRA
+        sources = self._sources(node)
+        if any(sources.isdisjoint(makers) for makers in term.makers):
+            return False
+        return len(node.inputs) == len(term.inputs) or term.op_type in _EXTRA
 
     def _sources(self, node: NodeView) -> frozenset[str]:
         """The operators that a node's inputs come from, those in between included."""
@@ -216,16 +180,16 @@ class Matcher:
             operators = self._before[node.id] = frozenset(kinds)
         return operators
 
-    def _operands(self, term: Term, node: NodeView, match: Match) -> Iterator[Match]:
-        orders = [term.operands]
+    def _operands(self, term: Call, node: NodeView, match: Match) -> Iterator[Match]:
+        orders = [term.inputs]
         if term.op_type in _COMMUTATIVE:
-            orders.append(term.operands[::-1])
+            orders.append(term.inputs[::-1])
         for order in orders:
             ways: Iterator[Match] = iter((match,))
             for operand, name in zip(order, node.inputs, strict=False):
                 ways = self._extended(operand, name, ways)
             yield from ways
 
-    def _extended(self, operand: Pattern, name: str, ways: Iterator[Match]) -> Iterator[Match]:
+    def _extended(self, operand: Argument, name: str, ways: Iterator[Match]) -> Iterator[Match]:
         for way in ways:
             yield from self._matches(operand, name, way)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from onnxlab.execution.numba.rules.fusion.fusions import FUSIONS
-from onnxlab.execution.numba.rules.patterns import Number, Term, parse
+from onnxlab.execution.numba.rules.patterns import parse
+from onnxlab.graph.query.patterns.pattern import Call, Number
 from tests.execution.numba.rules.test_attention import fusions
 from tests.execution.support.internals import plans_of
 from tests.execution.support.regions import Both, Recipe, check
@@ -28,11 +29,11 @@ class Writer:
     def write(self, term):
         if isinstance(term, Number):
             return self.recipe.constant(np.float32(self.constants.get(term.value, term.value)))
-        if not isinstance(term, Term):
+        if not isinstance(term, Call):
             return self.variable(term.name)
         if term.name in self.names:
             return self.names[term.name]
-        operands = [self.write(operand) for operand in term.operands]
+        operands = [self.write(operand) for operand in term.inputs]
         attributes = {"ReduceMean": {"axes": [-1]}, "Softmax": {"axis": -1}}.get(term.op_type, {})
         output = self.recipe.node(term.op_type, *operands, **attributes)
         if term.name:
@@ -170,3 +171,10 @@ def test_values_that_are_the_scores_themselves_are_no_attention():
     scores = recipe.node("MatMul", recipe.input("x", x, ["n", 3]), eye)
     spread = recipe.node("Softmax", recipe.node("Add", scores, eye))
     check(recipe.model(recipe.node("MatMul", spread, scores)), {"x": x})
+
+
+@pytest.mark.parametrize("text", ["Add(x, y:const)", "Clip(x, min?, max?)", "Concat(*x)", "com.microsoft::Gelu(x)",
+                                  "Softmax(x, axis=1)", "Add|Sub(x, y)", "Split(x).1"])  # fmt: skip
+def test_what_is_not_looked_at_is_no_pattern_of_a_fusion(text):
+    with pytest.raises(ValueError, match="asks for more"):
+        parse(text)

@@ -25,8 +25,9 @@ from onnxlab.execution.numba.plan.views import Array
 from onnxlab.execution.numba.rules.fusion.joined_products import is_constant, products
 from onnxlab.execution.numba.rules.onnx import attention, rows
 from onnxlab.execution.numba.rules.onnx.elementwise import activation
-from onnxlab.execution.numba.rules.patterns import Match, Matcher, Term, parse
+from onnxlab.execution.numba.rules.patterns import Match, Matcher, parse
 from onnxlab.graph.edit.snapshot import NodeView
+from onnxlab.graph.query.patterns.pattern import Call
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,19 +116,15 @@ def _is_number(binder: Binder, name: str, expected: float) -> bool:
 
 
 @cache
-def _table() -> dict[str, list[tuple[Fusion, Term]]]:
+def _table() -> dict[str, list[tuple[Fusion, Call]]]:
     """The rows by the operator of the last node, the patterns of each with most nodes first."""
-    table: dict[str, list[tuple[Fusion, Term]]] = {}
+    table: dict[str, list[tuple[Fusion, Call]]] = {}
     for fusion in FUSIONS:
         rest()
         terms = [term for text in fusion.patterns for term in parse(text)]
-        for term in sorted(terms, key=lambda term: -_nodes(term)):
+        for term in sorted(terms, key=lambda term: -len(term.calls())):
             table.setdefault(term.op_type, []).append((fusion, term))
     return table
-
-
-def _nodes(term: Term) -> int:
-    return 1 + sum(_nodes(operand) for operand in term.operands if isinstance(operand, Term))
 
 
 _known: OrderedDict[object, tuple[Part, list[NodeView | Fused]]] = OrderedDict()
@@ -216,5 +213,5 @@ def _largest(matcher: Matcher, node: NodeView, constants: Mapping[str, Array], g
 
 
 @cache
-def _joined_terms() -> tuple[Term, ...]:
+def _joined_terms() -> tuple[Call, ...]:
     return tuple(term for text in JOINED.patterns for term in parse(text))

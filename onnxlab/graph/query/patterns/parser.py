@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any, Final, NoReturn
 
 from onnxlab.errors import TransformError
-from onnxlab.transforms.patterns.pattern import Argument, Call, Literal, Name, Number, Output, Rest, element_types
+from onnxlab.graph.query.patterns.pattern import Argument, Call, Literal, Name, Number, Output, Rest, element_types
 
 _TOKEN: Final = re.compile(
     r"""\s*(?:(?P<literal>"[^"]*"|'[^']*'|-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)"""
