@@ -5,6 +5,7 @@
 #   make test-fast   runs the Python tests that are quick, in under two minutes
 #   make lint    ruff, mypy --strict, biome and the TypeScript compiler
 #   make docs    builds the site into build/site
+#   make release   makes wheel, sdist, SBOM, documentation and sums below build/release, all but the upload
 #   make bench   prints the table of ratios of bench/README.md
 #   make clean   removes what the others made, .venv included
 
@@ -20,7 +21,7 @@ STAMP := $(VENV)/.onnxlab-installed
 say = @printf '\033[1m%s\033[0m\n' $(1)
 WORKERS ?= 2
 
-.PHONY: help lab test test-fast lint docs bench bundle system venv clean
+.PHONY: help lab test test-fast lint docs release bench bundle system venv clean
 .NOTPARALLEL:
 
 help:
@@ -88,6 +89,9 @@ test-fast: $(STAMP)
 
 docs: $(STAMP)
 	$(BIN)/zensical build --strict --clean
+
+release: bundle
+	$(BIN)/python .ci/release.py
 
 bench: bundle
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[bench]'

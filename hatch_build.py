@@ -13,7 +13,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-BUNDLE = ("widget.js", "loader.js", "widget.css", "../../labextension/package.json")
+BUNDLE = ("widget.js", "loader.js", "widget.css", "LICENSES.txt", "../../labextension/package.json")
 """Files of `onnxlab/notebook/static/`, and the one of `onnxlab/labextension/` that names its script."""
 NOT_SOURCES = {"node_modules", "test", "tests", "dev", "bench", "dist"}
 

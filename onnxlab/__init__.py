@@ -108,3 +108,8 @@ def load_ipython_extension(shell: Any) -> None:
     from onnxlab.notebook.widgets.magic import load_ipython_extension as register
 
     register(shell)
+
+
+def _jupyter_labextension_paths() -> list[dict[str, str]]:
+    """The extension of JupyterLab in a checkout, for `jupyter labextension develop`; a wheel puts it in place."""
+    return [{"src": "labextension", "dest": "onnxlab"}]

@@ -1,9 +1,9 @@
-// Builds the widget: widgets/src -> onnxlab/notebook/static/widget.js, loader.js and widget.css.
+// Builds the widget: widgets/src -> onnxlab/notebook/static/widget.js, loader.js, widget.css and LICENSES.txt.
 // widgets/lab -> onnxlab/labextension/, the extension of JupyterLab and Notebook, ready to be copied.
 // `--watch` rebuilds on change, `--sourcemap` keeps the sources readable in the browser's debugger.
 
 import { createHash } from "node:crypto";
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { gzipSync } from "node:zlib";
 import { build, context } from "esbuild";
@@ -47,11 +47,27 @@ async function buildExtension() {
   console.log(`${name}: ${(contents.length / 1000).toFixed(1)} kB`);
 }
 
+/** The licenses of what others wrote and the bundle carries: they ask to go along. */
+async function writeLicenses({ inputs }) {
+  const packages = new Set(
+    Object.keys(inputs).flatMap((file) => file.match(/^node_modules\/(@[^/]+\/[^/]+|[^/]+)\//)?.[1] ?? []),
+  );
+  const texts = [...packages].sort().map(async (name) => {
+    const folder = path.join(here, "node_modules", name),
+      { version, license } = JSON.parse(await readFile(path.join(folder, "package.json"), "utf8"));
+    const file = (await readdir(folder)).find((entry) => /^licen[cs]e/i.test(entry));
+    if (!file) throw new Error(`${name} ${version} has no license file; the bundle cannot be given away with it`);
+    return `${name} ${version} (${license})\n\n${await readFile(path.join(folder, file), "utf8")}`;
+  });
+  await writeFile(path.join(target, "LICENSES.txt"), (await Promise.all(texts)).join(`\n${"-".repeat(80)}\n\n`));
+}
+
 await mkdir(target, { recursive: true });
 if (watch) {
   for (const each of [options, styles]) await (await context({ ...each, logLevel: "info" })).watch();
 } else {
-  await Promise.all([build(options), build(styles), buildExtension()]);
+  const [{ metafile }] = await Promise.all([build({ ...options, metafile: true }), build(styles), buildExtension()]);
+  await writeLicenses(metafile);
   for (const name of ["widget.js", "loader.js", "widget.css"]) {
     const bytes = await readFile(path.join(target, name));
     const sizes = `${(bytes.length / 1000).toFixed(1)} kB, ${(gzipSync(bytes).length / 1000).toFixed(1)} kB gzipped`;

@@ -15,7 +15,7 @@ import pytest
 import onnxlab
 
 ROOT = Path(__file__).resolve().parents[2]
-BUNDLE = tuple(f"onnxlab/notebook/static/{name}" for name in ("widget.js", "loader.js", "widget.css"))
+BUNDLE = tuple(f"onnxlab/notebook/static/{name}" for name in ("widget.js", "loader.js", "widget.css", "LICENSES.txt"))
 EXTENSION = "onnxlab/labextension/package.json"
 
 
@@ -47,6 +47,7 @@ def test_wheel_holds_the_bundle_and_the_type_marker(tmp_path: Path) -> None:
         assert all(wheel.getinfo(name).file_size > 500 for name in BUNDLE)
         assert not [name for name in names if "node_modules" in name or name.startswith(("tests", "widgets"))]
         place = f"onnxlab-{onnxlab.__version__}.data/data/share/jupyter/labextensions/onnxlab/"
+        assert "preact" in wheel.read("onnxlab/notebook/static/LICENSES.txt").decode()
         entry = json.loads(wheel.read(f"{place}package.json"))["jupyterlab"]["_build"]
         assert b"onnxlab:open" in wheel.read(place + entry["load"])
         assert json.loads(wheel.read(f"{place}install.json"))["packageName"] == "onnxlab"
@@ -70,6 +71,12 @@ def test_sdist_holds_the_sources_of_the_widget_and_the_bundle(tmp_path: Path) ->
 def test_the_package_in_use_has_its_bundle() -> None:
     package = Path(onnxlab.__file__).parents[1]
     assert all((package / name).is_file() for name in (*BUNDLE, EXTENSION))
+
+
+def test_jupyter_finds_the_extension_of_a_checkout() -> None:
+    (place,) = onnxlab._jupyter_labextension_paths()
+    about = json.loads((Path(onnxlab.__file__).parent / place["src"] / "package.json").read_text())
+    assert about["name"] == place["dest"]
 
 
 def project(root: Path) -> tuple[Path, Path]:
