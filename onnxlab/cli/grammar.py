@@ -8,11 +8,14 @@ from onnxlab.cli.verbs import (
     assisting,
     checking,
     comparing,
+    completing,
     converting,
     datasets,
+    doctor,
     drawing,
     editing,
     explaining,
+    git,
     looking,
     measuring,
     rewriting,
@@ -23,7 +26,7 @@ from onnxlab.cli.verbs import (
 
 FAMILIES = (
     showing, looking, checking, explaining, drawing, running, measuring, comparing, datasets, editing, converting,
-    rewriting, warming, assisting,
+    rewriting, warming, git, doctor, assisting, completing,
 )  # fmt: skip
 
 

@@ -35,6 +35,7 @@ PNG = Kind("a PNG picture", (".png",), lambda head: head.startswith(b"\x89PNG\r\
 PAGE = Kind("an HTML page", (".html", ".htm"), _is_markup(b"<html"))
 RECEIPT = Kind("a receipt", (".json",), lambda head: b"onnxlab/receipt/" in head)
 SARIF = Kind("a SARIF log", (".sarif", ".json"), lambda head: b"sarif-2" in head)
+REPORT = Kind("a report", (".md",), lambda head: head.startswith(b"# onnxlab report"))
 ARRAYS = Kind("arrays", (".npz",), lambda head: head.startswith((b"PK\x03\x04", b"PK\x05\x06")))
 
 _MADE_OTHERWISE = {

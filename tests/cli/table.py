@@ -50,7 +50,9 @@ TABLE = {
     "simplify": Row(schema="receipt/3", output=("-o", ".onnx")),
     "optimize": Row(schema="receipt/3", output=("-o", ".onnx")),
     "rewrite": Row(("{model}", "Add(a, b) => Add(b, a)"), schema="receipt/3", output=("-o", ".onnx")),
+    "report": Row(output=("-o", ".md")),
     "fold": Row(schema="receipt/3", output=("-o", ".onnx")),
 }
-"""Those that read models. test_answers.py has `show` and `warm`, tests/mcp `mcp`, tests/analysis/messages `explain`."""
-OTHERS = {"mcp", "show", "warm", "explain"}
+"""Those that read models. test_answers.py has `show` and `warm`, test_surroundings.py
+`git`, `doctor` and `completion`, tests/mcp `mcp`, tests/analysis/messages `explain`."""
+OTHERS = {"mcp", "show", "warm", "explain", "git", "doctor", "completion"}

@@ -32,6 +32,7 @@ class Verbs:
     """
 
     def __init__(self, top: argparse.ArgumentParser) -> None:
+        self.top = top
         self._verbs = top.add_subparsers(title="commands", metavar="COMMAND", dest="verb", parser_class=Parser)
 
     def add(self, name: str, command: Command, words: str, models: Sequence[str] = ("model",)) -> Parser:

@@ -9,8 +9,8 @@ DONE, DIFFERENT, USAGE, UNREADABLE, FAILED, UNWRITABLE, INTERRUPTED = 0, 1, 2, 3
 
 MEANINGS = {
     DONE: "done; of a check: no errors",
-    DIFFERENT: "check found errors; diff, compare or hunt found something; evaluate too large an error; --strict of a "
-    "rewrite what was taken back",
+    DIFFERENT: "check found errors; diff, compare or hunt found something; evaluate too large an error; explain knows "
+    "no message; doctor found what does not work; git merge a conflict; --strict of a rewrite what was taken back",
     USAGE: "the command line is wrong, or names what is not in the model",
     UNREADABLE: "the model, or a file of inputs, cannot be read",
     FAILED: "the run failed, took longer than --timeout or more than --limit, or onnxlab has a fault",

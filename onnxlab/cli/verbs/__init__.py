@@ -5,13 +5,16 @@ Files:
     checking    `onnxlab check`: what is wrong with a model, in lines, JSON or SARIF.
     comparing   `onnxlab diff` and `compare`: what differs between two models, in their structure or in what they
                 compute.
+    completing  `onnxlab completion`: completion of verbs, options and files for a shell, made by shtab.
     converting  `onnxlab convert`: a model in another format, and what that format does not hold.
     datasets    `onnxlab statistics` and `evaluate`: values of a model, and errors of another one, over a folder of
                 samples.
+    doctor      `onnxlab doctor` and `report`: whether all is well here, and what a report of a defect needs.
     drawing     `onnxlab svg`: a picture or a page of a model.
     editing     `onnxlab extract` and `edit`: a part of a model, and a model that is changed by options, statements or
                 a script.
     explaining  `onnxlab explain`: an error message of another tool, or why a value of a model has its shape.
+    git         `onnxlab git`: git shows models as lines, compares them by structure, and merges none by guessing.
     looking     `onnxlab info`, `shapes` and `text`: what is in a model.
     measuring   `onnxlab memory` and `cost`: what a run takes, by facts alone, for sizes that are given.
     rewriting   `onnxlab simplify`, `optimize`, `rewrite` and `fold`: a model rewritten, and a receipt of what was
