@@ -42,7 +42,7 @@ class Comparing:
         if self._watches is None:
             from onnxlab.analysis.watches.watches import Watches
 
-            self._watches = Watches(self.graph, self.inference.fact, self.runner.store)
+            self._watches = Watches(self.graph, self.inference.fact, self.runner.store)  # type: ignore[misc]
         return self._watches
 
     def changes_since(self, state: int | str = 0, *, ignore: Collection[Ignorable] = ()) -> ModelDiff:

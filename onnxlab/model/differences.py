@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from onnxlab.model.pairs import ModelComparison, ModelDiff
 
 Providers = Sequence[str | Provider]
+Inputs = Mapping[str, Any] | None
 
 
 def diff(
@@ -78,7 +79,7 @@ def _fingerprints(left: Model, right: Model, inputs: Mapping[str, Any]) -> Finge
 def compare(
     a: Model | ModelSource,
     b: Model | ModelSource | Mapping[str, Any] | None = None,
-    inputs: Mapping[str, Any] | None = None,
+    inputs: Inputs | tuple[Inputs, Inputs] = None,
     *,
     local: bool = False,
     since: int | str = 0,
@@ -92,7 +93,8 @@ def compare(
         a: the reference: a Model, or what `onnxlab.load` takes.
         b: the other model; or recorded values: `{name: array}`, or a folder of .npy files called by the values of `a`;
             None: `a` as it is now, against what it was at another state of its history.
-        inputs: arrays by input of `a`; those that are missing are made up.
+        inputs: arrays by input of `a`; those that are missing are made up. A pair of these is for two sizes of a dim,
+            one sample alone and in a batch: of values whose sizes differ, what both have of each axis is compared.
         local: also run each node of `b` on what the nodes of `a` read, so that a node that is off is told from those
             that only pass it on.
         since: with `b` None, the state of the history that is the reference.
@@ -118,15 +120,16 @@ def compare(
 
     left = a if isinstance(a, Model) else load(a)
     first, second = providers, providers if b_providers is None else b_providers
-    feeds = left.sample_inputs(inputs)
+    given, b_given = inputs if isinstance(inputs, tuple) else (inputs, None)
+    feeds = left.sample_inputs(given)
     if isinstance(b, Mapping) or (isinstance(b, str | PathLike) and Path(b).is_dir()):
         recorded = RecordedSide(b if isinstance(b, Mapping) else Path(b))
-        return _compared((left, None), (_side(left, first, limits), recorded), feeds, local)
+        return _compared((left, None), (_side(left, first, limits), recorded), (feeds, None), local)
     if b is None:
         left, right = left.earlier(since), left
     else:
         right = b if isinstance(b, Model) else load(b)
-    return _compared((left, right), (_side(left, first, limits), _side(right, second, limits)), feeds, local)
+    return _compared((left, right), (_side(left, first, limits), _side(right, second, limits)), (feeds, b_given), local)
 
 
 def _side(model: Model, providers: Providers | None, limits: Limits | None) -> RunSide:
@@ -138,7 +141,7 @@ def _side(model: Model, providers: Providers | None, limits: Limits | None) -> R
 def _compared(
     models: tuple[Model, Model | None],
     sides: tuple[RunSide, RunSide | RecordedSide],
-    feeds: Mapping[str, Any],
+    feeds: tuple[Mapping[str, Any], Mapping[str, Any] | None],
     local: bool,
 ) -> ModelComparison:
     """Run both sides and keep them, so that a view can compute single values and compare again."""
@@ -154,9 +157,9 @@ def _compared(
     if isinstance(b, RunSide):
         b.runs = 0
         matching = Diff(a.graph, b.graph).matching
-        result = compare_runs(a, b, matching, feeds, local=local)
+        result = compare_runs(a, b, matching, *feeds, local=local)
     else:
-        result = compare_recorded(a, b, feeds)
+        result = compare_recorded(a, b, feeds[0])
     again = partial(_compared, models, sides, feeds, local)
     compared = Compared(models, a, b, matching, feeds, again, versions)
     return ModelComparison(result.entries, result.unpaired, result.runs, compared)

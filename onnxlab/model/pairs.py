@@ -88,7 +88,7 @@ class Compared:
 
     Attributes:
         models: both; None where the other side is recorded values.
-        feeds: by input of the first one.
+        feeds: of both, by input of the first one; None for the second where they are the same.
         again: makes the comparison anew, of the models as they are then.
         versions: of the models when they were compared.
     """
@@ -97,7 +97,7 @@ class Compared:
     a: RunSide
     b: RunSide | RecordedSide
     matching: Matching
-    feeds: Mapping[str, Any]
+    feeds: tuple[Mapping[str, Any], Mapping[str, Any] | None]
     again: Callable[[], ModelComparison]
     versions: tuple[int, int]
 
@@ -144,6 +144,8 @@ class ModelComparison(Viewable, Comparison):
         entry, compared = self[name], self.compared
         if compared is None or not compared.is_current:
             raise EditError("a model was edited since it was compared; compare them again")
-        a, b, feeds = compared.a, compared.b, compared.feeds
-        its = feeds if isinstance(b, RecordedSide) else renamed_feeds(feeds, a.graph, b.graph, compared.matching)
+        a, b = compared.a, compared.b
+        feeds, others = compared.feeds
+        others = feeds if others is None else others
+        its = feeds if isinstance(b, RecordedSide) else renamed_feeds(others, a.graph, b.graph, compared.matching)
         return a.values(feeds, [name])[name], b.values(its, [entry.b])[entry.b]

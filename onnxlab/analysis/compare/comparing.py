@@ -11,9 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from onnxlab.analysis.compare.collecting import collected
 from onnxlab.analysis.compare.comparison import Comparison, Entry, with_local
-from onnxlab.analysis.compare.error import error, failed_to_run, floor_of
+from onnxlab.analysis.compare.error import common_part, error, failed_to_run, floor_of
 from onnxlab.analysis.compare.local import local_errors
 from onnxlab.analysis.compare.sides import RecordedSide, RunSide, graph_reads, made_values, off_by_a_rounding
 from onnxlab.analysis.diff.matching import Matching
@@ -25,20 +27,23 @@ _AMPLIFIED = 10
 
 
 def compare_runs(
-    a: RunSide, b: RunSide, matching: Matching, feeds: Mapping[str, Any], *, local: bool = False
-) -> Comparison:
+    a: RunSide, b: RunSide, matching: Matching, feeds: Mapping[str, Any], b_feeds: Mapping[str, Any] | None = None,
+    *, local: bool = False,
+) -> Comparison:  # fmt: skip
     """Compare two models on inputs of the first one.
 
     Args:
         matching: pairs of their ids.
+        b_feeds: those of the second one under the names of the first, where they are others: of values that have
+            another size there, what both have is compared, and integers in a row are left out.
         local: also run each node of the second model on what the first one's nodes read.
     """
     values, other = a.graph.values, b.graph.values
     missing = [values[vid].name for vid in made_values(a.graph) if vid not in matching.values]
     pairs = [(vid, matching.values[vid]) for vid in made_values(a.graph) if vid in matching.values]
     pairs = [pair for pair in pairs if other[pair[1]].producers and other[pair[1]].scope == b.graph.main.id]
-    renamed = renamed_feeds(feeds, a.graph, b.graph, matching)
-    work = _Work(a, b, (feeds, renamed), {its: vid for vid, its in pairs}, local)
+    renamed = renamed_feeds(feeds if b_feeds is None else b_feeds, a.graph, b.graph, matching)
+    work = _Work(a, b, (feeds, renamed), {its: vid for vid, its in pairs}, local, b_feeds is not None)
     compared = tuple(_entries(work, pairs))
     return Comparison(compared, tuple(missing), (a.runs, b.runs))
 
@@ -55,6 +60,7 @@ class _Work:
     feeds: tuple[Mapping[str, Any], Mapping[str, Any]]
     partners: Mapping[int, int]
     local: bool
+    is_cropped: bool
 
 
 def _entries(work: _Work, pairs: Pairs) -> Iterator[Entry]:
@@ -88,7 +94,11 @@ def _in_one_run(work: _Work, pairs: Pairs) -> list[Entry]:
         nodes = _maker(a.graph, vid), _maker(b.graph, its_id)
         if name in arrays and called in its:
             explained = max(noise.get(name, 0.0), floor_of(arrays[name]))
-            entries.append(Entry(name, called, *nodes, error(arrays[name], its[called]), explained))
+            sides = (arrays[name], its[called])
+            if work.is_cropped and _is_size(arrays[name]):
+                continue
+            off = error(*(common_part(*sides) if work.is_cropped else sides))
+            entries.append(Entry(name, called, *nodes, off, explained))
         else:
             why = b_failed.get(called) or a_failed.get(name, "it was not made")
             entries.append(
@@ -101,6 +111,11 @@ def _in_one_run(work: _Work, pairs: Pairs) -> list[Entry]:
     errors = local_errors(b, feeds[1], reference)
     by_name = {values[vid].name: errors.get(other[its_id].name) for vid, its_id in pairs}
     return list(with_local(tuple(entries), by_name))
+
+
+def _is_size(array: Any) -> bool:
+    """Whether elements are likely to be sizes, which differ where these do: integers in a row."""
+    return isinstance(array, np.ndarray) and array.ndim < 2 and array.dtype.kind in "iu"
 
 
 def _read_from_elsewhere(work: _Work, pairs: Pairs) -> list[int]:

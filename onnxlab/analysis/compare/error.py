@@ -68,6 +68,14 @@ def error(reference: Any, other: Any) -> Error:
     return _numbers(reference, other)
 
 
+def common_part(array: Any, other: Any) -> tuple[Any, Any]:
+    """What two arrays of one rank have of each axis; anything else as it is."""
+    if not isinstance(array, np.ndarray) or not isinstance(other, np.ndarray) or array.ndim != other.ndim:
+        return array, other
+    both = tuple(slice(0, min(sizes)) for sizes in zip(array.shape, other.shape, strict=True))
+    return array[both], other[both]
+
+
 def failed_to_run(why: str, both: bool) -> Error:
     """The error of a value that a side cannot make; that of neither is no difference."""
     return Error(why) if both else Error(why, relative=math.inf, sqnr=-math.inf, cosine=0.0, equal=False)

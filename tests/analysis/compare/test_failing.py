@@ -72,3 +72,14 @@ def test_inputs_that_do_not_fit_are_refused() -> None:
     a, b = onnxlab.load(), onnxlab.load()
     with pytest.raises(FeedError):
         onnxlab.compare(a, b, {"image": np.zeros((1, 3), np.float32)})
+
+
+def test_two_sizes_of_a_dim_are_compared_in_what_both_have() -> None:
+    model = onnxlab.load()
+    batch = np.random.default_rng(0).standard_normal((4, 1, 8, 8)).astype(np.float32)
+    comparison = onnxlab.compare(model, model, ({"image": batch[:1]}, {"image": batch}))
+    assert not comparison
+    assert len(comparison) == 22, "all but the values that are sizes"
+    assert onnxlab.compare(model, model, ({"image": batch[:1]}, {"image": batch[::-1]}))
+    one, four = comparison.arrays("logits")
+    assert (one.shape, four.shape) == ((1, 10), (4, 10))
