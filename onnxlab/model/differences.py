@@ -40,7 +40,7 @@ def diff(
     Args:
         a, b: a Model each, or what `onnxlab.load` takes: any format.
         ignore: what is to be left out: "names", "order", "docs", "metadata", "declarations", "weights", "attributes",
-            "opsets", "producer".
+            "opsets", "producer", "defaults" (attributes that one side sets to what they are anyway).
         tolerance: how far stored tensors may be apart to count as equal, relative to the largest magnitude.
         inputs: run both on these inputs of `a` ({}: made up), so that what structure cannot tell apart is paired by
             equal elements; what they are is `compare`'s to judge.

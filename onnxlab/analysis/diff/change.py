@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,10 +11,12 @@ Subject = Literal[
     "node", "value", "initializer", "input", "output", "declaration", "annotation", "graph", "function", "opset",
     "metadata", "model",
 ]  # fmt: skip
-Ignorable = Literal["names", "order", "docs", "metadata", "declarations", "weights", "attributes", "opsets", "producer"]
+Ignorable = Literal["names", "order", "docs", "metadata", "declarations", "weights", "attributes", "opsets", "producer",
+                    "defaults"]  # fmt: skip
 
 IGNORABLE: tuple[Ignorable, ...] = (
     "names", "order", "docs", "metadata", "declarations", "weights", "attributes", "opsets", "producer",
+    "defaults",
 )  # fmt: skip
 """What a comparison may leave out."""
 
@@ -33,6 +36,7 @@ class Change:
         old, new: texts of the part, "" where there is none.
         scope: path of the graph or function, "" for the main graph.
         a_id, b_id: of the node or value in its model, 0 for none.
+        is_default: an attribute that one model sets to what its schema says anyway.
     """
 
     kind: Kind
@@ -45,6 +49,7 @@ class Change:
     scope: str = ""
     a_id: int = 0
     b_id: int = 0
+    is_default: bool = False
 
     @property
     def ignored_as(self) -> Ignorable | None:
@@ -64,6 +69,10 @@ class Change:
         if self.subject == "opset":
             return "opsets"
         return "producer" if self.subject == "model" and self.field in _PRODUCER else None
+
+    def is_ignored(self, words: Collection[Ignorable]) -> bool:
+        """Whether one of some words leaves it out."""
+        return self.ignored_as in words or (self.is_default and "defaults" in words)
 
     def __str__(self) -> str:
         name = self.b or self.a

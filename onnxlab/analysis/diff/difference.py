@@ -76,7 +76,7 @@ class Diff(metaclass=ShortHelp):
             return ()
         with no_collection():
             listed = Listing((self.a, self.b), self.matching, self.tolerance).changes()
-            return tuple(change for change in listed if change.ignored_as not in self.ignored)
+            return tuple(change for change in listed if not change.is_ignored(self.ignored))
 
     @cached_property
     def regions(self) -> tuple[Region, ...]:

@@ -14,6 +14,7 @@ from onnxlab.analysis.diff.orders import longest_increasing
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.constants import is_constant
 from onnxlab.graph.index.records import NodeRecord, Scope
+from onnxlab.graph.protos.attributes import decode
 from onnxlab.infer.walk.operator_catalogue import signature
 
 
@@ -86,7 +87,10 @@ class NodeListing:
             if was is not None and now is not None and (was == now or bodies[0] == bodies[1] > 0):
                 continue
             old, new = texts.attribute_text(was), texts.attribute_text(now)
-            yield Change("changed", "node", name, called, f"attribute {key}", old, new, path, *ids)
+            same = (
+                self._is_default(node, was) if now is None else self._is_default(other, now) if was is None else False
+            )
+            yield Change("changed", "node", name, called, f"attribute {key}", old, new, path, *ids, is_default=same)
         if before.doc_string != after.doc_string:
             old, new = texts.shortened(before.doc_string), texts.shortened(after.doc_string)
             yield Change("changed", "node", name, called, "documentation", old, new, path, *ids)
@@ -94,6 +98,16 @@ class NodeListing:
         if notes[0] != notes[1]:
             shown = [texts.shortened(", ".join(f"{key}={value}" for key, value in note.items())) for note in notes]
             yield Change("changed", "node", name, called, "metadata", shown[0], shown[1], path, *ids)
+
+    def _is_default(self, node: NodeRecord, attribute: onnx.AttributeProto | None) -> bool:
+        """Whether an attribute is set to what the schema says anyway."""
+        graph = self._a if self._a.nodes.get(node.id) is node else self._b
+        schema = graph.schema(node)
+        spec = schema.attributes.get(attribute.name) if schema and attribute is not None else None
+        if spec is None or spec.default is None or attribute is None:
+            return False
+        value = decode(attribute)
+        return isinstance(value, int | float | str | list | tuple) and bool(value == spec.default)
 
     def _moves(self, before: Scope, after: Scope, paired: list[int], path: str) -> Iterator[Change]:
         inverse = {self._matching.nodes[ident]: at for at, ident in enumerate(paired)}

@@ -17,7 +17,7 @@ def add(verbs: Verbs) -> None:
     words = "say what differs between two models; exit code 1 if anything does"
     diff = verbs.add("diff", _diff, words, models=("a", "b"))
     diff.add_argument("--ignore", default="", metavar="WORDS", help="comma-separated: names, order, docs, metadata, "
-                      "declarations, weights, attributes, opsets, producer")  # fmt: skip
+                      "declarations, weights, attributes, opsets, producer, defaults")  # fmt: skip
     words = "how far stored tensors may be apart, relative to their largest magnitude (0)"
     diff.add_argument("--tolerance", type=float, default=0.0, help=words)
     diff.add_argument("--at-most", type=int, default=0, metavar="COUNT", help="exit with 0 up to so many changes (0)")

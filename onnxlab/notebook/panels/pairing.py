@@ -175,7 +175,7 @@ def _kinds(diff: Diff) -> tuple[dict[int, str], dict[int, str]]:
                     side[ident] = kind
 
     for change in diff.changes:
-        if change.kind == "moved" or (change.kind == "renamed" and not diff.matching.names_agree):
+        if change.kind == "moved" or change.is_default or (change.kind == "renamed" and not diff.matching.names_agree):
             continue
         if change.subject == "node":
             enter(change.kind, ([change.a_id] if change.a_id else [], [change.b_id] if change.b_id else []))

@@ -153,3 +153,17 @@ def test_lines_for_git(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
                                                                       ["stem/relu_out", "initializer"])  # fmt: skip
     assert main(["text", str(model.save(tmp_path / "m.onnx"))]) == 0
     assert capsys.readouterr().out.splitlines() == after
+
+
+def test_another_format_of_the_same_model(tmp_path: Path) -> None:
+    model = onnxlab.load()
+    paths = model.save(tmp_path / "a.onnx"), model.save(tmp_path / "a.ort")
+    words = ["names", "order", "declarations"]
+    assert not onnxlab.diff(*paths, ignore=[*words, "defaults"])
+    defaults = onnxlab.diff(*paths, ignore=words)
+    assert defaults
+    assert all(change.is_default and change.field.startswith("attribute") for change in defaults)
+    model.nodes["/stem/relu/Relu"].op_type = "Abs"
+    (change,) = onnxlab.diff(paths[0], model.save(tmp_path / "b.ort"), ignore=[*words, "defaults"])
+    assert (change.field, change.old, change.new) == ("operator", "Relu", "Abs")
+    assert not change.is_default
