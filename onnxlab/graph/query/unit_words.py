@@ -31,7 +31,8 @@ SINGLE = {
 LEAST_TOLD = 2
 MIXED = ("convolutions + attention", "branches")
 """Words that say little of groups whose parts have words of their own."""
-_WHOLE = ("transformer layer", "attention", "residual block", "MLP", "inverted residual", "NMS")
+_LAYER = "transformer layer"
+_WHOLE = (_LAYER, "attention", "residual block", "MLP", "inverted residual", "NMS")
 """Parts that a group is called after even where it has one of them."""
 MOST_SUMMED = 2
 """Kinds of parts that a group is called after."""
@@ -82,8 +83,11 @@ def _attention(count: Counter[str], convs: int, products: int) -> str:
     blocks = max(count["Softmax"], sum(count[op] for op in layer_operators("attention") if op != "RotaryEmbedding"))
     if convs > blocks:
         return MIXED[0]
-    if products >= _MATMULS_OF_LAYER * blocks and _has_activation(count):
-        return "transformer layer" if blocks == 1 else f"{blocks} transformer layers"
+    activations = sum(count[op] for op in ACTIVATIONS)
+    if products >= _MATMULS_OF_LAYER * blocks and activations:
+        # with attention to something else too a layer has two, but one MLP
+        layers = activations if blocks % activations == 0 else blocks
+        return _LAYER if layers == 1 else f"{layers} {_LAYER}s"
     return "attention" if blocks == 1 else f"attention ×{blocks}"
 
 
@@ -142,6 +146,8 @@ def summed_up(parts: Sequence[str]) -> str:
     telling = {word: number for word, number in count.items() if number > 1 or word in _WHOLE}
     if not 0 < len(telling) <= MOST_SUMMED:
         return ""
+    if len(telling) > 1:  # in few words: the other part says what is around
+        telling = {"attention" if word == _LAYER else word: number for word, number in telling.items()}
     return " + ".join(f"{word} ×{number}" if number > 1 else word for word, number in telling.items())
 
 

@@ -111,6 +111,8 @@ def test_parameters_say_where_they_belong(name: str, parts: tuple[str, ...]) -> 
     [
         ({"MatMul": 2, "Softmax": 1}, "attention"),
         ({"MatMul": 6, "Softmax": 1, "Gelu": 1, "Add": 2}, "transformer layer"),
+        ({"MatMul": 14, "Softmax": 2, "Gelu": 1, "Add": 3}, "transformer layer"),
+        ({"MatMul": 16, "Softmax": 2, "Gelu": 2, "Add": 4}, "2 transformer layers"),
         ({"Conv": 3, "Relu": 3, "Add": 1}, "residual block"),
         ({"Conv": 1, "BatchNormalization": 1, "Relu": 1}, "conv · bn · relu"),
         ({"MatMul": 2, "Gelu": 1}, "MLP"),
@@ -132,7 +134,7 @@ def test_units_are_called_by_what_they_do(ops: dict[str, int], words: str) -> No
     [
         (["residual block", "attention ×2", "residual block", "attention ×2", "conv"],
          "residual block ×2 + attention ×2"),
-        (["residual block", "transformer layer", "residual block"], "residual block ×2 + transformer layer"),
+        (["residual block", "transformer layer", "residual block"], "residual block ×2 + attention"),
         (["conv", "silu", ""], ""),
         (["a", "a", "b", "b", "c", "c"], ""),
     ],
