@@ -91,8 +91,9 @@ export class ModelDocument {
   async save(name?: string): Promise<void> {
     const kernel = this.#context.sessionContext.session?.kernel;
     if (!kernel) throw new Error("There is no kernel, which holds the model.");
-    const { problem } = await ask<Saved>(kernel, "save_document", this.#name(), ...(name ? [name] : []));
+    const { problem, notes } = await ask<Saved>(kernel, "save_document", this.#name(), ...(name ? [name] : []));
     if (!problem) {
+      for (const note of notes ?? []) this.#parts.apputils.Notification.warning(note, { autoClose: false });
       if (name) this.#context._updatePath?.(this.#context.path.replace(/[^/:]*$/, () => name));
       await this.#context.revert(); // looks at the date of the file again; there is no content in the page
       return;

@@ -14,7 +14,7 @@ export const TYPES: FileType[] = [
   {
     name: "onnxlab-text",
     displayName: "ONNX model as text",
-    extensions: [".textproto", ".pbtxt", ".onnxtxt", ".onnxjson"],
+    extensions: [".textproto", ".pbtxt", ".txtpb", ".onnxtxt"],
   },
   { name: "onnxlab-safetensors", displayName: "Weights", extensions: [".safetensors"] },
 ];

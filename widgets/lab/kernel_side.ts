@@ -18,6 +18,8 @@ export interface Opened {
 
 export interface Saved {
   problem?: Problem;
+  /** What the file does not hold as it was. */
+  notes?: string[];
 }
 
 const MODULE = "onnxlab.notebook.widgets.documents";

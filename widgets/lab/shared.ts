@@ -93,6 +93,7 @@ export interface Modules {
     WidgetTracker: new (options: { namespace: string }) => { add(widget: LuminoWidget): Promise<void> };
     SessionContextDialogs: new () => { selectKernel(context: SessionContext): Promise<void> };
     InputDialog: { getText(options: object): Promise<{ button: { accept: boolean }; value: string | null }> };
+    Notification: { warning(text: string, options: { autoClose: boolean }): void };
     showErrorMessage(title: string, error: Error): Promise<void>;
   };
   "@jupyterlab/docmanager": { IDocumentManager: unknown };

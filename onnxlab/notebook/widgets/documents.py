@@ -4,12 +4,13 @@ Answers are JSON, refusals too: a tab shows them as a panel, not as a traceback.
 """
 
 import os
+import warnings
 from pathlib import Path
 from typing import Any
 
 import IPython.display
 
-from onnxlab.errors import OnnxlabError
+from onnxlab.errors import OnnxlabError, OnnxlabWarning
 from onnxlab.model import Model, load
 from onnxlab.notebook.widgets.widget import ModelWidget
 from onnxlab.printable import printable
@@ -48,16 +49,16 @@ def save_document(name: str, other: str | None = None) -> IPython.display.JSON:
     """
     path = _place(name)
     try:
-        model = _opened(path)
-        if other is None:
-            model.save(path)
-        else:
-            target = _beside(path, other)
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always", OnnxlabWarning)
+            model = _opened(path)
+            target = path if other is None else _beside(path, other)
             model.save(target)
             _open[target] = _open.pop(path)
     except (OnnxlabError, OSError) as error:
         return _problem(f"{path.name} cannot be saved", error)
-    return _answer(saved=str(path if other is None else target))
+    notes = [str(item.message) for item in warned if issubclass(item.category, OnnxlabWarning)]
+    return _answer(saved=str(target), notes=notes)
 
 
 def _opened(path: Path) -> Model:

@@ -1,6 +1,8 @@
 """What a tab of JupyterLab asks of its kernel: a file opened in a view that fills it, saved, refused in words."""
 
+import re
 import shutil
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,9 +10,14 @@ import onnx
 import pytest
 
 import onnxlab
+from onnxlab.errors import SaveWarning
 from onnxlab.model.opening import EXAMPLE
 from onnxlab.notebook.widgets import documents
 from onnxlab.notebook.widgets.documents import open_document, save_document
+from onnxlab.notebook.widgets.magic import suffixes
+from tests.support.samples import samples
+
+REPOSITORY = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
@@ -39,13 +46,19 @@ def test_saving_writes_the_file_and_a_copy_stays_in_the_folder(folder: Path) -> 
     assert "is not open in this kernel" in save_document("digits.onnx").data["problem"]["message"]
     open_document("digits.onnx")
     documents._open[folder / "digits.onnx"][0].nodes[0].name = "renamed"
-    assert save_document("digits.onnx").data == {"saved": str(folder / "digits.onnx")}
+    assert save_document("digits.onnx").data == {"saved": str(folder / "digits.onnx"), "notes": []}
     assert onnx.load(folder / "digits.onnx").graph.node[0].name == "renamed"
     for name in ("../out.onnx", "/tmp/out.onnx", "", ".."):
         assert "is no name of a file" in save_document("digits.onnx", name).data["problem"]["message"]
     assert "is there already" in save_document("digits.onnx", "digits.onnx").data["problem"]["message"]
-    assert save_document("digits.onnx", "other.onnx").data == {"saved": str(folder / "other.onnx")}
+    assert save_document("digits.onnx", "other.onnx").data == {"saved": str(folder / "other.onnx"), "notes": []}
     assert (folder / "other.onnx").read_bytes() == (folder / "digits.onnx").read_bytes()
+
+
+def test_what_a_format_does_not_carry_is_noted(folder: Path) -> None:
+    open_document("digits.onnx")
+    (note,) = save_document("digits.onnx", "digits.onnxtxt").data["notes"]
+    assert "does not carry all of this model" in note
 
 
 def test_a_file_that_was_renamed_is_saved_under_its_name_of_now(folder: Path) -> None:
@@ -53,7 +66,7 @@ def test_a_file_that_was_renamed_is_saved_under_its_name_of_now(folder: Path) ->
     model = documents._open[folder / "digits.onnx"][0]
     model.nodes[0].name = "renamed"
     (folder / "digits.onnx").rename(folder / "moved.onnx")
-    assert save_document("moved.onnx").data == {"saved": str(folder / "moved.onnx")}
+    assert save_document("moved.onnx").data == {"saved": str(folder / "moved.onnx"), "notes": []}
     assert onnx.load(folder / "moved.onnx").graph.node[0].name == "renamed"
     assert not (folder / "digits.onnx").exists()
 
@@ -62,6 +75,24 @@ def test_a_dropped_model_is_not_saved_over_the_file_of_the_tab(folder: Path) -> 
     open_document("digits.onnx")
     documents._open[folder / "digits.onnx"][1].show_model(onnxlab.load())
     assert "shows another model" in save_document("digits.onnx").data["problem"]["message"]
+
+
+def test_every_kind_of_file_that_a_tab_takes_is_opened(folder: Path) -> None:
+    """The endings are those of widgets/lab/file_types.ts; dumps and graphs that are texts are opened too."""
+    types = (REPOSITORY / "widgets" / "lab" / "file_types.ts").read_text(encoding="utf-8")
+    endings = set(re.findall(r'"(\.\w+)"', types)) - {".txt", ".json"}
+    assert {".onnx", ".ort", ".textproto", ".safetensors"} <= endings <= set(suffixes())
+    model = onnxlab.load(EXAMPLE)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SaveWarning)  # of what texts do not carry
+        for ending in endings - {".onnx", ".safetensors"}:
+            model.save(folder / f"digits{ending}")
+    model.files.save_weights(folder / "digits.safetensors")
+    formats = REPOSITORY / "tests" / "formats"
+    shutil.copy(next((formats / "ge").glob("*PreRunBegin.pbtxt")), folder / "dump.txt")
+    (folder / "glow.txt").write_bytes(samples("glow/samples")["if_true.onnxtxt"])
+    for name in [*(f"digits{ending}" for ending in endings), "dump.txt", "glow.txt"]:
+        assert "view" in (answer := open_document(name).data), (name, answer)
 
 
 def test_what_cannot_be_opened_or_saved_is_said_in_words(folder: Path) -> None:
