@@ -38,7 +38,7 @@ class Suggestion:
         nodes: how many nodes fewer there would be.
         bytes: how many bytes fewer the model would have.
         peak: how many bytes fewer a run would hold at its peak, by the shapes; 0 where no size is known.
-        seconds: by provider ("numpy", "onnxruntime"), how much less a run would take.
+        seconds: by provider ("numpy", "onnxruntime"), how much less a run would take; 0 within the noise of runs.
         verdict: what running the model before and after said.
     """
 
@@ -55,6 +55,19 @@ class Suggestion:
         gained = [f"{self.nodes} nodes", f"{self.bytes:,} bytes", f"{self.peak:,} bytes at the peak"]
         gained += [f"{1000 * seconds:.3g} ms of {name}" for name, seconds in self.seconds.items()]
         return printable(f"{self.rule} at {len(self.places)} places: {', '.join(gained)} less; {self.verdict}")
+
+    def as_dict(self) -> dict[str, object]:
+        """The suggestion as JSON holds it."""
+        return {
+            "rule": self.rule,
+            "doc": self.doc,
+            "places": list(self.places),
+            "nodes": self.nodes,
+            "bytes": self.bytes,
+            "peak": self.peak,
+            "seconds": dict(self.seconds),
+            "verdict": self.verdict,
+        }
 
 
 def suggestions(
@@ -106,21 +119,23 @@ class _Measured:
 
 
 def _gained(before: _Measured, now: _Measured) -> dict[str, float]:
-    """Seconds that a run takes less, by provider: the least of a few runs of both in turn."""
+    """Seconds that a run takes less, by provider: the least of a few runs of both in turn; 0 within their noise."""
     gained = {}
     for provider in before.runs.keys() & now.runs.keys():
         sides = before.runs[provider], now.runs[provider]
-        least = [float("inf"), float("inf")]
+        spent: tuple[list[float], list[float]] = ([], [])
         try:
             for number in range(_REPEATS + 1):
-                for side, run in enumerate(sides):
+                for run, seconds in zip(sides, spent, strict=True):
                     start = time.perf_counter()
                     run()
                     if number:  # the first one warms up
-                        least[side] = min(least[side], time.perf_counter() - start)
+                        seconds.append(time.perf_counter() - start)
         except Exception:
             continue
-        gained[provider] = least[0] - least[1]
+        (least, second), (least_now, second_now) = sorted(spent[0])[:2], sorted(spent[1])[:2]
+        noise = max(second - least, second_now - least_now)
+        gained[provider] = least - least_now if abs(least - least_now) > noise else 0.0
     return gained
 
 

@@ -51,6 +51,7 @@ TABLE = {
     "optimize": Row(schema="receipt/3", output=("-o", ".onnx")),
     "rewrite": Row(("{model}", "Add(a, b) => Add(b, a)"), schema="receipt/3", output=("-o", ".onnx")),
     "report": Row(output=("-o", ".md")),
+    "suggest": Row(),
     "fold": Row(schema="receipt/3", output=("-o", ".onnx")),
 }
 """Those that read models. test_answers.py has `show` and `warm`, test_surroundings.py

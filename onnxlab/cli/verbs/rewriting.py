@@ -1,4 +1,4 @@
-"""`onnxlab simplify`, `optimize`, `rewrite` and `fold`: a model rewritten, and a receipt of what was done.
+"""`onnxlab simplify`, `optimize`, `rewrite`, `fold`, `suggest`: a model rewritten with a receipt, or what that gains.
 
 Without -o they only say what would be done. With --strict the exit code is 1 where something had to be taken back, or
 where nothing could be verified.
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from onnxlab.transforms.receipt import Receipt
 
 _GOOD = ("bit equal", "equal within noise")
+_SAMPLE = "name=array.npy, or an .npz: inputs to verify with, in place of made-up ones"
 FOLDING = "fold"
 """The part of simplify that stores what constants make."""
 
@@ -36,11 +37,15 @@ def add(verbs: Verbs) -> None:
     for command in (simplify, fold):
         words = "that stored results may add to the model (1 MiB)"
         command.add_argument("--budget", type=int, metavar="BYTES", help=words)
+    suggest = verbs.add("suggest", _suggest, "measure what each rule would gain alone; nothing is changed")
     for command in (simplify, optimize):
         words = "another tool that does it"
         command.add_argument("--engine", choices=("onnxsim", "onnxruntime", "onnxscript"), help=words)
-    optimize.add_argument("--level", choices=("basic", "extended", "layout"), default="extended", help="(extended)")
-    optimize.add_argument("--microsoft", action="store_true", help="let operators of com.microsoft come")
+    for command, level in ((optimize, "extended"), (suggest, "layout")):
+        command.add_argument("--level", choices=("basic", "extended", "layout"), default=level, help=f"({level})")
+        command.add_argument("--microsoft", action="store_true", help="let operators of com.microsoft come")
+    suggest.add_argument("--no-verify", action="store_true", help="do not run the model, so that no times are told")
+    suggest.add_argument("--sample", nargs="+", metavar="FEED", help=_SAMPLE)
     for command in (simplify, optimize, rewrite, fold):
         _common(command)
 
@@ -49,8 +54,7 @@ def _common(command: argparse.ArgumentParser) -> None:
     entries.output(command, "file to write, or - for standard output; without it nothing is changed")
     command.add_argument("--dry-run", action="store_true", help="only say what would be done, whatever -o says")
     command.add_argument("--no-verify", action="store_true", help="do not run the model before and after")
-    words = "name=array.npy, or an .npz: inputs to verify with, in place of made-up ones"
-    command.add_argument("--sample", nargs="+", metavar="FEED", help=words)
+    command.add_argument("--sample", nargs="+", metavar="FEED", help=_SAMPLE)
     words = "accept what differs for NaN and infinities alone"
     command.add_argument("--finite-only", action="store_true", help=words)
     words = "comma-separated nodes, values, graphs and prefixes that end in / that stay as they are"
@@ -75,6 +79,21 @@ def _rewrite(options: argparse.Namespace) -> int:
 def _fold(options: argparse.Namespace) -> int:
     budget = {} if options.budget is None else {"budget": options.budget}
     return _done(options, "fold", **budget)
+
+
+def _suggest(options: argparse.Namespace) -> int:
+    model = open_model(options)
+    with ticking(f"suggest {model.name}"):
+        suggestions = model.suggest(
+            level=options.level,
+            microsoft=options.microsoft,
+            verify=not options.no_verify,
+            samples=[feeds_of(options.sample)] if options.sample else None,
+        )
+    lines = [str(suggestion) for suggestion in suggestions] or ["no rule would change anything"]
+    rows = {"suggestions": [suggestion.as_dict() for suggestion in suggestions]}
+    answer(options, lambda: rows, lambda: "\n".join(lines))
+    return DONE
 
 
 def _done(options: argparse.Namespace, method: str, *positional: Any, **named: Any) -> int:

@@ -35,7 +35,8 @@ op { output: "b" type: "GivenTensorBoolFill" arg { name: "shape" ints: 1 } arg {
 op { output: "s" type: "GivenTensorStringFill" arg { name: "shape" ints: 1 } arg { name: "values" strings: "x" } }
 op { output: "u" type: "GivenTensorByteStringToUInt8Fill" arg { name: "shape" ints: 1 ints: 3 }
      arg { name: "values" strings: "\\000\\177\\377" } }
-op { output: "h" type: "GivenTensorFp16Fill" arg { name: "shape" ints: 2 } arg { name: "values" floats: 0.5 floats: 2 } }
+op { output: "h" type: "GivenTensorFp16Fill" arg { name: "shape" ints: 2 }
+     arg { name: "values" floats: 0.5 floats: 2 } }
 op { output: "z" type: "ConstantFill" arg { name: "shape" ints: 4 } }
 """
 
