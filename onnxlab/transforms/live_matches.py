@@ -16,6 +16,9 @@ from onnxlab.transforms.rules.rule import AnyRule, Rule
 MOST_DIRTY: Final = 4096
 """Nodes near an edit above which everything is matched anew."""
 
+MOST_STALE: Final = 256
+"""Nodes near changed facts above which every rule that facts decide is matched again, without looking where."""
+
 
 class LiveMatches:
     """The places at which rules match; rules that are written in Python as procedures are left out.
@@ -34,8 +37,10 @@ class LiveMatches:
         self._inference = inference
         self._rules = worklist.Rules([rule for rule in rules if isinstance(rule, Rule) and rule.brings <= domains])
         self._options = Options(domains=domains)
-        self._places: dict[int, tuple[str, ...]] = {}
+        self._places: dict[int, set[str]] = {}
+        self._asking: dict[int, list[Rule]] = {}  # rules that facts decided, by node
         self._dirty: set[int] | None = None  # None: all of them
+        self._stale: set[int] = set()  # nodes near which nothing but facts changed
 
     @property
     def counts(self) -> dict[str, int]:
@@ -45,7 +50,8 @@ class LiveMatches:
             >>> model.matches().counts
             {'conv_batch_normalization': 5}
         """
-        return dict(Counter(rule for rules in self._up_to_date().values() for rule in rules).most_common())
+        places = self._up_to_date().values()
+        return dict(Counter(rule for rules in places for rule in sorted(rules)).most_common())
 
     def of(self, rule: str) -> list[Node]:
         """List the nodes that the outermost call of a rule's pattern matches, in the order of their ids.
@@ -70,42 +76,72 @@ class LiveMatches:
         if touched.opsets or touched.functions:
             self._dirty = None
             return
-        graph = self._graph
         for ident in touched.removed_nodes:
             self._places.pop(ident, None)
-        near = set(touched.nodes)
-        for vid in {*touched.values, *facts}:
-            value = graph.values.get(vid)
-            if value is not None:
-                near.update(ident for ident, _ in value.producers)
-                near.update(reader for reader, _ in value.uses)
-        self._dirty |= near
+            self._asking.pop(ident, None)
+        self._dirty |= touched.nodes | self._near(touched.values)
+        self._stale |= self._near(facts)
         if len(self._dirty) > MOST_DIRTY:
             self._dirty = None
 
-    def _up_to_date(self) -> dict[int, tuple[str, ...]]:
+    def _near(self, values: Iterable[int]) -> set[int]:
+        """Nodes that make or read values."""
+        near: set[int] = set()
+        for vid in values:
+            value = self._graph.values.get(vid)
+            if value is not None:
+                near.update(ident for ident, _ in value.producers)
+                near.update(reader for reader, _ in value.uses)
+        return near
+
+    def _up_to_date(self) -> dict[int, set[str]]:
         with self._graph.lock:
             rewriting = Rewriting(self._graph, self._inference.facts, lambda names: {}, self._options)
             if self._dirty is None:
-                self._places = {node.id: names for node in rewriting.nodes() if (names := self._at(rewriting, node.id))}
+                self._places, self._asking = {}, {}
+                anew = {node.id for node in rewriting.nodes()}
             else:
-                for ident in self._downstream(self._dirty):
-                    names = self._at(rewriting, ident)
-                    if names:
-                        self._places[ident] = names
-                    else:
-                        self._places.pop(ident, None)
-            self._dirty = set()
+                anew = self._downstream(self._dirty)
+            for ident in anew:
+                self._match(rewriting, ident)
+            few = len(self._stale) <= MOST_STALE
+            again = self._downstream(self._stale) if few else set(self._asking)
+            for ident in again - anew:
+                self._match_again(rewriting, ident)
+            self._dirty, self._stale = set(), set()
             return self._places
 
-    def _at(self, rewriting: Rewriting, ident: int) -> tuple[str, ...]:
+    def _match(self, rewriting: Rewriting, ident: int) -> None:
+        """Match every rule at a node."""
+        self._places.pop(ident, None)
+        self._asking.pop(ident, None)
         node = self._graph.nodes.get(ident)
         rules = self._rules.of(node) if node is not None else ()
         if node is None or not rules or rewriting.is_protected(node):
-            return ()
+            return
         makers = worklist.makers_of(rewriting, node)
-        return tuple(rule.name for rule in rules
-                     if isinstance(rule, Rule) and isinstance(rule.find(rewriting, node, makers), Match))  # fmt: skip
+        for rule in rules:
+            before = rewriting.asked
+            if isinstance(rule, Rule) and isinstance(rule.find(rewriting, node, makers), Match):
+                self._places.setdefault(ident, set()).add(rule.name)
+            if isinstance(rule, Rule) and rewriting.asked != before:
+                self._asking.setdefault(ident, []).append(rule)
+
+    def _match_again(self, rewriting: Rewriting, ident: int) -> None:
+        """Match the rules at a node that facts decide, where nothing but facts changed."""
+        rules = self._asking.get(ident)
+        if not rules:
+            return
+        node = self._graph.nodes[ident]
+        makers = worklist.makers_of(rewriting, node)
+        places = self._places.setdefault(ident, set())
+        for rule in rules:
+            if isinstance(rule.find(rewriting, node, makers), Match):
+                places.add(rule.name)
+            else:
+                places.discard(rule.name)
+        if not places:
+            del self._places[ident]
 
     def _downstream(self, nodes: Iterable[int]) -> set[int]:
         """Nodes, what reads them, and so on, as deep as patterns are."""

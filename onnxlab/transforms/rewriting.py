@@ -69,6 +69,7 @@ class Rewriting:
         regions: the nodes of each application of a rule, where they are asked for.
         traces: which nodes each application takes out and brings, where that is asked for.
         budget: bytes that folding may still add to the model.
+        asked: how often it was asked what inference knows.
         inputs_are_weights: whether the model is of before IR version 4, when every initializer had to be an input.
     """
 
@@ -82,6 +83,7 @@ class Rewriting:
         self.applied: list[Application] = []
         self.regions: list[Any] = []
         self.traces = Traces(graph) if self.options.traced else None
+        self.asked = 0
         self._names: FreshNames | None = None
         self._zero_signs = ZeroSigns(graph)
         self._known = facts
@@ -147,6 +149,7 @@ class Rewriting:
 
     def fact(self, value: int) -> Fact:
         """What inference knows of a value; of one that is new, once it is asked for."""
+        self.asked += 1
         known = self._frame.facts.get(value)
         if known is not None:
             return known

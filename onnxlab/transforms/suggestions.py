@@ -25,6 +25,7 @@ MOST_RUNS_BYTES: Final = 1 << 29
 """Of a model: of larger ones, which would have to be copied, no times are told."""
 
 _REPEATS: Final = 5
+_WARM: Final = 2  # runs before, which prepare what later ones have
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,8 @@ class Suggestion:
         nodes: how many nodes fewer there would be.
         bytes: how many bytes fewer the model would have.
         peak: how many bytes fewer a run would hold at its peak, by the shapes; 0 where no size is known.
-        seconds: by provider ("numpy", "onnxruntime"), how much less a run would take; 0 within the noise of runs.
+        seconds: by provider ("numpy", "onnxruntime"), how much less of the processor a run would take, on one
+            thread in onnxruntime; 0 within the noise of runs.
         verdict: what running the model before and after said.
     """
 
@@ -119,18 +121,18 @@ class _Measured:
 
 
 def _gained(before: _Measured, now: _Measured) -> dict[str, float]:
-    """Seconds that a run takes less, by provider: the least of a few runs of both in turn; 0 within their noise."""
+    """Seconds of the processor that a run takes less, by provider: the least of a few in turn; 0 within their noise."""
     gained = {}
-    for provider in before.runs.keys() & now.runs.keys():
+    for provider in [name for name in before.runs if name in now.runs]:
         sides = before.runs[provider], now.runs[provider]
         spent: tuple[list[float], list[float]] = ([], [])
         try:
-            for number in range(_REPEATS + 1):
+            for number in range(_WARM + _REPEATS):
                 for run, seconds in zip(sides, spent, strict=True):
-                    start = time.perf_counter()
+                    start = time.process_time()
                     run()
-                    if number:  # the first one warms up
-                        seconds.append(time.perf_counter() - start)
+                    if number >= _WARM:
+                        seconds.append(time.process_time() - start)
         except Exception:
             continue
         (least, second), (least_now, second_now) = sorted(spent[0])[:2], sorted(spent[1])[:2]
@@ -152,7 +154,10 @@ def _session(graph: ModelGraph) -> Any:
     try:
         import onnxruntime
 
-        return onnxruntime.InferenceSession(graph.proto.SerializeToString(), providers=["CPUExecutionProvider"])
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1  # further ones wait by spinning, which is time of the processor
+        providers = ["CPUExecutionProvider"]
+        return onnxruntime.InferenceSession(graph.proto.SerializeToString(), options, providers=providers)
     except Exception:
         return None
 
