@@ -18,7 +18,7 @@ Files:
     looking     `onnxlab info`, `shapes` and `text`: what is in a model.
     measuring   `onnxlab memory` and `cost`: what a run takes, by facts alone, for sizes that are given.
     rewriting   `onnxlab simplify`, `optimize`, `rewrite`, `fold`, `suggest`: a model rewritten with a receipt, or
-                what it would gain.
+                what that gains.
     running     `onnxlab run`, `profile` and `hunt`: a run of a model, its times, and values that went wrong in it.
     sarif       Problems of a model as SARIF 2.1.0, the format in which code hosts and editors take what checkers
                 find.
