@@ -2,7 +2,8 @@
 
 The groups of `comparisons` are quick and are what is printed by default. A topic is a module of this folder with a
 function `rows()`, a longer campaign about one part of onnxlab, and is printed when it is asked for. `hostile` has
-options of its own: `python -m bench hostile --help`. `looks [model …]` draws each model as it opens.
+options of its own: `python -m bench hostile --help`. `looks [model …]` draws each model as it opens. `checkouts OLD`
+compares an older checkout with this one.
 """
 
 import argparse
@@ -38,7 +39,7 @@ TOPICS = (
 
 def main() -> int:
     """Measure and print; the exit code is 1 with --check and a promise that is not kept."""
-    if sys.argv[1:2] in (["hostile"], ["looks"]):
+    if sys.argv[1:2] in (["hostile"], ["looks"], ["checkouts"]):
         return importlib.import_module(f"bench.{sys.argv[1]}").main(sys.argv[2:])  # type: ignore[no-any-return]
     parser = argparse.ArgumentParser(prog="python -m bench", description="Ratios of onnxlab to other tools.")
     known = f"of {', '.join(GROUPS)} (all of these by default), {', '.join(TOPICS)}"

@@ -29,6 +29,7 @@ from onnxlab.graph.edit.graph_changes import (
 )
 from onnxlab.graph.edit.name_references import Mention, mentions_by_name, reading_scopes, rename_mentions
 from onnxlab.graph.edit.node_changes import InsertNode, MoveNode, RemoveNode, SetAttribute, SetInputs, SetOutputs
+from onnxlab.graph.index.named_entries import EntryField
 from onnxlab.graph.protos import glow_dialect
 from onnxlab.graph.protos.name_bytes import set_string
 from onnxlab.graph.state.change import Change
@@ -85,7 +86,10 @@ def keeps_handles(graph: GraphState, change: Change) -> bool:
         if kind == "node":  # what has bodies may be called by its operator in their paths
             return change.field != "name" and not graph.nodes[ident].bodies
         return kind != "scope"
-    return isinstance(change, SetInputs | SetTypes)
+    if isinstance(change, SetInitializer):  # a new one may be a new value
+        field: EntryField = "sparse_initializer" if change.sparse else "initializer"
+        return change.tensor is not None and bool(graph.scopes[change.scope].places(field).positions(change.name))
+    return isinstance(change, SetInputs | SetTypes | ReplaceEntry)
 
 
 def field_value(proto: Any, field: str) -> Any:

@@ -81,7 +81,9 @@ def test_edits_find_a_whole_index(model: Callable[[], onnx.ModelProto], seed: in
 
 
 def test_a_model_read_in_one_pass_is_edited_as_any_other() -> None:
-    data = onnxlab.load().to_bytes()
+    nodes = "".join(f"v{number + 1} = Neg(v{number}) " for number in range(300))
+    text = f'<ir_version: 8, opset_import: ["" : 18]> g (float[2] v0) => (float[2] v300) {{ {nodes} }}'
+    data = onnx.parser.parse_model(text).SerializeToString()
     model = onnxlab.load(data)
     assert isinstance(model.graph.index, GlanceIndex)
     assert not model.graph.index.signatures, "what the first inference asked for is let go of"

@@ -8,6 +8,7 @@ import onnx.numpy_helper
 import pytest
 from onnx import TensorProto
 
+from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer import Inference
 from tests.infer.support.models import ints, one_node, parsed
 
@@ -279,3 +280,49 @@ def test_elements_are_known_where_all_operands_are() -> None:
     assert fact.value.tolist() == [8, 15]
     (fact,), _ = one_node("Mul", [(I, [2]), ints(2, 3)])
     assert fact.value is None
+
+
+COL2IM = """
+    <ir_version: 9, opset_import: ["" : 18]>
+    g (float[SHAPE] x, int64[K] sizes) => (y) <int64[2] image = {5, 5}, int64[2] block = {1, 5}> { y = Col2Im LISTS }
+"""
+
+
+@pytest.mark.parametrize(
+    ("shape", "length", "lists", "fact", "found"),
+    [
+        ("1, 10, 5", "k", "(x, image, block)", "float32[1,2,5,5]", ""),
+        ("N, C, 5", "k", "(x, image, block)", "float32[N,y.1,5,5]", ""),
+        ("N, 10, 5", "2", "(x, sizes, block)", "float32[N,2,y.2,y.3]", ""),
+        ("1, 10, 5", "2", "(x, image, sizes)", "float32[1,y.1,5,5]", ""),
+        ("1, 10, 5", "2147483647", "(x, sizes, block)", "float32[?]", "2"),
+        ("1, 10, 5", "k", "<pads = [0, 1, 0, 1, 0, 1]> (x, image, block)", "float32[?]", "3"),
+        ("1, 10, 5", "k", "<strides = [1]> (x, image, block)", "float32[?]", "1"),
+        ("1, 11, 5", "k", "(x, image, block)", "float32[?]", "11"),
+        ("10, 5", "k", "(x, image, block)", "float32[?]", "[10, 5]"),
+    ],
+)  # fmt: skip
+def test_the_lists_of_col2im_are_of_one_length(shape: str, length: str, lists: str, fact: str, found: str) -> None:
+    text = COL2IM.replace("SHAPE", shape).replace("K", length).replace("LISTS", lists)
+    graph = ModelGraph(onnx.parser.parse_model(text))
+    inference = Inference(graph)
+    assert str(inference.fact(graph.resolve_value("y"))) == fact
+    assert [problem.found for problem in inference.diagnostics] == ([found] if found else [])
+
+
+@pytest.mark.parametrize(("condition", "inner", "found"), [("", "", ""), ("[1]", "[1]", ""), ("[N]", "[N]", ""),
+                                                           ("[1]", "", "bool[1]"), ("", "[1]", "bool[]")])  # fmt: skip
+def test_the_condition_of_a_loop_keeps_its_rank_in_the_body(condition: str, inner: str, found: str) -> None:
+    """As onnxruntime merges the two; what it runs the body with has the shape that the body declares."""
+    text = f"""
+        <ir_version: 8, opset_import: ["" : 18]>
+        g (float[2] x, bool{condition} c, int64 n) => (float[2] y) {{
+            y = Loop (n, c, x) <body = b (int64 i, bool{inner} k, float[2] s) => (bool k2, float[2] t) {{
+                empty = Constant <value = int64[0] {{}}> ()
+                k2 = Reshape (k, empty)
+                t = Neg (s)
+            }}>
+        }}
+    """
+    inference = Inference(ModelGraph(onnx.parser.parse_model(text)))
+    assert [problem.found for problem in inference.diagnostics] == ([found] if found else [])

@@ -53,10 +53,12 @@ def loop(
     going = condition is None or bool(condition.reshape(()))
     values = list(carried)
     scanned: list[list[Array]] = [[] for _ in range(len(body.outputs) - 1 - len(values))]
-    iteration = 0
+    iteration, shape = 0, () if condition is None else condition.shape
     while going and (most is None or iteration < most):
         ctx.check()
-        results = ctx.run(body, (np.array(iteration, np.int64), np.array(going), *values))
+        results = ctx.run(
+            body, (np.array(iteration, np.int64), np.full(shape, going) if shape else np.array(going), *values)
+        )
         going = bool(np.asarray(results[0]).reshape(()))
         values = results[1 : 1 + len(values)]
         for collected, item in zip(scanned, results[1 + len(values) :], strict=True):
@@ -288,7 +290,7 @@ def loop_rule(
             found=f"{len(body.inputs)} inputs and {len(body.outputs)} outputs",
         )
     start = [_start(fact) for fact in carried]
-    again = TensorFact(dtypes.BOOL, (), from_items((), [True], "b"))  # or the body would not run
+    again = _again(condition)
 
     def run(iteration: Fact, facts: Sequence[Fact]) -> list[Fact]:
         return ctx.infer(body, [iteration, again, *facts])
@@ -298,6 +300,14 @@ def loop_rule(
     scans = [_stacked(ctx, fact, trips, count + slot) for slot, fact in enumerate(results[count + 1 :])]
     as_many(ctx, "body", facts := (*state, *scans))
     return facts
+
+
+def _again(condition: MaybeFact) -> Fact:
+    """The condition that the body gets: true, or it would not run, and of the shape that the node's has."""
+    shape = condition.shape if isinstance(condition, TensorFact) and condition.shape is not None else ()
+    if any(dim != 1 for dim in shape):  # refused when it runs, where that is no size of 1
+        return TensorFact(dtypes.BOOL, shape)
+    return TensorFact(dtypes.BOOL, shape, from_items((1,) * len(shape), [True], "b"))
 
 
 def _start(fact: MaybeFact) -> Fact:

@@ -18,9 +18,18 @@ from onnxlab.limits import InferContext, RunContext
 from onnxlab.ops.base.estimates import convolution_flops
 from onnxlab.ops.base.kernel_helpers import Array, at, integers, widened
 from onnxlab.ops.base.registry import Attributes, kernel, rule
-from onnxlab.ops.base.rule_helpers import MaybeFact, like, unknown_shape
+from onnxlab.ops.base.rule_helpers import (
+    MaybeFact,
+    as_dim,
+    dims_text,
+    items,
+    known_integers,
+    like,
+    must_equal,
+    unknown_shape,
+)
 from onnxlab.ops.base.traits import OpTraits, traits
-from onnxlab.shapes import Fact, TensorFact
+from onnxlab.shapes import MAX_RANK, Dim, Fact, FactError, TensorFact
 
 
 def _reflect(x: Array, low: Array | float, high: Array | float) -> Array:
@@ -393,6 +402,46 @@ def grid_sample_rule(ctx: InferContext, attributes: Attributes, x: Fact, grid: F
     if x.shape is None or grid.shape is None:
         return like(x, None if x.shape is None else (*x.shape[:2], *unknown_shape(ctx, len(x.shape))[2:]))
     return like(x, (*x.shape[:2], *grid.shape[1:-1]))
+
+
+@rule("Col2Im", since=18)
+def col2im_rule(ctx: InferContext, attributes: Attributes, x: Fact, image_shape: Fact, block_shape: Fact) -> Fact:
+    """[N, channels without those of a block, image…]."""
+    if x.shape is not None and len(x.shape) != 3:
+        raise FactError("its columns have another rank", code="rank-mismatch", expected="3", found=dims_text(x.shape))
+    rank = _spatial_rank(attributes, image_shape, block_shape)
+    if not isinstance(rank, int) or rank > MAX_RANK:
+        return like(x, None)
+    sizes, block = items(image_shape) or [None] * rank, known_integers(block_shape)
+    if block is not None and any(size <= 0 for size in block):
+        raise FactError("its block_shape has no positive sizes", expected="sizes from 1 on", found=str(block))
+    batch, channels = (x.shape or (None, None))[:2]
+    if not isinstance(channels, int) or block is None:
+        channels = None
+    elif channels % (of_block := prod(block)):
+        text = f"{channels} channels are no whole number of blocks of {of_block}"
+        raise FactError(text, expected=f"a multiple of {of_block}", found=str(channels))
+    else:
+        channels //= prod(block)
+    return like(x, tuple(as_dim(ctx, dim, 0, axis) for axis, dim in enumerate((batch, channels, *sizes))))
+
+
+def _spatial_rank(attributes: Attributes, *lists: Fact) -> Dim | None:
+    """The length that all lists of a Col2Im have. Raises FactError where they have different ones."""
+    names = ("image_shape", "block_shape", "dilations", "strides", "half the pads")
+    lengths: list[Dim | None] = []
+    for name, fact in zip(names, lists, strict=False):
+        if fact.shape is not None and len(fact.shape) != 1:
+            found = dims_text(fact.shape)
+            raise FactError(f"its {name} is no list", code="rank-mismatch", expected="1 dim", found=found)
+        lengths.append(None if fact.shape is None else fact.shape[0])
+    lengths += [len(attributes[name]) if attributes.get(name) else None for name in ("dilations", "strides")]
+    pads = attributes.get("pads")
+    lengths.append(len(pads) // 2 if pads else None)
+    stated = [(name, length) for name, length in zip(names, lengths, strict=True) if length is not None]
+    for name, length in stated[1:]:
+        must_equal(stated[0][1], length, f"its {stated[0][0]} and {name} have different lengths")
+    return next((length for _, length in stated if isinstance(length, int)), stated[0][1] if stated else None)
 
 
 # -- traits ------------------------------------------------------------------------------------------------------------
