@@ -1,11 +1,12 @@
 """Which nodes each application takes out of a graph and brings, read from the changes of the edit it is part of."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from onnxlab.graph.edit.changes import InsertNode, RemoveNode, SetAttribute, SetInputs
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.handles.handles import Node
+from onnxlab.graph.index.records import NodeImage, NodeRecord
 from onnxlab.transforms.receipt import Application
 
 
@@ -22,6 +23,15 @@ class Trace:
     removed: tuple[int, ...]
     inserted: tuple[int, ...]
     changed: tuple[int, ...]
+
+
+def _inside(image: NodeImage) -> Iterator[int]:
+    """A node that was taken out, and those in its bodies."""
+    yield image.id
+    for scopes in image.bodies.values():
+        for scope in scopes:
+            for node in scope.nodes:
+                yield from _inside(node)
 
 
 class Traces:
@@ -44,13 +54,21 @@ class Traces:
         """Read what was changed since the application before."""
         inverses = self._inverses()
         news, self._read = inverses[self._read :], len(inverses)
-        removed = [undo.image.id for undo in news if isinstance(undo, InsertNode) and undo.image is not None]
+        images = [undo.image for undo in news if isinstance(undo, InsertNode) and undo.image is not None]
+        removed = [ident for image in images for ident in _inside(image)]
         inserted = [undo.node for undo in news if isinstance(undo, RemoveNode)]
         changed = [undo.node for undo in news if isinstance(undo, SetInputs | SetAttribute)]
         self._traces.append(Trace(tuple(removed), tuple(inserted), tuple(dict.fromkeys(changed))))
 
     def _makes(self, node: int, value: str) -> bool:
         return node in self._graph.nodes and value in self._graph.nodes[node].proto.output
+
+    def _with_bodies(self, node: NodeRecord) -> Iterator[NodeRecord]:
+        yield node
+        for scopes in node.bodies.values():
+            for scope in scopes:
+                for ident in self._graph.scopes[scope].node_ids:
+                    yield from self._with_bodies(self._graph.nodes[ident])
 
     def told(self, applied: Sequence[Application]) -> list[Application]:
         """The applications with their nodes, at the end of the rewrite: what came and went again is not told."""
@@ -63,12 +81,12 @@ class Traces:
             candidates = [places.get(ident, ident) for ident in (*removed, *trace.removed, *changed)]
             place = next((ident for ident in candidates if ident <= self._newest), 0)
             places.update(dict.fromkeys(trace.inserted, place or self._newest + 1))
-            op_types = [nodes[ident].op_type for ident in trace.inserted if ident in nodes]
+            came = [node for ident in trace.inserted if ident in nodes for node in self._with_bodies(nodes[ident])]
             applications.append(
                 replace(
                     application,
                     taken=tuple(Node(self._graph, ident) for ident in removed),
-                    given=tuple(op_types),
+                    given=tuple(node.op_type for node in came),
                     at=Node(self._graph, place) if place else None,
                 )
             )

@@ -139,3 +139,16 @@ def test_an_engine_gets_external_data_in_the_model() -> None:
     receipt = model.simplify(engine="onnxsim")
     assert receipt.refused == ()
     assert receipt.verdict in ("bit equal", "equal within noise")
+
+
+@pytest.mark.parametrize("name", ["silero_vad_if", "functions_ts", "lac_bigru", "script_control"])
+def test_a_dry_run_accounts_for_every_node(name: str) -> None:
+    """What goes and what comes make the numbers of nodes before and after, in bodies and functions too."""
+    model = onnxlab.load(corpus.path(name))
+    receipt = model.optimize("layout", microsoft=True, dry_run=True)
+    taken = [node for application in receipt.applied for node in application.taken]
+    assert len({node.id for node in taken}) == len(taken)
+    gone = sum(node.op_type != "Constant" for node in taken)
+    came = sum(op_type != "Constant" for application in receipt.applied for op_type in application.given)
+    assert receipt.nodes[0] - gone + came == receipt.nodes[1]
+    assert model.version == 0
