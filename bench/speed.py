@@ -79,8 +79,9 @@ def two_threads(measured: list[Row]) -> Iterator[Line]:
     """The models that take onnxruntime 1 ms or more on one thread, and the small ones, on two."""
     rows = []
     for name in [row.what for row in measured if row.theirs >= _BANDS[0][0] or row.what in small_models.CASES]:
-        case = small_models.CASES[name]() if name in small_models.CASES else (path(name), inputs(name, path(name)))
-        row = against(name, *case, 2, None)
+        make = small_models.CASES.get(name)
+        model, feeds = make() if make is not None else (path(name), inputs(name, path(name)))
+        row = against(name, model, feeds, 2, None)
         yield Row(f"{name}, 2 threads", row.ours, row.theirs, row.against)
         rows.append(row)
     yield from summary(rows, "models, 2 threads", 1.0, 1.3)

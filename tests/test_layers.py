@@ -63,6 +63,7 @@ SUBLAYERS = {
         "numba.lowering",
         "numba.rules",
         "numba.rules.onnx",
+        "numba.rules.ml",
         "numba.rules.microsoft",
         "numba.rules.fusion",
         "numba.region",

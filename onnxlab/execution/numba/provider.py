@@ -42,12 +42,16 @@ _WORTH = 5
 def _rules() -> Callable[[NodeView], Any]:
     """Import every file of compiled rules; what finds a node's rule."""
     rules = "onnxlab.execution.numba.rules"
-    for folder in (f"{rules}.onnx", f"{rules}.microsoft"):
+    for folder in (f"{rules}.onnx", f"{rules}.ml", f"{rules}.microsoft"):
         package = importlib.import_module(folder)
         for module in pkgutil.iter_modules(package.__path__, f"{folder}."):
             background.rest()
             importlib.import_module(module.name)
     return importlib.import_module(f"{rules}.registry").find  # type: ignore[no-any-return]
+
+
+_WORTH_OFTEN = 3
+"""The same of a body, which runs again and again."""
 
 
 class NumbaProvider:
@@ -88,7 +92,7 @@ class NumbaProvider:
                 view.refuse(node, availability.missing())
             return []
         claims = _Claims(view, self._constants.judged)
-        if claims.weight < self.least:
+        if claims.weight < (self.least if view.scope.scope.kind != "subgraph" else _WORTH_OFTEN):
             for node in view.nodes:
                 view.refuse(node, "too little to do to be worth compiling")
             return []

@@ -79,7 +79,8 @@ class NodeContext:
         run, key = self._run, id(feeds)
         run.limits.iterate()
         for place, value in enumerate(feeds):  # what a loop carries is in no frame
-            run.memory.hold(key, place, value)
+            if type(value) is not np.ndarray or value.nbytes > SMALL or value.base is not None:
+                run.memory.hold(key, place, value)
         try:
             return body.run(run, feeds, self._captured)
         finally:

@@ -13,9 +13,10 @@ Files:
                      the first cache.
     gates            Gates of recurrent layers: their activations, and the steps of LSTM, GRU and RNN over rows of
                      hidden units.
-    gather           Elements by index: Gather along an axis, and weighted sums of a few elements along an axis, as
-                     Resize has them.
+    gather           Elements by index: Gather along an axis, weighted sums of a few elements as Resize has them,
+                     Scatter and its kin.
     gemm             Products of matrices and convolutions: rows addressed by tables, times packed panels, in batches.
+    integers         Elementwise operators on integers, and casts between them, bool and float32.
     interpreter      The loop that runs a plan: records in order, their units shared by the threads of a run, a
                      barrier after each.
     low_bits         Products with weights of a few bits, which get their scale and zero point by blocks of the depth.

@@ -1,6 +1,6 @@
-"""Elements by index: Gather along an axis, and weighted sums of a few elements along an axis, as Resize has them.
+"""Elements by index: Gather along an axis, weighted sums of a few elements as Resize has them, Scatter and its kin.
 
-Both see the source as [outer, axis, inner] with contiguous inner elements, and write [outer, count, inner].
+The first two see the source as [outer, axis, inner] with contiguous inner elements, and write [outer, count, inner].
 A record of `gather`:
 
     source, target          addresses
@@ -17,6 +17,18 @@ and of `resample`, of float32:
     source, target, outer, count, source_outer, target_outer, target_step, unit   as above
     taps, offsets, weights  how many elements are summed up; [count, taps] int32 bytes, and float32
     columns                 inner elements
+
+and of `scatter`, elements at tuples of indices, done by one unit, since places may come again:
+
+    target, rows     what is written to (what is read, of a gather), and how many tuples there are
+    parts            indices of a tuple
+    sizes, steps     int64 [parts]: elements of an axis, and bytes from one to the next
+    indices, wide    int32, or int64 where `wide` is 1: [rows][parts]; negative ones count from the end
+    places           int64 [rows]: bytes to begin from, 0 where absent
+    updates          [rows][inner], contiguous: what is written, or gathered
+    inner, item      elements of a tuple, and bytes of one
+    reduction        of REDUCTIONS; all but "none" and "take" are of float32
+    fault            address of an int64 that becomes 1 where an index is beyond its axis
 """
 
 from __future__ import annotations
@@ -44,10 +56,11 @@ from onnxlab.execution.numba.kernels.simd.tail_vectors import get, put
 from onnxlab.execution.numba.machine.object_cache import helper, kernel
 
 _ZERO = np.float32(0.0)
+_ADD, _MULTIPLY, _LARGEST, _TAKE = 1, 2, 3, 5
 
 
 @helper
-def _move(target, source, count):
+def move(target, source, count):
     """Copy a few bytes."""
     if count == 4:
         put_i32(target, get_i32(source))
@@ -77,7 +90,7 @@ def gather(record: Any, unit: Any, scratch: Any) -> None:
         if index < 0 or index >= size:
             put_i64(word(record, 14), 1)
             index = 0
-        _move(target + outer * target_outer + place * to, source + outer * source_outer + index * step, inner)
+        move(target + outer * target_outer + place * to, source + outer * source_outer + index * step, inner)
 
 
 @helper
@@ -109,3 +122,52 @@ def resample(record: Any, unit: Any, scratch: Any) -> None:
                 value = get(source + get_i32(offsets + tap * 4) + i * 4, left)
                 total = fma(splat(get_f32(weights + tap * 4)), value, total)
             put(target + i * 4, total, left)
+
+
+@helper
+def _combined(reduction, before, value):
+    if reduction == _ADD:
+        return before + value
+    if reduction == _MULTIPLY:
+        return before * value
+    if before != before:
+        return before
+    if reduction == _LARGEST:
+        return value if value > before or value != value else before
+    return value if value < before or value != value else before
+
+
+@helper
+def _place(record, row):
+    """Bytes to the element of a tuple; -1 beyond an axis."""
+    parts, wide = word(record, 4), word(record, 8)
+    at = word(word(record, 9), row) if word(record, 9) else 0
+    for part in range(parts):
+        number = row * parts + part
+        index = get_i64(word(record, 7) + number * 8) if wide else get_i32(word(record, 7) + number * 4)
+        size = word(word(record, 5), part)
+        if index < 0:
+            index += size
+        if index < 0 or index >= size:
+            return -1
+        at += index * word(word(record, 6), part)
+    return at
+
+
+@kernel
+def scatter(record: Any, unit: Any, scratch: Any) -> None:
+    """Write, combine or read the elements at all tuples."""
+    inner, item, reduction = word(record, 11), word(record, 12), word(record, 13)
+    for row in range(word(record, 3)):
+        place = _place(record, row)
+        if place < 0:
+            put_i64(word(record, 14), 1)
+            return
+        at, update = word(record, 2) + place, word(record, 10) + row * inner * item
+        if reduction == 0:
+            move(at, update, inner * item)
+        elif reduction == _TAKE:
+            move(update, at, inner * item)
+        else:
+            for i in range(0, inner * 4, 4):
+                put_f32(at + i, _combined(reduction, get_f32(at + i), get_f32(update + i)))

@@ -12,6 +12,18 @@ A record:
     unit_rows           what one unit takes
     residual, residual_row   what a norm adds to x first, 0 where absent
     columns, step       of a reduction down columns: contiguous elements, and bytes from one to the next to be reduced
+
+`arg` finds the place of the largest or smallest element along an axis, `top` the first few: ArgMax, ArgMin, TopK.
+Both see float32 as [outer, axis, inner]. A record of theirs:
+
+    x, outer, size, inner         the source
+    outer_bytes, step, inner_bytes   bytes from one to the next
+    largest, last                 whether large ones come first; of `arg` whether the last of equal ones
+    count                         of `top`: how many
+    places, y                     int64 and, of `top`, float32 [outer, count, inner]
+    unit                          pairs of outer and inner that one unit takes
+
+NaN is larger than all, and of several the first.
 """
 
 from __future__ import annotations
@@ -37,7 +49,17 @@ from onnxlab.execution.numba.kernels.simd.lanes import (
     vmax,
     vmin,
 )
-from onnxlab.execution.numba.kernels.simd.memory import load, load_part, put_f32, store, store_part, word
+from onnxlab.execution.numba.kernels.simd.memory import (
+    get_f32,
+    get_i64,
+    load,
+    load_part,
+    put_f32,
+    put_i64,
+    store,
+    store_part,
+    word,
+)
 from onnxlab.execution.numba.kernels.simd.tail_vectors import get, put
 from onnxlab.execution.numba.kernels.simd.vector_math import exp_below, log
 from onnxlab.execution.numba.machine.object_cache import helper, kernel
@@ -203,3 +225,60 @@ def reduce_columns(record: Any, unit: Any, scratch: Any) -> None:
             for line in range(length):
                 total = _merge(total, get(x + line * step + i * 4, columns - i), mode)
             put(y + i * 4, total / share, columns - i)
+
+
+@helper
+def _first(descending, value, other):
+    """Whether a value comes before another; of TopK, where NaN is the descending."""
+    if descending:
+        return value > other or (value != value and other == other)
+    return value < other or (other != other and value == value)
+
+
+@kernel
+def arg(record: Any, unit: Any, scratch: Any) -> None:
+    """Places of one unit; NumPy's argmin has NaN first too."""
+    inner, size, step = word(record, 5), word(record, 4), word(record, 7)
+    descending, last = word(record, 9), word(record, 10)
+    first = unit * word(record, 14)
+    for number in range(first, min(first + word(record, 14), word(record, 3) * inner)):
+        outer = number // inner
+        at = word(record, 2) + outer * word(record, 6) + (number - outer * inner) * word(record, 8)
+        best, place = get_f32(at), 0
+        for i in range(1, size):
+            value = get_f32(at + i * step)
+            if value != value:
+                if best == best or last:
+                    best, place = value, i
+            elif best == best and ((value > best if descending else value < best) or (last != 0 and value == best)):
+                best, place = value, i
+        put_i64(word(record, 12) + number * 8, place)
+
+
+@kernel
+def top(record: Any, unit: Any, scratch: Any) -> None:
+    """The first few elements of one unit, by insertion: [count] places and values in scratch memory."""
+    inner, size, step, count = word(record, 5), word(record, 4), word(record, 7), word(record, 11)
+    descending, values = word(record, 9), scratch + word(record, 11) * 8
+    first = unit * word(record, 14)
+    for number in range(first, min(first + word(record, 14), word(record, 3) * inner)):
+        outer = number // inner
+        rest = number - outer * inner
+        at = word(record, 2) + outer * word(record, 6) + rest * word(record, 8)
+        held = 0
+        for i in range(size):
+            value = get_f32(at + i * step)
+            if held == count and not _first(descending, value, get_f32(values + (count - 1) * 4)):
+                continue
+            place = min(held, count - 1)
+            while place > 0 and _first(descending, value, get_f32(values + (place - 1) * 4)):
+                put_f32(values + place * 4, get_f32(values + (place - 1) * 4))
+                put_i64(scratch + place * 8, get_i64(scratch + (place - 1) * 8))
+                place -= 1
+            put_f32(values + place * 4, value)
+            put_i64(scratch + place * 8, i)
+            held = min(held + 1, count)
+        for i in range(count):
+            target = (outer * count + i) * inner + rest
+            put_i64(word(record, 12) + target * 8, get_i64(scratch + i * 8))
+            put_f32(word(record, 13) + target * 4, get_f32(values + i * 4))

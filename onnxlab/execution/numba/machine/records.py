@@ -93,6 +93,17 @@ _GATHER = (
     "kernel", "units", "source", "target", "outer", "count", "source_outer", "target_outer", "source_step",
     "target_step", "size", "indices", "wide", "inner", "fault", "unit",
 )  # fmt: skip
+_SCATTER = (
+    "kernel", "units", "target", "rows", "parts", "sizes", "steps", "indices", "wide", "places", "updates", "inner",
+    "item", "reduction", "fault",
+)  # fmt: skip
+_ORDER = (
+    "kernel", "units", "x", "outer", "size", "inner", "outer_bytes", "step", "inner_bytes", "largest", "last", "count",
+    "places", "y", "unit",
+)  # fmt: skip
+_INTEGERS = (
+    "kernel", "units", "a", "b", "y", "a_step", "b_step", "a_kind", "b_kind", "y_kind", "operation", "count", "unit",
+)  # fmt: skip
 _RESAMPLE = (
     "kernel", "units", "source", "target", "outer", "count", "source_outer", "target_outer", "target_step", "taps",
     "offsets", "weights", "columns", "unit",
@@ -126,6 +137,10 @@ FIELDS = {
     "attention": _ATTENTION,
     "gather": _GATHER,
     "resample": _RESAMPLE,
+    "scatter": _SCATTER,
+    "arg": _ORDER,
+    "top": _ORDER,
+    "integers": _INTEGERS,
 }
 
 MODULES = {
@@ -156,6 +171,10 @@ MODULES = {
     "attention": "attention",
     "gather": "gather",
     "resample": "gather",
+    "scatter": "gather",
+    "arg": "rows",
+    "top": "rows",
+    "integers": "integers",
     "tally": "tally",
 }
 """The module of `kernels` that a kernel is in."""

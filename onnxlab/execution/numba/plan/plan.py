@@ -57,14 +57,20 @@ class Plan:
         self._constants = constants or {}  # by the address of each: words that are addresses in it
         self._ports = _ports(patches, inputs, len(outputs))
         where, offsets, numbers = self._ports
-        # a call of NumPy takes as long as a dozen turns of a loop
-        self.few = [*zip(where.tolist(), offsets.tolist(), numbers.tolist(), strict=True)] if len(where) <= 8 else None
+        # a call of NumPy takes as long as some turns of a loop
+        self.few = (
+            [*zip(where.tolist(), offsets.tolist(), numbers.tolist(), strict=True)] if len(where) <= _FEW else None
+        )
         allocated = [result for result in outputs if isinstance(result, tuple)]
         self.nbytes = arena + sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in allocated)
         self._idle: list[Frame] = []
         self.stages = _stages(work)
         self.short = len(self.stages) == 1
         """Whether a run takes milliseconds, so that it needs no way to stop it."""
+        self.alone = float(work.sum()) < _SHARED
+        """Whether it takes so little that other threads would come too late."""
+        self.brief: Any = None
+        """Note of the region: how it calls the plan where that takes microseconds."""
 
     def run(
         self,
@@ -87,6 +93,7 @@ class Plan:
         Raises:
             IndexError: an index was beyond its axis.
         """
+        threads = 1 if self.alone else threads
         outputs = [run_memory.empty(*result) if isinstance(result, tuple) else result for result in self.outputs]
         try:
             frame = self._idle.pop()
@@ -143,7 +150,7 @@ class Plan:
         Nothing that a run writes to is shared; without pairs it is this plan without the memory of its runs.
         """
         plan = copy(self)
-        plan._idle = []
+        plan._idle, plan.brief = [], None
         exchanged = [*pairs]
         moved = {address(old): new for old, new in exchanged}
         if not moved:
@@ -184,6 +191,8 @@ def _ports(patches: Patches, inputs: int, outputs: int) -> tuple[Array, Array, A
     return np.concatenate(places), np.concatenate(offsets), np.repeat(numbers, [len(place) for place in places])
 
 
+_FEW = 16  # addresses that are filled in one by one
+_SHARED = 1e5  # nanoseconds of work that are worth waking another thread for
 _STAGE = 20e6  # nanoseconds of work between looks at the stop flag
 
 

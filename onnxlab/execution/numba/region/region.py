@@ -33,7 +33,7 @@ from onnxlab.graph.edit.snapshot import NodeView
 from onnxlab.ops import find_traits
 from onnxlab.threads import thread_time
 
-_PLANS = 8
+_PLANS = 16
 """Plans kept per region."""
 _MISSES = 64
 """Plans made for the same shapes after which a region whose plans depend on values is left to NumPy for these."""
@@ -152,6 +152,10 @@ class Region:
             return None
         if type(plan) is not Plan or not plan.short or plan.nbytes > _UNCOUNTED:
             return None
+        if plan.brief is None:
+            plan.brief = short_plan(plan, self._threads()) or False
+        if plan.brief:
+            return plan.brief(*arrays)
         try:
             results = plan.run(plain(arrays), self._threads(), engine.interpret)
         except IndexError:

@@ -8,5 +8,6 @@ Files:
     registry          The table of rules: which nodes a region takes, and what makes records of them.
     fusion/           Patterns of nodes that become one step of a plan.
     microsoft/        Rules for the operators of com.microsoft.
-    onnx/             Rules for the operators of ai.onnx and ai.onnx.ml.
+    ml/               Rules for the operators of ai.onnx.ml.
+    onnx/             Rules for the operators of ai.onnx.
 """

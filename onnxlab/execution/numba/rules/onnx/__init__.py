@@ -1,4 +1,4 @@
-"""Rules for the operators of ai.onnx and ai.onnx.ml.
+"""Rules for the operators of ai.onnx.
 
 Files:
     attention            Attention of ai.onnx and the pattern that exporters write, and what all rules of attention
@@ -14,18 +14,19 @@ Files:
                          GatherBlockQuantized.
     integer_convolution  Convolutions of quantized images: ConvInteger and QLinearConv.
     integer_matrices     Products of quantized matrices: MatMulInteger and its kin.
+    integers             Elementwise operators on int32 and int64, and casts of them: what loops count and decide by.
     matmul               MatMul and Gemm as products.
-    ml                   ai.onnx.ml: tree ensembles, linear models, Scaler and Normalizer. Labels that are strings are
-                         left to NumPy.
+    order                Places of the largest elements: ArgMax, ArgMin and TopK of few elements,
+                         ArrayFeatureExtractor.
     pool                 Pools over images whose channels are contiguous.
     quantization         Quantization and elementwise operators on quantized values: chains that read and write
                          levels.
     recurrent            LSTM, GRU, RNN and DynamicQuantizeLSTM with constant weights.
     rotary               Rotary embeddings: pairs of features turned by angles that depend on their token's place.
     rows                 Softmax, the norms and reductions: records over rows of contiguous elements.
+    scatter              Operators on elements at tuples of indices: ScatterElements, ScatterND, GatherElements,
+                         GatherND.
     shape                Operators that move elements: mostly other views of the same memory, else copies.
     signal               STFT of real signals as a product: frames that overlap, times the Fourier transform of a
                          window as a matrix.
-    vector_machines      Support vector machines of ai.onnx.ml with support vectors; those in primal form are left to
-                         NumPy.
 """

@@ -184,7 +184,8 @@ def _cast_accept(node: NodeView, view: StaticFacts) -> str:
 
 
 def _cast(binder: Binder, node: NodeView) -> None:
-    if getattr(binder.value(node.inputs[0]), "dtype", None) == np.int32:
+    to_floats = node.attributes.get("to") == dtypes.FLOAT
+    if to_floats and getattr(binder.value(node.inputs[0]), "dtype", None) == np.int32:
         binder.combine(node.outputs[0], "copy", [binder.operand(node.inputs[0])])
     else:
         _CAST.lower(binder, node)

@@ -13,6 +13,7 @@ from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan.copies import contiguous
 from onnxlab.execution.numba.plan.elementwise_chains import Chain, Operand
 from onnxlab.execution.numba.plan.views import View
+from onnxlab.execution.numba.rules.onnx.integers import is_integer, lower_integers, or_integers
 from onnxlab.execution.numba.rules.patterns import Match
 from onnxlab.execution.numba.rules.registry import StaticFacts, bools, floats, rule
 from onnxlab.graph.edit.snapshot import NodeView
@@ -25,11 +26,13 @@ _UNARY = {"Neg": "neg", "Abs": "abs", "Exp": "exp", "Log": "log", "Sqrt": "sqrt"
           "Softplus": "softplus", "Sign": "sign", "HardSwish": "hardswish"}  # fmt: skip
 
 
-@rule("Add", "Sub", "Mul", "Div", since=7)
+@rule("Add", "Sub", "Mul", "Div", since=7, accept=or_integers(floats), reads=(0, 1))
 def binary(binder: Binder, node: NodeView) -> None:
     """Lower arithmetic of two operands, into a product before it where possible."""
     a, b = node.inputs
-    if not _joined(binder, node.op_type, a, b, node.outputs[0]):
+    if is_integer(binder, a):
+        lower_integers(binder, node)
+    elif not _joined(binder, node.op_type, a, b, node.outputs[0]):
         binder.combine(node.outputs[0], _BINARY[node.op_type], [binder.operand(a), binder.operand(b)])
 
 
@@ -104,9 +107,12 @@ def unary_of_any_version(binder: Binder, node: NodeView) -> None:
     unary(binder, node)
 
 
-@rule("Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal", "And", "Or", "Xor", since=7, accept=bools)
+@rule(*_COMPARING, since=7, accept=or_integers(bools), reads=(0, 1))
 def comparison(binder: Binder, node: NodeView) -> None:
     """Lower comparisons and Boolean functions of two operands."""
+    if is_integer(binder, node.inputs[0]):
+        lower_integers(binder, node)
+        return
     operands = [binder.operand(name) for name in node.inputs]
     binder.combine(node.outputs[0], _COMPARING[node.op_type], operands, truth=True)
 

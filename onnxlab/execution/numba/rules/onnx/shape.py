@@ -13,11 +13,12 @@ from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan.copies import contiguous, emit_copy
 from onnxlab.execution.numba.plan.views import View, channels_last
 from onnxlab.execution.numba.rules.attribute_checks import axis_of
+from onnxlab.execution.numba.rules.onnx.integers import integer_cast, is_integer, lower_cast
 from onnxlab.execution.numba.rules.registry import FLOATS, StaticFacts, numbers, rule
 from onnxlab.graph.edit.snapshot import NodeView
 
 
-@rule("Identity", weight=0, accept=numbers)
+@rule("Identity", weight=0, accept=numbers, reads=(0,))
 def identity(binder: Binder, node: NodeView) -> None:
     """Lower Identity to another name."""
     binder.put(node.outputs[0], binder.value(node.inputs[0]))
@@ -37,7 +38,7 @@ def dropout(binder: Binder, node: NodeView) -> None:
     binder.put(node.outputs[0], binder.value(node.inputs[0]))
 
 
-@rule("Transpose", accept=numbers)
+@rule("Transpose", accept=numbers, reads=(0,))
 def transpose(binder: Binder, node: NodeView) -> None:
     """Lower Transpose to a view."""
     x = binder.view(node.inputs[0])
@@ -57,7 +58,7 @@ def reshape_to(binder: Binder, name: str, x: View, shape: list[int]) -> None:
     binder.put(name, view)
 
 
-@rule("Reshape", since=5, weight=0, accept=numbers)
+@rule("Reshape", since=5, weight=0, accept=numbers, reads=(0,))
 def reshape(binder: Binder, node: NodeView) -> None:
     """Lower Reshape to a view where the layout permits."""
     x = binder.view(node.inputs[0])
@@ -74,7 +75,7 @@ def reshape(binder: Binder, node: NodeView) -> None:
     reshape_to(binder, node.outputs[0], x, target_shape)
 
 
-@rule("Flatten", weight=0, accept=numbers)
+@rule("Flatten", weight=0, accept=numbers, reads=(0,))
 def flatten(binder: Binder, node: NodeView) -> None:
     """Lower Flatten to a view where the layout permits."""
     x = binder.view(node.inputs[0])
@@ -90,7 +91,7 @@ def _axes(binder: Binder, node: NodeView, rank: int) -> list[int] | None:
     return None if axes is None else [axis + rank if axis < 0 else axis for axis in axes]
 
 
-@rule("Squeeze", weight=0, accept=numbers)
+@rule("Squeeze", weight=0, accept=numbers, reads=(0,))
 def squeeze(binder: Binder, node: NodeView) -> None:
     """Lower Squeeze to a view."""
     x = binder.view(node.inputs[0])
@@ -102,7 +103,7 @@ def squeeze(binder: Binder, node: NodeView) -> None:
     binder.put(node.outputs[0], x.transposed(remaining))
 
 
-@rule("Unsqueeze", weight=0, accept=numbers)
+@rule("Unsqueeze", weight=0, accept=numbers, reads=(0,))
 def unsqueeze(binder: Binder, node: NodeView) -> None:
     """Lower Unsqueeze to a view."""
     x = binder.view(node.inputs[0])
@@ -115,7 +116,7 @@ def unsqueeze(binder: Binder, node: NodeView) -> None:
     binder.put(node.outputs[0], x.at(0, shape, strides))
 
 
-@rule("Expand", accept=numbers)
+@rule("Expand", accept=numbers, reads=(0,))
 def expand(binder: Binder, node: NodeView) -> None:
     """Lower Expand to a view with strides of 0."""
     x = binder.view(node.inputs[0])
@@ -245,18 +246,26 @@ def concat(binder: Binder, node: NodeView) -> None:
     binder.put(node.outputs[0], target)
 
 
+FLOAT_TYPES = (dtypes.FLOAT, dtypes.FLOAT16, dtypes.BFLOAT16)
+
+
 def _cast_accept(node: NodeView, view: StaticFacts) -> str:
     source = view.fact(node.inputs[0])
-    targets = (dtypes.FLOAT, dtypes.FLOAT16, dtypes.BFLOAT16)
-    if getattr(source, "dtype", None) not in (*FLOATS, np.bool_) or node.attributes.get("to") not in targets:
+    if not integer_cast(node, view):
+        return ""
+    if getattr(source, "dtype", None) not in (*FLOATS, np.bool_) or node.attributes.get("to") not in FLOAT_TYPES:
         return "only casts of bool and floats to float32, float16 and bfloat16"
     return numbers(node, view)
 
 
-@rule("Cast", since=6, accept=_cast_accept)
+@rule("Cast", since=6, accept=_cast_accept, reads=(0,))
 def cast(binder: Binder, node: NodeView) -> None:
     """Lower Cast to float32, rounded where the node asks for float16 or bfloat16."""
-    operand, target = binder.operand(node.inputs[0]), node.attributes.get("to")
+    target = node.attributes.get("to")
+    if target not in FLOAT_TYPES or is_integer(binder, node.inputs[0]):
+        lower_cast(binder, node)
+        return
+    operand = binder.operand(node.inputs[0])
     dtype = getattr(operand, "dtype", None)
     if target != dtypes.FLOAT and dtype not in (np.bool_, dtypes.to_numpy(target)):
         binder.combine(node.outputs[0], "half" if target == dtypes.FLOAT16 else "brain", [operand])

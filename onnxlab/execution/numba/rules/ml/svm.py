@@ -12,7 +12,7 @@ from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan.frame import SCRATCH
 from onnxlab.execution.numba.plan.pieces import Word
 from onnxlab.execution.numba.plan.views import Array, View
-from onnxlab.execution.numba.rules.onnx.ml import DOMAIN, accept_scores, features, transformed
+from onnxlab.execution.numba.rules.ml.trees import DOMAIN, accept_scores, features, transformed
 from onnxlab.execution.numba.rules.registry import StaticFacts, rule
 from onnxlab.graph.edit.snapshot import NodeView
 from onnxlab.ops.base.prepared_constants import remembered
