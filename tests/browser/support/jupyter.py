@@ -130,6 +130,11 @@ class Jupyter:
                 if error.code != 404:
                     raise
 
+    def forget_settings(self) -> None:
+        """Forget what pages have set, such as a dark theme; pages that are open keep it."""
+        for path in (self._private / "settings").rglob("themes.jupyterlab-settings"):
+            path.unlink()
+
     def close(self) -> None:
         """Stop the server and its kernels."""
         if self._process.poll() is None:
