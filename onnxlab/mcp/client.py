@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from onnxlab.model import Model
 
 
+PATIENCE = 90.0
+"""Seconds that an answer may take: a run has 60."""
+
+
 class Models(Protocol):
     """What answers calls."""
 
@@ -96,14 +100,19 @@ class Served:
         connection = self._connections[address]
         try:
             connection.send_bytes(json.dumps({"tool": tool, "arguments": arguments}).encode())
+            if not connection.poll(PATIENCE):
+                self._drop(address)
+                raise Refused(f"the process that serves this model did not answer within {PATIENCE:g} s")
             reply = json.loads(connection.recv_bytes())
         except (EOFError, OSError, ValueError):
-            connection.close()
-            del self._connections[address]
+            self._drop(address)
             raise Refused("the process that served this model has ended") from None
         if "refused" in reply:
             raise Refused(reply["refused"])
         return str(reply["answer"])
+
+    def _drop(self, address: str) -> None:
+        self._connections.pop(address).close()
 
 
 def _is_alive(pid: int) -> bool:

@@ -5,10 +5,11 @@ import contextlib
 import json
 import os
 import secrets
+import socket
 import sys
 import threading
 from functools import partial
-from multiprocessing.connection import Client, Connection, Listener
+from multiprocessing.connection import Connection, Listener
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -118,8 +119,10 @@ class Server:
         listener, self._listener = self._listener, None
         if listener is None or os.getpid() != self._pid:
             return
-        with contextlib.suppress(Exception):  # wakes the thread that waits for clients, so that it ends
-            Client(listener.address, authkey=b"the end").close()
+        if sys.platform != "win32":
+            # Wakes the thread that waits for clients, so that it ends; it may have ended, so nothing is waited for.
+            with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as waker:
+                waker.connect(str(listener.address))
         with contextlib.suppress(OSError):
             listener.close()
         for path in self._files:

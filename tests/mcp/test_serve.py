@@ -52,7 +52,20 @@ def test_only_this_user_reaches_the_socket(runtime: Path) -> None:
     assert list(runtime.iterdir()) == [], "nothing is left behind"
 
 
-def test_a_folder_of_somebody_else_is_not_used(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_serving_ends_quickly_whatever_its_thread_is_at(runtime: Path) -> None:
+    model, client = onnxlab.load(), Served(frozenset({"look"}))
+    for number in range(60):
+        with onnxlab.serve(model):
+            if number % 2:
+                client.call("models", {})
+    assert list(runtime.iterdir()) == []
+    until = time.monotonic() + 20
+    while time.monotonic() < until and any(thread.name == "onnxlab serve" for thread in threading.enumerate()):
+        time.sleep(0.01)
+    assert not any(thread.name == "onnxlab serve" for thread in threading.enumerate()), "no thread is left behind"
+
+
+def test_a_folder_of_another_user_is_not_used(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runtime.mkdir(parents=True)
     monkeypatch.setattr(os, "getuid", lambda: 4242)
     with pytest.raises(OnnxlabError, match="not a folder of this user"):
@@ -161,6 +174,16 @@ def test_a_real_assistant_over_standard_input(tmp_path: Path) -> None:
     assert {"change", "save"} <= tools
     assert not edit.is_error
     assert onnxlab.load(path).nodes[0].name == "first"
+
+
+def test_a_process_that_does_not_answer_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, client = onnxlab.load(), Served(frozenset({"look"}))
+    with onnxlab.serve(model):
+        client.call("summary", {})
+        monkeypatch.setattr("onnxlab.mcp.client.PATIENCE", 0.05)
+        with model.graph.lock, pytest.raises(Refused, match="did not answer within"):
+            client.call("summary", {})
+        monkeypatch.undo()
 
 
 def test_what_a_dead_process_left_is_cleared_away(runtime: Path) -> None:
