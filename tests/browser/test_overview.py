@@ -78,3 +78,19 @@ def test_space_on_an_empty_spot_does_not_scroll(page: Page) -> None:
         }"""
     )
     assert prevented
+
+
+def test_a_narrow_view_opens_on_the_picture(page: Page) -> None:
+    page.set_viewport_size({"width": 700, "height": 900})
+    page.reload()
+    page.wait_for_function(READY, timeout=60_000)
+    page.wait_for_timeout(300)
+    assert page.get_by_test_id("inspector-model").count() == 0, "it is opened where it is wanted"
+    state = page.evaluate(DEBUG)
+    assert state["canvas"]["w"] > 690
+    assert state["smallestText"] >= 11
+    bar = page.locator(".ol-toolbar").bounding_box()
+    last = page.locator(".ol-toolbar button").last.bounding_box()
+    assert bar is not None
+    assert last is not None
+    assert last["x"] + last["width"] <= bar["x"] + bar["width"], "nothing of the bar is cut off"

@@ -28,6 +28,8 @@ SINGLE = {
     "TreeEnsembleRegressor": "tree ensemble", "Loop": "loop", "If": "if", "Scan": "scan",
     "QuantizeLinear": "quantize", "DequantizeLinear": "dequantize",
 }  # fmt: skip
+QUANTIZING = ("QuantizeLinear", "DequantizeLinear")
+"""Operators that name a group where nothing else does."""
 LEAST_TOLD = 2
 MIXED = ("convolutions + attention", "branches")
 """Words that say little of groups whose parts have words of their own."""
@@ -122,8 +124,10 @@ def _product(count: Counter[str], products: int) -> str:
 
 
 def _light(count: Counter[str]) -> str:
+    if count["Exp"] and count["ReduceSum"] and count["Div"]:
+        return SINGLE["Softmax"]
     for op, word in SINGLE.items():
-        if count[op] and (op != "Concat" or count.total() <= MOST_AROUND):
+        if count[op] and op not in QUANTIZING and (op != "Concat" or count.total() <= MOST_AROUND):
             return word
     looks_up = any(count[op] for op in layer_operators("lookup"))
     if looks_up and count["Add"] and any(count[op] for op in NORMS):
@@ -137,7 +141,8 @@ def _light(count: Counter[str]) -> str:
         return "embedding" if count["Add"] or sum(count.values()) < 6 else "lookup"
     if _has_activation(count):
         return _activation(count)
-    return POOLS["ReduceMean"] if count["ReduceMean"] else ""
+    mean = [POOLS["ReduceMean"]] if count["ReduceMean"] else []
+    return next(iter([*mean, *(SINGLE[op] for op in QUANTIZING if count[op])]), "")
 
 
 def summed_up(parts: Sequence[str]) -> str:
