@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar
 
 from playwright.sync_api import Page, Request, Response, sync_playwright
 
@@ -44,7 +43,7 @@ _AGAIN = """async () => {
 class Handler(http.server.SimpleHTTPRequestHandler):
     """Files with the types that browsers ask for."""
 
-    extensions_map: ClassVar = {
+    extensions_map = {  # noqa: RUF012  the base class declares it for instances
         **http.server.SimpleHTTPRequestHandler.extensions_map,
         ".mjs": "text/javascript",
         ".wasm": "application/wasm",
