@@ -33,7 +33,10 @@ def _losses(model: onnx.ModelProto, extra: Any) -> Sequence[Loss]:
 def _notes(extra: Any, message: Any) -> Mapping[str, str]:
     from onnxlab.formats.ort.runtime_optimizations import notes
 
-    return notes(extra.optimizations, message) if extra is not None and isinstance(message, onnx.NodeProto) else {}
+    if extra is None or not isinstance(message, onnx.NodeProto):
+        return {}
+    provider = extra.providers.get(tuple(message.output))
+    return {**({"Execution provider": provider} if provider else {}), **notes(extra.optimizations, message)}
 
 
 _COLUMNS = ("Optimizer", "Action", "Nodes", "Makes")

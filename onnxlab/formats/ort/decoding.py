@@ -2,7 +2,7 @@
 
 import heapq
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -22,6 +22,10 @@ _TENSOR, _SEQUENCE, _MAP = 1, 2, 3
 _PARAM, _VALUE = 2, 1
 
 
+CPU: Final = "CPUExecutionProvider"
+"""The execution provider of nodes that say nothing else."""
+
+
 @dataclass(frozen=True, slots=True)
 class OrtExtra:
     """The content of a file in ORT format besides its model.
@@ -33,6 +37,7 @@ class OrtExtra:
         counts: {op id: {number of inputs: how many belong to each formal one}}.
         optimizations: what the runtime may do when it loads the file.
         order: whether its nodes were in topological order.
+        providers: execution providers of nodes that another one than the processor's is to run, by their outputs.
     """
 
     version: str
@@ -41,6 +46,7 @@ class OrtExtra:
     counts: dict[str, dict[int, tuple[int, ...]]] = field(default_factory=dict)
     optimizations: tuple[RuntimeOptimization, ...] = ()
     order: bool = True
+    providers: Mapping[tuple[str, ...], str] = field(default_factory=dict)
 
 
 def decode(data: bytes) -> tuple[onnx.ModelProto, OrtExtra]:
@@ -80,7 +86,7 @@ def _decoded(data: bytes) -> tuple[onnx.ModelProto, OrtExtra]:
     resolver = session["kernel_type_str_resolver"]
     extra = OrtExtra(
         version, opsets, _kernel_types(resolver) if resolver is not None else {}, reader.counts,
-        tuple(reader.optimizations), reader.sorted,
+        tuple(reader.optimizations), reader.sorted, reader.providers,
     )  # fmt: skip
     return model, extra
 
@@ -109,6 +115,7 @@ class _Reader:
         self.counts: dict[str, dict[int, tuple[int, ...]]] = {}
         self.optimizations: list[RuntimeOptimization] = []
         self.sorted = True
+        self.providers: dict[tuple[str, ...], str] = {}
 
     def graph(self, stored: Table, graph: onnx.GraphProto, name: str) -> None:
         """Fill a graph; the format has no names of graphs."""
@@ -148,6 +155,9 @@ class _Reader:
         node.output.extend(stored.texts("outputs"))
         for attribute in stored["attributes"]:
             self._attribute(attribute, node.attribute.add())
+        provider = stored.text("execution_provider_type")
+        if provider not in ("", CPU):
+            self.providers[tuple(node.output)] = provider
         counts = tuple(map(int, stored["input_arg_counts"]))
         op_id = f"{domain}:{node.op_type}:{stored['since_version']}"
         self.counts.setdefault(op_id, {})[len(node.input)] = counts

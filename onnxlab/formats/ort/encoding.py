@@ -7,7 +7,7 @@ from typing import Any, Final
 import onnx
 
 from onnxlab.errors import SaveError
-from onnxlab.formats.ort.decoding import IDENTIFIER, OrtExtra
+from onnxlab.formats.ort.decoding import CPU, IDENTIFIER, OrtExtra
 from onnxlab.formats.ort.operators import (
     input_arg_counts,
     kernel_types,
@@ -23,7 +23,6 @@ from onnxlab.schemas import canonical_domain
 
 _A = onnx.AttributeProto
 _NO_VERSION: Final = (1 << 63) - 1
-_PROVIDER: Final = "CPUExecutionProvider"
 _LISTS = {_A.FLOATS: "floats", _A.INTS: "ints", _A.STRINGS: "strings"}
 
 
@@ -67,6 +66,7 @@ class _Encoder:
     def __init__(self, opsets: Mapping[str, int], extra: OrtExtra | None) -> None:
         self.opsets, self.extra = opsets, extra
         self.kernel_types: dict[str, Any] = {}
+        self._providers = extra.providers if extra is not None else {}
         self._attributes: dict[bytes, dict[str, Any]] = {}
         self.dropped = list(extra.optimizations) if extra is not None else []
 
@@ -109,7 +109,7 @@ class _Encoder:
             "index": place,
             "op_type": node.op_type,
             "type": 0,
-            "execution_provider_type": _PROVIDER,
+            "execution_provider_type": self._providers.get(tuple(node.output), CPU),
             "inputs": list(node.input),
             "outputs": list(node.output),
             "attributes": [self._attribute(attribute, types) for attribute in node.attribute],

@@ -195,6 +195,20 @@ def test_runtime_optimizations_stay_until_an_edit_touches_their_nodes(tmp_path: 
     assert not onnxlab.load(path).files.extra.optimizations
 
 
+def test_execution_providers_of_nodes_come_back(tmp_path: Path) -> None:
+    stored = PAIRS["126_conv_add"][1].replace(b"CPUExecutionProvider", b"DmlExecutionProvider")
+    model = onnxlab.load(stored)
+    notes = [model.files.notes(node.proto) for node in model.nodes]
+    assert notes == [{"Execution provider": "DmlExecutionProvider"}] * len(model.nodes)
+    model.nodes[0].name = "renamed"
+    model.add_node("Relu", [model.outputs[0].name])
+    again = model.save(tmp_path / "m.ort").read_bytes()
+    nodes = Buffer(again).root("InferenceSession")["model"]["graph"]["nodes"]
+    providers = {node.text("op_type"): node.text("execution_provider_type") for node in nodes}
+    assert providers.pop("Relu") == "CPUExecutionProvider"
+    assert set(providers.values()) == {"DmlExecutionProvider"}
+
+
 TEXT = """
 <ir_version: 10, opset_import: ["": 20, "local": 1]>
 named (float[N] x) => (float[N] y) { c = Constant <value_floats = [2.0, 3.0]> () h = local.twice(x) y = Mul(h, c) }
