@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from onnxlab.analysis.diff.growing import Growth
 from onnxlab.analysis.diff.vertices import MADE, STORED, Vertices
 
@@ -33,17 +35,22 @@ def borders(vertices: Vertices, growth: Growth) -> None:
             growth.force(maker, its)
 
 
-def settle_fused(vertices: Vertices, growth: Growth) -> None:
+def settle_fused(vertices: Vertices, growth: Growth, named: Mapping[int, int]) -> None:
     """Where a node with other contents stands for several, its value is what the last of these made.
 
     A Conv that took in the BatchNormalization behind it makes what that one made. A node that does the same as before
     makes the same value as before, whatever was taken out behind it.
+
+    Args:
+        named: by value of either model, the one of the other that has its name, where names are kept.
     """
     partner = growth.partner
     for vertex in range(len(partner)):
         if vertices.kinds[vertex] != MADE or partner[vertex] >= 0 or vertices.maker[vertex][0] < 0:
             continue
         other = _read_instead(vertices, growth, vertex)
+        if other < 0:
+            other = named.get(vertex, -1)
         before = partner[other] if other >= 0 else -1
         if before < 0 or vertices.kinds[before] != MADE or _agrees(vertices, growth, before, other):
             continue

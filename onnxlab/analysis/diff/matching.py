@@ -26,6 +26,9 @@ _ROUNDS = 40
 _KEPT = 0.8
 """Part of the pairs found by structure whose names have to be equal before names are believed."""
 
+_MOSTLY_KEPT = 0.5
+"""The same where values that were fused away count as renamed still."""
+
 Fingerprints = tuple[Mapping[int, bytes], Mapping[int, bytes]]
 """By value id of each model, what stands for the elements that it had in a run."""
 
@@ -95,7 +98,8 @@ def _match_scopes(
     borders(vertices, growth)
     bridge(vertices, growth)
     borders(vertices, growth)
-    settle_fused(vertices, growth)
+    settle_fused(vertices, growth, names.both)
+    bridge(vertices, growth)
     if scopes[0].kind == "graph":
         matching.names_agree = names.agree
     _store(graphs, vertices, growth, matching)
@@ -162,13 +166,25 @@ class _Names:
         names = [_value_names(graph, index) for graph, index in zip(graphs, vertices.index, strict=True)]
         self._common = {at: names[1][name] for name, at in names[0].items() if name in names[1]}
 
+    @property
+    def both(self) -> dict[int, int]:
+        """Values of either model with equal names, one to the other; empty where most names are not kept."""
+        if self._share() < _MOSTLY_KEPT:
+            return {}
+        return {**self._common, **{other: at for at, other in self._common.items()}}
+
+    def _share(self) -> float:
+        """The part of the matched values whose names are equal."""
+        partner, vertices = self._growth.partner, self._vertices
+        matched = [at for at in range(vertices.first) if partner[at] >= 0 and vertices.kinds[at] != NODE]
+        return sum(partner[at] == self._common.get(at) for at in matched) / len(matched) if matched else 1.0
+
     def enter(self) -> int:
         """Match values with equal names, and the nodes that make them where the operator is the same."""
         partner, common = self._growth.partner, self._common
         if not common:
             return 0
-        matched = [at for at in range(self._vertices.first) if partner[at] >= 0 and self._vertices.kinds[at] != NODE]
-        self.agree = sum(partner[at] == common.get(at) for at in matched) >= _KEPT * len(matched)
+        self.agree = self._share() >= _KEPT
         if not self.agree:
             return 0
         return sum(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from onnxlab.execution.numba.machine.tally_rows import SCRATCH
+from onnxlab.execution.numba.machine.tally_rows import DATA, SCRATCH
 
 Table = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -16,6 +16,9 @@ Table = np.ndarray[Any, np.dtype[np.int64]]
 @cache
 def _kernel() -> Any:
     """The compiled function, None where there is no compiler; made once per machine, which takes some seconds."""
+    probe = np.zeros(1)
+    if ctypes.c_int64.from_address(id(probe) + 8 * DATA).value != probe.ctypes.data:
+        return None  # objects of this Python have another head
     try:
         from onnxlab.execution.numba.plan import engine
 

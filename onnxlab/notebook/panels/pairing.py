@@ -17,8 +17,10 @@ from onnxlab.notebook.panels.tensor_views import tensor_part
 from onnxlab.notebook.protocol.messages import JSON, ProtocolError, number
 from onnxlab.printable import printable
 
-LISTED = 5000
-"""Changes that the page gets."""
+LISTED = 1500
+"""Changes of each kind, and regions, that the page gets."""
+ORDER = ("changed", "added", "removed", "renamed", "moved")
+"""Kinds of changes as they are listed: what is to be looked at first."""
 KINDS = ("changed", "renamed", "added", "fused", "removed")
 """Kinds of nodes by which both graphs are colored; a later one wins."""
 OF = ("a", "b", "difference")
@@ -79,7 +81,7 @@ class Pairing:
         colors: JSON = {"nodes": [], "kinds": []}
         return {
             "headline": "", "names": (printable(self.models[0].name), "recorded values"), "sides": 1, "nodes": empty,
-            "values": empty, "scopes": empty, "changes": [], "more": 0, "regions": [], "kinds": [],
+            "values": empty, "scopes": empty, "changes": [], "counts": {}, "more": 0, "regions": [], "kinds": [],
             "colors": (colors, colors),
         }  # fmt: skip
 
@@ -124,11 +126,13 @@ class Pairing:
 def _differences(diff: Diff) -> JSON:
     matching, changes = diff.matching, diff.changes
     kinds = _kinds(diff)
+    listed = [change for kind in ORDER for change in diff.of_kind(kind)[:LISTED]]
     return {
         "headline": str(diff).splitlines()[0],
         **{name: _pairs(getattr(matching, name)) for name in ("nodes", "values", "scopes")},
-        "changes": [_change(diff, change) for change in changes[:LISTED]],
-        "more": len(changes) - len(changes[:LISTED]),
+        "changes": [_change(diff, change) for change in listed],
+        "counts": diff.counts,
+        "more": len(changes) - len(listed),
         "regions": [
             {"a_nodes": list(region.before), "b_nodes": list(region.after), "text": printable(region.text)}
             for region in diff.regions[:LISTED]

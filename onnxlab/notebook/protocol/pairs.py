@@ -76,6 +76,7 @@ class PairInfo(TypedDict):
     values: PairedColumns
     scopes: PairedColumns
     changes: list[ChangeInfo]
+    counts: Annotated[dict[str, int], "By kind, of all."]
     more: Annotated[int, "Changes that are not listed."]
     regions: list[RegionInfo]
     kinds: list[str]

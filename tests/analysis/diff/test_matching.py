@@ -79,3 +79,13 @@ def test_a_constant_is_the_same_value_as_an_initializer() -> None:
     diff = onnxlab.diff(a, b, ignore=["names"])
     assert [str(change) for change in diff] == ["value k: storage a Constant → an initializer"]
     assert not diff.regions
+
+
+def test_what_is_fused_is_found_by_name_where_its_reader_became_another() -> None:
+    a, b = onnxlab.load(), onnxlab.load()
+    b.nodes["/stem/relu/Relu"].op_type = "Abs"
+    b.simplify(verify=False)
+    diff = onnxlab.diff(a, b)
+    names = {a.graph.values[vid].name: b.graph.values[other].name for vid, other in diff.matching.values.items()}
+    assert names["stem/bn_out"] == "stem/bn_out"
+    assert "stem/conv_out" not in names

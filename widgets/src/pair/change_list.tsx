@@ -8,15 +8,13 @@ import { useCell } from "../state.ts";
 import type { Pair } from "./pair.ts";
 
 const SHOWN = 500;
-const MARKS: Record<ChangeKind, string> = { removed: "−", added: "+", changed: "~", renamed: "=", moved: "↕" };
+const MARKS: Record<ChangeKind, string> = { changed: "~", added: "+", removed: "−", renamed: "=", moved: "↕" };
 const KINDS = Object.keys(MARKS) as ChangeKind[];
 
 export function ChangeList({ pair, info }: { pair: Pair; info: PairInfo }) {
   const current = useCell(pair.change);
   const [text, setText] = useState("");
   const [hidden, setHidden] = useState<ReadonlySet<ChangeKind>>(() => quiet(info));
-  const counts = new Map<ChangeKind, number>();
-  for (const { kind } of info.changes) counts.set(kind, (counts.get(kind) ?? 0) + 1);
   const wanted = text.toLowerCase();
   const rows = info.changes
     .map((change, place) => ({ change, place }))
@@ -30,7 +28,7 @@ export function ChangeList({ pair, info }: { pair: Pair; info: PairInfo }) {
   return (
     <>
       <div class="ol-pair-filter">
-        {KINDS.filter((kind) => counts.has(kind)).map((kind) => (
+        {KINDS.filter((kind) => info.counts[kind]).map((kind) => (
           <button
             key={kind}
             type="button"
@@ -39,7 +37,7 @@ export function ChangeList({ pair, info }: { pair: Pair; info: PairInfo }) {
             data-testid={`pair-kind-${kind}`}
             onClick={() => setHidden(toggled(hidden, kind))}
           >
-            <span class={`ol-pair-mark ol-pair-${kind}`}>{MARKS[kind]}</span> {count(counts.get(kind)!)} {kind}
+            <span class={`ol-pair-mark ol-pair-${kind}`}>{MARKS[kind]}</span> {count(info.counts[kind]!)} {kind}
           </button>
         ))}
         <input

@@ -16,7 +16,7 @@ from numba.core import types
 from onnxlab.execution.numba.kernels.simd.lanes import declared, pointer, splat_value
 from onnxlab.execution.numba.kernels.simd.memory import clear_bytes, get_f32, get_i32, put_f32, put_i32, put_i64, word
 from onnxlab.execution.numba.machine.object_cache import helper, kernel
-from onnxlab.execution.numba.machine.tally_rows import BINS, ROW
+from onnxlab.execution.numba.machine.tally_rows import BINS, DATA, ROW
 
 SHORT = 4096  # elements below which one histogram is in the nearest cache, where four would not be
 _LONG = 1 << 30  # elements that int32 can count
@@ -97,6 +97,19 @@ def get_f64(builder: Any, address: Any) -> Any:
     return builder.load(pointer(builder, address, _F64), align=8)
 
 
+@declared(types.void, types.int64, types.int64, types.int64)
+def count_bins(builder: Any, x: Any, bins: Any, step: Any) -> None:
+    """Count 8 elements in four histograms of int32, `step` bytes apart; two elements are read together."""
+    stripes = [builder.add(bins, builder.mul(step, _I64(stripe))) for stripe in range(4)]
+    for place in range(4):
+        both = builder.load(pointer(builder, builder.add(x, _I64(8 * place)), _I64), align=4)
+        first = builder.and_(builder.lshr(both, _I64(_SHIFT)), _I64(BINS - 1))
+        for half, number in enumerate((first, builder.lshr(both, _I64(32 + _SHIFT)))):
+            stripe = stripes[(2 * place + half) % 4]
+            at = pointer(builder, builder.add(stripe, builder.shl(number, _I64(2))), _I32)
+            builder.store(builder.add(builder.load(at, align=4), _I32(1)), at, align=4)
+
+
 @helper
 def _count_bin(x, bins):
     """Count one element in a histogram of int32."""
@@ -116,11 +129,8 @@ def _pass(x, count, bins, shift):
     for first in range(0, whole, _BLOCK):
         last = min(whole, first + _BLOCK)
         accumulate(x + first * 4, last - first, state, shift)
-        for i in range(first, last, 4):
-            _count_bin(x + i * 4, bins)
-            _count_bin(x + i * 4 + 4, bins + step)
-            _count_bin(x + i * 4 + 8, bins + 2 * step)
-            _count_bin(x + i * 4 + 12, bins + 3 * step)
+        for i in range(first, last, _LANES):
+            count_bins(x + i * 4, bins, step)
     low, high, total, squares, zeros, largest = _INFINITE, -_INFINITE, 0.0, 0.0, 0, 0
     for lane in range(_LANES):
         low = min(low, np.float64(get_f32(state + _LOW + lane * 4)))
@@ -211,7 +221,7 @@ def tally(record: Any, unit: Any, scratch: Any) -> None:
     """Fill the first `unit` rows of a record; `scratch` is SCRATCH bytes, its histograms zero, and left so."""
     for number in range(unit):
         row = record + number * ROW * 8
-        x, count, bins = word(row, 0), word(row, 1), word(row, 2)
+        x, count, bins = word(word(row, 0), DATA), word(row, 1), word(row, 2)
         shift = _first_finite(x, count)
         low, high, total, squares = _INFINITE, -_INFINITE, 0.0, 0.0
         zeros = nan = infinite = 0

@@ -73,6 +73,8 @@ export interface PairInfo {
   values: PairedColumns;
   scopes: PairedColumns;
   changes: ChangeInfo[];
+  /** By kind, of all. */
+  counts: Record<string, number>;
   /** Changes that are not listed. */
   more: number;
   regions: RegionInfo[];
