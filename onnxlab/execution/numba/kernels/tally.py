@@ -75,6 +75,10 @@ def accumulate(builder: Any, x: Any, count: Any, state: Any, shift: Any) -> None
         builder.store(end, place, align=8)
 
 
+_FUSED = ("contract",)
+"""A product and a sum may be one instruction, with one rounding."""
+
+
 def _with_elements(builder: Any, running: list[Any], values: Any, shifts: Any) -> list[Any]:
     """The running numbers with a vector of elements more."""
     total, squares, low, high, zeros, largest = running
@@ -83,7 +87,7 @@ def _with_elements(builder: Any, running: list[Any], values: Any, shifts: Any) -
     zero = builder.sext(builder.icmp_signed("==", bits, _filled(_INTEGERS, 0)), _INTEGERS)
     return [
         builder.fadd(total, offsets),
-        builder.fadd(squares, builder.fmul(offsets, offsets)),
+        builder.fadd(squares, builder.fmul(offsets, offsets, flags=_FUSED), flags=_FUSED),
         builder.select(builder.fcmp_ordered("<", values, low), values, low),
         builder.select(builder.fcmp_ordered(">", values, high), values, high),
         builder.sub(zeros, zero),
