@@ -53,7 +53,7 @@ venv:
 
 $(LOOKING): pyproject.toml hatch_build.py | venv
 	$(call say,"1 of 2: installing onnxlab and JupyterLab into $(VENV); some 100 MB are fetched once")
-	@$(BIN)/python -m pip install --disable-pip-version-check --progress-bar on -e '.[lab]' | grep --line-buffered -E '^(Collecting|Building|Installing|Successfully)' | cut -c1-100
+	@$(BIN)/python -m pip install --disable-pip-version-check --progress-bar on -e '.[lab]' | awk '/^(Collecting|Building|Installing|Successfully)/ {print substr($$0, 1, 100); fflush()}'
 	@touch $@
 
 $(STAMP): pyproject.toml hatch_build.py | system venv

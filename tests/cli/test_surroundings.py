@@ -68,6 +68,9 @@ def test_git_shows_what_changed_in_a_model(repository: Path) -> None:
     assert "Binary files" not in shown
     assert [line for line in shown.splitlines() if line.startswith("-") and "add" in line]
     assert [line for line in shown.splitlines() if line.startswith("+") and "plus" in line]
+    proto.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "batch"
+    save(proto)
+    assert "-> float32[broadcast(batch, n),3]" in git("diff")  # the shapes that follow
     assert "1 change" in git("difftool", "-y", "-t", "onnxlab") or "plus" in git("difftool", "-y", "-t", "onnxlab")
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from onnxlab import cli, ops, schemas
 from onnxlab.analysis.messages.message import FALLBACK
 from onnxlab.analysis.messages.table import TABLE
+from onnxlab.cli.base.exits import MEANINGS
 from onnxlab.execution.numba import provider as numba
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,13 +50,34 @@ def operators() -> str:
 
 def command_line() -> str:
     """`--help` of every command."""
-    lines = ["# Command line\n"]
+    lines = ["# Command line\n", INTRODUCTION]
+    lines += ["| code | |", "| --- | --- |", *(f"| {code} | {words} |" for code, words in MEANINGS.items()), ""]
     for title, parser in _parsers():
         out = io.StringIO()
         parser.formatter_class = lambda prog: argparse.HelpFormatter(prog, width=100)
         parser.print_help(out)
         lines += [f"## {title}\n", "```text", out.getvalue().rstrip(), "```\n"]
     return "\n".join(lines)
+
+
+INTRODUCTION = """\
+Every command reads a model by its path, or from standard input where the path is `-`; files go to standard output where
+`-o` is `-`, and what is said goes to standard error then. Files are written as a whole or not at all, never over what
+is read, and never over a file of another kind.
+
+With `--json` the answer is one object on one line, with a versioned schema: `{"schema": "onnxlab/info/1", …}`; NaN and
+infinities are the words "nan", "inf" and "-inf". An error is `{"schema": "onnxlab/error/1", "code": 3, "error": …,
+"message": …}`, and the same line on standard error. `compare` answers in onnxlab/comparison/1, `evaluate` in
+onnxlab/evaluation/1, and `simplify`, `optimize`, `rewrite` and `fold` in onnxlab/receipt/3.
+
+    onnxlab simplify model.onnx -o - -q | onnxlab run - image=image.npy --json
+    onnxlab check model.onnx --sarif model.sarif     # for code hosts and editors
+    python serve.py 2>&1 | onnxlab explain - model.onnx
+
+A `.py` file given to `rewrite` or `edit`, and statements of `edit -e`, are run: give only your own.
+
+## Exit codes
+"""
 
 
 def _parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:

@@ -1,13 +1,14 @@
 """A model as lines of text that a line-by-line comparison makes sense of: `git diff` with `onnxlab text`.
 
 Every input, output, initializer and node has a line; a tensor is told by its type, its shape and a digest of its
-elements, so that a line differs where they do.
+elements, so that a line differs where they do. With facts, nodes show what they make, so that a change shows how far it
+reaches.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import onnx
@@ -15,17 +16,20 @@ import onnx
 from onnxlab.analysis.diff import texts
 from onnxlab.errors import LoadError
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.graph.index.records import Scope
+from onnxlab.graph.index.records import NodeRecord, Scope
 from onnxlab.graph.protos import tensors
 from onnxlab.printable import printable_lines
 
-
-def outline(graph: ModelGraph) -> str:
-    """The lines of a whole model."""
-    return printable_lines(_model(graph))
+FactOf = Callable[[int], object]
+"""What inference knows of a value, by id."""
 
 
-def _model(graph: ModelGraph) -> Iterator[str]:
+def outline(graph: ModelGraph, fact: FactOf | None = None) -> str:
+    """The lines of a whole model; with facts also types and shapes of what nodes make."""
+    return printable_lines(_model(graph, fact))
+
+
+def _model(graph: ModelGraph, fact: FactOf | None) -> Iterator[str]:
     header = graph.header
     yield f"ir_version {header.ir_version}"
     for opset in header.opset_import:
@@ -34,15 +38,15 @@ def _model(graph: ModelGraph) -> Iterator[str]:
         yield f"producer {header.producer_name} {header.producer_version}".rstrip()
     for entry in header.metadata_props:
         yield f"metadata {entry.key} = {texts.shortened(entry.value)}"
-    yield from _scope(graph, graph.main, "")
+    yield from _scope(graph, graph.main, "", fact)
     for ident in graph.index.function_ids:
         scope = graph.scopes[ident]
         names = [", ".join(graph.values[vid].name for vid in formals) for formals in (scope.inputs, scope.outputs)]
         yield f"function {scope.proto.domain}::{scope.name}({names[0]}) -> {names[1]}"
-        yield from _scope(graph, scope, "  ")
+        yield from _scope(graph, scope, "  ", None)
 
 
-def _scope(graph: ModelGraph, scope: Scope, indent: str) -> Iterator[str]:
+def _scope(graph: ModelGraph, scope: Scope, indent: str, fact: FactOf | None) -> Iterator[str]:
     if not scope.is_function:
         for info in scope.proto.input:
             yield f"{indent}input {info.name}: {texts.type_text(info) or 'any type'}"
@@ -53,17 +57,18 @@ def _scope(graph: ModelGraph, scope: Scope, indent: str) -> Iterator[str]:
             yield f"{indent}initializer {sparse.values.name}: {summary}"
     for ident in scope.node_ids:
         node = graph.nodes[ident]
-        yield indent + _node(graph, node.proto)
+        yield indent + _node(graph, node, fact)
         for name, bodies in node.bodies.items():
             for body in bodies:
                 yield f"{indent}  {name}:"
-                yield from _scope(graph, graph.scopes[body], indent + "    ")
+                yield from _scope(graph, graph.scopes[body], indent + "    ", fact)
     if not scope.is_function:
         for info in scope.proto.output:
             yield f"{indent}output {info.name}: {texts.type_text(info) or 'any type'}"
 
 
-def _node(graph: ModelGraph, proto: onnx.NodeProto) -> str:
+def _node(graph: ModelGraph, node: NodeRecord, fact: FactOf | None) -> str:
+    proto = node.proto
     operator = f"{proto.domain}::{proto.op_type}" if proto.domain not in ("", "ai.onnx") else proto.op_type
     attributes = [
         f"{item.name}={stored(item.t, graph) if item.HasField('t') else texts.attribute_text(item)}"
@@ -72,7 +77,8 @@ def _node(graph: ModelGraph, proto: onnx.NodeProto) -> str:
     ]
     listed = f" {{{', '.join(attributes)}}}" if attributes else ""
     name = f"  # {proto.name}" if proto.name else ""
-    return f"{', '.join(proto.output)} = {operator}({', '.join(proto.input)}){listed}{name}"
+    types = f" -> {', '.join(str(fact(value)) for value in node.outputs if value)}" if fact is not None else ""
+    return f"{', '.join(proto.output)} = {operator}({', '.join(proto.input)}){listed}{types}{name}"
 
 
 def stored(tensor: Any, graph: ModelGraph) -> str:

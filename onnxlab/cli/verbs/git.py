@@ -131,7 +131,8 @@ def _text(options: argparse.Namespace) -> int:
     from onnxlab.model import load
 
     try:
-        lines = outline(load(options.files[0]).graph)
+        model = load(options.files[0])
+        lines = outline(model.graph, model.fact)
     except LoadError as error:
         lines = f"no model: {str(error).partition(': ')[2]}"
     answer(options, lambda: {"lines": lines.split("\n")}, lambda: lines)

@@ -22,7 +22,8 @@ def add(verbs: Verbs) -> None:
     shapes = verbs.add("shapes", _shapes, "print type and shape of every value, as inference knows them")
     entries.sizes(shapes)
     shapes.add_argument("--values", metavar="NAMES", help="comma-separated; default: all of the main graph")
-    verbs.add("text", _text, "print the model as lines, for git to compare")
+    text = verbs.add("text", _text, "print the model as lines, for git to compare")
+    text.add_argument("--declared", action="store_true", help="without the types and shapes that inference knows")
 
 
 def _info(options: argparse.Namespace) -> int:
@@ -82,6 +83,7 @@ def _names_of_values(model: "Model") -> list[str]:
 def _text(options: argparse.Namespace) -> int:
     from onnxlab.analysis.diff.outline import outline
 
-    lines = outline(open_model(options).graph)
+    model = open_model(options)
+    lines = outline(model.graph, None if options.declared else model.fact)
     answer(options, lambda: {"lines": lines.split("\n")}, lambda: lines)
     return DONE

@@ -151,8 +151,14 @@ def test_lines_for_git(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     after = outline(model.graph).splitlines()
     assert [line.split()[0] for line in set(after) - set(before)] in (["initializer", "stem/relu_out"],
                                                                       ["stem/relu_out", "initializer"])  # fmt: skip
-    assert main(["text", str(model.save(tmp_path / "m.onnx"))]) == 0
+    path = str(model.save(tmp_path / "m.onnx"))
+    assert main(["text", path, "--declared"]) == 0
     assert capsys.readouterr().out.splitlines() == after
+    assert main(["text", path]) == 0
+    assert (
+        "logits = Gemm(head/flat, head.fc.weight, head.fc.bias) {transB=1} -> float32[batch,10]"
+        in capsys.readouterr().out
+    )
 
 
 def test_another_format_of_the_same_model(tmp_path: Path) -> None:
