@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ColorBy } from "../../src/panels/frame/legend.tsx";
+import { ColorBy, Legend } from "../../src/panels/frame/legend.tsx";
 import { Toasts } from "../../src/panels/frame/notices.tsx";
 import { Inspector } from "../../src/panels/inspector/inspector.tsx";
 import { type Page, pageOf } from "../fixtures/page.ts";
@@ -71,5 +71,42 @@ test("the menu of measures says what the boxes are colored by", async () => {
   page.app.runs.color(null);
   await page.settle();
   assert.equal(shown(), "Color by");
+  page.close();
+});
+
+test("inputs that are one box in the picture are one row, which a press lists", async () => {
+  const page = await pageOf((app) => <Inspector app={app} />);
+  const main = [...page.store.scopes.values()].find(({ kind }) => kind === "graph")!,
+    { inputs } = main,
+    names = () =>
+      [...page.get("inspector-model").querySelectorAll(".ol-row-button")].map((row) => row.textContent ?? "");
+  const [value] = [...page.store.values.values()];
+  for (let i = 0; i < 6; i++)
+    for (const word of ["k", "v"]) {
+      const id = 900_000 + inputs.length;
+      page.store.values.set(id, { ...value!, id, name: `past.${i}.${word}`, flags: 1, label: "1×2" });
+      inputs.push(id);
+    }
+  page.app.picked.select([nodeOf(page, "Conv")]);
+  await page.settle();
+  page.app.picked.select([]);
+  await page.settle();
+  assert.equal(page.all("value-bundle").length, 1);
+  assert.ok(page.get("value-bundle").textContent?.includes("past.{0…5}.{k,v}"));
+  assert.ok(!names().some((text) => text.includes("past.3.k")));
+  page.get("value-bundle").click();
+  await page.settle();
+  assert.equal(page.all("value-bundle").length, 0);
+  assert.ok(names().some((text) => text.includes("past.3.k")));
+  page.close();
+});
+
+test("the legend says from nothing to how much colors go, beside the measure", async () => {
+  const page = await pageOf((app) => <Legend app={app} />);
+  assert.equal(page.all("legend").length, 0);
+  page.app.runs.color({ title: "FLOPs", unit: "", nodes: [nodeOf(page, "Conv")], numbers: [2000] });
+  await page.settle();
+  assert.equal(page.get("legend").getAttribute("aria-label"), "Colors of FLOPs");
+  assert.ok(page.get("legend").textContent?.startsWith("0"));
   page.close();
 });
