@@ -89,8 +89,14 @@ function nodeBox(store: Store, hierarchy: Hierarchy, doors: Entrances, key: numb
     subtitle = nodeSubtitle(node.name, node.op, around);
   const hasFacts = parameterFacts(store, parameters).length > 0;
   const scope = (node.category === "function" ? doors.get(title) : undefined) ?? 0;
-  const text = Math.max(measure(title, "title") + (scope || folds ? 20 : 0), measure(subtitle, "text"));
-  const width = Math.max(hasFacts ? FACTS_WIDTH : MIN_WIDTH, clampWidth(text + 2 * PADDING));
+  const words = measure(title, "title") + (scope || folds ? 20 : 0),
+    text = Math.max(words, measure(subtitle, "text"));
+  // the operator is to be read whole
+  const width = Math.max(
+    hasFacts ? FACTS_WIDTH : MIN_WIDTH,
+    clampWidth(text + 2 * PADDING),
+    clampWidth(words + 2 * PADDING, WIDEST_CARD),
+  );
   const height = 2 * MARGIN + TITLE_LINE + (subtitle ? TEXT_LINE : 0) + (hasFacts ? TEXT_LINE : 0);
   return {
     key,
