@@ -68,7 +68,8 @@ class Tally:
         held: list[Array] = []
         places: list[int] = []
         compiled = is_compiled()
-        for place, value in enumerate(arrays):
+        for place in reversed(range(len(arrays))):  # what was made last is still in a cache
+            value = arrays[place]
             is_plain = type(value) is np.ndarray and value.dtype is _FLOAT32 and value.flags.c_contiguous
             flat = value if is_plain else numbers_of(value)
             if flat is None or not flat.size:
