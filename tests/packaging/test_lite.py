@@ -68,7 +68,7 @@ def test_notebooks_come_without_the_pictures_of_earlier_runs(lite: ModuleType, t
 def test_what_onnxlab_needs_in_a_browser_is_pure_or_in_pyodide() -> None:
     """A dependency that neither is kept from it by its marker, nor known here, needs a look."""
     in_pyodide = {"ml-dtypes", "networkx", "numpy", "threadpoolctl", "tqdm"}
-    pure_or_compiled_on_pypi = {"anywidget", "flatbuffers", "graphviz", "ipywidgets", "onnx"}
+    pure_or_compiled_on_pypi = {"anywidget", "flatbuffers", "graphviz", "ipywidgets", "onnx", "shtab"}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     here = {line.split(">")[0] for line in project["dependencies"] if "sys_platform != 'emscripten'" not in line}
     assert here <= in_pyodide | pure_or_compiled_on_pypi
