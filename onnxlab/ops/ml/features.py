@@ -11,6 +11,7 @@ from itertools import repeat
 from typing import Any
 
 import numpy as np
+import onnx
 
 from onnxlab import dtypes
 from onnxlab.limits import InferContext
@@ -19,7 +20,7 @@ from onnxlab.ops.base.registry import Attributes, kernel, rule
 from onnxlab.ops.base.rule_helpers import like, same
 from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.onnx.tensor.string import strings
-from onnxlab.shapes import Dim, Fact, MapFact, SequenceFact, TensorFact
+from onnxlab.shapes import Dim, Fact, FactError, MapFact, SequenceFact, TensorFact
 
 DOMAIN = "ai.onnx.ml"
 
@@ -405,6 +406,48 @@ def label_encoder_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fa
         return TensorFact(tensor.data_type, x.shape)
     is_string = isinstance(x, TensorFact) and x.elem_type == dtypes.STRING
     return TensorFact(dtypes.INT64 if is_string else dtypes.STRING, x.shape)
+
+
+@rule("LabelEncoder", since=4, domain=DOMAIN)
+def label_encoder_4_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """The input's shape in the type of the values: of one list of keys and one as long of values."""
+    key, count = _only_list(attributes, "keys")
+    value, others = _only_list(attributes, "values")
+    if isinstance(x, TensorFact) and x.elem_type and x.elem_type != key:
+        raise FactError(
+            f"it reads {dtypes.name(x.elem_type)}, its keys are {dtypes.name(key)}", code="type-mismatch",
+            expected=dtypes.name(key), found=dtypes.name(x.elem_type),
+        )  # fmt: skip
+    same_length("values", others, "keys", count)
+    return TensorFact(value, x.shape)
+
+
+_LISTS = {"strings": dtypes.STRING, "int64s": dtypes.INT64, "floats": dtypes.FLOAT, "tensor": 0}
+
+
+def _only_list(attributes: Attributes, side: str) -> tuple[int, int]:
+    """(element type, length) of the one attribute that lists keys or values. Raises FactError where it is not one."""
+    names = [f"{side}_{suffix}" for suffix in _LISTS]
+    present = [name for name in names if attributes.get(name) is not None]
+    if len(present) != 1:
+        found = ", ".join(present) or "none"
+        raise FactError(f"it has {len(present)} lists of {side}", code="bad-attribute",
+                        expected=f"one of {', '.join(names)}", found=found)  # fmt: skip
+    entries = attributes[present[0]]
+    elem = _LISTS[present[0].removeprefix(f"{side}_")] or entries.data_type
+    return elem, length_of(entries)
+
+
+def length_of(entries: Any) -> int:
+    """The entries of a list, or of a tensor, that an attribute has."""
+    return int(np.prod(entries.dims, dtype=object)) if isinstance(entries, onnx.TensorProto) else len(entries)
+
+
+def same_length(name: str, count: int, other: str, expected: int) -> None:
+    """Raise FactError where two lists that belong together are not of one length."""
+    if count != expected:
+        text = f"it has {count} {name} and {expected} {other}"
+        raise FactError(text, code="bad-attribute", expected=str(expected), found=str(count))
 
 
 @rule("OneHotEncoder", domain=DOMAIN)

@@ -15,11 +15,21 @@ from onnxlab.limits import InferContext, RunContext
 from onnxlab.ops.base.kernel_helpers import Array
 from onnxlab.ops.base.prepared_constants import remembered
 from onnxlab.ops.base.registry import Attributes, kernel, rule
-from onnxlab.ops.base.rule_helpers import like
+from onnxlab.ops.base.rule_helpers import dims_text, like
 from onnxlab.ops.base.traits import OpTraits, traits
-from onnxlab.ops.ml.features import DOMAIN, classes_of, features, labels, post_transform, row_count, winner
+from onnxlab.ops.ml.features import (
+    DOMAIN,
+    classes_of,
+    features,
+    labels,
+    length_of,
+    post_transform,
+    row_count,
+    same_length,
+    winner,
+)
 from onnxlab.ops.ml.forest import grow, planted
-from onnxlab.shapes import Fact, TensorFact
+from onnxlab.shapes import Fact, FactError, TensorFact
 
 
 def first_of(*candidates: Any) -> Any:
@@ -249,9 +259,28 @@ def regressor(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
     return TensorFact(dtypes.FLOAT, (row_count(ctx, x), count))
 
 
+_OF_NODES = (
+    "nodes_featureids",
+    "nodes_truenodeids",
+    "nodes_falseleafs",
+    "nodes_trueleafs",
+    "nodes_modes",
+    "nodes_splits",
+    "nodes_hitrates",
+    "nodes_missing_value_tracks_true",
+)
+
+
 @rule("TreeEnsemble", since=5, domain=DOMAIN)
 def tree_ensemble_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
     """A number for each row and target, in the input's type."""
+    if x.shape is not None and len(x.shape) != 2:
+        raise FactError("it reads rows of features", code="rank-mismatch", expected="2 dims", found=dims_text(x.shape))
+    nodes, leaves = len(attributes["nodes_falsenodeids"]), len(attributes["leaf_targetids"])
+    for name in _OF_NODES:
+        if attributes.get(name) is not None:
+            same_length(name, length_of(attributes[name]), "nodes_falsenodeids", nodes)
+    same_length("leaf_weights", length_of(attributes["leaf_weights"]), "leaf_targetids", leaves)
     return like(x, (row_count(ctx, x), attributes.get("n_targets") or ctx.symbol(0, 1)))
 
 

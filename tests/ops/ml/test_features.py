@@ -1,8 +1,13 @@
+from typing import Any
+
 import numpy as np
+import onnx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.infer import Inference
 from tests.ops.support.single_node import agree, floats, run
 
 ML = {"opset": 1, "domain": "ai.onnx.ml"}
@@ -93,3 +98,54 @@ def test_encoders_and_maps():
     assert maps == [{"no": 0.25, "yes": 0.75}]
     with pytest.raises(ValueError, match="3 class labels need as many columns"):
         run("ZipMap", np.float32([[0.25, 0.75]]), classlabels_int64s=[1, 2, 3], **ML)
+
+
+LABELS = """
+    <ir_version: 10, opset_import: ["ai.onnx.ml" : VERSION, "" : 21]>
+    g (TYPE[3] x) => (y) { y = ai.onnx.ml.LabelEncoder <LISTS> (x) }
+"""
+
+
+@pytest.mark.parametrize(
+    ("dtype", "lists", "code", "found"),
+    [
+        ("int64", "keys_int64s = [1, 2], values_floats = [0.5, 1.5]", "", ""),
+        ("float", "keys_tensor = float[2] {1, 2}, values_tensor = int64[2] {3, 4}", "", ""),
+        ("float", "keys_int64s = [1, 2], values_floats = [0.5, 1.5]", "type-mismatch", "float32"),
+        ("int64", "keys_int64s = [1, 2], values_floats = [0.5]", "bad-attribute", "1"),
+        ("int64", "keys_tensor = int64[3] {1, 2, 3}, values_int64s = [1, 2]", "bad-attribute", "2"),
+        ("int64", "values_int64s = [1, 2]", "bad-attribute", "none"),
+        ("int64", "keys_int64s = [1, 2]", "bad-attribute", "none"),
+        ("int64", "keys_int64s = [1], keys_floats = [1.5], values_int64s = [1]", "bad-attribute",
+         "keys_int64s, keys_floats"),
+    ],
+)  # fmt: skip
+def test_a_label_encoder_has_one_list_of_keys_and_one_as_long_of_values(
+    dtype: str, lists: str, code: str, found: str
+) -> None:
+    """As onnx and onnxruntime demand from version 4 on."""
+    text = LABELS.replace("TYPE", dtype).replace("LISTS", lists)
+    problems = Inference(ModelGraph(onnx.parser.parse_model(text.replace("VERSION", "4")))).diagnostics
+    assert [(problem.code, problem.found) for problem in problems] == ([(code, found)] if code else [])
+    if "tensor" not in lists:
+        assert not Inference(ModelGraph(onnx.parser.parse_model(text.replace("VERSION", "2")))).diagnostics
+
+
+@pytest.mark.parametrize(("name", "entries"), [("nodes_trueleafs", 1), ("nodes_splits", 4), ("leaf_weights", 1)])
+def test_lists_of_a_tree_ensemble_are_of_one_length(name: str, entries: int) -> None:
+    lists: dict[str, Any] = {
+        "nodes_featureids": [0, 1, 0], "nodes_truenodeids": [1, 0, 2], "nodes_falsenodeids": [2, 1, 3],
+        "nodes_trueleafs": [0, 1, 1], "nodes_falseleafs": [0, 1, 1], "leaf_targetids": [0, 0, 0, 0],
+        "tree_roots": [0],
+    }  # fmt: skip
+    sizes = {"nodes_modes": 3, "nodes_splits": 3, "leaf_weights": 4}
+    lists |= {name: [0] * entries} if name in lists else {}
+    sizes |= {name: entries} if name in sizes else {}
+    kinds = {"nodes_modes": np.uint8, "nodes_splits": np.float32, "leaf_weights": np.float32}
+    lists |= {key: onnx.numpy_helper.from_array(np.zeros(size, kinds[key]), key) for key, size in sizes.items()}
+    node = onnx.helper.make_node("TreeEnsemble", ["x"], ["y"], domain="ai.onnx.ml", **lists)
+    x, y = (onnx.helper.make_tensor_value_info(value, 1, ["n", 2 if value == "x" else 1]) for value in "xy")
+    imports = [onnx.helper.make_opsetid("ai.onnx.ml", 5)]
+    model = onnx.helper.make_model(onnx.helper.make_graph([node], "g", [x], [y]), opset_imports=imports)
+    problems = Inference(ModelGraph(model)).diagnostics
+    assert [(problem.code, problem.found) for problem in problems] == [("bad-attribute", str(entries))]
