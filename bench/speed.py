@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from itertools import cycle
 from math import exp, log
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,9 @@ import onnx
 import onnxruntime
 
 import onnxlab
-from bench import edits, networks, regions, small_models
+from bench import edits, looks_at_values, networks, regions, small_models
 from bench.measure import Figure, Line, Row, one_processor, timed
+from onnxlab.execution.base import background
 from onnxlab.execution.numba.provider import NumbaProvider
 from onnxlab.execution.run.provider_names import named
 from onnxlab.execution.run.runner import Runner
@@ -56,6 +58,7 @@ def rows() -> Iterator[Line]:
     yield from two_threads(measured)
     with one_processor():
         yield from edits.rows(session)
+        yield from looks_at_values.rows(others)
     yield from cold_start()
     yield from regions.rows()
 
@@ -114,18 +117,45 @@ def against(
     threads: int,
     promise: float | None,
     repeats: int = _REPEATS,
+    plain: bool = True,
 ) -> Row:
-    """Our run and onnxruntime's better one, in turn."""
+    """Our run and onnxruntime's better one, in turn.
+
+    Args:
+        plain: ours is `model.run(feeds)`, of other inputs at each call; otherwise a runner that keeps nothing.
+    """
     opened = onnxlab.load(model if isinstance(model, Path) else onnx.ModelProto.FromString(model.SerializeToString()))
     provider = NumbaProvider(threads, background=False)
     runner = Runner(opened.graph, opened.inference.fact, named([provider, "numpy"]), threads=threads)
+    inputs_in_turn = cycle(others(feeds))
     data: Any = str(model) if isinstance(model, Path) else model.SerializeToString()
     sessions = [session(data, level, threads) for level in ("ORT_ENABLE_ALL", "ORT_DISABLE_ALL")]
     sides: list[Callable[[], Any]] = [lambda: runner.run(feeds, keep=False)]
+    if plain:
+        settle(opened, feeds)
+        sides = [lambda: opened.run(next(inputs_in_turn), threads=threads)]
     sides += [lambda reference=reference: reference.run(None, feeds) for reference in sessions]  # type: ignore[misc]
     with one_processor() if threads == 1 else nullcontext():
         best = quickest(sides, threads, repeats)
     return Row(label, best[0], min(best[1:]), "onnxruntime, its better one", promise)
+
+
+def others(feeds: Feeds) -> list[Feeds]:
+    """The feeds, and two more of the same shapes whose first elements are others, where they are floats."""
+    made = [feeds]
+    for step in (1, 2):
+        made.append({name: array.copy() for name, array in feeds.items()})
+        for array in made[-1].values():
+            if array.dtype.kind == "f" and array.size:
+                array.flat[0] *= 1 + step / 8
+    return made
+
+
+def settle(model: Any, feeds: Feeds) -> None:
+    """Run until nothing is left to be compiled in the background."""
+    for _ in range(6):
+        model.run(feeds)
+        background.wait()
 
 
 def quickest(sides: list[Callable[[], Any]], threads: int, repeats: int) -> list[float]:

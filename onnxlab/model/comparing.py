@@ -42,7 +42,8 @@ class Comparing:
         if self._watches is None:
             from onnxlab.analysis.watches.watches import Watches
 
-            self._watches = Watches(self.graph, self.inference.fact, self.runner.store)  # type: ignore[misc]
+            tell = self.runner.on_demand.tell
+            self._watches = Watches(self.graph, self.inference.fact, self.runner.store, tell)  # type: ignore[misc]
         return self._watches
 
     def changes_since(self, state: int | str = 0, *, ignore: Collection[Ignorable] = ()) -> ModelDiff:

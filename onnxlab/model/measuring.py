@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from onnxlab.execution.run.compiled_parts import Compiled
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.handles.handles import Node
@@ -14,6 +17,7 @@ from onnxlab.infer import Inference
 if TYPE_CHECKING:
     from onnxlab.analysis.cost.cost import Cost
     from onnxlab.analysis.memory.buffers import Share
+    from onnxlab.analysis.memory.estimate import Estimate
     from onnxlab.analysis.memory.timeline import MemoryTimeline
     from onnxlab.analysis.trees import Trees
 
@@ -59,6 +63,32 @@ class Measuring(Lookup):
 
         arrays = self.runner.last_inputs() if inputs is None else inputs
         return timeline(self.graph, self.inference, {**(dims or {}), **named}, arrays, share=share)
+
+    def estimate(self, feeds: Mapping[str, Any] | None = None) -> Estimate:
+        """Estimate the memory that `run` is going to take, without running anything.
+
+        Args:
+            feeds: the inputs of the run; default: those of the last run, else a batch of 1.
+
+        Returns:
+            Estimate: print it; `peak`, `kept`, `available`, `fits`.
+
+        Raises:
+            FeedError: feeds that do not fit.
+
+        Examples:
+            >>> model.estimate({"image": np.zeros((64, 1, 8, 8), np.float32)}).peak
+            409600
+        """
+        from onnxlab.analysis.memory.estimate import estimate
+        from onnxlab.analysis.memory.timeline import timeline
+
+        last = self.runner.last_inputs()
+        arrays = last if feeds is None else self.runner.checked(feeds)
+        memory = timeline(self.graph, self.inference, {}, arrays)
+        names = {self.graph.values[value].name for value in self.graph.main.outputs}
+        outputs = sum({place.values: place.nbytes for place in memory.allocations if names & {*place.values}}.values())
+        return estimate(memory, outputs, Compiled(self.runner).states() if _alike(arrays, last) else ())
 
     def cost(
         self, dims: Dims | None = None, /, inputs: Mapping[str, Any] | None = None, *, measure: bool = False,
@@ -128,3 +158,10 @@ class Measuring(Lookup):
 
         record = self._node_record(node)
         return trees_of(record.op_type, Node(self.graph, record.id).attributes)
+
+
+def _alike(arrays: Mapping[str, Any], others: Mapping[str, Any]) -> bool:
+    """Whether inputs have the shapes of others."""
+    return {name: np.shape(array) for name, array in arrays.items()} == {
+        name: np.shape(array) for name, array in others.items()
+    }

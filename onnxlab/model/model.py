@@ -335,7 +335,7 @@ class Model(Knowing, Querying, Running, Rewriting, Comparing, Measuring, Showing
         changed, main = self.inference.follow(done), self.graph.index.main
         if self.trial.sizes or not changed.keys().isdisjoint(main.inputs):
             self.trial.follow(changed)
-        if self.runner.store.state.stamps or done.touched.functions:
+        if self.runner.store.in_use or done.touched.functions:
             self.runner.invalidate(done)
         if self._checker.dirty is not None:
             self._checker.follow(done.touched)

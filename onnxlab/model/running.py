@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +11,9 @@ import numpy as np
 from onnxlab.errors import NameLookupError
 from onnxlab.execution.base.provider import Provider
 from onnxlab.execution.planning.partition import Partition
+from onnxlab.execution.run.compiled_parts import Compiled
 from onnxlab.execution.run.progress_bar import bar
-from onnxlab.execution.run.provider_names import named
+from onnxlab.execution.run.provider_names import named, usual_names
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph.handles.handles import Node
 from onnxlab.graph.handles.model_edits import Editing
@@ -49,7 +50,7 @@ class Running(Editing, Copying):
         """
         return Values(self.runner)
 
-    def run(
+    def run(  # noqa: PLR0913
         self,
         feeds: Mapping[str, Any] | Any = None,
         outputs: Sequence[str] | None = None,
@@ -60,6 +61,7 @@ class Running(Editing, Copying):
         threads: int = 1,
         seed: int | None = None,
         strict: bool = True,
+        exact: bool = False,
     ) -> dict[str, Array]:
         """Run the model on `{name: array}` and return `{name: array}`.
 
@@ -72,14 +74,15 @@ class Running(Editing, Copying):
             limits: bytes, iterations, seconds and a stop flag.
             progress: called with (nodes done, nodes in all, label of the node); True draws a bar in the terminal for
                 what takes longer than a second.
-            providers: the providers in order of preference, as `["numba", "numpy"]`. Numba's kernels compile in the
-                background while NumPy answers. Parts then run as wholes: values in between are not kept, but after an
-                edit, with the same inputs, Numba's begin where it matters. Default: NumPy, node by node, which keeps
-                all values.
-            threads: of a run with `providers`.
+            providers: the providers in order of preference, as `["onnxruntime", "numpy"]`. Default: Numba's kernels,
+                and NumPy for what they do not take and until they are compiled, which happens in the background.
+                Parts run as wholes, and values inside are computed when they are looked at (`model.values`). After an
+                edit, with the same inputs, a run begins where it matters.
+            threads: of a run.
             seed: of random operators that have none of their own.
             strict: refuse what onnxruntime refuses to load: nodes that the outputs need and that have wrong element
                 types, unknown attributes, too many inputs and the like. False runs them as far as that makes sense.
+            exact: run node by node with NumPy's kernels, and keep all values.
 
         Returns:
             dict[str, Array]: the outputs by name.
@@ -99,12 +102,23 @@ class Running(Editing, Copying):
         if isinstance(progress, bool):
             with bar(f"run {self.name}") if progress else nullcontext() as drawn:
                 return self.run(feeds, outputs, limits=limits, progress=drawn, providers=providers, threads=threads,
-                                seed=seed, strict=strict)  # fmt: skip
-        if providers is None:
+                                seed=seed, strict=strict, exact=exact)  # fmt: skip
+        if exact:
             return self.runner.run(feeds, outputs, limits=limits, progress=progress, seed=seed, strict=strict)
-        runner = self.runner.by(providers, threads)
-        arrays = self.runner.last_inputs() if feeds is None else feeds
-        return runner.run(arrays, outputs, limits=limits, progress=progress, keep=False, seed=seed, strict=strict)
+        usual = providers is None and threads == 1
+        runner = self.runner.usual() if usual else self.runner.by(providers or usual_names(), threads)
+        return runner.run(feeds, outputs, limits=limits, progress=progress, keep="border", seed=seed, strict=strict)
+
+    @property
+    def compiled(self) -> Compiled:
+        """What runs by what after the last run, what is being compiled, and whether that is wanted; print it.
+
+        Examples:
+            >>> done = model.run(np.zeros((1, 1, 8, 8), np.float32))
+            >>> model.compiled.in_background
+            True
+        """
+        return Compiled(self.runner)
 
     def pin(self, value: str, array: Any) -> None:
         """Use an array for a value in every run that does not feed it, whatever the graph would make of it.
@@ -158,7 +172,7 @@ class Running(Editing, Copying):
                0  numpy            24 nodes  /stem/conv/Conv … /head/Softmax
             0 values cross between parts: 0 B
         """
-        return self.runner.partition(outputs, providers=None if providers is None else named(providers))
+        return self.runner.partition(outputs, providers=named(usual_names() if providers is None else providers))
 
     def profile(
         self, feeds: Mapping[str, Any] | None = None, outputs: Sequence[str] | None = None, *, runs: int = 3
@@ -222,8 +236,10 @@ class Running(Editing, Copying):
 class Values(Spelled, Mapping[str, Array]):
     """Arrays of the last run, by value name, as the model makes them now: `values["relu1_out"]`.
 
-    What an edit, or a pin, made stale is computed again when it is asked for, from the inputs of the last run;
-    `get(name, stale=True)` gives the array of before. Iteration and `in` know the values of which an array is kept.
+    A run keeps its inputs and what crosses between its parts. Every other value is computed when it is asked for, by
+    the part that makes it; so is what an edit, or a pin, made stale, from the inputs of the last run.
+    `get(name, stale=True)` gives the array of before. Iteration and `in` know every value of the main graph that can be
+    told like this; `items()` and `values()` compute all of them at once.
     """
 
     __slots__ = ("_runner",)
@@ -262,16 +278,24 @@ class Values(Spelled, Mapping[str, Array]):
         value, store = self._runner.graph.resolve_value(name), self._runner.store
         return value in store and not store.fresh(value)
 
-    def __contains__(self, name: object) -> bool:
-        names, store = self._runner.graph.main.names, self._runner.store
-        return isinstance(name, str) and names.get(name, 0) in store
+    def items(self) -> ItemsView[str, Array]:
+        """All values, computed at once."""
+        self._runner.on_demand.keep_all()
+        return super().items()
 
-    def __iter__(self) -> Any:
-        values = self._runner.graph.values
-        return iter([values[vid].name for vid in self._runner.store if vid in values])
+    def values(self) -> ValuesView[Array]:
+        """The arrays of all values, computed at once."""
+        self._runner.on_demand.keep_all()
+        return super().values()
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._runner.on_demand.can_tell(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._runner.on_demand.known_names())
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)
+        return len(self._runner.on_demand.known_names())
 
 
 class Subgraph(Spelled, metaclass=ShortHelp):

@@ -16,10 +16,10 @@ WEIGHT = 8
 
 
 def preload():
-    from onnxlab.execution.numba.provider import _rules
+    from onnxlab.execution.numba.rules.loading import load
 
     plain_cases()
-    _rules()
+    load()
 
 
 def trial(case):

@@ -13,7 +13,7 @@ from onnxlab import cli, ops, schemas
 from onnxlab.analysis.messages.message import FALLBACK
 from onnxlab.analysis.messages.table import TABLE
 from onnxlab.cli.base.exits import MEANINGS
-from onnxlab.execution.numba import provider as numba
+from onnxlab.execution.numba.rules import loading
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = "onnxlab.execution.numba.rules.registry"
@@ -22,7 +22,7 @@ GRADIENTS = "onnxlab.ops.base.derivatives"
 
 def operators() -> str:
     """The support table: kernel, shape rule, compiled rule and gradient of every operator."""
-    numba._rules()  # imports the families of rules
+    loading.load()
     compiled = set(importlib.import_module(RULES).RULES)
     gradients = set(importlib.import_module(GRADIENTS).operators())
     kernels = ops.kernels()

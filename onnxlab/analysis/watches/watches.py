@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -71,10 +71,16 @@ class _Watch:
 
 
 class Watches:
-    """The watches of one model, in the order in which they were added; those that its file brings come first."""
+    """The watches of one model, in the order in which they were added; those that its file brings come first.
 
-    def __init__(self, graph: ModelGraph, fact: Callable[[int], Fact], store: ValueStore) -> None:
-        self._graph, self._fact, self._store = graph, fact, store
+    Args:
+        tell: computes what the last run left unkept of some values.
+    """
+
+    def __init__(
+        self, graph: ModelGraph, fact: Callable[[int], Fact], store: ValueStore, tell: Callable[[Iterable[int]], None]
+    ) -> None:
+        self._graph, self._fact, self._store, self._tell = graph, fact, store, tell
         self._all: list[_Watch] = []
         self._known: dict[int, tuple[Any, Statistics]] = {}  # by value, of which array
         self._references = References(graph)
@@ -111,8 +117,27 @@ class Watches:
     def __bool__(self) -> bool:
         return True
 
-    def check(self) -> list[Checked]:
-        """All watches as of now: nothing is run, and what did not change is not measured again."""
+    def compute(self) -> None:
+        """Compute what the last run left unkept of what is watched; the graph's lock must not be held."""
+        graph = self._graph
+        with graph.lock:
+            values: dict[int, None] = {}
+            for watch in self._all:
+                node = graph.nodes.get(watch.node)
+                outputs = (watch.value,) if watch.value else made_values(graph) if not watch.node else ()
+                values.update(dict.fromkeys(node.outputs if node is not None else outputs))
+        self._tell(value for value in values if value)
+
+    def check(self, *, compute: bool = True) -> list[Checked]:
+        """All watches as of now: what did not change is not measured again.
+
+        What an edit changed is unknown until the next run.
+
+        Args:
+            compute: compute first what the last run left unkept.
+        """
+        if compute:
+            self.compute()
         with self._graph.lock:
             return [self._checked(watch) for watch in self._all]
 

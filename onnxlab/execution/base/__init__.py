@@ -7,6 +7,12 @@ Files:
     dependents        Dependents of a value of the main graph, remembered from edit to edit while no node reads
                       anything else.
     diagnosis         Diagnosis of a failed kernel's inputs: signatures and shape rules are asked about them.
+    kept_arrays       Arrays that are kept: whether two are equal, what memory is behind them, and that nothing writes
+                      to them.
+    last_run          The last run that kept no more than its inputs and what crossed between the parts of its
+                      program.
+    lru               The cache that execution uses: a few entries by key, of which the one that was kept longest ago
+                      goes first.
     node_models       Parts of models as models: a node, graph or function alone, so that it can be run like
                       onnx.reference runs it.
     output_sizes      Bytes of a node's outputs, computed from the real inputs before the kernel is called.

@@ -16,24 +16,27 @@ from onnxlab.execution.base.provider import CompiledPart, Part, PartitionView, P
 from onnxlab.shapes import Fact, MapFact, OptionalFact, SequenceFact, TensorFact
 
 
-def compiled(provider: Provider, part: Part, view: PartitionView) -> CompiledPart:
+def compiled(provider: Provider, part: Part, view: PartitionView) -> CompiledPart | list[Step]:
     """The part as its provider compiles it, its border watched unless the provider is `trusted`.
 
     Raises:
         OnnxlabError: what the provider returns cannot be called.
     """
     compiled_part = provider.compile(part, view)
-    if getattr(provider, "trusted", False):
-        return compiled_part
+    if provider.capabilities.trusted:
+        return compiled_part if isinstance(compiled_part, (CompiledPart, list)) else CompiledPart(compiled_part)
     if isinstance(compiled_part, list) and all(isinstance(step, Step) for step in compiled_part):
         return [_watched(step, provider.name, view.fact) for step in compiled_part]
-    if not callable(compiled_part):
+    whole = compiled_part if isinstance(compiled_part, CompiledPart) else None
+    call = compiled_part if whole is None else whole.call
+    if not callable(call):
         raise OnnxlabError(
             f"provider {provider.name!r} compiled {_named(part)} to {_described(compiled_part)}; "
             "return one callable, or a list of Steps"
         )
     description = f"provider {provider.name!r}: {_named(part)}"
-    return _Bordered(compiled_part, description, part.inputs, part.outputs, view.fact, context=True)
+    bordered = _Bordered(call, description, part.inputs, part.outputs, view.fact, context=True)
+    return CompiledPart(bordered, own_threads=whole is not None and whole.own_threads)
 
 
 def _named(part: Part) -> str:
@@ -67,7 +70,6 @@ class _Bordered:
         self._call, self._what, self._context, self._node = call, description, int(context), node
         self._outputs, self._facts = tuple(outputs), {name: fact(name) for name in (*inputs, *outputs) if name}
         self._inputs = tuple(inputs)
-        self.own_threads = bool(getattr(call, "own_threads", False))
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
         context, arrays = arguments[: self._context], arguments[self._context :]

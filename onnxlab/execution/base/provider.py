@@ -2,7 +2,7 @@
 
 A provider in full:
 
-    class Halver:
+    class Halver(Provider):
         name = "halver"
 
         def get_capability(self, view):
@@ -12,15 +12,16 @@ A provider in full:
             return lambda context, *arrays: [array / 2 for array in arrays]
 
 Nodes are assigned in the caller's order of preference, as maximal convex parts; the last provider takes whatever is
-left. A compiled part is one callable, or a list of steps that the executor runs one by one, so that the values in
-between can be watched, kept and stopped at.
+left. A compiled part is one callable (a `CompiledPart`, where it can do more than be called), or a list of steps that
+the executor runs one by one, so that the values in between can be watched, kept and stopped at.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from onnxlab.graph.edit.snapshot import NodeView
 from onnxlab.graph.protos.lazy_tensor import LazyTensor
@@ -52,6 +53,50 @@ class Part:
     outputs: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class CompiledPart:
+    """A part as its provider runs it.
+
+    Attributes:
+        call: `call(context, *arrays in the order of part.inputs)` returns arrays in the order of part.outputs.
+        quick: as `call` without a context; returns None where it has to be called with one.
+        bind: `bind(*arrays)` returns a `quick` for arrays of these shapes alone, None where there is none.
+        places: `places(*arrays)` names the values inside that `look` can tell.
+        look: `look(context, names, *arrays)` computes some of these, as a run computes them, and returns {name: array}.
+        state: what it runs by now, in words, and why it leaves something to others.
+        own_threads: whether it needs no threads of BLAS.
+        nodes: ids of its nodes.
+        names: of all that they make.
+    """
+
+    call: Callable[..., Any]
+    quick: Callable[..., Any] | None = None
+    bind: Callable[..., Callable[..., Any] | None] | None = None
+    places: Callable[..., Collection[str]] | None = None
+    look: Callable[..., Mapping[str, Any]] | None = None
+    state: Callable[[], PartState] | None = None
+    own_threads: bool = False
+    nodes: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PartState:
+    """What a compiled part runs by.
+
+    Attributes:
+        compiled: whether its own kernels answer; otherwise the last provider does in its place.
+        compiling: whether they are being made.
+        reason: why something is left to another provider, "" where nothing is.
+        nbytes: what a run of it takes besides its inputs; None where that is not known.
+    """
+
+    compiled: bool
+    compiling: bool = False
+    reason: str = ""
+    nbytes: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One call of a run.
@@ -71,6 +116,7 @@ class Step:
         explain: `explain(inputs, fully=True)`, asked after a failure: which rule they break, "" where it cannot tell.
         into: as `call` with an array in front that may be overwritten, the input at one of the places `in_place`.
         shown: what people are shown of the inputs, where a run holds them in another type than the model says.
+        part: what `call` belongs to, for a part of several nodes.
     """
 
     label: str
@@ -89,10 +135,15 @@ class Step:
     shown: Callable[[Sequence[Any]], tuple[Any, ...]] | None = None
     into: Callable[..., Any] | None = None
     in_place: tuple[int, ...] = ()
+    part: CompiledPart | None = None
 
 
-CompiledPart: TypeAlias = Callable[..., Sequence[Any]] | list[Step]
-"""`call(context, *arrays in the order of part.inputs)` -> arrays in the order of part.outputs; or steps."""
+def part_step(part: Part, compiled: CompiledPart) -> Step:
+    """The step that runs a part as a whole."""
+    label = f"{part.provider} part from {part.nodes[0].label} to {part.nodes[-1].label}"
+    names = tuple([name for node in part.nodes for name in node.outputs if name])
+    compiled = replace(compiled, nodes=tuple([node.id for node in part.nodes]), names=names)
+    return Step(label, part.provider, 0, compiled.call, part.inputs, part.outputs, context=True, part=compiled)
 
 
 @dataclass(slots=True)
@@ -132,24 +183,49 @@ class PartitionView:
         self.refusals[node.id] = reason
 
 
-class Provider(Protocol):
-    """Something that can run nodes.
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a provider declares about itself.
 
-    One with an attribute `inlines` that is true is shown the nodes of model-local functions in place of their calls;
-    one with `own_threads`, as also its compiled parts may have, does not need those of BLAS. One whose
-    `background` is true is not waited for: after a run that had to do without it, a background thread calls its
-    `prepare()`, which may be called often, and then has it claim and compile. One with a method `still(view, nodes)`
-    tells after an edit whether it would claim as before, where only these nodes or the data that they read are others;
-    `view.notes` are those of its claims. Its parts read arrays that they cannot write to, and what they return is
-    checked against what is known of it, unless an attribute `trusted` is true.
+    Attributes:
+        inlines: it is shown the nodes of model-local functions in place of their calls.
+        own_threads: it needs no threads of BLAS.
+        background: it is not waited for: after a run that had to do without it, a background thread calls its
+            `prepare`, and then has it claim and compile.
+        trusted: its parts write to no array that they are given, and what they return need not be checked.
     """
 
-    @property
-    def name(self) -> str:
-        """The provider's name in plans and errors: "numpy", "onnxruntime"."""
+    inlines: bool = False
+    own_threads: bool = False
+    background: bool = False
+    trusted: bool = False
 
+
+class Provider(ABC):
+    """Something that can run nodes.
+
+    Attributes:
+        name: in plans and errors: "numpy", "onnxruntime".
+        capabilities: what it declares; a provider may set its own.
+    """
+
+    name: str
+    capabilities: Capabilities = Capabilities()
+
+    @abstractmethod
     def get_capability(self, view: PartitionView) -> Sequence[SubgraphClaim]:
         """Says which nodes it can take. Called once per plan, for each graph, body and function."""
 
-    def compile(self, part: Part, view: PartitionView) -> CompiledPart:
+    @abstractmethod
+    def compile(self, part: Part, view: PartitionView) -> CompiledPart | Callable[..., Any] | list[Step]:
         """Makes a part runnable. May raise: UnsupportedOperatorError for a node that nothing implements."""
+
+    def prepare(self) -> None:  # noqa: B027
+        """Load what claiming and compiling takes; called in the background, and often."""
+
+    def still(self, view: PartitionView, nodes: Collection[NodeView]) -> bool:
+        """Whether it would claim as before, where only these nodes, or the data that they read, are others.
+
+        `view.notes` are those of its claims.
+        """
+        return False

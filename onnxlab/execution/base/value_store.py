@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from onnxlab.execution.base.dependents import Dependents
+from onnxlab.execution.base.kept_arrays import buffers, freeze, same
+from onnxlab.execution.base.last_run import LastRun
 from onnxlab.forking import fork_safe
 from onnxlab.garbage_collection import about_to_hold
 from onnxlab.graph.edit.commits import GraphCommit
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.limits import available_memory
-from onnxlab.ops.onnx.control.sequence import root
 
 SHARE_OF_MEMORY = 0.4
 """Part of the available memory that kept values may take when nothing else is said."""
@@ -62,6 +61,30 @@ class State:
         return value in self.arrays and value not in self.stale
 
 
+@dataclass(slots=True)
+class Marks:
+    """What commits and pins touched, before it is worked out what that makes stale.
+
+    Attributes:
+        edited: nodes of the main graph; -1 for all.
+        changed: values with another initializer or maker.
+        pinned: values that were pinned, or let go.
+    """
+
+    edited: set[int] = field(default_factory=set)
+    changed: set[int] = field(default_factory=set)
+    pinned: set[int] = field(default_factory=set)
+
+    def __bool__(self) -> bool:
+        return bool(self.edited or self.changed or self.pinned)
+
+    def add(self, other: Marks) -> None:
+        """Add what others are."""
+        self.edited |= other.edited
+        self.changed |= other.changed
+        self.pinned |= other.pinned
+
+
 class ValueStore:
     """The values of one ModelGraph.
 
@@ -70,7 +93,6 @@ class ValueStore:
         budget: bytes that may be kept; default 40 % of the memory available at the time.
 
     Attributes:
-        state: the stored values and what is stale of them, but for the latest commits; see `settled`.
         dependents: what depends on which value.
     """
 
@@ -78,12 +100,13 @@ class ValueStore:
         self._graph = graph
         self._budget = budget
         self._lock = fork_safe(threading.RLock())
-        self.state = State()
+        self._state = State()
         self._seen = 0  # the model's version when nothing was kept: an edit then changes no values
-        self._edited: set[int] = set()  # nodes of the main graph; -1 for "all"
-        self._changed: set[int] = set()  # values with another initializer or maker
+        self._marks = Marks()  # up to the run that was noted
+        self._noted: LastRun | None = None
+        self._later = Marks()  # since then
+        self._recent: LastRun | None = None  # the one that was noted before, as long as its program is the model's
         self._pins: dict[int, Any] = {}
-        self._pinned: set[int] = set()  # values that were pinned, or let go, since
         self.dependents = Dependents(graph)
 
     @property
@@ -95,6 +118,16 @@ class ValueStore:
     def nbytes(self) -> int:
         """Bytes that are kept, buffers shared by several values counted once."""
         return sum(buffers(self.state.arrays.values()).values())
+
+    @property
+    def state(self) -> State:
+        """The stored values and what is stale of them, but for the latest commits; see `current`."""
+        return self._state if self._noted is None else self.current()
+
+    @property
+    def in_use(self) -> bool:
+        """Whether something is kept that an edit could make stale."""
+        return bool(self._state.stamps) or self._noted is not None
 
     def get(self, value: int) -> Any:
         """The array that a value had when it was last run (stale or not), None where there is none."""
@@ -119,17 +152,23 @@ class ValueStore:
         """Note what a commit touched; dependents are worked out at the next question."""
         touched = commit.touched
         with self._lock:
-            if not self.state.stamps:  # nothing is kept that could be stale
+            if not self.in_use:
                 return
             self.dependents.follow(commit)
+            marks = self._open_marks
             if touched.opsets or touched.functions:
-                self._edited.add(-1)
+                marks.edited.add(-1)
             for node in touched.nodes:
                 record = self._graph.nodes[node]
-                self._edited.add(self._graph.index.owner_in(record, self._graph.main.id) or -1)
+                marks.edited.add(self._graph.index.owner_in(record, self._graph.main.id) or -1)
             for scope in touched.scopes:
-                self._edited.update(self._owner(scope))
-            self._changed |= touched.values | touched.removed_values
+                marks.edited.update(self._owner(scope))
+            marks.changed |= touched.values | touched.removed_values
+
+    @property
+    def _open_marks(self) -> Marks:
+        """Where what happens now is marked."""
+        return self._marks if self._noted is None else self._later
 
     def _owner(self, scope: int) -> list[int]:
         """The node of the main graph that holds a scope; -1 (all) for a function; none for the main graph."""
@@ -141,33 +180,61 @@ class ValueStore:
     def current(self) -> State:
         """The state with everything stale that the commits so far made so."""
         with self._graph.lock, self._lock:
-            if not self.state.stamps and self._seen != self._graph.version:
+            if not self.in_use and self._seen != self._graph.version:
                 self._seen = self._graph.version
-                self.state = replace(self.state, generation=self.state.generation + 1)
-            if self._edited or self._changed or self._pinned:
-                self.state = self._after_edits(self.state)
-                self._forget_commits()
-            return self.state
+                self._state = replace(self._state, generation=self._state.generation + 1)
+            if self._marks or self._noted is not None:
+                self._work_out()
+            return self._state
 
-    def _forget_commits(self) -> None:
-        self._edited.clear()
-        self._changed.clear()
-        self._pinned.clear()
+    def _work_out(self) -> None:
+        """Bring the state up to date: commits, then the run that was noted, then the commits after it."""
+        noted, later = self._noted, self._later
+        state = self._after_edits(self._state, self._marks) if self._marks else self._state
+        self._recent = None if noted is None or later else noted
+        if noted is not None:
+            state = self._after_run(state, noted)
+            if later:
+                state = self._after_edits(state, later)
+        self._state, self._noted, self._marks, self._later = state, None, Marks(), Marks()
 
-    def _after_edits(self, state: State) -> State:
+    def _after_run(self, state: State, run: LastRun) -> State:
+        """The state after a run that kept its inputs and some values: what other inputs made is gone."""
+        fed, values = run.inputs(), run.values()
+        known = fed | values
+        freeze(known.values())
+        equal = {value for value, array in known.items() if value in state.arrays and same(state.arrays[value], array)}
+        # what was drawn at random is another one with the same inputs, too
+        others = fed.keys() - equal | (values.keys() & state.arrays.keys() - equal)
+        gone = self.dependents.of(others) if others and (state.arrays or state.stale) else frozenset()
+        stale = state.stale | gone
+        renewed = (run.computed() & stale) - known.keys() if stale else set[int]()
+        arrays = {value: array for value, array in state.arrays.items() if not (value in gone or value in renewed)}
+        stamps = {**state.stamps, **{value: new_stamp() for value in renewed}}
+        arrays.update(known)
+        stamps.update((value, new_stamp()) for value in known if value not in equal)
+        done = known.keys() | renewed
+        sources, fingerprints = ({value: known_of for value, known_of in mapping.items() if value not in done}
+                                 for mapping in (state.sources, state.fingerprints))  # fmt: skip
+        return State(
+            arrays, stamps, sources, state.seconds, state.dirty - done, stale - done,
+            state.generation + 1, sum(buffers(arrays.values()).values()), fingerprints,
+        )  # fmt: skip
+
+    def _after_edits(self, state: State, marks: Marks) -> State:
         graph = self._graph
         stamps, arrays = dict(state.stamps), dict(state.arrays)
-        nodes = graph.main.order() if -1 in self._edited else [node for node in self._edited if node in graph.nodes]
+        nodes = graph.main.order() if -1 in marks.edited else [node for node in marks.edited if node in graph.nodes]
         dirty = {value for node in nodes for value in graph.nodes[node].outputs if value}
-        dirty |= self._pinned
+        dirty |= marks.pinned
         for value in dirty:
             if value not in state.sources:  # a Constant node's, a pin: its stamp is all that readers can compare
                 stamps[value] = new_stamp()
-        replaced = {value for value in self._changed if self._is_replaced(value, state)}
+        replaced = {value for value in marks.changed if self._is_replaced(value, state)}
         for value in replaced:
             stamps[value] = new_stamp()
             arrays.pop(value, None)
-        for value in self._changed:
+        for value in marks.changed:
             if value not in graph.values:
                 arrays.pop(value, None)
         stale = self.dependents.of(dirty | replaced)
@@ -195,8 +262,8 @@ class ValueStore:
     def invalidate_all(self) -> None:
         """Take every node for changed: what operators do is no longer what it was."""
         with self._lock:
-            if self.state.stamps:
-                self._edited.add(-1)
+            if self.in_use:
+                self._open_marks.edited.add(-1)
 
     # -- pins -------------------------------------------------------------------------------------------------------
 
@@ -219,83 +286,62 @@ class ValueStore:
 
     def _note_pin(self, value: int) -> None:
         """A pin that comes or goes is an edit of the value: what depends on it is no longer fresh."""
-        if self.state.stamps:
-            self._pinned.add(value)
+        if self.in_use:
+            self._open_marks.pinned.add(value)
 
     # -- runs -------------------------------------------------------------------------------------------------------
+
+    def note(self, run: LastRun) -> None:
+        """Note a run that ended, unless the model moved on since it began; what it made is looked at when asked for."""
+        with self._lock:
+            if run.version != self._graph.version:
+                return
+            if self._later:  # in place of the run that was noted before
+                self._marks.add(self._later)
+                self._later = Marks()
+            self._noted = run
+
+    def recent(self, state: State) -> LastRun | None:
+        """The run that was noted last, where its program is still the model's and its inputs are those of the state."""
+        run = self._recent
+        if run is None or run.version != self._graph.version or self._noted is not None:
+            return None
+        return run if all(state.arrays.get(value) is array for value, array in run.inputs().items()) else None
+
+    def add(self, state: State, values: Mapping[int, Any]) -> State:
+        """Add values of the last run that were computed later; the state with them, and the store's if it is the same.
+
+        What is more than the budget is kept by the returned state alone.
+        """
+        freeze(values.values())
+        stamps = {value: new_stamp() for value in values if value not in state.arrays}
+        held = state.held + sum(buffers(values.values()).values())
+        added = replace(
+            state, arrays={**values, **state.arrays}, stamps={**state.stamps, **stamps}, held=held,
+            sources={value: read for value, read in state.sources.items() if value not in stamps},
+            fingerprints={value: first for value, first in state.fingerprints.items() if value not in stamps},
+            generation=state.generation + 1,
+        )  # fmt: skip
+        with self._graph.lock, self._lock:
+            if held <= self.budget and self._state is state and self._noted is None and not self._marks:
+                self._state = added
+        return added
 
     def merge(self, began: State, new: State) -> bool:
         """Take over what a run made, unless the model or the state moved on since it began; tells whether it did."""
         if not began.arrays:
             about_to_hold(new.held)
         with self._graph.lock, self._lock:
-            if self._edited or self._changed or self._pinned or self.state.generation != began.generation:
+            if self._noted is not None or self._marks or self._state.generation != began.generation:
                 return False
-            if not self.state.stamps and self._seen != self._graph.version:  # a run that began before an edit
+            if not self._state.stamps and self._seen != self._graph.version:  # a run that began before an edit
                 return False
-            self.state = new
+            self._state = new
             return True
 
     def clear(self) -> None:
         """Forget every value."""
         with self._lock:
-            self.state = State(generation=self.state.generation + 1)
-            self._forget_commits()
-
-
-_GLANCE = (0, 1, 3)
-_FEW = 512  # elements that are looked at before all
-
-
-def buffers(values: Iterable[Any]) -> dict[int, int]:
-    """{id: bytes} of the memory behind values, each buffer once."""
-    sizes: dict[int, int] = {}
-    for value in values:
-        if isinstance(value, np.ndarray):
-            value = root(value)
-            sizes[id(value)] = value.nbytes
-        elif isinstance(value, (list, dict)):
-            sizes.update(buffers(value if isinstance(value, list) else value.values()))
-    return sizes
-
-
-def differs(old: Any, new: Any) -> bool:
-    """Whether two arrays show at a glance that they are not the same: most differ everywhere, so at the start."""
-    if type(old) is not np.ndarray or type(new) is not np.ndarray or old.size < 256 or new.size < 256:
-        return False
-    for place in _GLANCE:
-        a, b = old.item(place), new.item(place)
-        if a != b and (a == a or b == b):  # there are two zeros and many NaN
-            return True
-    return False
-
-
-def same(old: Any, new: Any) -> bool:
-    """Whether two values are equal bit by bit (NaN to NaN); sequences item by item."""
-    if old is new:
-        return True
-    if isinstance(old, np.ndarray) and isinstance(new, np.ndarray):
-        if old.dtype != new.dtype or old.shape != new.shape:
-            return False
-        if old.dtype.char == "O":
-            return bool((old == new).all())
-        return _bits_equal(old, new)
-    if isinstance(old, list) and isinstance(new, list):
-        return len(old) == len(new) and all(map(same, old, new))
-    if isinstance(old, dict) and isinstance(new, dict):
-        return old == new
-    return old is None and new is None
-
-
-def _bits_equal(old: np.ndarray[Any, Any], new: np.ndarray[Any, Any]) -> bool:
-    """Compares integers of the elements' size: a NaN equals itself, and there is no float comparison to slow it."""
-    if differs(old, new) or (old.ndim and differs(old[len(old) // 2 :], new[len(new) // 2 :])):
-        return False
-    if old.itemsize in (1, 2, 4, 8):
-        words = np.dtype(f"u{old.itemsize}")
-        a, b = old.view(words), new.view(words)
-        if old.size > _FEW and (a.flat[:_FEW] != b.flat[:_FEW]).any():
-            return False
-    else:
-        a, b = (np.ascontiguousarray(array).reshape(-1).view(np.uint8) for array in (old, new))
-    return bool((a == b).all())
+            self._state = State(generation=self._state.generation + 1)
+            self._noted = self._recent = None
+            self._marks, self._later = Marks(), Marks()

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import importlib
 import operator
-import pkgutil
 from collections.abc import Callable, Collection, MutableMapping
 from copy import copy
 from functools import cache, partialmethod
@@ -22,10 +21,19 @@ import numpy as np
 from onnxlab import dtypes
 from onnxlab.errors import OnnxlabError
 from onnxlab.execution.base import background
-from onnxlab.execution.base.provider import Part, PartitionView, Step, SubgraphClaim
+from onnxlab.execution.base.provider import (
+    Capabilities,
+    CompiledPart,
+    Part,
+    PartitionView,
+    Provider,
+    Step,
+    SubgraphClaim,
+)
 from onnxlab.execution.numba.machine import availability
 from onnxlab.execution.numba.plan.weight_packing import SharedConstants
 from onnxlab.execution.numba.region.fallback import any_failed, failure_of, with_fallback
+from onnxlab.execution.numba.rules.loading import load
 from onnxlab.execution.numpy.provider import NumpyProvider, check_arity, schema_of
 from onnxlab.execution.program.executor import ProgramBody
 from onnxlab.execution.program.program import assemble
@@ -38,23 +46,11 @@ _WORTH = 5
 """Weight of rules below which a scope is left to NumPy."""
 
 
-@cache
-def _rules() -> Callable[[NodeView], Any]:
-    """Import every file of compiled rules; what finds a node's rule."""
-    rules = "onnxlab.execution.numba.rules"
-    for folder in (f"{rules}.onnx", f"{rules}.ml", f"{rules}.microsoft"):
-        package = importlib.import_module(folder)
-        for module in pkgutil.iter_modules(package.__path__, f"{folder}."):
-            background.rest()
-            importlib.import_module(module.name)
-    return importlib.import_module(f"{rules}.registry").find  # type: ignore[no-any-return]
-
-
 _WORTH_OFTEN = 3
 """The same of a body, which runs again and again."""
 
 
-class NumbaProvider:
+class NumbaProvider(Provider):
     """Runs regions of nodes with compiled kernels.
 
     Args:
@@ -65,14 +61,11 @@ class NumbaProvider:
     """
 
     name = "numba"
-    inlines = True
-    """Wants to see the nodes of functions, not their calls."""
-    own_threads = True
-    trusted = True
 
     def __init__(self, threads: int = 1, background: bool = True, precise: bool = False, least: int = _WORTH) -> None:
         self.threads = threads
-        self.background = background and not availability.missing()
+        in_background = background and not availability.missing()
+        self.capabilities = Capabilities(inlines=True, own_threads=True, background=in_background, trusted=True)
         self.precise = precise
         self.least = least
         self._constants = SharedConstants()
@@ -81,7 +74,7 @@ class NumbaProvider:
         """Import and load all that claiming nodes and running them takes."""
         if availability.missing():
             return
-        _rules()
+        load()
         background.rest()
         importlib.import_module("onnxlab.execution.numba.region.region").engine.start()
 
@@ -105,12 +98,12 @@ class NumbaProvider:
         claims: _Claims | None = view.notes.get(self)
         return claims is not None and claims.still(view, nodes)
 
-    def compile(self, part: Part, view: PartitionView) -> Any:
+    def compile(self, part: Part, view: PartitionView) -> CompiledPart:
         """A region. Raises OnnxlabError where NumPy, which it starts with, cannot run it."""
         claims: _Claims | None = view.notes.get(self)
         return self._region(part, view, frozenset(() if claims is None else claims.names))
 
-    def _region(self, part: Part, view: PartitionView, known: frozenset[str]) -> Any:
+    def _region(self, part: Part, view: PartitionView, known: frozenset[str]) -> CompiledPart:
         """A region of a part, or of a piece of one; `known` are values that follow from shapes."""
         from onnxlab.execution.numba.plan.elementwise_chains import SMALL_FLOATS
         from onnxlab.execution.numba.region.region import Region
@@ -132,7 +125,7 @@ class NumbaProvider:
             _ = fallback.program  # the first run of the region needs it, and a foreground call may wait for that
         facts = {name: view.fact(name) for name in part.outputs}
         halves = {name: fact.dtype for name, fact in facts.items() if fact.dtype in SMALL_FLOATS}
-        return Region(
+        region = Region(
             part,
             constants,
             step,
@@ -140,12 +133,13 @@ class NumbaProvider:
             fallback,
             halves,
             lambda: self.threads,
-            self.background,
+            self.capabilities.background,
             self.precise,
             packed,
             lambda node: with_fallback(node, part, view, lambda piece, inner: self._region(piece, inner, known)),
             known.intersection(part.inputs),
         )
+        return region.compiled_part()
 
 
 class _Claims:
@@ -163,7 +157,7 @@ class _Claims:
     def __init__(self, view: PartitionView, judged: MutableMapping[NodeView, tuple[_Answers, str]]) -> None:
         self._view = view
         self._judged = judged
-        self._find = _rules()
+        self._find = load()
         self._reads = view.visible.union(*map(view.reads, background.paced(view.nodes)))
         self._constants: dict[str, np.ndarray[Any, Any] | None] = {}  # asked for several times each
         self.names: set[str] = set()

@@ -14,7 +14,7 @@ from onnxlab import schemas
 from onnxlab.errors import OnnxlabError, RunError, UnsupportedOperatorError
 from onnxlab.execution.base import diagnosis, output_sizes, schema_functions
 from onnxlab.execution.base.background import paced
-from onnxlab.execution.base.provider import Part, PartitionView, Step, SubgraphClaim
+from onnxlab.execution.base.provider import Capabilities, Part, PartitionView, Provider, Step, SubgraphClaim
 from onnxlab.execution.numpy import gradient, stored_inputs
 from onnxlab.execution.numpy.half_precision import held_wide
 from onnxlab.execution.planning.compiler import Compiler, ScopeCompiler
@@ -28,11 +28,11 @@ from onnxlab.schemas import Schema
 from onnxlab.shapes import TensorFact
 
 
-class NumpyProvider:
+class NumpyProvider(Provider):
     """Runs nodes with NumPy. The last provider: it gets what no other took, and refuses what it cannot run."""
 
     name = "numpy"
-    trusted = True
+    capabilities = Capabilities(trusted=True)
 
     def get_capability(self, view: PartitionView) -> list[SubgraphClaim]:
         """Claim each node that has a kernel or a body."""

@@ -18,7 +18,14 @@ import onnx
 
 from onnxlab import dtypes
 from onnxlab.errors import OnnxlabError
-from onnxlab.execution.base.provider import Part, PartitionView, SubgraphClaim
+from onnxlab.execution.base.provider import (
+    Capabilities,
+    CompiledPart,
+    Part,
+    PartitionView,
+    Provider,
+    SubgraphClaim,
+)
 from onnxlab.forking import fork_safe
 from onnxlab.graph.edit.snapshot import AttributeRef, NodeView
 from onnxlab.graph.protos import tensors
@@ -41,7 +48,7 @@ _probed: dict[tuple[Any, ...], str] = {}  # (operator, version, input types): wh
 _lock = fork_safe(threading.Lock())
 
 
-class OnnxRuntimeProvider:
+class OnnxRuntimeProvider(Provider):
     """Runs parts with onnxruntime on the CPU.
 
     Args:
@@ -53,7 +60,7 @@ class OnnxRuntimeProvider:
     """
 
     name = "onnxruntime"
-    trusted = True
+    capabilities = Capabilities(trusted=True)
 
     def __init__(self, optimize: bool = True, threads: int = 0) -> None:
         _onnxruntime()
@@ -79,7 +86,7 @@ class OnnxRuntimeProvider:
                 claims.append(SubgraphClaim((node.id,)))
         return claims
 
-    def compile(self, part: Part, view: PartitionView) -> _Session:
+    def compile(self, part: Part, view: PartitionView) -> CompiledPart:
         """One session for the part. Raises OnnxlabError where onnxruntime refuses it as a whole."""
         constants = _constants(part.nodes, view)
         embedded: dict[str, np.ndarray[Any, Any]] = {}
@@ -93,7 +100,7 @@ class OnnxRuntimeProvider:
             session = self._session(model)
         except Exception as error:
             raise OnnxlabError(f"onnxruntime refuses the part: {_first_line(error)}") from error
-        return _Session(session, part.inputs, part.outputs, fed_constants)
+        return CompiledPart(_Session(session, part.inputs, part.outputs, fed_constants))
 
     def _session(self, model: onnx.ModelProto) -> Any:
         runtime = _onnxruntime()

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Sequence
 from math import inf
 
 from onnxlab.execution.base import background
+from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.base.provider import Provider
 from onnxlab.execution.planning.compiler import Compiler
 from onnxlab.execution.program.call import PACE
@@ -25,7 +26,7 @@ from onnxlab.threads import thread_time
 Key = tuple[tuple[str, ...], tuple[str, ...], bool]
 """(names of feeds, names of outputs, whether every value stays readable)."""
 
-Made = OrderedDict[Key, Program]
+Made = Lru[Key, Program]
 """The programs of one compiler, stand-ins among them."""
 
 _NOTE = "stand-in"  # of a compiler: the one whose programs stand in for its own; of a program: that it does
@@ -33,7 +34,15 @@ _QUICKLY = 20e-3
 """Seconds of the processor that compiling a program may always take in a foreground call."""
 _LITTLE = 0.25
 """Part of its stand-in's run that compiling a program may take in a foreground call."""
+_SHORT = 1e-3
+"""Seconds of a first run after which nothing is compiled yet, where the providers are not those that were asked for."""
 _TIMES = 64  # programs whose making was timed
+_PROGRAMS = 16  # kept per version of the model
+
+
+def no_programs() -> Made:
+    """The programs of a new compiler."""
+    return Lru("programs", _PROGRAMS)
 
 
 class FallbackPrograms:
@@ -41,20 +50,22 @@ class FallbackPrograms:
 
     Args:
         providers: in order of preference.
+        patient: begin only when a run was long, or was not the first: most tiny models run once.
 
     Attributes:
         news: whether programs were compiled since this was last set to False.
     """
 
-    def __init__(self, providers: Sequence[Provider]) -> None:
-        self._others = tuple([provider for provider in providers if not getattr(provider, "background", False)])
+    def __init__(self, providers: Sequence[Provider], patient: bool = False) -> None:
+        self._others = tuple([provider for provider in providers if not provider.capabilities.background])
         self._slow = frozenset(providers).difference(self._others) if self._others else frozenset()
         self.news = False
         self._jobs: deque[Callable[[], None]] = deque()
         self._asked = 0  # the process in which they are to be done; a forked child has no background thread
         self._hopeless = False
-        self._times: OrderedDict[tuple[tuple[Provider, ...], Key], float] = OrderedDict()
-        self._runs: OrderedDict[Key, float] = OrderedDict()
+        self._patient = patient
+        self._times: Lru[tuple[tuple[Provider, ...], Key], float] = Lru("times of making programs", _TIMES)
+        self._runs: Lru[Key, float] = Lru("times of stand-ins", _TIMES)
 
     @property
     def wanted(self) -> bool:
@@ -107,19 +118,32 @@ class FallbackPrograms:
     def ran(self, key: Key, program: Program) -> None:
         """Note how long a program ran, if it stood in for another."""
         if _NOTE in program.notes and PACE in program.notes:
-            self._runs[key] = program.notes[PACE][1]
-            self._runs.move_to_end(key)
-            while len(self._runs) > _TIMES:
-                self._runs.popitem(last=False)
+            self._runs.keep(key, program.notes[PACE][1])
 
     def later(self, job: Callable[[], None]) -> None:
         """Have something done in the background, after the run."""
         if not self._hopeless:
             self._jobs.append(job)
 
-    def begin(self) -> None:
-        """After a run: have done what was asked for. The first run is not to share its processor with a compiler."""
-        if not self._jobs or self._asked == os.getpid():
+    @property
+    def is_waiting(self) -> bool:
+        """Whether something is to be done that has not begun."""
+        return bool(self._jobs) and self._asked != os.getpid()
+
+    @property
+    def is_compiling(self) -> bool:
+        """Whether something is to be done, or under way."""
+        return bool(self._jobs) or self._asked == os.getpid()
+
+    def begin(self, seconds: float = inf) -> None:
+        """After a run of so many seconds: have done what was asked for.
+
+        The first run is not to share its processor with a compiler.
+        """
+        if not self.is_waiting:
+            return
+        if self._patient and seconds < _SHORT:
+            self._patient = False
             return
         this = weakref.ref(self)
 
@@ -140,7 +164,7 @@ class FallbackPrograms:
         self._asked = 0  # requests from now on count anew
         try:
             for provider in self._slow:
-                provider.prepare()  # type: ignore[attr-defined]
+                provider.prepare()
         except BaseException:
             self._hopeless = True
             self._jobs.clear()
@@ -154,7 +178,5 @@ class FallbackPrograms:
         with no_collection(before=not background.is_here()):  # for a whole one, which takes 100 ms and more, all wait
             program = compiler.program(*key)
         if self._slow:
-            self._times[compiler.providers, key] = thread_time() - began
-            while len(self._times) > _TIMES:
-                self._times.popitem(last=False)
+            self._times.keep((compiler.providers, key), thread_time() - began)
         return program

@@ -8,11 +8,11 @@ that it would claim the nodes of which something is different as it did before.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
 
+from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.base.provider import PartitionView
 from onnxlab.execution.planning.inlining import Flattened
 from onnxlab.execution.planning.partition import Partition, partition
@@ -62,7 +62,7 @@ class PartitionCache:
     """The last partitions of the main graph, by what is fed and asked for."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Any, CachedPartition] = OrderedDict()
+        self._kept: Lru[Any, CachedPartition] = Lru("partitions", _KEPT)
 
     def partition(
         self, scope: PartitionedScope, feeds: Sequence[str], outputs: Sequence[str]
@@ -78,9 +78,7 @@ class PartitionCache:
             result = view, partition(view, compiler.providers)
         self._kept.pop(key, None)
         if main and result[0].written is not None and not compiler.stored:
-            self._kept[key] = CachedPartition.of(compiler.snapshot, *result)
-        while len(self._kept) > _KEPT:
-            self._kept.popitem(last=False)
+            self._kept.keep(key, CachedPartition.of(compiler.snapshot, *result))
         return result
 
 
@@ -146,8 +144,7 @@ class CachedPartition:
         view.notes.update(self.notes)
         touched = {*others.values(), *(node for node in nodes if names and not names.isdisjoint(node.inputs))}
         for provider in scope.compiler.providers[:-1]:
-            still = getattr(provider, "still", None)
-            if still is None or not still(view, touched):
+            if not provider.still(view, touched):
                 return None
         return view, parts
 

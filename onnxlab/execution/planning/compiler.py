@@ -8,6 +8,7 @@ each set of attributes.
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -19,7 +20,7 @@ import numpy as np
 from onnxlab.errors import LimitError, OnnxlabError, RunError
 from onnxlab.execution.base import border
 from onnxlab.execution.base.background import paced
-from onnxlab.execution.base.provider import CompiledPart, Part, PartitionView, Provider, Step
+from onnxlab.execution.base.provider import CompiledPart, Part, PartitionView, Provider, Step, part_step
 from onnxlab.execution.planning.cached_partition import FlattenedScope, MemoDict
 from onnxlab.execution.planning.inlining import Flattened
 from onnxlab.execution.planning.loop_invariants import invariant_inputs
@@ -44,7 +45,15 @@ def unknown(value: int) -> Fact:
     return UNKNOWN
 
 
-class Compiler:
+class Forgetful(ABC):
+    """A note of a compiler that has compilers of its own."""
+
+    @abstractmethod
+    def forget(self) -> None:
+        """Let go of them."""
+
+
+class Compiler(Forgetful):
     """Makes programs of one snapshot.
 
     Args:
@@ -55,6 +64,7 @@ class Compiler:
         folder: what constants made in earlier snapshots.
         watched: {scope of a body: ((name, value id), …)} of values in bodies that are asked for.
         stored: {value id: tensor} of initializers that are left in their file.
+        version: of the graph.
     """
 
     def __init__(
@@ -66,6 +76,7 @@ class Compiler:
         folder: Folder | None = None,
         watched: Mapping[int, tuple[tuple[str, int], ...]] | None = None,
         stored: Mapping[int, LazyTensor] = MappingProxyType({}),
+        version: int = -1,
     ) -> None:
         self.snapshot = snapshot
         self.providers = tuple(providers)
@@ -74,11 +85,12 @@ class Compiler:
         self.folder = Folder() if folder is None else folder
         self.watched = watched or {}
         self.stored = stored
+        self.version = version
         self.notes: dict[str, Any] = {}  # of the code that runs the programs
         self.ready: dict[Any, Any] = {}  # programs by how they were called
         self._functions: dict[Any, ProgramBody] = {}
         self._depth = 0
-        self.inlines = any(getattr(provider, "inlines", False) for provider in self.providers)
+        self.inlines = any(provider.capabilities.inlines for provider in self.providers)
 
     @property
     def main(self) -> ScopeCompiler:
@@ -102,7 +114,7 @@ class Compiler:
         self.ready.clear()
         self._functions.clear()
         for note in notes:
-            if hasattr(note, "forget"):
+            if isinstance(note, Forgetful):
                 note.forget()
 
     def program(self, feeds: Sequence[str], outputs: Sequence[str], keep: bool = False) -> Program:
@@ -249,15 +261,22 @@ class ScopeCompiler(ScopeNames):
             if isinstance(compiled, list):
                 steps += compiled
             else:
-                label = f"{part.provider} part from {part.nodes[0].label} to {part.nodes[-1].label}"
-                steps.append(Step(label, part.provider, 0, compiled, part.inputs, part.outputs, context=True))
+                steps.append(part_step(part, compiled))
         fed = set(feeds)
         steps = [_without(step, fed) for step in paced(steps)]
         if not keep:
-            steps = by_liveness(steps, outputs, self._nbytes)
-        return assemble(steps, feeds, outputs, partial(_constant, view), self.where)
+            steps = by_liveness(steps, outputs, self.nbytes)
+        border = self._border(plan.parts, steps) if self.scope is self.compiler.snapshot.main and not keep else ()
+        return assemble(steps, feeds, outputs, partial(_constant, view), self.where, border)
 
-    def _nbytes(self, name: str) -> int | None:
+    def _border(self, parts: Sequence[Part], steps: Iterable[Step]) -> list[str]:
+        """Names of values that cross between parts, or that making again would make anew."""
+        names = dict.fromkeys(name for part in parts for name in part.outputs) if len(parts) > 1 else {}
+        names.update(dict.fromkeys(name for step in paced(steps) if not (step.pure or step.part or step.constants)
+                                   for name in step.outputs))  # fmt: skip
+        return [name for name in names if name in self.ids]
+
+    def nbytes(self, name: str) -> int | None:
         """Bytes of a value of this scope, None where inference does not know them."""
         fact = self.fact(name)
         nbytes = fact.nbytes() if isinstance(fact, TensorFact) else None
@@ -269,7 +288,7 @@ class ScopeCompiler(ScopeNames):
         constants = {value for name, value in self.scope.initializers.items() if name not in fed}
         return ScopeCompiler(self.compiler, self.scope, self.bindings, self.persistent | constants, self.invariant)
 
-    def _compiled(self, part: Part, view: PartitionView, provider: Provider) -> CompiledPart:
+    def _compiled(self, part: Part, view: PartitionView, provider: Provider) -> CompiledPart | list[Step]:
         """A part by its provider; where that fails on what it claimed, by the last one, which completes."""
         last = self.compiler.providers[-1]
         try:
@@ -278,7 +297,7 @@ class ScopeCompiler(ScopeNames):
             if provider is last or isinstance(error, LimitError):
                 raise
             warnings.warn(f"{provider.name} claimed a part and failed to compile it: {error}", stacklevel=2)
-            return last.compile(part, view)
+            return border.compiled(last, part, view)
 
     @property
     def where(self) -> str:

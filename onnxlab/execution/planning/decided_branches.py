@@ -7,15 +7,15 @@ with these numbers; where that decides an If, such feeds get a compiler of their
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from onnxlab.execution.planning.background_compile import Key, Made
-from onnxlab.execution.planning.compiler import Compiler, FactOf
+from onnxlab.execution.base.lru import Lru
+from onnxlab.execution.planning.background_compile import Key, Made, no_programs
+from onnxlab.execution.planning.compiler import Compiler, FactOf, Forgetful
 from onnxlab.execution.planning.inlining import truth
 from onnxlab.execution.program.program import Program
 from onnxlab.graph.edit.model_graph import ModelGraph
@@ -30,7 +30,7 @@ Signature = tuple[tuple[str, tuple[int, ...]], ...]
 Specific = tuple[Compiler, Made]
 
 
-class Branches:
+class Branches(Forgetful):
     """Compilers of one version of a graph for feeds of certain shapes.
 
     Args:
@@ -46,8 +46,8 @@ class Branches:
             node.input_ids[0] for scope in scopes for node in scope.nodes if node.op_type == "If" and node.inputs
         ]
         self._open = [value for value in conditions if truth(general.fact(value)) is None] if general.inlines else []
-        self._seen: OrderedDict[Signature, None] = OrderedDict()
-        self._known: OrderedDict[Signature, Specific] = OrderedDict()
+        self._seen: Lru[Signature, None] = Lru("shapes that came once", _SEEN)
+        self._known: Lru[Signature, Specific] = Lru("compilers for shapes", _KEPT)
         self._awaited: set[Signature] = set()
 
     def specific(
@@ -71,9 +71,7 @@ class Branches:
                 later(partial(self._make, signature, programs))
             match = self._known.get(signature)
         elif match is None:
-            self._seen[signature] = None
-            while len(self._seen) > _SEEN:
-                self._seen.popitem(last=False)
+            self._seen.keep(signature, None)
         return match
 
     def forget(self) -> None:
@@ -111,9 +109,9 @@ class Branches:
         compiler.notes.update(general.notes)
         compiler.ids = general.ids
         keys = [key for key in list(programs or ()) if set(key[0]) == shapes.keys()]
-        self._known[signature] = compiler, OrderedDict((key, compiler.program(*key)) for key in keys)
-        while len(self._known) > _KEPT:
-            self._known.popitem(last=False)
+        specific = no_programs()
+        specific.update((key, compiler.program(*key)) for key in keys)
+        self._known.keep(signature, (compiler, specific))
 
 
 def _facts(graph: ModelGraph, general: Compiler, shapes: Mapping[str, tuple[int, ...]]) -> FactOf:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
 from typing import Any
 
 from onnxlab.execution.base.provider import Provider
-from onnxlab.execution.planning.background_compile import FallbackPrograms, Made
+from onnxlab.execution.planning.background_compile import FallbackPrograms, Made, no_programs
 from onnxlab.execution.planning.compiler import Compiler, FactOf
 from onnxlab.execution.planning.decided_branches import Branches
 from onnxlab.execution.planning.snapshot_diff import same_bindings
@@ -19,8 +19,8 @@ from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.limits import Limits
 from onnxlab.ops.base import registry
 
-_PROGRAMS = 16  # kept per version of the model
-_BRANCHES, _CHECKED, _KEEPING, _VERSION = "branches", "checked", "keeping", "version"  # notes of a compiler
+_CHECKS = 16  # sets of feeds and outputs that were checked, per version of the model
+_BRANCHES, _CHECKED, _KEEPING = "branches", "checked", "keeping"  # notes of a compiler
 
 
 class Programs:
@@ -33,6 +33,7 @@ class Programs:
         check: may refuse a program from these feeds to these outputs.
         doubt: gives what is called where other plans than those kept are better, with True where kept values do not
             hold either; None when none are kept.
+        patient: compile in the background only what runs long or again.
 
     Attributes:
         steps: of nodes, for all versions of the graph.
@@ -48,11 +49,12 @@ class Programs:
         fact: FactOf,
         check: Callable[[Compiler, tuple[str, ...], tuple[str, ...]], None],
         doubt: Callable[[], Callable[[bool], None] | None],
+        patient: bool = False,
     ) -> None:
         self.graph = graph
         self.providers = tuple(providers)
         self.steps = StepCache()
-        self.fallbacks = FallbackPrograms(self.providers)
+        self.fallbacks = FallbackPrograms(self.providers, patient)
         self.folder = Folder()
         self.compiled: tuple[Compiler, Made] | None = None
         self._fact = fact
@@ -91,15 +93,16 @@ class Programs:
             if before is not None and (stored or before[0].stored):  # what reads files is not adapted
                 self._tell_doubt(False)
                 self.forget_steps()
-            compiler = Compiler(snapshot, self.providers, self._fact, self.steps, self.folder, stored=stored)
-            compiler.notes[_VERSION] = self.graph.version
+            compiler = Compiler(
+                snapshot, self.providers, self._fact, self.steps, self.folder, None, stored, self.graph.version
+            )
             if before is not None:
                 self.folder.turn()
                 if same_bindings(before[0].snapshot, snapshot):
                     compiler.ids = before[0].ids
                     compiler.notes[_CHECKED] = before[0].notes.get(_CHECKED, frozenset())
                 before[0].forget()
-            self.compiled = compiler, OrderedDict()
+            self.compiled = compiler, no_programs()
             return self.compiled
 
     def _tell_doubt(self, values: bool) -> None:
@@ -111,9 +114,20 @@ class Programs:
         """Make steps anew from now on; a program under way puts none of its own among them."""
         self.steps = StepCache()
 
-    def prepare(self) -> None:
-        """After a run: have the programs made that others stood in for."""
-        self.fallbacks.begin()
+    def prepare(self, seconds: float = inf) -> None:
+        """After a run of so many seconds: have the programs made that others stood in for."""
+        self.fallbacks.begin(seconds)
+
+    def of(self, compiler: Compiler) -> Made:
+        """The programs that a compiler has made: none any more where it is not the newest."""
+        compiled = self.compiled
+        return compiled[1] if compiled is not None and compiled[0] is compiler else no_programs()
+
+    def last(self) -> Program | None:
+        """The program of the last run, as long as it is the model's."""
+        compiler, programs = self.current()
+        ready = list(compiler.ready.values())
+        return ready[-1].program if ready else next(reversed(programs.values()), None)
 
     def watching(self, compiler: Compiler, watched: Mapping[int, tuple[tuple[str, int], ...]]) -> Compiler:
         """A compiler of the same model for one run, whose bodies show these values (see `Compiler`)."""
@@ -148,15 +162,13 @@ class Programs:
             checked = compiler.notes.get(_CHECKED, frozenset())
             if (feeds, outputs) not in checked:
                 self._check(compiler, feeds, outputs)
-                compiler.notes[_CHECKED] = (checked if len(checked) < _PROGRAMS else frozenset()) | {(feeds, outputs)}
-            version, graph = compiler.notes.get(_VERSION), self.graph
+                compiler.notes[_CHECKED] = (checked if len(checked) < _CHECKS else frozenset()) | {(feeds, outputs)}
+            version, graph = compiler.version, self.graph
             program = self.fallbacks.program(compiler, programs, key, lambda: graph.version == version)
-            programs.setdefault(key, program)  # it may have been made meanwhile, where another runs too
-            while len(programs) > _PROGRAMS:
-                programs.popitem(last=False)
+            programs.keep(key, programs.get(key, program))  # it may have been made meanwhile, where another runs too
         return program
 
     def kept(self, compiler: Compiler, feeds: tuple[str, ...], outputs: tuple[str, ...]) -> Program:
         """The program in which every value stays readable, or what stands in for it."""
-        programs = compiler.notes.setdefault(_KEEPING, OrderedDict())
+        programs = compiler.notes.setdefault(_KEEPING, no_programs())
         return self.program(compiler, programs, feeds, outputs, keep=True)

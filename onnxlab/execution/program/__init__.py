@@ -1,6 +1,8 @@
 """Programs: steps over numbered slots, the loop that runs them, folding, and errors of runs.
 
 Files:
+    border_values         Values that a run leaves behind: those that cross between the parts of its program, as far
+                          as a budget allows.
     buffer_reuse          Buffers of inputs that are needed no more, for results to be written into: no memory to
                           fetch, none to free.
     call                  One run: its limits, its progress, its seed, and the thread it runs in.

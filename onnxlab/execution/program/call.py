@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from onnxlab.execution.base import background, blas, worker
+from onnxlab.execution.program.border_values import BorderValues
 from onnxlab.execution.program.constant_folding import Folder
 from onnxlab.execution.program.executor import run_program
 from onnxlab.execution.program.program import Program
@@ -37,12 +39,12 @@ class Call:
         progress: told how far it is; costs an observer.
         seed: of random operators.
         threads: of BLAS meanwhile.
-        after: called when it is over.
+        after: called with the seconds that it took, when it is over.
     """
 
     def __init__(
         self, limits: Limits | None, progress: Progress | None, seed: int | None, threads: int,
-        after: Callable[[], None] = lambda: None,
+        after: Callable[[float], None] = lambda seconds: None,
     ) -> None:  # fmt: skip
         self.after = after
         self.progress = progress
@@ -51,8 +53,10 @@ class Call:
         self.limits = limits.begin() if limits is not None else Limits.usual()
         self.run = Run(self.limits, seed)
 
-    def __call__(self, program: Program, feeds: Sequence[Any], folder: Folder) -> list[Any]:
-        """Run a whole program and return its outputs."""
+    def __call__(
+        self, program: Program, feeds: Sequence[Any], folder: Folder, border: BorderValues | None = None
+    ) -> list[Any]:
+        """Run a whole program and return its outputs; `border` takes values that are dropped."""
         if not program.instructions:
             self.limits.check()
             return program.results(program.frame(feeds))
@@ -62,7 +66,7 @@ class Call:
 
         def work() -> list[Any]:
             began = thread_time()
-            outputs = run_program(program, feeds, self.run, folder, observer, self.position.expect)
+            outputs = run_program(program, feeds, self.run, folder, observer, self.position.expect, border)
             program.notes[PACE] = nbytes, thread_time() - began
             return outputs
 
@@ -78,6 +82,7 @@ class Call:
     def _made(self, work: Callable[[], Any], expected: float) -> Any:
         """Do the work, in a worker unless it is expected to take next to nothing."""
         self.limits.check()
+        began = perf_counter()
         threads, progress, position = self.threads, self.progress, self.position
 
         def limited() -> Any:
@@ -86,7 +91,7 @@ class Call:
 
         if expected < QUICK and progress is None:
             results = limited()
-            self.after()
+            self.after(perf_counter() - began)
             return results
 
         def tick() -> None:
@@ -94,7 +99,7 @@ class Call:
                 progress(position.done, position.total, position.label)
 
         results = worker.call(limited, self.limits, tick)
-        self.after()
+        self.after(perf_counter() - began)
         if progress is not None:
             progress(position.total, position.total, "")
         return results

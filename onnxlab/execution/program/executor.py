@@ -15,6 +15,7 @@ import numpy as np
 from onnxlab.errors import RunError
 from onnxlab.execution.base.output_sizes import UNFIT
 from onnxlab.execution.program import constant_folding, shape_specialization
+from onnxlab.execution.program.border_values import BorderValues
 from onnxlab.execution.program.buffer_reuse import spare
 from onnxlab.execution.program.constant_folding import FoldedProgram, Folder
 from onnxlab.execution.program.program import Instruction, Program, Row
@@ -158,11 +159,13 @@ def run_program(
     folder: Folder,
     observer: Observer | None = None,
     count: Callable[[int], None] | None = None,
+    border: BorderValues | None = None,
 ) -> list[Any]:
     """Run a whole program and return its outputs: all of it but what constants make, and what shapes alone decide.
 
     Args:
         count: told how many instructions are to run.
+        border: takes values that are dropped.
 
     Raises:
         as `execute`.
@@ -176,7 +179,7 @@ def run_program(
         count(len(begin.rows))
     frame = program.frame(feeds, begin.template)
     try:
-        execute(program, frame, run, observer, begin.rows)
+        execute(program, frame, run, observer, begin.rows, border)
     finally:
         if run.memory.held:
             run.memory.leave(id(frame))
@@ -192,6 +195,7 @@ def execute(
     run: Run,
     observer: Observer | None = None,
     rows: Iterable[Row] | None = None,
+    border: BorderValues | None = None,
 ) -> None:
     """Run the instructions of a program on a frame, all of them or those of `rows`.
 
@@ -230,6 +234,8 @@ def execute(
                     if result is None and call is not instruction.call:  # a part that cannot do without a context now
                         result = call_step(instruction, frame, run)
                     spread(instruction, frame, result, memory)
+            if border is not None:
+                border.take(frame, drop)
             for slot in drop:
                 frame[slot] = None
                 if held:

@@ -5,7 +5,7 @@ A program is immutable once made and holds no array of any run, so that many thr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, TypeAlias
@@ -50,9 +50,14 @@ class Instruction:
     reuse: tuple[int, ...] = ()
 
     @property
+    def quick(self) -> Callable[..., Any] | None:
+        """The call without a context of a part that has one."""
+        return None if self.step.part is None else self.step.part.quick
+
+    @property
     def row(self) -> Row:
         """The fields that the executor's loop needs, flat."""
-        quick = getattr(self.call, "quick", None)
+        quick = self.quick
         plain: bool | None = quick is not None or (not self.step.context and self.step.size is None)
         if plain and self.reuse:
             plain = None
@@ -77,6 +82,8 @@ class Program:
         rows: of the instructions.
         feeds, outputs: names, in the caller's order.
         feed_slots, output_slots: the same as slots.
+        border: (name, slot) of values that are worth keeping: they cross between parts, or cannot be made again.
+        repeatable: whether equal feeds always make equal outputs.
         foldable: whether some instructions are constant.
         notes: what runs found out: that of constant instructions, how long runs take. Whole entries come and go.
     """
@@ -89,8 +96,11 @@ class Program:
     outputs: tuple[str, ...]
     feed_slots: tuple[int, ...]
     output_slots: tuple[int, ...]
+    border: tuple[tuple[str, int], ...] = ()
+    repeatable: bool = True
     foldable: bool = False
     notes: dict[str, Any] = field(default_factory=dict)
+    border_names: tuple[str, ...] = ()
 
     def frame(self, feeds: Iterable[Any], template: list[Any] | None = None) -> list[Any]:
         """A frame of its own for one run, with the fed arrays in place; `template` may know more constants."""
@@ -110,6 +120,7 @@ def assemble(
     outputs: Sequence[str],
     constant: Callable[[str], Any],
     where: str = "the graph",
+    border: Collection[str] = (),
 ) -> Program:
     """Make a program of steps in an order in which they can run.
 
@@ -119,6 +130,7 @@ def assemble(
         outputs: names asked for.
         constant: array of an initializer, None for any other name.
         where: scope, for the error.
+        border: names of values that are worth keeping.
 
     Raises:
         FeedError: a step or output reads a name that nothing makes.
@@ -162,10 +174,15 @@ def assemble(
         captures = tuple((name, find(name, step.label)) for name in step.captures)
         rows.append((step, inputs, captures, tuple(define(name) if name else -1 for name in step.outputs)))
     output_slots = tuple(find(name, where) for name in outputs)
-    instructions = _with_lifetimes(rows, template, set(output_slots), [slots[name] for name in feeds])
+    slots_made = {slot for *_, results in rows for slot in results if slot > 0}.difference(output_slots)
+    worth_keeping = tuple((name, slots[name]) for name in border if slots.get(name) in slots_made)
+    barred = [slots[name] for name in feeds] + [slot for _, slot in worth_keeping]
+    instructions = _with_lifetimes(rows, template, set(output_slots), barred)
     return Program(
         template, slots, instructions, tuple(i.row for i in paced(instructions)), tuple(feeds), tuple(outputs),
-        tuple(slots[name] for name in feeds), output_slots, any(i.constant for i in instructions),
+        tuple(slots[name] for name in feeds), output_slots, worth_keeping,
+        all(step.pure or step.part is not None for step, *_ in rows), any(i.constant for i in instructions),
+        border_names=tuple(name for name, _ in worth_keeping),
     )  # fmt: skip
 
 
@@ -173,12 +190,15 @@ def _with_lifetimes(
     rows: Sequence[tuple[Step, tuple[int, ...], tuple[tuple[str, int], ...], tuple[int, ...]]],
     template: Sequence[Any],
     outputs: set[int],
-    fed: Sequence[int],
+    barred_slots: Sequence[int],
 ) -> tuple[Instruction, ...]:
-    """Walk backward: the last reader of a slot drops it, a maker whose result is not read drops it at once."""
+    """Walk backward: the last reader of a slot drops it, a maker whose result is not read drops it at once.
+
+    Nothing is written into the buffers of `barred_slots`.
+    """
     constants = {0, *(slot for slot, array in enumerate(template) if array is not None)}
     alive = constants | outputs
-    fixed, barred = _constant_steps(rows, set(constants)), constants.union(fed)
+    fixed, barred = _constant_steps(rows, set(constants)), constants.union(barred_slots)
     instructions = []
     for number in paced(range(len(rows) - 1, -1, -1)):
         step, inputs, captures, results = rows[number]

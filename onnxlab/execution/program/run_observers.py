@@ -18,7 +18,7 @@ may be asked first."""
 def step_row(instruction: Instruction, value: int) -> StepRow:
     """The fields for running an instruction that makes a value."""
     step, slot = instruction.step, instruction.result
-    size = False if step.context or hasattr(instruction.call, "quick") else step.size
+    size = False if step.context or instruction.quick is not None else step.size
     single: bool | None = instruction.arity == 1
     if instruction.arity == 2 and is_of_pairs(step.size):
         single = None

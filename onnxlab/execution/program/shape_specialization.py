@@ -7,7 +7,6 @@ out of the run; from the third time on frames begin with it, and nodes that only
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.program.constant_folding import FoldedProgram, persistent
 from onnxlab.execution.program.program import Program, Row
 from onnxlab.ops import traits_of
@@ -64,8 +64,8 @@ class ShapeSpecialization:
     """
 
     border: frozenset[int]
-    known: OrderedDict[Signature, FoldedProgram] = field(default_factory=OrderedDict)
-    seen: OrderedDict[Signature, None] = field(default_factory=OrderedDict)
+    known: Lru[Signature, FoldedProgram] = field(default_factory=lambda: Lru("specializations", _KEPT))
+    seen: Lru[Signature, None] = field(default_factory=lambda: Lru("shapes that came once", _SEEN))
 
     def specialized(
         self, program: Program, key: Signature, begin: FoldedProgram
@@ -74,9 +74,7 @@ class ShapeSpecialization:
         if (match := self.known.get(key)) is not None:
             return match, None
         if key not in self.seen:
-            self.seen[key] = None
-            while len(self.seen) > _SEEN:
-                self.seen.popitem(last=False)
+            self.seen.keep(key, None)
             return begin, None
         self.seen.pop(key, None)
         rows = tuple([(*row[:6], tuple([slot for slot in row[6] if slot not in self.border])) for row in begin.rows])
@@ -90,9 +88,7 @@ class ShapeSpecialization:
             if slots[slot] is None and type(value) is np.ndarray and value.nbytes <= min(LARGEST, room):
                 room -= value.nbytes
                 slots[slot] = persistent(value)
-        self.known[signature] = FoldedProgram(slots, _needed(program, slots))
-        while len(self.known) > _KEPT:
-            self.known.popitem(last=False)
+        self.known.keep(signature, FoldedProgram(slots, _needed(program, slots)))
 
 
 def _needed(program: Program, known: Sequence[Any]) -> tuple[Row, ...]:

@@ -14,10 +14,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from onnxlab.execution.base import blas
+from onnxlab.execution.base.kept_arrays import copied
 from onnxlab.execution.program import constant_folding, shape_specialization
 from onnxlab.execution.program.program import Instruction, Program, Taker
 from onnxlab.execution.program.run_state import SMALL, is_small
-from onnxlab.execution.run.incremental_runs import copied
 from onnxlab.ops import traits_of
 
 _LONGEST_PAUSE = 10  # powers of two
@@ -43,12 +43,17 @@ class FastLoop:
         self._rows: list[_Row] | None = None
         self._outputs: list[tuple[str, int, bool]] = []  # name, slot, whether nothing else can show its array
         self._quiet = False
+        self._border = [slot for _, slot in program.border]
         self._failures = self._pause = 0
         possible = all(_takes(instruction) for instruction in program.instructions if not instruction.constant)
         self._possible = possible and bool(program.instructions)
 
-    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The outputs, as arrays that the caller may write to; None where an ordinary run has to be made."""
+    def run(self, feeds: Mapping[str, Any], border: list[Any] | None = None) -> dict[str, Any] | None:
+        """The outputs, as arrays that the caller may write to; None where an ordinary run has to be made.
+
+        Args:
+            border: takes the values of the program's border.
+        """
         if not self._possible:
             return None
         if self._pause:
@@ -72,6 +77,8 @@ class FastLoop:
             self._failures = min(self._failures + 1, _LONGEST_PAUSE)
             self._rows, self._pause = None, 1 << self._failures
             return None
+        if border is not None and self._border:
+            border += [frame[slot] for slot in self._border]
         return self._owned(frame, arrays)
 
     def _made(self, arrays: Sequence[Any], rows: Sequence[_Row]) -> list[Any] | None:
@@ -125,13 +132,14 @@ class FastLoop:
         fresh: list[int] = []
         self._quiet = True
         for instruction, _, single, take, call, slot, drop in begin.rows:
-            bound = None
-            if hasattr(instruction.call, "bound") and all(read in fed for read in instruction.reads):
-                bound = instruction.call.bound(*(fed[read] for read in instruction.reads))
+            bound, part = None, instruction.step.part
+            if part is not None and part.bind is not None and all(read in fed for read in instruction.reads):
+                bound = part.bind(*(fed[read] for read in instruction.reads))
             row = traits_of(instruction.step.op)
             if bound is not None or row.fresh:
                 fresh.extend(instruction.results)
             self._quiet = self._quiet and (call is not instruction.call or row.quiet)
+            drop = tuple([slot for slot in drop if slot not in self._border]) if self._border else drop
             rows.append((single, take, bound or call, instruction.step.size, slot, instruction.results, drop))
         slots = program.output_slots
         self._outputs = [(name, slot, slot in fresh and slots.count(slot) == 1)
@@ -142,7 +150,7 @@ class FastLoop:
 
 def _takes(instruction: Instruction) -> bool:
     """Whether a step needs no context, and may be called once more than is needed."""
-    if hasattr(instruction.call, "quick"):
+    if instruction.quick is not None:
         return True
     return instruction.step.pure and not instruction.step.context
 

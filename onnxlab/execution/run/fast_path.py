@@ -7,7 +7,6 @@ the budget is left to be made, and not even that where nothing is large (see `fa
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -18,7 +17,9 @@ from typing import Any
 import numpy as np
 
 from onnxlab.execution.base import blas
+from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.planning.compiler import Compiler
+from onnxlab.execution.program.border_values import BorderValues
 from onnxlab.execution.program.call import PACE, QUICK
 from onnxlab.execution.program.constant_folding import Folder
 from onnxlab.execution.program.executor import run_program
@@ -29,6 +30,7 @@ from onnxlab.execution.run.incremental_runs import owned
 from onnxlab.limits import SHARE_OF_MEMORY, Limits, available_memory
 
 _SHAPES = 32  # sets of dtypes and shapes remembered of one program
+_BORDER = 1 << 26  # bytes of border values of so short a run
 _NEVER = Event()
 """The stop flag of runs too short to be stopped: making a flag takes longer than all the rest."""
 
@@ -61,43 +63,48 @@ class ReadyProgram:
     threads: int
     compiled: bool = False
     seconds: float = 0.0
-    accepted: OrderedDict[Signature, FastLoop] = field(default_factory=OrderedDict)
+    accepted: Lru[Signature, FastLoop] = field(default_factory=lambda: Lru("signatures", _SHAPES))
 
     def __post_init__(self) -> None:
-        if not any(blas.may_use(step.call) for step in self.program.instructions):
+        if not any(blas.used_by(i.step) for i in self.program.instructions):
             self.threads = 0
-        self.compiled = all(hasattr(step.call, "quick") for step in self.program.instructions)
+        self.compiled = all(i.quick is not None for i in self.program.instructions)
 
     def accept(self, feeds: Mapping[str, Any], arrays: Mapping[str, Any], seconds: float) -> None:
         """Remember what fed arrays looked like, if they went in as they were."""
         key = signature(feeds)
         if key is not None and len(feeds) == len(arrays) and all(arrays[name] is feeds[name] for name in feeds):
-            self.accepted[key] = FastLoop(self.program, self.threads)
-            while len(self.accepted) > _SHAPES:
-                self.accepted.popitem(last=False)
+            self.accepted.keep(key, FastLoop(self.program, self.threads))
         self.seconds = seconds
 
-    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Run in the caller's thread; None for feeds of no accepted signature. Raises what the nodes raise."""
+    def run(self, feeds: Mapping[str, Any], border: list[Any] | None = None) -> dict[str, Any] | None:
+        """Run in the caller's thread; None for feeds of no accepted signature. Raises what the nodes raise.
+
+        Args:
+            border: takes the values of the program's border.
+        """
         key = signature(feeds)
         loop = None if key is None else self.accepted.get(key)
         if loop is None:
             return None
         began = perf_counter()  # thread_time takes ten times as long; so one run that was held up counts little
-        results = loop.run(feeds)
+        results = loop.run(feeds, border)
         if results is None:
-            results = self._counted(feeds)
+            results = self._counted(feeds, border)
         self.seconds = min(perf_counter() - began, 2 * self.seconds)
         return results
 
-    def _counted(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+    def _counted(self, feeds: Mapping[str, Any], border: list[Any] | None) -> dict[str, Any]:
         """A run with a budget."""
+        leaving = BorderValues(self.program, _BORDER) if border is not None and self.program.border else None
         run = Run(Limits(int(SHARE_OF_MEMORY * available_memory()), stop=_NEVER))
         if self.compiled:
-            results = run_program(self.program, list(feeds.values()), run, self.folder)
+            results = run_program(self.program, list(feeds.values()), run, self.folder, border=leaving)
         else:
             with np.errstate(all="ignore"), blas.limited(self.threads) if self.threads else nullcontext():
-                results = run_program(self.program, list(feeds.values()), run, self.folder)
+                results = run_program(self.program, list(feeds.values()), run, self.folder, border=leaving)
+        if border is not None and leaving is not None:
+            border += leaving.in_order()
         return owned(results, self.program.outputs, feeds)
 
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import numpy as np
 
-from onnxlab.errors import LimitError
-from onnxlab.execution.base.value_store import State, ValueStore, new_stamp, same
+from onnxlab.execution.base.kept_arrays import copied, same
+from onnxlab.execution.base.lru import Lru
+from onnxlab.execution.base.value_store import State, ValueStore, new_stamp
 from onnxlab.execution.planning.compiler import Compiler
+from onnxlab.execution.planning.programs import Programs
 from onnxlab.execution.program.call import Call
 from onnxlab.execution.program.program import Program
-from onnxlab.execution.program.run_errors import describe
 from onnxlab.execution.run.incremental_plan import Plan, adapted, plan_of
 from onnxlab.execution.run.recorder import Recorder
+from onnxlab.execution.run.run_request import RunRequest
 from onnxlab.graph.edit.model_graph import ModelGraph
 
 _PLANS = 8  # kept from version to version of the model
@@ -42,17 +44,19 @@ class IncrementalRunner:
         self._make = make
         self._graph = graph
         self._store = store
-        self.plans: OrderedDict[tuple[tuple[str, ...], tuple[str, ...]], Plan] = OrderedDict()
+        self.plans: Lru[tuple[tuple[str, ...], tuple[str, ...]], Plan] = Lru("incremental plans", _PLANS)
 
     def run(
-        self, compiler: Compiler, state: State, arrays: dict[str, Any], names: tuple[str, ...], call: Call
-    ) -> dict[str, Any]:
+        self, compiler: Compiler, state: State, arrays: dict[str, Any], names: tuple[str, ...], call: Call,
+        copies: bool = True,
+    ) -> dict[str, Any]:  # fmt: skip
         """Run what is not fresh, watched by a Recorder, and merge what came out.
 
         Args:
             compiler, state: of the model and the store as they were at the same moment.
             arrays: of all graph inputs that `names` need, checked, and of pinned values.
             names: values of the main graph.
+            copies: return copies of them; otherwise nothing.
 
         Raises:
             FeedError: the program needs a value that is not fed; and what the nodes raise.
@@ -76,7 +80,37 @@ class IncrementalRunner:
         call.part(lambda: recorder.execute(frame, call.run, steps), len(steps.rows), expected)
         selection.ran(recorder.seconds)
         self._store.merge(state, recorder.state(stale))
-        return {name: copied(array) for name, array in zip(names, program.results(frame), strict=True)}
+        results = zip(names, program.results(frame), strict=True) if copies else ()
+        return {name: copied(array) for name, array in results}
+
+    def cheaper(self, programs: Programs, request: RunRequest, seconds: float) -> tuple[Compiler, State] | None:
+        """The compiler and state for a run from kept values, node by node, where that takes no more than `seconds`.
+
+        With the inputs of the run before: an edit reaches little of what was looked at, or, where it was asked for no
+        more than what is there, nothing is left to do.
+        """
+        with self._graph.lock:
+            compiler, _ = programs.current()
+            state = self._store.current()
+        if not state.arrays or not (request.again or state.stale):
+            return None
+        return (compiler, state) if self.expected(compiler, state, request.arrays, request.names) <= seconds else None
+
+    def expected(self, compiler: Compiler, state: State, arrays: Mapping[str, Any], names: tuple[str, ...]) -> float:
+        """Seconds that `run` would take by what its nodes took before; infinite if some never ran, or feeds differ."""
+        ids = compiler.ids
+        for name, array in arrays.items():
+            value = ids[name]
+            if value not in state.arrays or not same(state.arrays[value], array):
+                return inf
+        if all(state.fresh(ids[name]) for name in names):
+            return 0.0
+        if (tuple(arrays), names) not in self.plans:
+            return inf
+        plan = self.plan(compiler, tuple(arrays), names)
+        fed = {ids[name]: array for name, array in arrays.items()}
+        stale = state.stale if state.stale.isdisjoint(fed) else state.stale - fed.keys()
+        return plan.select(state, stale, plan.program.frame(arrays.values())).expected(state.seconds)
 
     def completed(
         self, compiler: Compiler, state: State, arrays: dict[str, Any], names: tuple[str, ...]
@@ -112,11 +146,7 @@ class IncrementalRunner:
             plan = adapted(plan, compiler) if plan is not None else None
             if plan is None:
                 plan = plan_of(compiler, self._make(compiler, feeds, outputs))
-            self.plans[key] = plan
-            self.plans.move_to_end(key)
-            while len(self.plans) > _PLANS:
-                self.plans.popitem(last=False)
-            return plan
+            return self.plans.keep(key, plan)
 
 
 def owned(results: Sequence[Any], names: Sequence[str], fed: Mapping[str, Any]) -> dict[str, Any]:
@@ -130,17 +160,3 @@ def owned(results: Sequence[Any], names: Sequence[str], fed: Mapping[str, Any]) 
         arrays[name] = array if writable else copied(array)
         shared.add(id(array))
     return arrays
-
-
-def copied(value: Any) -> Any:
-    """An array as a caller may hold it, of its own memory; of a sequence, item by item.
-
-    Raises:
-        LimitError: there is no memory for it: an array of terabytes may show the same few bytes again and again.
-    """
-    if isinstance(value, np.ndarray):
-        try:
-            return value.copy()
-        except MemoryError as error:
-            raise LimitError(f"{describe(value)} has {value.nbytes} bytes, too many to be copied") from error
-    return [copied(item) for item in value] if isinstance(value, list) else value

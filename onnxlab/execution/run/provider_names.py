@@ -18,6 +18,11 @@ _MAKERS: dict[str, Callable[[int], Provider]] = {
 }
 
 
+def usual_names() -> tuple[str, ...]:
+    """The names of the providers of a run for which none are given: the fastest that are there, NumPy last."""
+    return ("numba", "numpy") if not availability.missing() else ("numpy",)
+
+
 def named(names: Sequence[str | Provider], threads: int = 1) -> tuple[Provider, ...]:
     """Make the providers of these names, in order of preference; NumPy, which takes everything, ends the list.
 
@@ -48,11 +53,9 @@ def named(names: Sequence[str | Provider], threads: int = 1) -> tuple[Provider, 
 
 def _own(provider: object) -> Provider:
     """A provider that was given as such. Raises ProviderError where it is none."""
-    name = getattr(provider, "name", None)
-    methods = getattr(provider, "get_capability", None), getattr(provider, "compile", None)
-    if isinstance(provider, type) or not isinstance(name, str) or not all(map(callable, methods)):
+    if not isinstance(provider, Provider):
         raise ProviderError(
-            f"{provider!r:.80} is no provider: it needs a name and the methods get_capability and compile, "
-            f"or give one of the names {', '.join(_MAKERS)}"
+            f"{provider!r:.80} is no provider: derive its class from onnxlab.execution.base.provider.Provider and give "
+            f"it a name and the methods get_capability and compile, or give one of the names {', '.join(_MAKERS)}"
         )
-    return provider  # type: ignore[return-value]
+    return provider

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from onnxlab.execution.base.kept_arrays import buffers, differs, freeze, same
 from onnxlab.execution.base.output_sizes import fits
-from onnxlab.execution.base.value_store import State, buffers, differs, new_stamp, same
+from onnxlab.execution.base.value_store import State, new_stamp
 from onnxlab.execution.program.executor import ask, call_step, spread
 from onnxlab.execution.program.program import Instruction
 from onnxlab.execution.program.run_errors import failure
@@ -271,15 +272,6 @@ def _placed(instruction: Instruction, frame: list[Any], result: Any, run: Run) -
 def _nbytes(value: Any) -> int:
     """Bytes of a value, those of an array as if its buffer were not shared."""
     return value.nbytes if type(value) is np.ndarray else sum(buffers((value,)).values())
-
-
-def freeze(values: Iterable[Any]) -> None:
-    """Make values read-only: they are kept and shared."""
-    for value in values:
-        if isinstance(value, np.ndarray):
-            value.setflags(write=False)
-        elif isinstance(value, list):
-            freeze(value)
 
 
 def evicted(arrays: dict[int, Any], seconds: Mapping[int, float], budget: int) -> dict[int, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from onnxlab.errors import FeedError, NameLookupError
 from onnxlab.execution.base import watching
+from onnxlab.execution.base.kept_arrays import copied
 from onnxlab.execution.base.value_store import State, ValueStore
 from onnxlab.execution.base.watching import Watched
 from onnxlab.execution.planning.compiler import Compiler, FactOf
@@ -132,6 +133,25 @@ class Requests:
         """The feeds and the pinned values that are not fed."""
         pins, names = self._store.pins, compiler.names if self._store.pins else {}
         return {names[value]: array for value, array in pins.items() if value in names} | arrays
+
+    def pin(self, compiler: Compiler, name: str, value: Any) -> None:
+        """Let a value be this array in every run that does not feed it. Raises as `checked`."""
+        ((name, array),) = self.checked(compiler, {name: value}).items()
+        self._store.pin(compiler.ids[name], copied(array))
+
+    def unpin(self, name: str | None) -> None:
+        """Let the graph make a value again, all without a name.
+
+        Raises:
+            NameLookupError: the value is not pinned.
+        """
+        values, store = self._graph.values, self._store
+        names = {values[value].name: value for value in store.pins if value in values}
+        if name is not None and name not in names:
+            listed = ", ".join(map(repr, names)) or "none"
+            raise NameLookupError(f"{name!r} is not pinned; pinned are: {listed}")
+        for value in names.values() if name is None else (names[name],):
+            store.unpin(value)
 
     def last_inputs(self, compiler: Compiler, state: State) -> dict[str, Any]:
         """The graph's inputs that are kept, or pinned since."""

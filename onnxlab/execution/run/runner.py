@@ -6,47 +6,51 @@
     runner.run({"relu1_out": array})               # any value may be fed: what makes it is not run
     runner.run()                                   # with the inputs of the last run: after an edit, what it changed
     runner.run_nodes([3, 4, 5])                    # a selection; what is missing comes from the store or is made up
+    runner.on_demand.value("relu1_out")            # a value of the last run, kept or not
     runner.store.get(value_id)                     # what a value was when it was last run
     graph.followers.append(runner.invalidate)      # so that it hears of edits
-    print(runner.partition())                      # the provider of each node
 
 `run` and `run_nodes` may be called from many threads at once.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from weakref import WeakMethod
 
-from onnxlab.errors import FeedError, NameLookupError, NotComputedError
+from onnxlab.errors import FeedError
 from onnxlab.execution.base import watching
+from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.base.provider import Provider
 from onnxlab.execution.base.synthetic_inputs import make_up
-from onnxlab.execution.base.value_store import State, ValueStore
-from onnxlab.execution.base.watching import Watched
+from onnxlab.execution.base.value_store import ValueStore
 from onnxlab.execution.numba.tiered_kernels import TieredNumpyProvider
 from onnxlab.execution.numpy.provider import NumpyProvider
+from onnxlab.execution.planning.background_compile import no_programs
 from onnxlab.execution.planning.compiler import Compiler, FactOf
 from onnxlab.execution.planning.partition import Partition
 from onnxlab.execution.planning.programs import Programs
+from onnxlab.execution.program.border_values import BorderValues
 from onnxlab.execution.program.call import Call, Progress
 from onnxlab.execution.program.executor import Observer, execute
 from onnxlab.execution.program.run_errors import describe
 from onnxlab.execution.run import fast_path
-from onnxlab.execution.run.incremental_runs import IncrementalRunner, copied, owned
+from onnxlab.execution.run.incremental_runs import IncrementalRunner, owned
 from onnxlab.execution.run.node_selection import nodes_of_main, select
-from onnxlab.execution.run.provider_names import named
-from onnxlab.execution.run.recorder import freeze
+from onnxlab.execution.run.noted_runs import NotedRuns
+from onnxlab.execution.run.provider_names import named, usual_names
 from onnxlab.execution.run.refused_nodes import Refuse, RefusedNodes
 from onnxlab.execution.run.requests import Requests, asked
+from onnxlab.execution.run.run_request import Keep, RunRequest
+from onnxlab.execution.run.values_on_demand import ValuesOnDemand
 from onnxlab.graph.edit.commits import GraphCommit
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.limits import Limits, Loading
 from onnxlab.shapes import Fact
 
-_OTHERS = 4  # runners with other providers
+_OTHERS = 4
 
 
 class Runner:
@@ -60,11 +64,17 @@ class Runner:
         keep_bytes: memory for kept values; default 40 % of what is available.
         threads: of BLAS during runs (see `base.blas`); 0 leaves it as it is. More pay for large products on idle
             cores. It is one where a provider brings threads of its own: BLAS's would spin beside them.
-        store: the values and pins of another runner of this graph, to share them; default: its own.
+        base: another runner of this graph, whose values and pins this one shares; default: it has its own.
+        patient: compile in the background only what runs long or again.
         refuse: asked once per version of the graph for what keeps nodes from running, and whether some need it.
 
     Attributes:
+        value: gives a value of the main graph as the model is now.
         store: the values of the last run, by value id.
+        programs: that it has made.
+        on_demand: computes those that it left unkept.
+        compiles: whether runs for which no providers are given may compile in the background (not where the
+            environment says ONNXLAB_COMPILE=0); otherwise they are NumPy's.
     """
 
     def __init__(
@@ -74,22 +84,29 @@ class Runner:
         providers: Sequence[Provider] | None = None,
         keep_bytes: int | None = None,
         threads: int = 1,
-        store: ValueStore | None = None,
+        base: Runner | None = None,
         refuse: Refuse | None = None,
+        patient: bool = False,
     ) -> None:
         self.graph = graph
         self.providers = tuple(providers or (TieredNumpyProvider() if threads == 1 else NumpyProvider(),))
-        self.store = ValueStore(graph, keep_bytes) if store is None else store
-        own_threads = any(getattr(provider, "own_threads", False) for provider in self.providers)
+        self.store: ValueStore = ValueStore(graph, keep_bytes) if base is None else base.store
+        own_threads = any(provider.capabilities.own_threads for provider in self.providers)
         self.threads = min(threads, 1) if own_threads else threads
         self._requests = Requests(graph, self.store, fact)
         self._fact = fact or self._requests.declared
         doubt = WeakMethod(self._doubt)  # of this runner, which has the programs
-        self._programs = Programs(graph, self.providers, self._fact, self._requests.check_missing, doubt)
-        self._kept = IncrementalRunner(graph, self.store, self._programs.kept)
-        self._others: dict[Any, Runner] = {}
-        self._refuse = refuse
-        self._refused = RefusedNodes(graph, self._requests, refuse) if refuse is not None else None
+        self.programs = Programs(graph, self.providers, self._fact, self._requests.check_missing, doubt, patient)
+        self._exact: Programs = self.programs if base is None else base._exact  # of runs that keep all values
+        self.on_demand = ValuesOnDemand(graph, self.store, self.programs.current, self.run, self.compute)
+        self.value = self.on_demand.value
+        incremental = None if base is not None else IncrementalRunner(graph, self.store, self.programs.kept)
+        self._kept: IncrementalRunner = incremental or base._kept  # type: ignore[union-attr]
+        self._noted = NotedRuns(self.store)
+        self._usual: Runner | None = None
+        self.compiles = os.environ.get("ONNXLAB_COMPILE", "1") != "0"
+        self._others: Lru[Any, Runner] = Lru("runners by other providers", _OTHERS)
+        self._refuse, self._refused = refuse, None if refuse is None else RefusedNodes(graph, self._requests, refuse)
 
     def _doubt(self, values: bool) -> None:
         """Forget kept plans, and values too where custom operators came or went."""
@@ -109,42 +126,26 @@ class Runner:
         except TypeError:  # no list, or a provider that is no key
             return self._sharing(named(providers, threads), threads)
         if not known:
-            self._others[key] = self._sharing(named(key[0], threads), threads)
-            while len(self._others) > _OTHERS:
-                del self._others[next(iter(self._others))]
+            return self._others.keep(key, self._sharing(named(key[0], threads), threads))
         return self._others[key]
 
-    def _sharing(self, providers: Sequence[Provider], threads: int) -> Runner:
+    def usual(self) -> Runner:
+        """The runner by the fastest providers that are there, which are not waited for; see `compiles`."""
+        if not self.compiles:
+            return self.by(("numpy",))
+        self._usual = self._usual or self._sharing(named(usual_names()), 1, patient=True)
+        return self._usual
+
+    def _sharing(self, providers: Sequence[Provider], threads: int, patient: bool = False) -> Runner:
         """A runner with the values and pins of this one."""
-        return Runner(self.graph, self._fact, providers, threads=threads, store=self.store, refuse=self._refuse)
+        return Runner(self.graph, self._fact, providers, threads=threads, base=self, refuse=self._refuse,
+                      patient=patient)  # fmt: skip
 
     def last_inputs(self) -> dict[str, Any]:
         """The inputs of the last run whose values were kept."""
         with self.graph.lock:
-            compiler, _ = self._programs.current()
+            compiler, _ = self.programs.current()
             return self._requests.last_inputs(compiler, self.store.current())
-
-    def value(self, name: str) -> Any:
-        """The array of a value of the main graph as the model is now: what is stale is computed from the last inputs.
-
-        Raises:
-            NotComputedError: nothing was run yet, or not with the inputs that the value needs by now.
-            NameLookupError, UnsupportedOperatorError, RunError: as `run`.
-        """
-        with self.graph.lock:
-            compiler, _ = self._programs.current()
-            state = self.store.current()
-            value = compiler.ids.get(name, 0)
-        if state.fresh(value):
-            return state.arrays[value]
-        if not state.stamps:
-            raise NotComputedError(f"{name!r} has not been computed: the model has not been run yet")
-        try:
-            (array,) = self.run(None, [name]).values()
-        except FeedError as error:
-            raise NotComputedError(f"{name!r} cannot be computed from the inputs of the last run: {error}") from error
-        freeze((array,))
-        return array
 
     def declared(self, value: int) -> Fact:
         """The type that the file declares for a value; UNKNOWN where it declares none."""
@@ -154,8 +155,8 @@ class Runner:
         """Follow an edit: what depends on it is no longer fresh. Register it as a follower of the graph."""
         self.store.follow(commit)
         if commit.touched.functions:
-            for runner in (self, *self._others.values()):
-                runner._programs.forget_steps()
+            for runner in filter(None, (self, self._usual, *self._others.values())):
+                runner.programs.forget_steps()
 
     def partition(
         self,
@@ -168,7 +169,7 @@ class Runner:
         Args:
             providers: others than the runner's own, in order of preference; the last one takes what is left.
         """
-        compiler, _ = self._programs.current()
+        compiler, _ = self.programs.current()
         chosen = tuple(providers or self.providers)
         if compiler.providers != chosen:
             compiler = Compiler(compiler.snapshot, chosen, self._fact)
@@ -184,7 +185,7 @@ class Runner:
         *,
         limits: Limits | None = None,
         progress: Progress | None = None,
-        keep: bool = True,
+        keep: Keep = True,
         seed: int | None = None,
         strict: bool = True,
     ) -> dict[str, Any]:
@@ -196,9 +197,10 @@ class Runner:
             outputs: names of any values of the main graph; default: the graph's outputs.
             limits: what the run may use, and the flag that stops it.
             progress: told how far the run is, about ten times a second.
-            keep: keep all values and use those that are still right. Feeding anything but inputs is a what-if: it
-                takes from what is kept whatever the feeds cannot change, inputs too, and changes nothing of it.
-                Without `keep`, memory is let go as early as possible.
+            keep: keep all values, node by node, and use those that are still right. "border" keeps the inputs and what
+                crosses between parts, so that `value` can compute the others when they are asked for. Feeding
+                anything but inputs is a what-if: it takes from what is kept whatever the feeds cannot change, inputs
+                too, and changes nothing of it. Without `keep`, memory is let go as early as possible.
             seed: of random operators.
             strict: refuse nodes for which onnxruntime would refuse the model.
 
@@ -210,59 +212,84 @@ class Runner:
             KeyboardInterrupt: at once; the run goes no further and its result is dropped.
         """
         if feeds is not None and type(feeds) is not dict:
-            feeds = self._requests.named(self._programs.current()[0], feeds)
+            feeds = self._requests.named(self.programs.current()[0], feeds)
         if outputs is not None and type(outputs) is not list:
             outputs = asked(outputs)
-        plain = not keep and limits is None and progress is None and seed is None
-        if plain and feeds is not None:
-            ready = None if self.store.pins else fast_path.ready_program(self._programs.current()[0], feeds, outputs)
-            results = None if ready is None else ready.run(feeds)
+        plain = keep is not True and limits is None and progress is None and seed is None
+        if plain and feeds is not None and not self.store.pins:
+            results = self._fast(feeds, outputs, keep)
             if results is not None:
                 return results
+        request = self._requested(feeds, outputs, keep, limits, plain and strict)
+        if strict and self._refused is not None:
+            self._refused.check(request.compiler, request.arrays, request.names)
+        call = Call(limits, progress, seed, self.threads, self.programs.prepare)
+        with Loading(call.limits):
+            return self._run(request, call)
+
+    def compute(self, names: Sequence[str], limits: Limits | None = None) -> None:
+        """Compute values from the inputs of the last run, node by node, and keep them. Raises as `run`."""
+        request = self._requested(None, names, True, limits, plain=False)
+        call = Call(limits, None, None, self.threads)
+        with Loading(call.limits):
+            self._kept.run(request.compiler, request.state, request.arrays, request.names, call, copies=False)
+
+    def _fast(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None, keep: Keep) -> dict[str, Any] | None:
+        """The outputs by the checks of an earlier run with the same signature; None where there was none."""
+        compiler = self.programs.current()[0]
+        ready = fast_path.ready_program(compiler, feeds, outputs)
+        if ready is None:
+            return None
+        border: list[Any] | None = [] if keep else None
+        results = ready.run(feeds, border)
+        if results is not None and border is not None:
+            self._noted.note_short(compiler, ready.program, feeds.values(), border)
+        return results
+
+    def _requested(
+        self, feeds: Mapping[str, Any] | None, outputs: Sequence[str] | None, keep: Keep, limits: Limits | None,
+        plain: bool,
+    ) -> RunRequest:  # fmt: skip
+        """The request of a run. Raises FeedError and NameLookupError as `run`."""
         with self.graph.lock:
-            compiler, programs = self._programs.within(limits)
+            compiler, _ = (self._exact if keep is True else self.programs).within(limits)
             state = self.store.current()
         inner = self._requests.watched(compiler, outputs)
         names = self._requests.outputs(compiler, outputs, inner)
-        if feeds is None:
-            unchecked = arrays = self._requests.again(compiler, state)
-        else:
-            unchecked = dict(feeds)
-            arrays = self._requests.checked(compiler, unchecked)
-        if strict and self._refused is not None:
-            self._refused.check(compiler, arrays, names)
-        call = Call(limits, progress, seed, self.threads, self._programs.prepare)
-        noted = plain and strict
-        with Loading(call.limits):
-            return self._run(compiler, programs, state, call, (unchecked, arrays), (outputs, names, inner), keep, noted)
-
-    def _run(
-        self, compiler: Compiler, programs: Any, state: State, call: Call,
-        feeds: tuple[Mapping[str, Any], dict[str, Any]],
-        requested: tuple[Sequence[str] | None, tuple[str, ...], list[Watched]], keep: bool, noted: bool,
-    ) -> dict[str, Any]:  # fmt: skip
-        """The rest of a run, of feeds as they were given and checked, and outputs as they were asked for and found."""
-        (unchecked, arrays), (outputs, names, inner) = feeds, requested
-        main = compiler.snapshot.main
-        inputs = all(name in main.inputs and name not in main.initializers for name in arrays)
+        unchecked = self._requests.again(compiler, state) if feeds is None else dict(feeds)
+        arrays = unchecked if feeds is None else self._requests.checked(compiler, unchecked)
         arrays = self._requests.with_pins(compiler, arrays)
-        if keep and inputs and not inner:
+        return RunRequest(compiler, state, unchecked, arrays, outputs, names, inner, keep, feeds is None, plain)
+
+    def _run(self, request: RunRequest, call: Call) -> dict[str, Any]:
+        """The rest of a run: the program for the request, and what it leaves behind."""
+        compiler, state, arrays, names = request.compiler, request.state, request.arrays, request.names
+        if request.is_kept and request.keep is True:
             return self._kept.run(compiler, state, arrays, names, call)
-        if keep and not inner:  # what happens in a body is seen only where it runs
+        if request.is_kept:
+            cheaper = self._kept.cheaper(self._exact, request, self._noted.seconds(tuple(arrays), names))
+            if cheaper is not None:
+                return request.picked(self._kept.run(*cheaper, arrays, names, call))
+        if request.keep and not (request.is_of_inputs or request.inner):
             arrays = self._kept.completed(compiler, state, arrays, names)
-        if inner:
-            watched = watching.by_scope(inner)
-            compiler, programs = self._programs.watching(compiler, watched), OrderedDict()
-        general = compiler
-        if not (keep or inner):
-            compiler, programs = self._programs.for_shapes(compiler, programs, arrays)
-        program = self._programs.program(compiler, programs, tuple(arrays), names)
-        results = owned(call(program, list(arrays.values()), compiler.folder), names, arrays)
-        self._programs.fallbacks.ran((tuple(arrays), names, False), program)
-        if noted and not inner and self._programs.decided(general, arrays):
-            fast_path.note_run(general, program, (unchecked, arrays), outputs, self.threads)
-        results.update((value.path, value.found(call.run.seen)) for value in inner)
-        return results if outputs is None else {name: results[name] for name in dict.fromkeys(outputs)}
+        owner = self._exact if request.keep is True else self.programs
+        programs = owner.of(compiler)
+        if request.inner:
+            compiler, programs = owner.watching(compiler, watching.by_scope(request.inner)), no_programs()
+        elif request.keep is not True:
+            compiler, programs = owner.for_shapes(compiler, programs, arrays)
+        program = owner.program(compiler, programs, tuple(arrays), names)
+        border = BorderValues(program, self.store.budget // 2) if request.is_kept else None
+        results = owned(call(program, list(arrays.values()), compiler.folder, border), names, arrays)
+        if border is not None:
+            self._noted.note(request.compiler, program, arrays.values(), border.in_order(), results)
+        self._noted.ran(program)
+        self.programs.fallbacks.ran((tuple(arrays), names, False), program)
+        settled = self.programs.decided(request.compiler, arrays) and not self.programs.fallbacks.is_waiting
+        if request.plain and not request.inner and settled:
+            fast_path.note_run(request.compiler, program, (request.unchecked, arrays), request.asked, self.threads)
+        results.update((value.path, value.found(call.run.seen)) for value in request.inner)
+        return request.picked(results)
 
     def pin(self, name: str, value: Any) -> None:
         """Let a value of the main graph be this array in every run that does not feed it, whatever makes it.
@@ -271,39 +298,28 @@ class Runner:
             FeedError: no value has this name, or its dtype is another one.
         """
         with self.graph.lock:
-            compiler, _ = self._programs.current()
-            ((name, array),) = self._requests.checked(compiler, {name: value}).items()
-            self.store.pin(compiler.ids[name], copied(array))
+            self._requests.pin(self.programs.current()[0], name, value)
 
     def unpin(self, name: str | None = None) -> None:
-        """Let the graph make a value again; without a name, all.
-
-        Raises:
-            NameLookupError: the value is not pinned.
-        """
+        """Let the graph make a value again; without a name, all. Raises NameLookupError where it is not pinned."""
         with self.graph.lock:
-            names = {self.graph.values[value].name: value for value in self.store.pins if value in self.graph.values}
-            if name is not None and name not in names:
-                listed = ", ".join(map(repr, names)) or "none"
-                raise NameLookupError(f"{name!r} is not pinned; pinned are: {listed}")
-            for value in names.values() if name is None else (names[name],):
-                self.store.unpin(value)
+            self._requests.unpin(name)
 
     def observed(
         self, observer: Observer, feeds: Mapping[str, Any] | None, call: Call, outputs: Sequence[str] | None = None
     ) -> dict[str, Any]:
         """Run once, node by node under an observer's eyes; nothing is kept. Raises as `run`."""
         with self.graph.lock:
-            compiler, programs = self._programs.current()
+            compiler, programs = self.programs.current()
             state = self.store.current()
         names = self._requests.outputs(compiler, outputs)
         unchecked = self._requests.last_inputs(compiler, state) if feeds is None else self._given(compiler, feeds)
         arrays = self._requests.with_pins(compiler, self._requests.checked(compiler, unchecked))
         with Loading(call.limits):
-            program = self._programs.program(compiler, programs, tuple(arrays), names)
+            program = self.programs.program(compiler, programs, tuple(arrays), names)
         frame = program.frame(list(arrays.values()))
         call.part(lambda: execute(program, frame, call.run, observer), len(program.rows), float("inf"))
-        self._programs.prepare()
+        self.programs.prepare()
         return owned(program.results(frame), names, arrays)
 
     def run_nodes(
@@ -327,7 +343,7 @@ class Runner:
             FeedError, UnsupportedOperatorError, RunError, LimitError, RunStopped: as `run`.
         """
         with self.graph.lock:
-            compiler, programs = self._programs.within(limits)
+            compiler, programs = self._exact.within(limits)
             state = self.store.current()
             chosen = nodes_of_main(self.graph, nodes)
         if feeds is not None and not isinstance(feeds, Mapping):
@@ -335,7 +351,7 @@ class Runner:
         arrays = self._requests.checked(compiler, dict(feeds or {}))
         selection = select(compiler, chosen, arrays)
         names = selection.outputs
-        call = Call(limits, progress, seed, self.threads, self._programs.prepare)
+        call = Call(limits, progress, seed, self.threads, self.programs.prepare)
         if strict and self._refused is not None:
             self._refused.check(compiler, (*arrays, *selection.border), names)
         last = self._requests.last_inputs(compiler, state)
@@ -348,8 +364,13 @@ class Runner:
         arrays |= selection.kept(state, self.store.pins, arrays)
         selection.make_up(self.graph, arrays, seed, call.limits)
         with Loading(call.limits):
-            program = self._programs.program(compiler, programs, tuple(arrays), names)
-        return owned(call(program, list(arrays.values()), self._programs.folder), names, arrays)
+            program = self._exact.program(compiler, programs, tuple(arrays), names)
+        return owned(call(program, list(arrays.values()), self._exact.folder), names, arrays)
+
+    def checked(self, feeds: Any) -> dict[str, Any]:
+        """The feeds as arrays. Raises FeedError where they do not fit."""
+        compiler, _ = self.programs.current()
+        return self._requests.checked(compiler, self._given(compiler, feeds))
 
     def sample_inputs(
         self, feeds: Mapping[str, Any] | None = None, *, seed: int = 0, sizes: Mapping[str, int] | None = None
@@ -363,12 +384,10 @@ class Runner:
             FeedError: feeds that do not fit.
             LimitError: the arrays would take more than 80 % of the free memory.
         """
-        with self.graph.lock:
-            compiler, _ = self._programs.current()
-        arrays = self._requests.checked(compiler, self._given(compiler, feeds))
-        scope = compiler.main.scope
+        arrays, main = self.checked(feeds), self.programs.current()[0].main
+        scope = main.scope
         missing = [name for name in scope.inputs if name not in scope.initializers and name not in arrays]
-        make_up(compiler.main.scope.nodes, compiler.main.fact, missing, arrays, seed, sizes)
+        make_up(scope.nodes, main.fact, missing, arrays, seed, sizes)
         return arrays
 
     def _given(self, compiler: Compiler, feeds: Any) -> dict[str, Any]:

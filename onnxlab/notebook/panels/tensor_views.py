@@ -9,6 +9,7 @@ import onnx
 from onnxlab import dtypes
 from onnxlab.errors import NameLookupError
 from onnxlab.graph.protos.lazy_tensor import LazyTensor
+from onnxlab.limits import Limits
 from onnxlab.notebook.panels import tensor_planes
 from onnxlab.notebook.panels.spectrograms import spectrogram
 from onnxlab.notebook.panels.tensor_planes import Picture, Plane
@@ -48,6 +49,20 @@ class Tensors:
             if size <= left and not self._model.runner.store.fresh(ident):
                 self.made[ident] = array
                 left -= size
+
+    def is_left_unkept(self, value: int) -> bool:
+        """Whether the last run tells a value only when it is looked at, which `compute` does."""
+        model = self._model
+        with model.graph.lock:
+            record, store = model.graph.values.get(value), model.runner.store
+            if record is None or record.initializer is not None or value in self.made or value in store.pins:
+                return False
+            return store.get(value) is None and model.runner.on_demand.can_tell(record.name)
+
+    def compute(self, value: int, deadline: float | None) -> None:
+        """Have a value that was not kept computed, by what made it in the last run; without the model's lock."""
+        if self.is_left_unkept(value):
+            self._model.runner.on_demand.value(self._model.graph.values[value].name, Limits(deadline=deadline))
 
     def find(self, value: int) -> tuple[str, Any]:
         """("stored", "pinned", "run" or "stale", the array or LazyTensor) of a value.

@@ -25,7 +25,7 @@ def watches(model: "Model") -> JSON:
             "why": printable(checked.why),
             "values": list(checked.values[:VALUES]),
         }
-        for checked in model.watches.check()
+        for checked in model.watches.check(compute=False)
     ]
     refused = [printable(problem) for problem in model.watches.refused]
     return {"watches": listed, "refused": refused, "measures": [*MEASURES, CLOSE_TO]}

@@ -39,8 +39,11 @@ EDITS = (
 )  # fmt: skip
 """Methods that the view's Editor answers."""
 
-_APART = ("overlay", "profile", "rewrites", "gains", "rewrite", "memory", "pair", "paired_tensor")
+_APART = ("overlay", "profile", "rewrites", "gains", "rewrite", "memory", "pair", "paired_tensor", "watches")
 """Methods that may run the model, or infer all of it: nothing else waits for them."""
+
+_LOOKS = ("tensor", "boxes", "pin")
+"""Methods that look at a value: the last run may have left it to be computed then."""
 
 PROBE = bytes(range(0xA0, 0xA8))
 
@@ -162,7 +165,8 @@ class Session:
             if request.method == "run":
                 self._run(request)
                 return
-            if request.method in _APART:
+            unkept = request.method in _LOOKS and self.tensors.is_left_unkept(request.params["value"])
+            if unkept or request.method in _APART:
                 threads.spawn(lambda: self._answer(request), f"onnxlab {request.method}")
                 return
             self._answer(request)
@@ -171,6 +175,10 @@ class Session:
 
     def _answer(self, request: Request) -> None:
         try:
+            if request.method in _LOOKS:
+                self.tensors.compute(request.params["value"], self.deadline)
+            if request.method == "watches":
+                self.model.watches.compute()
             answer = self._answers[request.method](**request.params)
             payload, buffers = answer if isinstance(answer, tuple) else (answer or {}, [])
             self._outbox.reply(messages.result(request.id, payload), buffers)

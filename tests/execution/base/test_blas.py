@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 import onnxlab.ops
 from onnxlab import ops
 from onnxlab.execution.base import blas
-from onnxlab.execution.base.provider import SubgraphClaim
+from onnxlab.execution.base.provider import Capabilities, Provider, SubgraphClaim
 from onnxlab.execution.numpy.provider import NumpyProvider
 from tests.execution.support.models import CHAIN, runner
 
@@ -24,7 +24,7 @@ def seen_in_a_run(**options):
     """BLAS threads while a node is run."""
     seen = []
 
-    class Looker:
+    class Looker(Provider):
         name = "looker"
 
         def get_capability(self, view):
@@ -83,7 +83,7 @@ def test_runs_that_end_in_any_order_are_counted():
 
 def test_one_thread_beside_a_provider_with_its_own():
     class Threaded(NumpyProvider):
-        own_threads = True
+        capabilities = Capabilities(own_threads=True)
 
     assert runner(CHAIN, threads=2).threads == 2
     assert runner(CHAIN, threads=2, providers=[Threaded(), NumpyProvider()]).threads == 1

@@ -5,12 +5,12 @@ import pytest
 from onnx import helper
 
 import onnxlab
-from onnxlab.execution.base.provider import Step, SubgraphClaim
+from onnxlab.execution.base.provider import Provider, Step, SubgraphClaim
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
-class Outside:
+class Outside(Provider):
     """Compiles every Neg to what it is given."""
 
     name = "outside"
@@ -93,6 +93,4 @@ def test_own_providers_keep_their_arrays():
     """No view is made for those that are trusted: their buffers may be used again."""
     from onnxlab.execution.run import provider_names
 
-    assert all(
-        getattr(provider, "trusted", False) for provider in provider_names.named(["numba", "onnxruntime", "numpy"])
-    )
+    assert all(provider.capabilities.trusted for provider in provider_names.named(["numba", "onnxruntime", "numpy"]))

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onnxlab.errors import LimitError, RunError, RunStopped
+from onnxlab.execution.base.provider import Provider, SubgraphClaim
 from onnxlab.execution.program import call, run_state
 from onnxlab.limits import Limits
 from onnxlab.ops.onnx.control.sequence import sequence_insert
@@ -235,12 +236,10 @@ def test_a_sequence_knows_the_memory_behind_its_items(data):
 
 
 def test_what_cannot_be_interrupted_is_left_alone():
-    class Sleeper:
+    class Sleeper(Provider):
         name = "sleeper"
 
         def get_capability(self, view):
-            from onnxlab.execution.base.provider import SubgraphClaim
-
             return [SubgraphClaim(tuple(node.id for node in view.nodes if node.op_type == "Neg"))]
 
         def compile(self, part, view):

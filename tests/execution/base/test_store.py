@@ -6,7 +6,8 @@ import pytest
 
 from onnxlab import garbage_collection
 from onnxlab.errors import FeedError, NameLookupError, NotComputedError
-from onnxlab.execution.base.value_store import State, same
+from onnxlab.execution.base.kept_arrays import same
+from onnxlab.execution.base.value_store import State
 from onnxlab.execution.run.recorder import Recorder
 from onnxlab.graph import edits
 from onnxlab.graph.edit.changes import SetAttribute, SetField

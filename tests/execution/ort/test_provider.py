@@ -82,7 +82,7 @@ def test_it_is_told_to_terminate():
     run = mixed(f"g (float[n, n] v0) => (float[n, n] v40) {{ {products} }}")
     (part,) = run.partition().parts
     view = Compiler(run.graph.snapshot(), run.providers, run._fact).main.view(["v0"], ["v40"])
-    session = run.providers[0].compile(part, view)
+    session = run.providers[0].compile(part, view).call
     x = np.zeros((1200, 1200), np.float32)
     limits = Limits().begin()
     threading.Timer(0.1, limits.end).start()

@@ -10,7 +10,7 @@ import onnx
 import pytest
 
 from onnxlab.execution.base import background
-from onnxlab.execution.base.provider import SubgraphClaim
+from onnxlab.execution.base.provider import Capabilities, SubgraphClaim
 from onnxlab.execution.numpy.provider import NumpyProvider
 from onnxlab.execution.planning.background_compile import FallbackPrograms
 from onnxlab.execution.run.runner import Runner
@@ -36,7 +36,7 @@ class Slow(NumpyProvider):
     """NumPy as one part, which has to be waited for; notes the threads that it was asked in."""
 
     name = "slow"
-    background = True
+    capabilities = Capabilities(background=True)
 
     def __init__(self):
         self.threads, self.may_go_on, self.begun, self.parts = [], threading.Event(), threading.Event(), 0

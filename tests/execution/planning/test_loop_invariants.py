@@ -6,6 +6,7 @@ import onnx.parser
 import pytest
 
 import onnxlab
+from onnxlab.execution.base.provider import Provider
 from onnxlab.execution.numba.provider import NumbaProvider
 from tests.support.oracle import oracle
 
@@ -33,7 +34,7 @@ loop (float[2, 4] x, int64 n, float[4, 4] w) => (float[2, 4] y, float[2, 4] z)
 FEEDS = {"x": np.random.default_rng(1).standard_normal((2, 4)).astype(np.float32), "n": np.array(3)}
 
 
-class Watching:
+class Watching(Provider):
     """A provider that takes nothing, but remembers which products are by constants where they stand."""
 
     name = "watching"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onnxlab.execution.base.provider import SubgraphClaim
+from onnxlab.execution.base.provider import Provider, SubgraphClaim
 from onnxlab.execution.numpy.provider import NumpyProvider
 from onnxlab.execution.planning.compiler import Compiler
 from onnxlab.execution.run.runner import Runner
@@ -12,7 +12,7 @@ from onnxlab.graph.edit.model_graph import ModelGraph
 from tests.execution.support.models import graph, runner
 
 
-class Taker:
+class Taker(Provider):
     """Claims the nodes of some operators, and runs them by the NumPy kernels it is told to imitate."""
 
     def __init__(self, *operators, name="taker", whole=False):

@@ -9,7 +9,7 @@ from onnx import AttributeProto, TensorProto, helper
 import onnxlab
 from onnxlab import OnnxlabError
 from onnxlab.errors import ProviderError, RunError
-from onnxlab.execution.base.provider import SubgraphClaim
+from onnxlab.execution.base.provider import Provider, SubgraphClaim
 from onnxlab.execution.numba.provider import NumbaProvider
 from onnxlab.execution.planning.loop_invariants import invariant_inputs
 
@@ -80,7 +80,7 @@ def test_a_node_without_outputs_is_no_obstacle():
 
 
 def test_a_provider_that_fails_gets_nothing_and_is_named():
-    class Broken:
+    class Broken(Provider):
         name = "broken"
 
         def get_capability(self, view):
@@ -102,7 +102,7 @@ CLAIMS = [[5], [None], 5, None, [SubgraphClaim(3)], [SubgraphClaim(("relu",))], 
 
 @pytest.mark.parametrize("claims", CLAIMS, ids=str)
 def test_a_provider_that_claims_nonsense_gets_nothing_and_is_named(claims):
-    class Odd:
+    class Odd(Provider):
         name = "odd"
 
         def get_capability(self, view):

@@ -129,9 +129,9 @@ def run_models(names):
 def main(side, *arguments):
     warnings.simplefilter("ignore")
     faulthandler.enable()
-    from onnxlab.execution.numba.provider import _rules
+    from onnxlab.execution.numba.rules.loading import load
 
-    _rules()  # all that knows `constant_view`
+    load()  # all that knows `constant_view`
     Guards(side).install()
     if arguments[0].isdigit():
         run_drawings(int(arguments[0]), int(arguments[1]))

@@ -32,6 +32,10 @@ class Binder(RegionValues):
         step: gives NumPy's step of a node, for what is computed while binding.
         context: the RunContext for kernels that ask for one.
         part, inputs, constants, packed, halves, precise, follows, measuring, before: as `RegionValues` has them.
+
+    Attributes:
+        node: that is being lowered, where that may fail.
+        finished: whether the plan was made.
     """
 
     def __init__(
@@ -51,6 +55,8 @@ class Binder(RegionValues):
         super().__init__(part, inputs, constants, packed, halves, precise, follows, measuring, before or {})
         self._context = context
         self._step = step
+        self.node: NodeView | None = None
+        self.finished = False
         self.perform(_INPUTS, part.inputs, self._name_inputs)
 
     def perform(self, name: object, step: object, lower: Callable[[], None]) -> None:
@@ -119,7 +125,9 @@ class Binder(RegionValues):
         """Bring what leaves the region to the caller's arrays, and make the plan."""
         self.perform(_OUTPUTS, self.part.outputs, self._bring_outputs)
         results = [self._results.get(number, ((), None)) for number in range(len(self.part.outputs))]
-        return self.builder.finish(len(self.part.inputs), results, address_of)
+        plan = self.builder.finish(len(self.part.inputs), results, address_of)
+        self.finished = True
+        return plan
 
     def _bring_outputs(self) -> None:
         for name, number in self._outputs.items():

@@ -8,7 +8,7 @@ needed, when several readers need them, or when they leave the region.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any, TypeAlias
 
@@ -95,6 +95,7 @@ class RegionValues:
         self._constants = Table(self.memo, constants.items())
         self._values: Table[str, Value] = Table(self.memo)
         self._emitted: Table[Chain, View] = Table(self.memo)
+        self._moved: Table[str, View] = Table(self.memo)
         self._makers = Table(self.memo, ((output, node) for node in paced(part.nodes) for output in node.outputs))
         uses = Counter(name for node in paced(part.nodes) for name in node.inputs if name)
         self._uses = Table(self.memo, uses.items())
@@ -298,6 +299,13 @@ class RegionValues:
         key = ("plain", *self.packed.key_of(value, persistent=True))
         return self.packed.get(key) or self.packed.put(key, constant_view(value))
 
+    def written_views(self, record: LoweringRecord) -> Iterator[tuple[str, View]]:
+        """The values that a step of lowering brought to a place in memory, by name."""
+        numbers = self._values.number, self._moved.number
+        for (number, name), value in record.writes.items():
+            if number in numbers and isinstance(value, View):
+                yield name, value
+
     def layout(self, name: str) -> tuple[np.dtype[Any], tuple[int, ...]]:
         """The dtype of a value, and the strides that it has or is going to have."""
         value = self.value(name)
@@ -310,9 +318,11 @@ class RegionValues:
         value = self.value(name)
         alone = self._uses.get(name) == 1 and name not in self._outputs
         if alone and isinstance(value, Chain):
+            self._moved[name] = target
             emit_chain(self.builder, value, target)
         elif alone and type(value) is Product and value.movable and target.strides[value.axis] == 4:
             value.move(target)
+            self._moved[name] = target
             self._emit("", value)
         else:
             emit_copy(self.builder, self.view(name), target)

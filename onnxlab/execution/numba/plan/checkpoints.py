@@ -9,7 +9,6 @@ that the edit has not touched. Runs without an edit before them note nothing and
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
@@ -18,7 +17,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from onnxlab.execution.base.value_store import same
+from onnxlab.execution.base.kept_arrays import same
+from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.numba.plan.views import Array, Buffer
 from onnxlab.forking import fork_safe
 
@@ -138,6 +138,28 @@ class Checkpoint:
         return sum(array.nbytes for array in (*self.inputs, *held))
 
 
+class Course(Protocol):
+    """Where one run of a plan begins, and what is done between its records.
+
+    Attributes:
+        first: the record that it begins with.
+        nbytes: what it is going to keep.
+    """
+
+    first: int
+    nbytes: int
+
+    def ends(self, stages: Iterable[int]) -> list[int]:
+        """Records to stop before."""
+        ...
+
+    def begin(self, arena: Array, outputs: Sequence[Array]) -> None:
+        """Bring memory to what it has to be."""
+
+    def passed(self, record: int, arena: Array, outputs: Sequence[Array]) -> None:
+        """Called before a record that was stopped before."""
+
+
 class ResumedRun:
     """One run of a plan: from which record on, and what it notes of itself.
 
@@ -232,7 +254,7 @@ class Checkpoints:
 
     def __init__(self) -> None:
         self._lock = fork_safe(threading.Lock())
-        self._kept: OrderedDict[object, Checkpoint] = OrderedDict()
+        self._kept: Lru[object, Checkpoint] = Lru("runs of regions", _KEPT)
 
     def course(self, about: object, plan: Traced, inputs: Sequence[Array]) -> ResumedRun | None:
         """A way to run a plan for the first time; None where there was no run before, or it is too short to matter.
@@ -255,11 +277,10 @@ class Checkpoints:
     def put(self, about: object, plan: Traced, past: Checkpoint) -> None:
         """Remember a run in place of the one before. All together take no more than the constants of the plan."""
         with self._lock:
-            self._kept.pop(about, None)
-            self._kept[about] = past
+            self._kept.keep(about, past)
             limit = max(plan.constants_nbytes, _LEAST)
-            while len(self._kept) > _KEPT or (len(self._kept) > 1 and self.nbytes > limit):
-                self._kept.popitem(last=False)
+            while len(self._kept) > 1 and self.nbytes > limit:
+                del self._kept[next(iter(self._kept))]
 
     @property
     def nbytes(self) -> int:

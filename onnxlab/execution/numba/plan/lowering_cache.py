@@ -74,7 +74,7 @@ class Table(dict[K, V], Generic[K, V]):
     def __init__(self, memo: LoweringMemo, items: Iterable[tuple[K, V]] = ()) -> None:
         super().__init__(items)
         self._memo = memo
-        self._number = memo.number(self)
+        self.number = memo.number(self)
 
     @overload
     def get(self, key: K, default: None = None, /) -> V | None: ...
@@ -85,7 +85,7 @@ class Table(dict[K, V], Generic[K, V]):
     def get(self, key: K, default: Any = None, /) -> Any:
         """The value of a key, noted on the record as one that was read."""
         value = dict.get(self, key)
-        record, place = self._memo.record, (self._number, key)
+        record, place = self._memo.record, (self.number, key)
         if place not in record.writes:
             record.reads.setdefault(place, value)
         return default if value is None else value
@@ -100,7 +100,7 @@ class Table(dict[K, V], Generic[K, V]):
         return self.get(key) is not None  # type: ignore[arg-type]
 
     def __setitem__(self, key: K, value: V) -> None:
-        self._memo.record.writes[self._number, key] = value
+        self._memo.record.writes[self.number, key] = value
         dict.__setitem__(self, key, value)
 
 

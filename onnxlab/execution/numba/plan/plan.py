@@ -15,7 +15,7 @@ import numpy as np
 
 from onnxlab.execution.base.background import paced
 from onnxlab.execution.numba.plan import memory as run_memory
-from onnxlab.execution.numba.plan.checkpoints import ResumedRun, Trace
+from onnxlab.execution.numba.plan.checkpoints import Course, Trace
 from onnxlab.execution.numba.plan.frame import Frame
 from onnxlab.execution.numba.plan.linking import Patches
 from onnxlab.execution.numba.plan.memory import address
@@ -79,7 +79,7 @@ class Plan:
         interpret: Callable[..., Any],
         check: Callable[[], None] | None = None,
         listening: Callable[[Callable[[], None]], AbstractContextManager[None]] | None = None,
-        course: ResumedRun | None = None,
+        course: Course | None = None,
     ) -> list[Array]:
         """Run on contiguous arrays of the shapes that it was made for; may be called from many threads at once.
 
@@ -115,7 +115,7 @@ class Plan:
 
     def _run(
         self, frame: Frame, outputs: Sequence[Array], interpret: Callable[[Frame, int, int], Any],
-        check: Callable[[], None] | None, course: ResumedRun | None,
+        check: Callable[[], None] | None, course: Course | None,
     ) -> None:  # fmt: skip
         """Run stage by stage."""
         first, stages = 0, self.stages

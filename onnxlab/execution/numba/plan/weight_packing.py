@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary, ref
 
 import numpy as np
 
+from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.numba.plan.checkpoints import Checkpoints
 from onnxlab.execution.numba.plan.views import Array, View, constant_view
 from onnxlab.forking import fork_safe
@@ -19,6 +20,7 @@ from onnxlab.graph.edit.snapshot import NodeView
 Key = tuple[object, ...]
 _RECENT = 32
 """Regions whose constants are kept when no other region needs them: those of the program before an edit."""
+_BOUND = 16  # plans whose weights may be exchanged, per provider
 _PLANS = 16
 """Plans whose records of lowering are kept: one for each region and set of shapes."""
 
@@ -194,7 +196,7 @@ class SharedConstants:
         self.ways: WeakKeyDictionary[View, Late] = WeakKeyDictionary()
         self.derived: WeakKeyDictionary[NodeView, tuple[list[Any], Any]] = WeakKeyDictionary()  # see the provider
         self.judged: WeakKeyDictionary[NodeView, tuple[dict[Any, Any], str]] = WeakKeyDictionary()  # the same
-        self.bound: OrderedDict[Any, Any] = OrderedDict()  # see `renewal`
+        self.bound: Lru[Any, Any] = Lru("plans whose weights may be exchanged", _BOUND)
         self.plans = RecentPlans()
         self.pasts = Checkpoints()
         self._recent: deque[Packed] = deque(maxlen=_RECENT)

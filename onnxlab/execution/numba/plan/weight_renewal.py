@@ -15,9 +15,6 @@ from onnxlab.execution.numba.plan.plan import Plan
 from onnxlab.execution.numba.plan.views import Array
 from onnxlab.execution.numba.plan.weight_packing import Packed
 
-_KEPT = 16
-"""Plans remembered per provider."""
-
 
 @dataclass(frozen=True, slots=True)
 class Bound:
@@ -37,10 +34,7 @@ class Bound:
 def remember(packed: Packed, key: Any, plan: Plan, constants: Mapping[str, Array], looked: frozenset[str]) -> None:
     """Remember a plan that depends on `key` and constants alone."""
     bound = packed.shared.bound
-    bound.pop(key, None)
-    bound[key] = Bound(plan.exchanged(()), constants, looked, packed)
-    while len(bound) > _KEPT:
-        bound.popitem(last=False)
+    bound.keep(key, Bound(plan.exchanged(()), constants, looked, packed))
 
 
 def renewed(packed: Packed, key: Any, constants: Mapping[str, Array]) -> Plan | None:

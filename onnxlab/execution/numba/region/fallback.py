@@ -10,10 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 from weakref import WeakKeyDictionary
 
-from onnxlab.execution.base.provider import Part, PartitionView, Step, SubgraphClaim
+from onnxlab.execution.base.provider import (
+    CompiledPart,
+    Part,
+    PartitionView,
+    Provider,
+    Step,
+    SubgraphClaim,
+    part_step,
+)
 from onnxlab.execution.numpy.provider import NumpyProvider
 from onnxlab.execution.planning.partition import partition
 from onnxlab.execution.program.constant_folding import Folder
@@ -23,7 +30,7 @@ from onnxlab.graph.edit.snapshot import NodeView
 
 _failed: WeakKeyDictionary[NodeView, str] = WeakKeyDictionary()
 
-Compile = Callable[[Part, PartitionView], Any]
+Compile = Callable[[Part, PartitionView], CompiledPart]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +62,17 @@ def any_failed(nodes: Iterable[NodeView]) -> bool:
     return bool(_failed) and any(map(_failed.__contains__, nodes))
 
 
-class _AllBut:
+class _AllBut(Provider):
     """The Numba provider, without one node."""
 
     name = "numba"
 
     def __init__(self, make: Compile, left: NodeView) -> None:
-        self.compile = make
+        self._make = make
         self._left = left
+
+    def compile(self, part: Part, view: PartitionView) -> CompiledPart:
+        return self._make(part, view)
 
     def get_capability(self, view: PartitionView) -> Sequence[SubgraphClaim]:
         return [SubgraphClaim(tuple(node.id for node in view.nodes if node is not self._left))]
@@ -80,12 +90,10 @@ def with_fallback(node: NodeView, part: Part, view: PartitionView, make: Compile
         inner = replace(view, nodes=part.nodes, visible=frozenset(part.outputs), refusals={})
         steps: list[Step] = []
         for piece in partition(inner, (_AllBut(make, node), NumpyProvider())).parts:
-            compiled = (NumpyProvider().compile if piece.provider == "numpy" else make)(piece, inner)
-            if isinstance(compiled, list):
-                steps += compiled
+            if piece.provider == "numpy":
+                steps += NumpyProvider().compile(piece, inner)
             else:
-                label = f"numba part from {piece.nodes[0].label} to {piece.nodes[-1].label}"
-                steps.append(Step(label, "numba", 0, compiled, piece.inputs, piece.outputs, context=True))
+                steps.append(part_step(piece, make(piece, inner)))
         return assemble(steps, part.inputs, part.outputs, view.constant, "a region")
 
     return ProgramBody(part.inputs, part.outputs, (), (), program, Folder())

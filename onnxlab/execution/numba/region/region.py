@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,8 @@ import numpy as np
 
 from onnxlab.errors import LimitError
 from onnxlab.execution.base import background
-from onnxlab.execution.base.provider import Part, Step
+from onnxlab.execution.base.lru import Lru
+from onnxlab.execution.base.provider import CompiledPart, Part, PartState, Step
 from onnxlab.execution.numba.lowering.binder import Binder
 from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan import engine, weight_renewal
@@ -24,6 +25,7 @@ from onnxlab.execution.numba.plan.plan import Plan
 from onnxlab.execution.numba.plan.views import Array, plain
 from onnxlab.execution.numba.plan.weight_packing import Packed
 from onnxlab.execution.numba.region.fallback import NodeFallback
+from onnxlab.execution.numba.region.inner_values import InnerValues, places_of
 from onnxlab.execution.numba.region.short_plans import ShortPlan, short_plan
 from onnxlab.execution.numba.rules import registry
 from onnxlab.execution.numba.rules.fusion.fusions import Fused, fused
@@ -66,9 +68,6 @@ class Region:
         reason: why something was last left to NumPy, "" where nothing was.
     """
 
-    own_threads = True
-    """BLAS is not needed, but where NumPy answers."""
-
     def __init__(
         self, part: Part, constants: Mapping[str, Array], step: Callable[[NodeView], Step],
         opsets: Mapping[str, int], fallback: ProgramBody, halves: Mapping[str, np.dtype[Any]],
@@ -93,13 +92,18 @@ class Region:
         self._fixed = (part.nodes, part.inputs, part.outputs, follows, precise, about)
         self._about = (precise, *self._opsets.items())
         self._bodies: dict[int, ProgramBody] = {}  # by the node that is left out
-        self._plans: OrderedDict[Any, Plan | NodeFallback] = OrderedDict()
+        self._plans: Lru[Any, Plan | NodeFallback] = Lru("plans", _PLANS)
         self._valued: tuple[int, ...] = ()
-        self._made: OrderedDict[Any, int] = OrderedDict()
+        self._made: Lru[Any, int] = Lru("counts of plans", _PLANS)
+        self._inner: tuple[Any, InnerValues] | None = None
         self._waiting = NodeFallback(fallback, None, "kernels are not ready yet")
         self._lock = fork_safe(threading.Lock())
         self._took = self._instead = 0.0  # seconds of the last plan that was made from nothing, and of NumPy's last run
         self._under_way: set[Any] = set()  # by process: a forked child has no thread that would come to it
+
+    def compiled_part(self) -> CompiledPart:
+        """The region as programs run it. BLAS is not needed, but where NumPy answers."""
+        return CompiledPart(self, self.quick, self.bound, self.places, self.look, self.state, own_threads=True)
 
     def __call__(self, context: NodeContext, *arrays: Any) -> list[Any]:
         """Run the plan for the inputs' shapes, or node by node where there is none."""
@@ -234,49 +238,71 @@ class Region:
         if valued - set(self._valued):
             self._valued = tuple(sorted(valued | set(self._valued)))
             self._plans.clear()
-        self._plans[self._key(arrays)] = plan
-        while len(self._plans) > _PLANS:
-            self._plans.popitem(last=False)
+        self._plans.keep(self._key(arrays), plan)
         return plan
 
     def _made_plan(
         self, arrays: Sequence[Array], address_of: Callable[[str], int]
     ) -> tuple[Plan | NodeFallback, set[int]]:
         shapes = tuple(array.shape for array in arrays)
-        count = self._made[shapes] = self._made.pop(shapes, 0) + 1
-        while len(self._made) > _PLANS:
-            self._made.popitem(last=False)
+        count = self._made.keep(shapes, self._made.get(shapes, 0) + 1)
         if count > _MISSES and self._valued:
             return NodeFallback(self._fallback, None, "its plans depend on values that change with every run"), set()
         key = (self._fixed, *((array.shape, array.dtype) for array in arrays))
         renewed = weight_renewal.renewed(self._packed, key, self._constants)
         if renewed is not None:
             return renewed, set()
-        plans, about = self._packed.shared.plans, (self._about, *key[1:])
-        before = plans.taken(about, {step.match.output if isinstance(step, Fused) else step.outputs[0]
-                                     for step in self._to_lower()})  # fmt: skip
-        binder = Binder(
-            self.part,
-            arrays,
-            self._constants,
-            self._step,
-            self._packed,
-            self._halves,
-            BareContext(self._opsets),
-            self._precise,
-            self._follows,
-            address_of is engine.address_of,
-            before,
-        )
-        records, began = before, thread_time()
-        try:
+        began = thread_time()
+        with self._binding(arrays, address_of is engine.address_of) as binder:
             plan = self._lowered(binder, key, address_of)
             self._took = thread_time() - began
-            records = binder.memo.made if isinstance(plan, Plan) else before
+        return plan, binder.valued
+
+    @contextmanager
+    def _binding(self, arrays: Sequence[Array], measuring: bool) -> Iterator[Binder]:
+        """A binder that takes over what an earlier one lowered; what it lowers is there for the next."""
+        plans, about = self._packed.shared.plans, (self._about, *((array.shape, array.dtype) for array in arrays))
+        records = plans.taken(about, {step.match.output if isinstance(step, Fused) else step.outputs[0]
+                                      for step in self._to_lower()})  # fmt: skip
+        binder = Binder(
+            self.part, arrays, self._constants, self._step, self._packed, self._halves, BareContext(self._opsets),
+            self._precise, self._follows, measuring, records,
+        )  # fmt: skip
+        try:
+            yield binder
+            if binder.finished:
+                records = binder.memo.made
         finally:
             plans.put(about, records)
             binder.memo.close()
-        return plan, binder.valued
+
+    def inner_values(self, arrays: Sequence[Array]) -> InnerValues | None:
+        """The values that a plan for such arrays leaves in memory; None where there is no such plan yet."""
+        if type(self._plans.get(self._key(arrays))) is not Plan:
+            return None
+        key = self._key(arrays)
+        if self._inner is not None and self._inner[0] == key:
+            return self._inner[1]
+        with self._lock, self._binding(arrays, measuring=False) as binder:
+            plan = self._finished(binder, engine.address_of)
+            self._inner = key, InnerValues(plan, places_of(binder))
+        return self._inner[1]
+
+    def places(self, *arrays: Array) -> frozenset[str]:
+        """Names of the values that the plan for these arrays leaves in memory; none where there is no plan yet."""
+        inner = self.inner_values(arrays)
+        return frozenset() if inner is None else inner.names
+
+    def look(self, context: NodeContext, names: Iterable[str], *arrays: Array) -> dict[str, Array]:
+        """Those of some values that the plan for these arrays leaves in memory, computed as a run computes them."""
+        inner = self.inner_values(arrays)
+        return {} if inner is None else inner.read(inner.names.intersection(names), arrays, self._threads(), context)
+
+    def state(self) -> PartState:
+        """What answers by now: the plan that was used last, or what NumPy does in its place."""
+        plan = next(reversed(self._plans.values()), None)
+        nbytes = plan.nbytes if type(plan) is Plan else None
+        return PartState(type(plan) is Plan, bool(self._under_way), self.reason, nbytes)
 
     def _to_lower(self) -> list[NodeView | Fused]:
         if self._fused is None:
@@ -285,26 +311,29 @@ class Region:
 
     def _lowered(self, binder: Binder, key: Any, address_of: Callable[[str], int]) -> Plan | NodeFallback:
         """The plan of all nodes, remembered by its key where no values are part of it; or the way around one."""
-        node: NodeView | None = None
         try:
-            for step in self._to_lower():
-                background.rest()
-                if isinstance(step, Fused):
-                    binder.perform(step.match.output, step, partial(step.lower, binder, lower))
-                else:
-                    node = step
-                    binder.perform(step.outputs[0], step, partial(lower, binder, step))
-            node = None
-            plan = binder.finish(address_of)
+            plan = self._finished(binder, address_of)
             if not binder.valued:
                 weight_renewal.remember(self._packed, key, plan, self._constants, frozenset(binder.looked))
             return plan
         except engine.NotReadyError:
             raise
         except (UnbindableError, OverflowError) as error:
-            return self._detour(node, str(error))
+            return self._detour(binder.node, str(error))
         except Exception as error:  # a fault of ours or of the model, which NumPy tells apart
-            return self._detour(node, f"binding failed: {error!r}")
+            return self._detour(binder.node, f"binding failed: {error!r}")
+
+    def _finished(self, binder: Binder, address_of: Callable[[str], int]) -> Plan:
+        """The plan of all nodes; `binder.node` is the one that is being lowered."""
+        for step in self._to_lower():
+            background.rest()
+            if isinstance(step, Fused):
+                binder.perform(step.match.output, step, partial(step.lower, binder, lower))
+            else:
+                binder.node = step
+                binder.perform(step.outputs[0], step, partial(lower, binder, step))
+        binder.node = None
+        return binder.finish(address_of)
 
     def _detour(self, node: NodeView | None, reason: str) -> NodeFallback:
         self.reason = reason

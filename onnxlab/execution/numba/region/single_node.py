@@ -24,7 +24,7 @@ from onnxlab.execution.numba.plan.plan import Plan
 from onnxlab.execution.numba.plan.views import Array, plain
 from onnxlab.execution.numba.plan.weight_packing import SharedConstants
 from onnxlab.execution.numba.region.region import BareContext, lower
-from onnxlab.execution.numba.rules import registry
+from onnxlab.execution.numba.rules.loading import load
 from onnxlab.execution.program.executor import NodeContext
 from onnxlab.forking import fork_safe
 from onnxlab.graph.edit.snapshot import NodeView
@@ -41,7 +41,7 @@ def single(node: NodeView, step: Step, x: Array, constants: Sequence[Array]) -> 
 
     Compiles what is missing and packs the constants.
     """
-    rule = registry.find(node)
+    rule = load()(node)
     if rule is None:
         return None
     engine.start()

@@ -237,7 +237,7 @@ def test_without_a_thread_nothing_is_lost(monkeypatch):
 
     monkeypatch.setattr(background, "_thread", None)
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    with pytest.warns(UserWarning, match="nothing is compiled, NumPy goes on: can't start"):
+    with pytest.warns(UserWarning, match="nothing is compiled, NumPy goes on: no thread can be started"):
         background.do(lambda: None)
     assert background.wait(0)
 

@@ -78,7 +78,7 @@ def compiled(model):
 def hasten(model, feeds=pictures()):  # noqa: B008 - it is not written to
     """Run until there is nothing more to compile."""
     for seed in (7, 8):
-        model.run({"x": feeds["x"] + np.float32(seed)})
+        model.run({"x": feeds["x"] + np.float32(seed)}, exact=True)
     background.wait()
 
 
@@ -92,48 +92,48 @@ def assert_right(model, feeds, results):
 
 def test_what_runs_again_is_compiled_and_the_same(model):
     feeds = pictures()
-    model.run(feeds)
+    model.run(feeds, exact=True)
     assert compiled(model) == []
     hasten(model)
     assert compiled(model) == ["a", "c", "d", "y"]
-    assert_right(model, feeds, model.run(feeds, VALUES))
+    assert_right(model, feeds, model.run(feeds, VALUES, exact=True))
 
 
 def test_edited_constants_are_seen_at_once(model):
     hasten(model)
     feeds = pictures(1)
-    model.run(feeds)
+    model.run(feeds, exact=True)
     for name in ("w0", "b2", "w3", "w0", "w2"):
         scale(model, name, 1.5)
-        assert_right(model, feeds, model.run(feeds, VALUES))
+        assert_right(model, feeds, model.run(feeds, VALUES, exact=True))
         background.wait()
     model.undo()
-    assert_right(model, feeds, model.run(feeds, VALUES))
+    assert_right(model, feeds, model.run(feeds, VALUES, exact=True))
 
 
 def test_other_attributes_shapes_and_structures(model):
     hasten(model)
     model.node(next(node.id for node in model.nodes if node.outputs[0].name == "c")).attributes["strides"] = [1, 3]
-    assert_right(model, pictures(2), model.run(pictures(2), VALUES))
+    assert_right(model, pictures(2), model.run(pictures(2), VALUES, exact=True))
     for shape in ((2, 24, 9, 9), (1, 24, 1, 1), (0, 24, 5, 5), (2, 24, 9, 9)):
         for seed in (3, 4, 5):
             feeds = pictures(seed, *shape)
-            assert_right(model, feeds, model.run(feeds, VALUES))
+            assert_right(model, feeds, model.run(feeds, VALUES, exact=True))
             background.wait()
 
 
 def test_kernels_outlive_edits_of_the_structure_but_not_their_nodes(model):
     hasten(model)
     bypassing.bypass_node(model.graph, next(node for node in model.graph.nodes.values() if node.op_type == "Relu"))
-    assert_right(model, pictures(), model.run(pictures(), VALUES[2:]))
-    model.run(pictures(1))
+    assert_right(model, pictures(), model.run(pictures(), VALUES[2:], exact=True))
+    model.run(pictures(1), exact=True)
     assert {"a", "d", "y"}.issubset(compiled(model))
     background.wait()
     assert compiled(model) == ["a", "c", "d", "y"]  # c reads another value, so it is another node
     node = next(node for node in model.nodes if node.outputs[0].name == "c")
     for stride in (1, 3, 1, 3):
         node.attributes["strides"] = [1, stride]
-        model.run(pictures(stride))
+        model.run(pictures(stride), exact=True)
     gc.collect()
     assert len(model.runner.providers[0]._hastened) <= 5  # that of before the last edit too
 
@@ -142,17 +142,17 @@ def test_infinities_and_nan_are_where_numpy_has_them(model):
     hasten(model)
     feeds = pictures(6)
     feeds["x"][0, 3, 2, 2], feeds["x"][0, 5, 12, 17], feeds["x"][0, 0, 0, 0] = np.inf, np.nan, -np.inf
-    assert_right(model, feeds, model.run(feeds, VALUES))
+    assert_right(model, feeds, model.run(feeds, VALUES, exact=True))
 
 
 def test_values_that_somebody_holds_stay_what_they_are(model):
     hasten(model)
-    model.run(pictures(1))
+    model.run(pictures(1), exact=True)
     held = [model.runner.store.get(model.graph.main.names[name]) for name in VALUES]
     before = [array.copy() for array in held]
     for seed in (2, 3):
         scale(model, "w0", 2)
-        model.run(pictures(seed))
+        model.run(pictures(seed), exact=True)
     for array, copy in zip(held, before, strict=True):
         assert not array.flags.writeable
         np.testing.assert_array_equal(array, copy)
@@ -162,7 +162,7 @@ def test_the_memory_that_kernels_share_goes_with_the_last_model(monkeypatch):
     monkeypatch.setattr(single_node, "_memory", None)  # models of other tests may have some
     loaded = made()
     hasten(loaded)
-    loaded.run(pictures(3))
+    loaded.run(pictures(3), exact=True)
     assert single_node._memory() is not None
     del loaded
     gc.collect()
@@ -173,7 +173,7 @@ def test_runs_of_many_threads(model):
     hasten(model)
     samples = [pictures(seed) for seed in range(6)]
     with ThreadPoolExecutor(6) as pool:
-        results = list(pool.map(lambda feeds: [model.run(feeds, VALUES) for _ in range(5)][-1], samples))
+        results = list(pool.map(lambda feeds: [model.run(feeds, VALUES, exact=True) for _ in range(5)][-1], samples))
     for feeds, values in zip(samples, results, strict=True):
         assert_right(model, feeds, values)
 
@@ -188,9 +188,9 @@ def test_a_kernel_that_is_slower_than_numpy_is_given_up(model, monkeypatch):
     call._case.seconds, call._case.tried[:] = 0.0, []
     for seed in range(2):
         assert "a" in compiled(model)
-        model.run(pictures(seed))
+        model.run(pictures(seed), exact=True)
     assert "a" not in compiled(model)
-    assert_right(model, pictures(3), model.run(pictures(3), VALUES))
+    assert_right(model, pictures(3), model.run(pictures(3), VALUES, exact=True))
 
 
 def test_what_a_budget_does_not_allow_is_left_to_numpy(model):

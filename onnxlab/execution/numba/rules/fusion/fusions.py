@@ -12,12 +12,12 @@ Folding of BatchNormalization is in `rules.convolution`, of DequantizeLinear and
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
 from onnxlab.execution.base.background import paced, rest
+from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.base.provider import Part
 from onnxlab.execution.numba.lowering.binder import Binder
 from onnxlab.execution.numba.lowering.region_values import UnbindableError
@@ -127,8 +127,7 @@ def _table() -> dict[str, list[tuple[Fusion, Call]]]:
     return table
 
 
-_known: OrderedDict[object, tuple[Part, list[NodeView | Fused]]] = OrderedDict()
-_KEPT = 8
+_known: Lru[object, tuple[Part, list[NodeView | Fused]]] = Lru("fusions of parts", 8)
 
 
 def fused(part: Part, constants: Mapping[str, Array]) -> list[NodeView | Fused]:
@@ -140,7 +139,7 @@ def fused(part: Part, constants: Mapping[str, Array]) -> list[NodeView | Fused]:
     shapes = tuple((name, array.shape, array.dtype) for name, array in constants.items())
     wires = tuple((node.op_type, node.domain, node.inputs, node.outputs) for node in paced(part.nodes))
     key = wires, part.outputs, shapes
-    cached = _known.pop(key, None)
+    cached = _known.get(key)
     if cached is None:
         steps = _fused(part, constants)
     elif cached[0].nodes == part.nodes:
@@ -148,9 +147,7 @@ def fused(part: Part, constants: Mapping[str, Array]) -> list[NodeView | Fused]:
     else:
         others = {old: new for old, new in zip(cached[0].nodes, part.nodes, strict=True) if old is not new}
         steps = [_of_others(step, others) for step in cached[1]]
-    _known[key] = part, steps
-    while len(_known) > _KEPT:
-        _known.popitem(last=False)
+    _known.keep(key, (part, steps))
     return steps
 
 

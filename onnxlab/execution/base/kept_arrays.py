@@ -1,0 +1,92 @@
+"""Arrays that are kept: whether two are equal, what memory is behind them, and that nothing writes to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from onnxlab.errors import LimitError
+from onnxlab.ops.onnx.control.sequence import root
+
+_GLANCE = (0, 1, 3)
+_FEW = 512  # elements that are looked at before all
+
+
+def freeze(values: Iterable[Any]) -> None:
+    """Make values read-only: they are kept and shared."""
+    for value in values:
+        if isinstance(value, np.ndarray):
+            value.setflags(write=False)
+        elif isinstance(value, list):
+            freeze(value)
+
+
+def buffers(values: Iterable[Any]) -> dict[int, int]:
+    """{id: bytes} of the memory behind values, each buffer once."""
+    sizes: dict[int, int] = {}
+    for value in values:
+        if isinstance(value, np.ndarray):
+            value = root(value)
+            sizes[id(value)] = value.nbytes
+        elif isinstance(value, (list, dict)):
+            sizes.update(buffers(value if isinstance(value, list) else value.values()))
+    return sizes
+
+
+def differs(old: Any, new: Any) -> bool:
+    """Whether two arrays show at a glance that they are not the same: most differ everywhere, so at the start."""
+    if type(old) is not np.ndarray or type(new) is not np.ndarray or old.size < 256 or new.size < 256:
+        return False
+    for place in _GLANCE:
+        a, b = old.item(place), new.item(place)
+        if a != b and (a == a or b == b):  # there are two zeros and many NaN
+            return True
+    return False
+
+
+def same(old: Any, new: Any) -> bool:
+    """Whether two values are equal bit by bit (NaN to NaN); sequences item by item."""
+    if old is new:
+        return True
+    if isinstance(old, np.ndarray) and isinstance(new, np.ndarray):
+        if old.dtype != new.dtype or old.shape != new.shape:
+            return False
+        if old.dtype.char == "O":
+            return bool((old == new).all())
+        return _bits_equal(old, new)
+    if isinstance(old, list) and isinstance(new, list):
+        return len(old) == len(new) and all(map(same, old, new))
+    if isinstance(old, dict) and isinstance(new, dict):
+        return old == new
+    return old is None and new is None
+
+
+def _bits_equal(old: np.ndarray[Any, Any], new: np.ndarray[Any, Any]) -> bool:
+    """Compares integers of the elements' size: a NaN equals itself, and there is no float comparison to slow it."""
+    if differs(old, new) or (old.ndim and differs(old[len(old) // 2 :], new[len(new) // 2 :])):
+        return False
+    if old.itemsize in (1, 2, 4, 8):
+        words = np.dtype(f"u{old.itemsize}")
+        a, b = old.view(words), new.view(words)
+        if old.size > _FEW and (a.flat[:_FEW] != b.flat[:_FEW]).any():
+            return False
+    else:
+        a, b = (np.ascontiguousarray(array).reshape(-1).view(np.uint8) for array in (old, new))
+    return bool((a == b).all())
+
+
+def copied(value: Any) -> Any:
+    """An array as a caller may hold it, of its own memory; of a sequence, item by item.
+
+    Raises:
+        LimitError: there is no memory for it: an array of terabytes may show the same few bytes again and again.
+    """
+    if isinstance(value, np.ndarray):
+        try:
+            return value.copy()
+        except MemoryError as error:
+            text = f"{value.dtype}[{','.join(map(str, value.shape))}]"
+            raise LimitError(f"{text} has {value.nbytes} bytes, too many to be copied") from error
+    return [copied(item) for item in value] if isinstance(value, list) else value

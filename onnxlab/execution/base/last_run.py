@@ -1,0 +1,44 @@
+"""The last run that kept no more than its inputs and what crossed between the parts of its program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(slots=True, eq=False)
+class LastRun:
+    """A run as it is noted when it ends, which has to take next to no time; the store looks into it when it is asked.
+
+    Attributes:
+        version: of the graph.
+        ids: {name: value id} of the main graph.
+        program: that ran.
+        fed: arrays that nothing else writes to, in the order of the names `program.feeds`.
+        names, made: of values that the run made, and what they were; None where one is not kept.
+        looks: how often a value of it was asked for that was not kept.
+    """
+
+    version: int
+    ids: Mapping[str, int]
+    program: Any
+    fed: Sequence[Any]
+    names: Sequence[str]
+    made: Sequence[Any]
+    looks: int = 0
+
+    def inputs(self) -> dict[int, Any]:
+        """{value id: array} of what was fed."""
+        return {self.ids[name]: array for name, array in zip(self.program.feeds, self.fed, strict=True)}
+
+    def computed(self) -> set[int]:
+        """Ids of all values that the run made, kept or not."""
+        ids, program = self.ids, self.program
+        parts = [step.part.names for step in (i.step for i in program.instructions) if step.part is not None]
+        return {ids[name] for names in (program.slots, *parts) for name in names if name in ids}
+
+    def values(self) -> dict[int, Any]:
+        """{value id: array} of what was made and kept."""
+        pairs = zip(self.names, self.made, strict=True)
+        return {self.ids[name]: array for name, array in pairs if array is not None and name in self.ids}

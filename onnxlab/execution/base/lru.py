@@ -1,0 +1,36 @@
+"""The cache that execution uses: a few entries by key, of which the one that was kept longest ago goes first."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Lru(OrderedDict[K, V]):
+    """Entries by key, no more than a bound; `keep` adds one, or makes one the newest.
+
+    Looking an entry up leaves the order as it is: it is what the shortest runs do most.
+
+    Args:
+        name: what the entries are, for tests and people.
+        bound: how many there may be.
+    """
+
+    def __init__(self, name: str, bound: int) -> None:
+        super().__init__()
+        self.name = name
+        self.bound = bound
+
+    def keep(self, key: K, value: V) -> V:
+        """Make an entry the newest, and let those go that are too many; the value."""
+        self[key] = value
+        self.move_to_end(key)
+        while len(self) > self.bound:
+            self.popitem(last=False)
+        return value
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} of {self.bound} {self.name}>"

@@ -1,0 +1,122 @@
+"""Values inside a region: where its plan leaves them in memory, and a run of the plan that copies some of them.
+
+A plan works in an arena in which buffers share memory, so a value is there from the record that makes it until another
+one is written over it. What kernels never write (the product in front of a fused activation) is nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from onnxlab.execution.numba.lowering.binder import Binder
+from onnxlab.execution.numba.plan import engine
+from onnxlab.execution.numba.plan.plan import Plan
+from onnxlab.execution.numba.plan.views import Array, View, plain
+from onnxlab.execution.program.executor import NodeContext
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a value is after the first `record` records of a plan.
+
+    Attributes:
+        kind, number: of the buffer (see `views.Buffer`): the arena, or the caller's array of that number.
+        offset, shape, strides, dtype: of its elements.
+    """
+
+    record: int
+    kind: str
+    number: int
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    def copy(self, arena: Array, inputs: Sequence[Array], outputs: Sequence[Array]) -> Array:
+        """The value as an array of its own."""
+        owner = arena if self.kind == "arena" else (inputs if self.kind == "input" else outputs)[self.number]
+        memory = owner.reshape(-1).view(np.uint8) if self.kind != "arena" else owner
+        return np.ndarray(self.shape, self.dtype, memory, self.offset, self.strides).copy()
+
+
+def places_of(binder: Binder) -> dict[str, Place]:
+    """The places of the values of a plan that has just been finished, by name."""
+    places: dict[str, Place] = {}
+    written, record = dict[str, tuple[View, int]](), 0
+    for step in binder.memo.made.values():
+        record += len(step.piece.kernels)
+        written.update((name, (view, record)) for name, view in binder.written_views(step))
+    for name, (view, after) in written.items():
+        buffer = view.buffer
+        if buffer.kind not in ("arena", "input", "output") or (buffer.kind == "arena" and buffer.first < 0):
+            continue
+        if buffer.kind == "arena" and buffer.last < after - 1:  # a name for what was written before and is read no more
+            after = buffer.last + 1
+        offset = view.offset + (buffer.offset if buffer.kind == "arena" else 0)
+        places[name] = Place(after, buffer.kind, buffer.index, offset, view.shape, view.strides, view.dtype)
+    return places
+
+
+class InnerValues:
+    """A plan of a region for arrays of certain shapes, and the places of values in it."""
+
+    def __init__(self, plan: Plan, places: Mapping[str, Place]) -> None:
+        self._plan = plan
+        self._places = places
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Names of the values that have a place."""
+        return frozenset(self._places)
+
+    def read(
+        self, names: Iterable[str], arrays: Sequence[Array], threads: int, context: NodeContext
+    ) -> dict[str, Array]:
+        """Run the plan as far as these values need, and copy them; none where that fails, which NumPy explains.
+
+        Raises:
+            LimitError: what the plan works in is more than the run may use.
+            RunStopped: the run was told to stop.
+        """
+        copying = CopyingCourse(self._plan, {name: self._places[name] for name in names}, plain(arrays))
+        context.reserve(self._plan.nbytes)
+        plan = self._plan.exchanged(())  # its memory goes when the values are copied
+        run = partial(plan.run, copying.inputs, threads, engine.interpret, context.check, context.listening)
+        try:
+            run(copying)
+        except IndexError:  # an index beyond its axis
+            return {}
+        return copying.values
+
+
+class CopyingCourse:
+    """The course of a run (see `checkpoints.Course`) that stops where values can be copied, and after the last."""
+
+    first = 0
+    nbytes = 0
+
+    def __init__(self, plan: Plan, places: Mapping[str, Place], inputs: Sequence[Array]) -> None:
+        self.inputs = list(inputs)
+        self.values: dict[str, Array] = {}
+        self._at: dict[int, list[tuple[str, Place]]] = {}
+        for name, place in places.items():
+            self._at.setdefault(place.record, []).append((name, place))
+
+    def ends(self, stages: Iterable[int]) -> list[int]:
+        """Records to stop before."""
+        last = max(self._at, default=0)
+        return sorted({end for end in (*stages, *self._at) if 0 < end <= last})
+
+    def begin(self, arena: Array, outputs: Sequence[Array]) -> None:
+        """Copy what is there before the first record."""
+        self.passed(0, arena, outputs)
+
+    def passed(self, record: int, arena: Array, outputs: Sequence[Array]) -> None:
+        """Copy what is there after so many records."""
+        for name, place in self._at.get(record, ()):
+            self.values[name] = place.copy(arena, self.inputs, outputs)

@@ -1,0 +1,153 @@
+"""What runs a model by now: the parts of the last run, by which provider, and what is being compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from onnxlab.execution.base import background
+from onnxlab.execution.base.provider import PartState, Step
+from onnxlab.execution.program.program import Program
+from onnxlab.execution.run.runner import Runner
+from onnxlab.printable import printable_lines
+from onnxlab.short_help import ShortHelp
+from onnxlab.spelling import Spelled
+
+_NOW = PartState(compiled=True)
+
+
+@dataclass(frozen=True, slots=True)
+class RunningPart:
+    """Nodes that run together.
+
+    Attributes:
+        provider: its name.
+        nodes: their ids.
+        span: the labels of the first and the last.
+        compiled: whether the provider's own kernels answer; otherwise NumPy does in their place.
+        compiling: whether they are being made.
+        reason: why something is left to NumPy, "" where nothing is.
+    """
+
+    provider: str
+    nodes: tuple[int, ...]
+    span: str
+    compiled: bool
+    compiling: bool = False
+    reason: str = ""
+
+    @property
+    def state(self) -> str:
+        """In a word: "compiled", "compiling", "NumPy answers" or, of NumPy's own, ""."""
+        if self.provider == "numpy":
+            return ""
+        return "compiled" if self.compiled else "compiling" if self.compiling else "NumPy answers"
+
+    def __str__(self) -> str:
+        also = f"  {self.state}" if self.state else ""
+        reason = f" ({self.reason})" if self.reason else ""
+        return f"{self.provider:12} {len(self.nodes):6} nodes  {self.span}{also}{reason}"
+
+
+class Compiled(Spelled, metaclass=ShortHelp):
+    """What runs by what, after the last run of a model for which no providers were named; print it.
+
+    Examples:
+        >>> done = model.run(np.zeros((1, 1, 8, 8), np.float32))
+        >>> sum(len(part.nodes) for part in model.compiled.parts)
+        24
+    """
+
+    __slots__ = ("_runner",)
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+
+    @property
+    def parts(self) -> tuple[RunningPart, ...]:
+        """The parts of the last run, in the order in which they run; none before a run, or after an edit."""
+        program = self._runner.usual().programs.last()
+        return () if program is None else tuple(_parts(program, self.compiling))
+
+    @property
+    def compiling(self) -> bool:
+        """Whether programs or kernels are being made in the background, or wait for it."""
+        return self._runner.usual().programs.fallbacks.is_compiling or any(state.compiling for state in self.states())
+
+    @property
+    def ready(self) -> bool:
+        """Whether nothing is left to be compiled for runs like the last."""
+        return not self.compiling
+
+    @property
+    def in_background(self) -> bool:
+        """Whether runs may have kernels compiled in the background; set it to False to stay with NumPy.
+
+        The environment variable ONNXLAB_COMPILE=0 sets it for all models.
+        """
+        return self._runner.compiles
+
+    @in_background.setter
+    def in_background(self, on: bool) -> None:
+        self._runner.compiles = on
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until nothing is being compiled.
+
+        Args:
+            timeout: seconds to wait at the most.
+
+        Returns:
+            bool: whether that is so.
+
+        Examples:
+            >>> model.compiled.wait(timeout=300)
+            True
+        """
+        return background.wait(timeout)
+
+    def states(self) -> list[PartState]:
+        """What the parts of the last run tell of themselves; nothing of nodes that run one by one."""
+        program = self._runner.usual().programs.last()
+        return [] if program is None else [_state(i.step) for i in program.instructions if i.step.part is not None]
+
+    def __str__(self) -> str:
+        lines = [*map(str, self.parts)] or ["nothing was run since the model was opened or edited"]
+        if self.compiling:
+            lines.append("kernels are being compiled in the background")
+        if not self.in_background:
+            lines.append("compiling in the background is turned off: runs are NumPy's")
+        return printable_lines(lines)
+
+    def __repr__(self) -> str:
+        parts = self.parts
+        count = sum(len(part.nodes) for part in parts if part.state == "compiled")
+        return f"<Compiled: {count} of {sum(len(part.nodes) for part in parts)} nodes>"
+
+
+def _state(step: Step) -> PartState:
+    return _NOW if step.part is None or step.part.state is None else step.part.state()
+
+
+def _parts(program: Program, compiling: bool) -> Iterator[RunningPart]:
+    """The steps of parts, and those of single nodes that follow each other as one."""
+    alone: list[Step] = []
+    for step in (instruction.step for instruction in program.instructions):
+        if step.part is None:
+            alone.append(step)
+            continue
+        if alone:
+            yield _single(alone)
+            alone = []
+        state = _state(step)
+        span = step.label.removeprefix(f"{step.op} part from ").replace(" to ", " … ")
+        waiting = compiling and not state.compiled and not state.reason
+        yield RunningPart(step.op, step.part.nodes, span, state.compiled, state.compiling or waiting, state.reason)
+    if alone:
+        yield _single(alone)
+
+
+def _single(steps: list[Step]) -> RunningPart:
+    first, last = steps[0].label, steps[-1].label
+    span = first if len(steps) == 1 else f"{first} … {last}"
+    return RunningPart("numpy", tuple(step.node for step in steps), span, compiled=True)

@@ -1,0 +1,61 @@
+"""Runs that keep no more than their inputs and the borders of parts: noted for the store, and timed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from onnxlab.errors import LimitError
+from onnxlab.execution.base.kept_arrays import copied
+from onnxlab.execution.base.last_run import LastRun
+from onnxlab.execution.base.lru import Lru
+from onnxlab.execution.base.value_store import ValueStore
+from onnxlab.execution.planning.compiler import Compiler
+from onnxlab.execution.program.call import PACE
+from onnxlab.execution.program.program import Program
+
+_TIMED = 64  # sets of feeds and outputs whose runs are timed
+_COPIED = 1 << 20  # bytes of an output of which a copy is kept, where the run could make it again
+
+
+class NotedRuns:
+    """The runs of one runner over one store."""
+
+    def __init__(self, store: ValueStore) -> None:
+        self._store = store
+        self._seconds: Lru[tuple[tuple[str, ...], tuple[str, ...]], float] = Lru("times of runs", _TIMED)
+
+    def note(
+        self, compiler: Compiler, program: Program, feeds: Iterable[Any], border: Sequence[Any],
+        results: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        """Note a run: copies of its inputs, and of outputs where they are small or could not be made again."""
+        outputs, once = program.outputs, not program.repeatable
+        try:
+            fed = [array.copy() if type(array) is np.ndarray else copied(array) for array in feeds]
+            values = [copied(results[name]) if once or _is_small(results[name]) else None for name in outputs]
+        except (LimitError, MemoryError):  # of an array that shows the same few bytes again and again
+            self._store.clear()
+            return
+        names = *program.border_names, *outputs
+        self._store.note(LastRun(compiler.version, compiler.ids, program, fed, names, [*border, *values]))
+
+    def note_short(self, compiler: Compiler, program: Program, feeds: Iterable[Any], border: Sequence[Any]) -> None:
+        """Note a run of microseconds, of arrays alone, which could be made again: no copies of its outputs."""
+        fed = [array.copy() for array in feeds]
+        self._store.note(LastRun(compiler.version, compiler.ids, program, fed, program.border_names, border))
+
+    def ran(self, program: Program) -> None:
+        """Note how long a program took."""
+        if PACE in program.notes:
+            self._seconds.keep((program.feeds, program.outputs), program.notes[PACE][1])
+
+    def seconds(self, feeds: tuple[str, ...], outputs: tuple[str, ...]) -> float:
+        """Seconds of the processor that the last run with these names took; 0 where there was none."""
+        return self._seconds.get((feeds, outputs), 0.0)
+
+
+def _is_small(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.nbytes <= _COPIED

@@ -1,0 +1,134 @@
+"""Values of the last run that it left unkept: which there are, and what computes them when they are looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+from weakref import WeakMethod
+
+from onnxlab.errors import FeedError, NotComputedError
+from onnxlab.execution.base.kept_arrays import freeze
+from onnxlab.execution.base.value_store import ValueStore
+from onnxlab.execution.planning.compiler import Compiler
+from onnxlab.execution.program.call import Call
+from onnxlab.execution.run.inner_values import looked_into
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.limits import Limits, Loading
+
+_FEW = 8
+"""Values beyond which all are computed in one run."""
+
+
+class ValuesOnDemand:
+    """The values of one graph as the last run, and the edits since, make them.
+
+    Args:
+        current: gives the compiler of the graph as it is, and its programs.
+        run: runs from the inputs of the last run up to some values, and keeps what it computes.
+        compute: does the same and returns nothing.
+    """
+
+    def __init__(
+        self, graph: ModelGraph, store: ValueStore, current: Callable[[], tuple[Compiler, Any]],
+        run: Callable[..., dict[str, Any]], compute: Callable[..., None],
+    ) -> None:  # fmt: skip
+        self._graph = graph
+        self._store = store
+        self._current = current
+        self._weak_run, self._weak_compute = WeakMethod(run), WeakMethod(compute)  # of the runner that has this
+
+    def _run(self, *arguments: Any, **options: Any) -> dict[str, Any]:
+        run = self._weak_run()
+        assert run is not None, "the runner has its own values"
+        return run(*arguments, **options)
+
+    def _compute(self, names: list[str], limits: Limits | None = None) -> None:
+        compute = self._weak_compute()
+        assert compute is not None, "the runner has its own values"
+        compute(names, limits)
+
+    def value(self, name: str, limits: Limits | None = None) -> Any:
+        """The array of a value of the main graph as the model is now.
+
+        What is stale, or was not kept, is computed from the nearest values of the last run that are there: by the
+        part that makes it, else node by node.
+
+        Raises:
+            NotComputedError: nothing was run yet, or not with the inputs that the value needs by now.
+            NameLookupError, UnsupportedOperatorError, RunError: as `run`.
+        """
+        with self._graph.lock:
+            compiler, _ = self._current()
+            state = self._store.current()
+            value = compiler.ids.get(name, 0)
+        if state.fresh(value):
+            return state.arrays[value]
+        if not state.stamps:
+            raise NotComputedError(f"{name!r} has not been computed: the model has not been run yet")
+        call = Call(limits, None, None, 1)
+        if value:
+            with Loading(call.limits):
+                state = looked_into(self._store, state, compiler, [name], call)
+            if state.fresh(value):
+                return state.arrays[value]
+        try:
+            (array,) = self._run(None, [name], limits=limits).values()
+        except FeedError as error:
+            raise NotComputedError(f"{name!r} cannot be computed from the inputs of the last run: {error}") from error
+        freeze((array,))
+        return array
+
+    def can_tell(self, name: str) -> bool:
+        """Whether `value` gives a value of the main graph: it is kept, or made of what is kept."""
+        with self._graph.lock:
+            compiler, _ = self._current()
+            state = self._store.current()
+        ids, held = compiler.ids, compiler.main.scope.initializers
+        if name not in ids or not state.stamps or (name in held and ids[name] not in state.arrays):
+            return False
+        ends = compiler.main.border([name], lambda read: ids.get(read, 0) in state.arrays, missing=True)
+        return all(end in held for end in ends)
+
+    def tell(self, values: Iterable[int], limits: Limits | None = None) -> None:
+        """Compute those of some values of the main graph that the last run left unkept and no edit has changed since.
+
+        The graph's lock must not be held. Raises as `run`.
+        """
+        with self._graph.lock:
+            names, state = self._current()[0].names, self._store.current()
+        missing = [value for value in values if value in names and not (state.fresh(value) or value in state.stale)]
+        if len(missing) > _FEW:  # node by node takes less than one after the other
+            known = {*self.known_names()}
+            chosen = [names[value] for value in missing if names[value] in known]
+            if chosen:
+                self._compute(chosen, limits)
+            return
+        for value in missing:
+            if self.can_tell(names[value]):
+                self.value(names[value], limits)
+
+    def known_names(self) -> list[str]:
+        """The names of all values that `can_tell` says yes to."""
+        with self._graph.lock:
+            compiler, _ = self._current()
+            state = self._store.current()
+        if not state.stamps:
+            return []
+        ids, main = compiler.ids, compiler.main
+        known = {name for name, value in ids.items() if value in state.arrays}
+        names = [name for name in ids if name in known]
+        readable = known.union(main.scope.initializers)
+        for node in main.scope.nodes:
+            if readable.issuperset(main.reads(node)):
+                results = [name for name in node.outputs if name and name not in readable]
+                readable.update(results)
+                names += results
+        return names
+
+    def keep_all(self) -> None:
+        """Compute all that `known_names` lists and keep it, as far as the budget allows. Raises as `run`."""
+        with self._graph.lock:
+            state, ids = self._store.current(), self._current()[0].ids
+        missing = [name for name in self.known_names() if not state.fresh(ids[name])]
+        if missing:
+            self._compute(missing)
