@@ -12,6 +12,7 @@ from onnxlab.errors import EditError, OnnxlabError
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer import Inference
+from onnxlab.limits import available_memory
 from onnxlab.printable import printable
 from onnxlab.transforms import engine, verification
 from onnxlab.transforms.engine import PASS_OF, PASSES, Plan, count_nodes
@@ -23,6 +24,9 @@ from onnxlab.transforms.verified import Rewrite
 
 MOST_RUNS_BYTES: Final = 1 << 29
 """Of a model: of larger ones, which would have to be copied, no times are told."""
+
+COPIES: Final = 8
+"""Times that a model is in memory while runs are measured: before and after, with what onnxruntime makes of both."""
 
 _REPEATS: Final = 5
 _WARM: Final = 2  # runs before, which prepare what later ones have
@@ -108,7 +112,7 @@ class _Measured:
         self.runs: dict[str, Callable[[], Any]] = {}
         case = next((case for case in known if not case.failed), None)
         self.peak = _peak(graph, inference, {} if case is None else case.feeds)
-        if not timed or case is None or self.bytes >= MOST_RUNS_BYTES:
+        if not timed or case is None or self.bytes > min(MOST_RUNS_BYTES, available_memory() // COPIES):
             return
         feeds, proto = dict(case.feeds), onnx.ModelProto()
         proto.CopyFrom(graph.proto)  # runs of a graph that is being edited prepare everything each time

@@ -10,7 +10,7 @@ import pytest
 import onnxlab
 from onnxlab.cli import main
 from onnxlab.errors import EditError, TransformError
-from onnxlab.transforms import foreign
+from onnxlab.transforms import foreign, suggestions
 from tests.support import corpus
 from tests.transforms.test_simplify import operators, parsed
 from tests.transforms.test_standard_rules import EXAMPLES, proto_of
@@ -152,3 +152,12 @@ def test_a_dry_run_accounts_for_every_node(name: str) -> None:
     came = sum(op_type != "Constant" for application in receipt.applied for op_type in application.given)
     assert receipt.nodes[0] - gone + came == receipt.nodes[1]
     assert model.version == 0
+
+
+def test_no_times_are_told_where_memory_is_short(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = onnxlab.load(path)
+    assert all(suggestion.seconds for suggestion in model.suggest(level="basic"))
+    monkeypatch.setattr(suggestions, "available_memory", lambda: 8)
+    told = model.suggest(level="basic")
+    assert [(suggestion.rule, suggestion.seconds) for suggestion in told] == [("relu_again", {})]
+    assert told[0].verdict == "bit equal"
