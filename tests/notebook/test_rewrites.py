@@ -64,6 +64,18 @@ def test_nodes_that_go_are_told_from_operators_that_come() -> None:
     page.session.close()
 
 
+def test_what_is_protected_stays() -> None:
+    model = onnxlab.load(onnx.parser.parse_model(CHAIN))
+    page = Page(model)
+    (rule,) = asked(page, protect=["h"])["rules"]
+    assert (rule["key"], rule["count"]) == ("matmul_add", 1)
+    once = done(page, protect=["h"])
+    assert once["python"] == "model.optimize('basic', protect=['h'])"
+    assert [node.op_type for node in model.nodes] == ["MatMul", "Add", "Mul", "Gemm"]
+    assert asked(page, rules=["matmul_add"], protect=["h"])["rules"] == []
+    page.session.close()
+
+
 def test_what_comes_and_goes_again_is_not_told() -> None:
     model = onnxlab.load(onnx.parser.parse_model(TEXT.replace("d = Identity(c) y = Neg(d)", "y = Neg(c)")))
     leaky = onnxlab.rule("Relu(x) => LeakyRelu(x, alpha=0.0)", name="leaky")

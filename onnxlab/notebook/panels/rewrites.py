@@ -49,12 +49,13 @@ def asked_rules(rules: Sequence[str]) -> list[str]:
     return list(rules)
 
 
-def preview(model: "Model", level: str, rules: list[str], microsoft: bool) -> JSON:
-    """What optimizing to a level would do, by rule; or what some rules would."""
+def preview(model: "Model", level: str, rules: list[str], microsoft: bool, protect: list[str] | None) -> JSON:
+    """What optimizing to a level would do, by rule, or what some rules would; what is protected stays."""
+    names = protect or ()
     if rules:
-        receipt = model.rewrite(asked_rules(rules), dry_run=True)
+        receipt = model.rewrite(asked_rules(rules), protect=names, dry_run=True)
     else:
-        receipt = model.optimize(level_of(level), microsoft=microsoft, dry_run=True)
+        receipt = model.optimize(level_of(level), microsoft=microsoft, protect=names, dry_run=True)
     by_rule: dict[str, list[Application]] = {}
     for application in receipt.applied:
         by_rule.setdefault(application.rule, []).append(application)

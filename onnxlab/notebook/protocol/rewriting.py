@@ -6,6 +6,7 @@ from typing import Annotated, TypedDict
 from onnxlab.notebook.protocol.schema import FLAG, ID, IDS, TEXT, VERSION, Method, Parameter, WireInt, optional
 
 _RULES = Parameter(list[str], "a list of rules")
+_PROTECT = optional(list[str], "a list of names")
 
 
 class RewritePlace(TypedDict):
@@ -95,7 +96,7 @@ class Rewritten(TypedDict):
 
 REWRITING: Mapping[str, Method] = {
     "rewrites": Method(
-        {"level": TEXT, "rules": _RULES, "microsoft": FLAG}, Rewrites,
+        {"level": TEXT, "rules": _RULES, "microsoft": FLAG, "protect": _PROTECT}, Rewrites,
         "What optimizing to a level would do, or what some rules would: texts, or keys of rules.",
         repeatable=True, long=True,
     ),
@@ -112,7 +113,7 @@ REWRITING: Mapping[str, Method] = {
     "rewrite": Method(
         {
             "level": TEXT, "rules": _RULES, "microsoft": FLAG, "version": VERSION,
-            "at": optional(int, "a node, or null for all places"),
+            "at": optional(int, "a node, or null for all places"), "protect": _PROTECT,
         },
         Rewritten,
         "Optimizes to a level, or applies some rules alone; the model is run before and after.", long=True, edits=True,

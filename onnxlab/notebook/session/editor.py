@@ -87,16 +87,20 @@ class Editor:
             edit.sum_up(Recorded("", line))
         return self._edited(line)
 
-    def rewrite(self, level: str, rules: list[str], microsoft: bool, at: int | None, version: int | None) -> JSON:
-        """Optimize to a level, or apply some rules alone, at one node or wherever they match."""
+    def rewrite(
+        self, level: str, rules: list[str], microsoft: bool, at: int | None, protect: list[str] | None,
+        version: int | None,
+    ) -> JSON:  # fmt: skip
+        """Optimize to a level, or apply some rules alone, at one node or wherever they match; names are protected."""
         with self._editing(version, None if at is None else [at]):
+            names, words = protect or (), f", protect={protect!r}" if protect else ""
             if rules:
                 nodes = None if at is None else [Node(self._graph, self._node(at).id)]
-                call = f"rewrite({rules!r}{'' if nodes is None else f', nodes=[{nodes[0].label!r}]'})"
-                receipt = self._model.rewrite(rewrites.asked_rules(rules), nodes=nodes)
+                call = f"rewrite({rules!r}{'' if nodes is None else f', nodes=[{nodes[0].label!r}]'}{words})"
+                receipt = self._model.rewrite(rewrites.asked_rules(rules), nodes=nodes, protect=names)
             else:
-                receipt = self._model.optimize(rewrites.level_of(level), microsoft=microsoft)
-                call = f"optimize({level!r}{', microsoft=True' if microsoft else ''})"
+                receipt = self._model.optimize(rewrites.level_of(level), microsoft=microsoft, protect=names)
+                call = f"optimize({level!r}{', microsoft=True' if microsoft else ''}{words})"
             edited = self._edited(f"model.{call}" if receipt.applied else "")
             return {**edited, **rewrites.on_wire(receipt)}
 

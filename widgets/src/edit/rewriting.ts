@@ -12,6 +12,8 @@ export interface AskedRewrite {
   rules: string[];
   /** Whether operators of com.microsoft may come. */
   microsoft: boolean;
+  /** Names of nodes, values and graphs that stay as they are, and prefixes that end in "/". */
+  protect: string[];
 }
 
 export interface LookedAt {
@@ -30,7 +32,7 @@ export interface ShownRewrite {
 const ALL: ShownRewrite = { rule: "", place: -1 };
 
 export class Rewriting {
-  readonly asked = new Cell<AskedRewrite>({ level: "basic", rules: [], microsoft: false });
+  readonly asked = new Cell<AskedRewrite>({ level: "basic", rules: [], microsoft: false, protect: [] });
   readonly found = new Cell<LookedAt | null>(null);
   readonly shown = new Cell<ShownRewrite>(ALL);
   /** What is being waited for, "" for nothing. */
@@ -94,11 +96,11 @@ export class Rewriting {
 
   /** Applies rules alone, at a node or wherever they match; all that are asked for without any. */
   async apply(rules: string[], at: number | null = null): Promise<void> {
-    const { level, microsoft, rules: asked } = this.asked.value;
+    const { level, microsoft, protect, rules: asked } = this.asked.value;
     await this.#attempt("Running the model before and after…", async () => {
       const { version } = this.#app.store;
       const chosen = rules.length ? rules : asked;
-      const done = await this.#app.client.request("rewrite", { level, microsoft, rules: chosen, at, version });
+      const done = await this.#app.client.request("rewrite", { level, microsoft, rules: chosen, at, protect, version });
       const back = done.refused.length ? ` Taken back: ${done.refused.join("; ")}.` : "";
       const lost = done.lost.length ? ` Lost: ${done.lost.join("; ")}.` : "";
       return `${done.nodes[0]} nodes before, ${done.nodes[1]} now; outputs: ${done.verdict}.${back}${lost}`;

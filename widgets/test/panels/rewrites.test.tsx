@@ -58,7 +58,7 @@ test("what all rules would do is marked, then that of a rule, of a place, and no
   const log = stubbed(page);
   await page.app.rewriting.open();
   await page.settle();
-  assert.deepEqual(log.asked[0], ["rewrites", { level: "basic", rules: [], microsoft: false }]);
+  assert.deepEqual(log.asked[0], ["rewrites", { level: "basic", rules: [], microsoft: false, protect: [] }]);
   assert.deepEqual(log.marks.going, [1, 2, 3, 4]);
   assert.deepEqual(log.marks.coming, [
     [1, ["Gemm"]],
@@ -76,7 +76,7 @@ test("what all rules would do is marked, then that of a rule, of a place, and no
   await page.settle();
   assert.deepEqual(log.asked.at(-1), [
     "rewrite",
-    { level: "basic", microsoft: false, rules: ["matmul_add"], at: 4, version: page.store.version },
+    { level: "basic", microsoft: false, rules: ["matmul_add"], at: 4, protect: [], version: page.store.version },
   ]);
   assert.equal(page.get("rewrites-said").textContent, "6 nodes before, 5 now; outputs: bit equal. Taken back: x: no.");
   page.get("rewrites-none").click();
@@ -120,7 +120,7 @@ test("selected nodes become a pattern that is found, and a rule that is looked a
   await page.settle();
   assert.deepEqual(log.asked.at(-1), [
     "rewrites",
-    { level: "basic", rules: ["Relu(Conv(x, w:const)) => Conv(x, w)"], microsoft: false },
+    { level: "basic", rules: ["Relu(Conv(x, w:const)) => Conv(x, w)"], microsoft: false, protect: [] },
   ]);
   assert.equal(page.app.drawer.value, "rewrites");
   page.close();

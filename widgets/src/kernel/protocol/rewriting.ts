@@ -93,7 +93,7 @@ export type EditRewriting = "rewrite";
 /** By method: its parameters and its answer. */
 export interface Rewriting {
   /** What optimizing to a level would do, or what some rules would: texts, or keys of rules. */
-  rewrites: [{ level: string; rules: string[]; microsoft: boolean }, Rewrites];
+  rewrites: [{ level: string; rules: string[]; microsoft: boolean; protect?: string[] | null }, Rewrites];
   /** What each rule of a level gains alone, measured by runs. */
   gains: [{ level: string; microsoft: boolean }, RewriteGains];
   near_misses: [{ node: number }, NearMisses];
@@ -102,7 +102,14 @@ export interface Rewriting {
   pattern_places: [{ pattern: string }, PatternPlaces];
   /** Optimizes to a level, or applies some rules alone; the model is run before and after. */
   rewrite: [
-    { level: string; rules: string[]; microsoft: boolean; version?: number | null; at?: number | null },
+    {
+      level: string;
+      rules: string[];
+      microsoft: boolean;
+      version?: number | null;
+      at?: number | null;
+      protect?: string[] | null;
+    },
     Rewritten,
   ];
 }

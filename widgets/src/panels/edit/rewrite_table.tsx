@@ -6,7 +6,7 @@ import type { RewriteGain, RewriteInfo } from "../../kernel/protocol.ts";
 import { quantity } from "../../look/node_heat.ts";
 import { count } from "../../model/names.ts";
 import { useCell, useEvents } from "../../state.ts";
-import { ToolButton } from "../parts/controls.tsx";
+import { TextField, ToolButton } from "../parts/controls.tsx";
 
 const LEVELS = ["basic", "extended", "layout"];
 
@@ -95,6 +95,7 @@ function Bar({ app, able }: { app: App; able: boolean }) {
           </label>
         </>
       )}
+      <Protected app={app} able={able} />
       {!found && (
         <Text testid="rewrites-look" able={able} act={() => void rewriting.ask({})} words="what would change" />
       )}
@@ -121,6 +122,31 @@ function Bar({ app, able }: { app: App; able: boolean }) {
           <Text testid="rewrites-none" able act={() => rewriting.forget()} words="none" />
         </>
       )}
+    </div>
+  );
+}
+
+/** Names that no rule touches, with commas between. */
+function Protected({ app, able }: { app: App; able: boolean }) {
+  const asked = useCell(app.rewriting.asked);
+  return (
+    <div class="ol-rewrite-protect">
+      <TextField
+        value={asked.protect.join(", ")}
+        label="Names that stay as they are, with commas between; encoder/ is all that begins so"
+        testid="rewrites-protect"
+        placeholder="protect: names, encoder/"
+        disabled={!able}
+        mono
+        commit={(text) =>
+          app.rewriting.ask({
+            protect: text
+              .split(",")
+              .map((name) => name.trim())
+              .filter(Boolean),
+          })
+        }
+      />
     </div>
   );
 }
