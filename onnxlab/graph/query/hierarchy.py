@@ -166,7 +166,8 @@ class Hierarchy:
         level = _level(graph, scope, wires, claims, self._names)
         top = level.build()
         if len(order) <= LARGEST_SCOPE:
-            UnitFinder(level, records, graph.nodes, graph.values).group(top)
+            known = {key[1] for key in self._ids if isinstance(key, tuple) and key[0] == scope.id}
+            UnitFinder(level, records, graph.nodes, graph.values, known).group(top)
         if hand := self._names.by_hand:
             self._claimed_by_hand |= hand
             paths = {place: hand[ident] for place, ident in enumerate(ids) if ident in hand}

@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from onnxlab.ops import layer_operators
+
 ALIKE = 0.7
 """Share of operators that alike units have in common at least."""
 
@@ -22,6 +24,16 @@ class Unit:
     ops: tuple[str, ...]
     depthwise: int = 0
     halves: bool = False
+
+    @property
+    def convolutions(self) -> int:
+        """How many convolutions are in it."""
+        return sum(op in layer_operators("convolution") for op in self.ops)
+
+    @property
+    def pools(self) -> bool:
+        """Whether something in it pools, but for what pools all of a plane."""
+        return any(op.endswith("Pool") and "Global" not in op for op in self.ops)
 
 
 def runs_of(units: Sequence[Unit | None]) -> list[list[int]]:

@@ -6,7 +6,7 @@ stage. What names tell is kept: a group stands in the row as one box.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import chain
 
@@ -51,6 +51,7 @@ class UnitFinder:
     Args:
         level: the scope's nodes, by position.
         nodes: their records, in the same order.
+        known: keys of boxes that there were before.
     """
 
     def __init__(
@@ -59,8 +60,10 @@ class UnitFinder:
         nodes: Sequence[NodeRecord],
         by_id: Mapping[int, NodeRecord],
         values: Mapping[int, ValueRecord],
+        known: Container[object] = (),
     ) -> None:
         self._level = level
+        self._known = known
         self._nodes = nodes
         self._by_id = by_id
         self._values = values
@@ -77,7 +80,7 @@ class UnitFinder:
             if len(self._shown(box.nodes)) >= LEAST_ROW and any(map(self._heavy.__getitem__, members(box))):
                 self._split(box)
             self._stages(box)
-            gather_families(self._level, box)
+            gather_families(self._level, box, self._known)
         for box in _inner_first(top):
             self._describe(box)
 
@@ -259,17 +262,21 @@ class UnitFinder:
         place = 0
         while place < len(units):
             unit = units[place]
-            if unit.depthwise and _convs(unit) == 1:
+            if unit.depthwise and unit.convolutions == 1:
                 parts = [unit]
-                if merged and _convs(merged[-1]) == 1 and not merged[-1].depthwise and not _has_pool(merged[-1]):
+                if merged and merged[-1].convolutions == 1 and not merged[-1].depthwise and not merged[-1].pools:
                     parts.insert(0, merged.pop())
-                while place + 1 < len(units) and not units[place + 1].depthwise and _convs(parts[-1]) + len(parts) < 5:
+                while (
+                    place + 1 < len(units)
+                    and not units[place + 1].depthwise
+                    and parts[-1].convolutions + len(parts) < 5
+                ):
                     following = units[place + 1]
-                    if _has_box(row, following) or _convs(following) == 0 or _has_pool(following):
+                    if _has_box(row, following) or following.convolutions == 0 or following.pools:
                         break
                     parts.append(following)
                     place += 1
-                    if _convs(following) == 1:
+                    if following.convolutions == 1:
                         break
                 unit = self._unit(row, [place_of_part for part in parts for place_of_part in part.places])
             merged.append(unit)
@@ -390,11 +397,3 @@ def _inner_first(top: Box) -> list[Box]:
 
 def _has_box(row: Row, unit: Unit) -> bool:
     return any(place in row.boxes for place in unit.places)
-
-
-def _convs(unit: Unit) -> int:
-    return sum(op in layer_operators("convolution") for op in unit.ops)
-
-
-def _has_pool(unit: Unit) -> bool:
-    return any(op.endswith("Pool") and "Global" not in op for op in unit.ops)

@@ -154,6 +154,21 @@ def test_groups_that_are_counted_are_one_where_many_stand_side_by_side() -> None
     assert sorted(group.name for group in inner) == [f"up_blocks.{level}" for level in range(4)]
 
 
+def test_families_stay_when_fewer_boxes_are_beside_them() -> None:
+    model = onnxlab.load(unet())
+    hierarchy = Hierarchy()
+    hierarchy.refresh(model.graph.index)
+    before = {group.name: group.id for group in hierarchy.groups.values() if group.units}
+    for name in ("conv_act", "conv_norm_out"):
+        for node in [node for node in model.nodes if node.name.startswith(f"/{name}/")]:
+            node.remove(bypass=True)
+    hierarchy.refresh(model.graph.index)
+    assert {group.name: group.id for group in hierarchy.groups.values() if group.units} == before
+    fresh = Hierarchy()
+    fresh.refresh(model.graph.index)
+    assert not [group for group in fresh.groups.values() if group.units], "few boxes are seen as they are"
+
+
 def test_stages_stay_when_one_unit_is_edited(corpus: Corpus) -> None:
     model = onnxlab.load(corpus["light_resnet50"])
     relu = next(node for node in model.nodes if [value.name for value in node.outputs] == ["r60"])
