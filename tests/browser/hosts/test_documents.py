@@ -112,6 +112,14 @@ def test_a_file_that_is_no_model_says_why(context: BrowserContext, jupyter: Jupy
     page.screenshot(path=SCREENS / "document_broken.png")
     shutil.copy(folder / "digits.onnx", folder / "broken.onnx")
     panel.get_by_role("button", name="Try again").click()
+    widget = only_widget(page)
+
+    # a new kernel knows nothing of the view: the tab opens the file again
+    widget.root.evaluate("(root) => { root.dataset.old = 'yes'; }")
+    page.evaluate(
+        "async () => { await window.jupyterapp.shell.currentWidget.context.sessionContext.session.kernel.restart(); }"
+    )
+    page.locator('[data-testid="onnxlab-root"]:not([data-old])').wait_for()
     only_widget(page)
 
 
