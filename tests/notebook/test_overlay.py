@@ -56,4 +56,10 @@ def test_words_are_kinds(model: onnxlab.Model, page: Page) -> None:
     shown = view._session.overlay.on_wire()
     assert (shown["numbers"], shown["kinds"]) == ([0.0, 1.0, 0.0], ["gpu", "cpu"])
     page.ask("overlay", by="provider")
-    assert page.events[-1]["kinds"] == ["numpy"]
+    assert page.events[-1]["kinds"] == ["numba"], "what would run them"
+    for _ in range(3):
+        model.run(model.sample_inputs())
+        assert model.compiled.wait(600)
+    page.ask("overlay", by="provider")
+    assert page.events[-1]["kinds"] == ["numba, compiled"]
+    assert sorted(page.events[-1]["nodes"]) == sorted(model.graph.nodes)

@@ -95,10 +95,17 @@ def _range(model: "Model", summaries: Mapping[int, Statistics], limits: Limits |
 
 
 def _provider(model: "Model", summaries: Mapping[int, Statistics], limits: Limits | None) -> Overlay:
-    parts = model.partition().parts
-    names = list(dict.fromkeys(part.provider for part in parts))
-    numbers = {node.id: float(names.index(part.provider)) for part in parts for node in part.nodes}
-    return Overlay("provider", "", numbers, tuple(names))
+    """What ran each node last, and whether it is compiled by now; before a run, what would run it."""
+    nodes = model.graph.nodes
+    kinds = {
+        node: f"{part.provider}, {part.state}" if part.state else part.provider
+        for part in model.compiled.parts
+        for node in part.nodes
+        if node in nodes
+    }
+    kinds = kinds or {node.id: part.provider for part in model.partition().parts for node in part.nodes}
+    names = list(dict.fromkeys(kinds.values()))
+    return Overlay("provider", "", {node: float(names.index(kind)) for node, kind in kinds.items()}, tuple(names))
 
 
 def _partition(model: "Model", summaries: Mapping[int, Statistics], limits: Limits | None) -> Overlay:
