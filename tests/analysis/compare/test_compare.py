@@ -42,6 +42,27 @@ def test_measures_of_an_error() -> None:
     assert error(np.zeros((0, 2), np.float32), np.zeros((0, 2), np.float32)).equal
 
 
+def test_errors_of_large_arrays_are_those_of_the_whole() -> None:
+    rng = np.random.default_rng(0)
+    array = rng.standard_normal((3, 70_001)).astype(np.float32)
+    other = array + rng.standard_normal(array.shape).astype(np.float32) * 1e-3
+    array[1, 5], other[2, 69_999], other[2, 70_000] = np.nan, np.inf, 50
+    measured, wide, its = error(array, other), array.astype(np.float64), other.astype(np.float64)
+    both = np.isfinite(wide) & np.isfinite(its)
+    ours, apart = wide[both], (its - wide)[both]
+    assert measured.peak == np.abs(ours).max()
+    assert measured.largest == np.abs(apart).max()
+    assert measured.sqnr == pytest.approx(10 * math.log10((ours**2).sum() / (apart**2).sum()))
+    assert measured.cosine == pytest.approx(
+        (ours @ its[both]) / np.linalg.norm(ours) / np.linalg.norm(its[both]), rel=1e-12
+    )
+    assert (measured.nan, measured.inf, measured.relative) == ((1, 0), (0, 1), math.inf)
+    assert error(array, np.where(np.arange(array.size).reshape(array.shape) < 99_999, array, array + 1)).first == (
+        1,
+        29_998,
+    )
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_planted_fault_is_found(kind: str, seed: int) -> None:
