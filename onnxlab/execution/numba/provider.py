@@ -46,7 +46,7 @@ _WORTH = 5
 """Weight of rules below which a scope is left to NumPy."""
 
 
-_WORTH_OFTEN = 3
+_WORTH_OFTEN = 2
 """The same of a body, which runs again and again."""
 
 

@@ -16,6 +16,7 @@ import onnx
 from onnxlab import dtypes
 from onnxlab.limits import InferContext
 from onnxlab.ops.base.kernel_helpers import Array
+from onnxlab.ops.base.prepared_constants import remembered
 from onnxlab.ops.base.registry import Attributes, kernel, rule
 from onnxlab.ops.base.rule_helpers import like, same
 from onnxlab.ops.base.traits import OpTraits, traits
@@ -159,10 +160,12 @@ _NAN = ("NaN",)  # what stands for it among the keys, where it is not equal to i
 
 def _map(x: Array, table: Mapping[Hashable, Any], default: Any, dtype: np.dtype[Any]) -> Array:
     """Every element looked up; NaN is a key like any other."""
-    nan = table.get(_NAN, default)
-    mapped = [
-        nan if isinstance(key, float) and key != key else table.get(key, default) for key in x.reshape(-1).tolist()
-    ]
+    keys = x.reshape(-1).tolist()
+    if x.dtype.kind == "f":
+        nan = table.get(_NAN, default)
+        mapped = [nan if key != key else table.get(key, default) for key in keys]
+    else:
+        mapped = [*map(table.get, keys, repeat(default))]
     result = np.empty(x.size, dtype)
     result[:] = mapped
     return result.reshape(x.shape)
@@ -205,6 +208,20 @@ def label_encoder(
     values_tensor: Array | None = None,
 ) -> Array:
     """Every element replaced by the value of its key, or by the default of the values' type."""
+    table, default, dtype = remembered(
+        _encoding, default_float, default_int64, default_string, default_tensor, keys_floats, keys_int64s,
+        keys_strings, keys_tensor, values_floats, values_int64s, values_strings, values_tensor,
+    )  # fmt: skip
+    return _map(x, table, default, dtype)
+
+
+def _encoding(
+    default_float: float, default_int64: int, default_string: str, default_tensor: Array | None,
+    keys_floats: Sequence[float] | None, keys_int64s: Sequence[int] | None, keys_strings: Sequence[str] | None,
+    keys_tensor: Array | None, values_floats: Sequence[float] | None, values_int64s: Sequence[int] | None,
+    values_strings: Sequence[str] | None, values_tensor: Array | None,
+) -> tuple[dict[Hashable, Any], Any, np.dtype[Any]]:  # fmt: skip
+    """(values by key, that of other keys, their type) of a LabelEncoder."""
     keys: Sequence[Any] = ()
     if keys_tensor is not None:
         keys = keys_tensor.reshape(-1).tolist()
@@ -224,7 +241,7 @@ def label_encoder(
         dtype, values, default = np.dtype(np.int64), list(values_int64s or ()), default_int64
     if default_tensor is not None:
         default = default_tensor.reshape(-1).tolist()[0]
-    return _map(x, _table(keys, values), default, dtype)
+    return _table(keys, values), default, dtype
 
 
 @kernel("LabelEncoder", since=2, domain=DOMAIN)
@@ -258,14 +275,20 @@ def one_hot_encoder(
     zeros: int = 1,
 ) -> Array:
     """float32 with a new last axis: 1 at the category's place, zeros for an unknown one unless that is an error."""
-    categories = np.asarray(cats_int64s, np.int64) if cats_int64s else labels(cats_strings, None)
+    places = remembered(_places, cats_int64s or cats_strings or ())
     values = x.astype(np.int64) if cats_int64s else x
-    last = {category: place for place, category in enumerate(categories.tolist())}
-    chosen = np.isin(np.arange(len(categories)), [*last.values()])  # a category that is listed twice has one column
-    hot = ((values[..., None] == categories) & chosen).astype(np.float32)
-    if not zeros and not hot.any(axis=-1).all():
+    columns = np.array([*map(places.get, values.reshape(-1).tolist(), repeat(-1))], np.int64)
+    known = np.flatnonzero(columns >= 0)
+    if not zeros and len(known) < len(columns):
         raise ValueError("X holds a category that is in no list, and zeros=0 forbids it")
-    return hot
+    hot = np.zeros((len(columns), len(cats_int64s or cats_strings or ())), np.float32)
+    hot[known, columns[known]] = 1
+    return hot.reshape(*x.shape, hot.shape[1])
+
+
+def _places(categories: Sequence[Hashable]) -> dict[Hashable, int]:
+    """The column of each category: of one that is listed twice, the last."""
+    return {category: place for place, category in enumerate(categories)}
 
 
 def _written(value: Any) -> str:

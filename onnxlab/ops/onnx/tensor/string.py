@@ -18,6 +18,7 @@ from onnxlab import dtypes
 from onnxlab.limits import InferContext
 from onnxlab.ops.base.estimates import broadcast
 from onnxlab.ops.base.kernel_helpers import Array
+from onnxlab.ops.base.prepared_constants import remembered
 from onnxlab.ops.base.registry import Attributes, kernel, rule
 from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.shapes import Fact, TensorFact
@@ -75,6 +76,10 @@ def regex_full_match(x: Array, pattern: str) -> Array:
     return matched if x.ndim == 1 else matched.reshape(x.shape)
 
 
+_SHORT, _MOST = 64, 4096
+"""Characters of a text of which the answer is remembered, and how many are."""
+
+
 @lru_cache
 def _compiled(pattern: str) -> Callable[[str], bool]:
     try:
@@ -98,11 +103,20 @@ def _by(compiler: Callable[[str], Any], refusal: type[Exception], pattern: str) 
 
 
 def _whole(matches: Callable[[str], Any]) -> Callable[[str], bool]:
+    known: dict[str, bool] = {}  # of short texts, which come again where they are words or categories
+
     def matched(text: str) -> bool:
-        try:
-            return matches(text) is not None
-        except UnicodeEncodeError:  # half of a surrogate pair, which no pattern means
-            return False
+        answer = known.get(text)
+        if answer is None:
+            try:
+                answer = matches(text) is not None
+            except UnicodeEncodeError:  # half of a surrogate pair, which no pattern means
+                answer = False
+            if len(text) <= _SHORT:
+                if len(known) >= _MOST:
+                    known.clear()
+                known[text] = answer
+        return answer
 
     return matched
 
@@ -151,18 +165,14 @@ def tf_idf_vectorizer(
 
     Modes TFIDF and IDF multiply by the weights, the latter only whether an n-gram occurs.
     """
-    pool = list(pool_strings if pool_strings is not None else pool_int64s or ())
-    grams: dict[tuple[object, ...], int] = {}  # n-gram: its number in the pool
-    bounds = [*ngram_counts, len(pool)]
-    for length, (start, stop) in enumerate(pairwise(bounds), 1):
-        for place in range(start, stop, length):
-            grams.setdefault(tuple(pool[place : place + length]), len(grams))
-    width = max(ngram_indexes, default=-1) + 1
+    pool = pool_strings if pool_strings is not None else pool_int64s or ()
+    columns, width = remembered(_columns, pool, ngram_counts, ngram_indexes)
     rows = x.reshape(1, -1) if x.ndim < 2 else x
     counts = np.zeros((len(rows), width), np.float32)
     for row, items in enumerate(rows.tolist()):
-        for number in _grams(items, grams, min_gram_length, max_gram_length, max_skip_count):
-            counts[row, ngram_indexes[number]] += 1
+        chosen = _chosen(items, columns, range(min_gram_length, max_gram_length + 1), max_skip_count)
+        if chosen:
+            counts[row] = np.bincount(chosen, minlength=width)
     if mode != "TF":
         weight = np.ones(width, np.float32)
         if weights is not None:
@@ -171,20 +181,27 @@ def tf_idf_vectorizer(
     return counts.astype(np.float32).reshape(*x.shape[:-1], width)
 
 
-def _grams(
-    items: Sequence[object], known: dict[tuple[object, ...], int], shortest: int, longest: int, skip: int
-) -> list[int]:
-    """Numbers of the known n-grams that occur; a single item has nothing to skip."""
-    places = []
+def _columns(
+    pool: Sequence[object], counts: Sequence[int], indexes: Sequence[int]
+) -> tuple[dict[tuple[object, ...], int], int]:
+    """({n-gram: its column}, number of columns)."""
+    numbers: dict[tuple[object, ...], int] = {}
+    for length, (start, stop) in enumerate(pairwise([*counts, len(pool)]), 1):
+        for place in range(start, stop, length):
+            numbers.setdefault(tuple(pool[place : place + length]), len(numbers))
+    return {gram: indexes[number] for gram, number in numbers.items()}, max(indexes, default=-1) + 1
+
+
+def _chosen(items: Sequence[object], columns: Mapping[tuple[object, ...], int], lengths: range, skip: int) -> list[int]:
+    """The columns of the known n-grams that occur; a single item has nothing to skip."""
+    chosen: list[int] = []
     for distance in range(1, min(skip + 1, len(items)) + 1):
-        for start in range(len(items)):
-            for length in range(shortest, min(longest, len(items)) + 1):
-                if length == 1 and distance > 1:
-                    continue
-                gram = tuple(items[start : start + length * distance : distance])
-                if len(gram) == length and gram in known:
-                    places.append(known[gram])
-    return places
+        for length in lengths:
+            if length > len(items) or (length == 1 and distance > 1):
+                continue
+            grams = zip(*(items[part * distance :] for part in range(length)), strict=False)
+            chosen += [column for column in map(columns.get, grams) if column is not None]
+    return chosen
 
 
 # -- shape rules -------------------------------------------------------------------------------------------------------

@@ -1,0 +1,81 @@
+"""Operators on strings whose tables are made once: later calls, other nodes and odd texts get their own answers."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from onnxlab.ops import find_kernel
+
+
+def call(op_type, *inputs, version=20, domain="", **attributes):
+    return find_kernel(domain, op_type, version).function(*inputs, **attributes)
+
+
+def counted(items, pool, bounds, indexes, lengths, skip):
+    """TfIdfVectorizer's counts by their definition: every start, length and distance."""
+    grams = {}
+    for length, (start, stop) in enumerate(itertools.pairwise([*bounds, len(pool)]), 1):
+        for place in range(start, stop, length):
+            grams.setdefault(tuple(pool[place : place + length]), len(grams))
+    counts = np.zeros(max(indexes) + 1, np.float32)
+    for distance, length in itertools.product(range(1, skip + 2), lengths):
+        if length == 1 and distance > 1:
+            continue
+        for start in range(len(items) - (length - 1) * distance):
+            gram = tuple(items[start : start + length * distance : distance])
+            if gram in grams:
+                counts[indexes[grams[gram]]] += 1
+    return counts
+
+
+@pytest.mark.parametrize("skip", [0, 1, 5])
+@pytest.mark.parametrize("lengths", [(1, 1), (1, 3), (2, 2)])
+def test_counts_of_ngrams(skip, lengths):
+    rng = np.random.default_rng(0)
+    pool = [1, 2, 3, 4, 1, 2, 2, 3, 3, 3, 1, 2, 3, 2, 2, 2]
+    bounds, indexes = [0, 4, 10], [3, 1, 0, 2, 4, 5, 6, 8, 7]
+    rows = rng.integers(0, 5, (4, 9))
+    for _ in range(2):  # with the table that is there
+        counts = call("TfIdfVectorizer", rows, min_gram_length=lengths[0], max_gram_length=lengths[1], mode="TF",
+                      max_skip_count=skip, ngram_counts=bounds, ngram_indexes=indexes, pool_int64s=pool)  # fmt: skip
+        for row, items in zip(counts, rows.tolist(), strict=True):
+            np.testing.assert_array_equal(
+                row, counted(items, pool, bounds, indexes, range(lengths[0], lengths[1] + 1), skip)
+            )
+
+
+def test_labels_of_two_nodes_stay_apart():
+    x = np.array([["a", "b"], ["c", "a"]], object)
+    keys, first, second = ["a", "b"], [1, 2], [7, 8]
+    for _ in range(2):
+        for values in (first, second):
+            result = call("LabelEncoder", x, version=4, domain="ai.onnx.ml", keys_strings=keys, values_int64s=values)
+            np.testing.assert_array_equal(result, [[values[0], values[1]], [-1, values[0]]])
+
+
+def test_not_a_number_is_a_key():
+    x, keys, values = np.float32([np.nan, 1, 2]), [float("nan"), 1.0], ["none", "one"]
+    result = call("LabelEncoder", x, version=4, domain="ai.onnx.ml", keys_floats=keys, values_strings=values)
+    assert result.tolist() == ["none", "one", "_Unused"]
+
+
+@pytest.mark.parametrize("shape", [(5,), (5, 1), (1, 5), (0,)])
+def test_one_hot(shape):
+    x = np.array(["a", "c", "b", "a", "z"][: int(np.prod(shape))], object).reshape(shape)
+    hot = call("OneHotEncoder", x, domain="ai.onnx.ml", version=1, cats_strings=["a", "b", "a"])
+    places = {"a": 2, "b": 1}  # of a category that is listed twice, the last
+    expected = [[float(places.get(item) == column) for column in range(3)] for item in x.reshape(-1)]
+    np.testing.assert_array_equal(hot, np.array(expected, np.float32).reshape(*shape, 3))
+    if x.size:
+        with pytest.raises(ValueError, match="in no list"):
+            call("OneHotEncoder", x, domain="ai.onnx.ml", version=1, cats_strings=["a", "b"], zeros=0)
+
+
+def test_answers_of_a_pattern_are_remembered_for_it_alone():
+    x = np.array(["node", "edges", "n" * 5000, "\ud800", "node"], object)
+    for _ in range(2):
+        assert call("RegexFullMatch", x, pattern="n.*").tolist() == [True, False, True, False, True]
+        assert call("RegexFullMatch", x, pattern="e.*").tolist() == [False, True, False, False, False]
+    many = np.array([f"n{number}" for number in range(9000)], object)
+    assert call("RegexFullMatch", many, pattern="n.*").all()
