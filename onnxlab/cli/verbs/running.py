@@ -43,6 +43,7 @@ def _run(options: argparse.Namespace) -> int:
         output.check(options.output, kinds.ARRAYS, inputs)  # before anything is run
     feeds = model.sample_inputs(feeds_of(options.feeds), seed=options.seed)
     providers = names_of(options.providers)
+    model.compiled.in_background = False  # a process that runs once is over before anything is compiled
     arrays = model.run(feeds, names_of(options.outputs), seed=options.seed, providers=providers)
     if options.output:
         saved: Any = {name: np.asarray(array) for name, array in arrays.items()}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from onnxlab.errors import LimitError
-from onnxlab.execution.base.kept_arrays import copied
+from onnxlab.execution.base.kept_arrays import buffers, copied
 from onnxlab.execution.base.last_run import LastRun
 from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.base.value_store import ValueStore
@@ -32,9 +32,12 @@ class NotedRuns:
         results: Mapping[str, Any],
     ) -> None:  # fmt: skip
         """Note a run: copies of its inputs, and of outputs where they are small or could not be made again."""
-        outputs, once = program.outputs, not program.repeatable
+        outputs, once, arrays = program.outputs, not program.repeatable, list(feeds)
+        if sum(map(_nbytes, arrays)) > self._store.budget:  # what cannot be kept is not copied
+            self._store.clear()
+            return
         try:
-            fed = [array.copy() if type(array) is np.ndarray else copied(array) for array in feeds]
+            fed = [array.copy() if type(array) is np.ndarray else copied(array) for array in arrays]
             values = [copied(results[name]) if once or _is_small(results[name]) else None for name in outputs]
         except (LimitError, MemoryError):  # of an array that shows the same few bytes again and again
             self._store.clear()
@@ -55,6 +58,11 @@ class NotedRuns:
     def seconds(self, feeds: tuple[str, ...], outputs: tuple[str, ...]) -> float:
         """Seconds of the processor that the last run with these names took; 0 where there was none."""
         return self._seconds.get((feeds, outputs), 0.0)
+
+
+def _nbytes(value: Any) -> int:
+    """Bytes of a copy."""
+    return value.nbytes if isinstance(value, np.ndarray) else sum(buffers((value,)).values())
 
 
 def _is_small(value: Any) -> bool:

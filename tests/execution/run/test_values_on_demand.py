@@ -106,6 +106,17 @@ def test_what_was_fed_may_be_written_to_afterwards() -> None:
         assert_close(hot.on_demand.value(name), cold.value(name), 1e-5)
 
 
+def test_inputs_beyond_the_budget_are_neither_copied_nor_kept() -> None:
+    model, feeds, names = blocks(np.random.default_rng(8))
+    graph = ModelGraph(model)
+    base = Runner(graph, Inference(graph).fact, keep_bytes=1000)
+    outputs = base.by(["numpy"]).run(feeds, keep="border")
+    assert outputs
+    assert len(base.store) == 0
+    with pytest.raises(NotComputedError):
+        base.value(names[3])
+
+
 def test_other_inputs_leave_nothing_of_those_before() -> None:
     model, feeds, names = blocks(np.random.default_rng(4))
     hot, cold = both(model)
