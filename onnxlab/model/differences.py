@@ -120,8 +120,8 @@ def compare(
 
     left = a if isinstance(a, Model) else load(a)
     first, second = providers, providers if b_providers is None else b_providers
-    given, b_given = inputs if isinstance(inputs, tuple) else (inputs, None)
-    feeds = left.sample_inputs(given)
+    ours, others = inputs if isinstance(inputs, tuple) else (inputs, None)
+    feeds = left.sample_inputs(ours)
     if isinstance(b, Mapping) or (isinstance(b, str | PathLike) and Path(b).is_dir()):
         recorded = RecordedSide(b if isinstance(b, Mapping) else Path(b))
         return _compared((left, None), (_side(left, first, limits), recorded), (feeds, None), local)
@@ -129,7 +129,7 @@ def compare(
         left, right = left.earlier(since), left
     else:
         right = b if isinstance(b, Model) else load(b)
-    return _compared((left, right), (_side(left, first, limits), _side(right, second, limits)), (feeds, b_given), local)
+    return _compared((left, right), (_side(left, first, limits), _side(right, second, limits)), (feeds, others), local)
 
 
 def _side(model: Model, providers: Providers | None, limits: Limits | None) -> RunSide:
