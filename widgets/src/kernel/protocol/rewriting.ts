@@ -102,14 +102,7 @@ export interface Rewriting {
   pattern_places: [{ pattern: string }, PatternPlaces];
   /** Optimizes to a level, or applies some rules alone; the model is run before and after. */
   rewrite: [
-    {
-      level: string;
-      rules: string[];
-      microsoft: boolean;
-      version?: number | null;
-      at?: number | null;
-      protect?: string[] | null;
-    },
+    { level: string; rules: string[]; microsoft: boolean; version?: number | null; at?: number | null; protect?: string[] | null },
     Rewritten,
   ];
 }
