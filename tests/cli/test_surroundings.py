@@ -105,10 +105,29 @@ def test_a_merge_of_the_same_change_is_done(repository: Path) -> None:
     save(proto)
     commit("mul")
     git("checkout", "-q", "main")
-    Path("m.onnx").write_bytes(proto.SerializeToString() + b"\xfa\xff\x03\x00")  # the same, in other bytes
+    Path("m.onnx").write_bytes(proto.SerializeToString() + OTHER_BYTES)
     commit("mul too")
     git("merge", "-q", "other")
     assert onnx.load("m.onnx").graph.node[0].op_type == "Mul"
+
+
+OTHER_BYTES = b"\xfa\xff\x03\x00"
+"""A field that no model has: the same model in other bytes."""
+
+
+@pytest.mark.parametrize("changed", ["main", "other"])
+def test_a_side_that_only_writes_other_bytes_gives_way(repository: Path, changed: str) -> None:
+    git("checkout", "-qb", "other")
+    for branch in ("other", "main"):
+        git("checkout", "-q", branch)
+        proto = add_model()
+        if branch == changed:
+            proto.graph.node[0].op_type = "Mul"
+        Path("m.onnx").write_bytes(proto.SerializeToString() + (b"" if branch == changed else OTHER_BYTES))
+        commit(branch)
+    git("merge", "-q", "other")
+    assert onnx.load("m.onnx").graph.node[0].op_type == "Mul"
+    assert git("status", "--short") == ""
 
 
 def test_install_keeps_what_is_there_and_uninstall_takes_it_back(repository: Path, capsys: Capture) -> None:

@@ -1,8 +1,8 @@
 """`onnxlab git`: git shows models as lines, compares them by structure, and merges none by guessing.
 
 `install` writes two settings and a line of attributes; git then calls `text` for what it shows, and `merge` where both
-sides changed a model. That takes a side where both made the same of it, and otherwise leaves ours whole, says what each
-side changed, and lets git report a conflict: markers in a binary file would be no model at all.
+sides changed a file. That takes a side where the other says what the base does, or both say the same, and otherwise
+leaves ours whole, says what each side changed, and lets git report a conflict: markers would leave no model at all.
 """
 
 import argparse
@@ -67,7 +67,7 @@ def _install(options: argparse.Namespace) -> int:
     before = _read(path)
     missing = [line for line in _lines() if line not in before.splitlines()]
     if missing:
-        _write(path, "\n".join([*before.splitlines(), *missing]) + "\n")
+        _write(path, ("\n".join([*before.splitlines(), *missing]) + "\n").encode())
     rows = {"attributes": str(path), "settings": settings()}
     words = [f"{path}: {'; '.join(_lines())}", *(f"git config {key} = {value}" for key, value in settings().items())]
     answer(options, lambda: rows, lambda: printable_lines([*words, "`git difftool -t onnxlab` compares by structure"]))
@@ -82,7 +82,7 @@ def _uninstall(options: argparse.Namespace) -> int:
     before = _read(path)
     rest = [line for line in before.splitlines() if line not in _lines()]
     if rest != before.splitlines():
-        _write(path, "".join(f"{line}\n" for line in rest))
+        _write(path, "".join(f"{line}\n" for line in rest).encode())
     answer(options, lambda: {"attributes": str(path), "settings": {}}, lambda: printable_lines([f"{path}: cleared"]))
     return DONE
 
@@ -114,12 +114,12 @@ def _read(path: Path) -> str:
         return ""
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, content: bytes) -> None:
     from onnxlab.formats.atomic import Replacement, real_target
 
     path.parent.mkdir(parents=True, exist_ok=True)
     with Replacement() as files:
-        files.write(real_target(path), text.encode())
+        files.write(real_target(path), content)
 
 
 # -- what git calls --------------------------------------------------------------------------------------------------
@@ -140,18 +140,18 @@ def _text(options: argparse.Namespace) -> int:
 
 
 def _merge(options: argparse.Namespace) -> int:
-    """Leave ours, and say whether that is a merge; code 1 is a conflict to git."""
-    from onnxlab.model import diff
-
+    """Leave ours, or theirs where ours says what the base does; code 1 is a conflict to git."""
     base, ours, theirs = options.files[:3]
     name = options.files[3] if len(options.files) > 3 else ours
     try:
-        same = not len(diff(ours, theirs))
-        sides: dict[str, object] = {} if same else {"ours": diff(base, ours), "theirs": diff(base, theirs)}
+        merged, sides = _judged(base, ours, theirs)
     except LoadError as error:
-        same, sides = False, {"this": error}
-    if same:
-        answer(options, lambda: {"merged": True, "name": name}, lambda: f"{name}: both sides made the same of it")
+        merged, sides = "", {"this": error}
+    if merged == "theirs":
+        _write(Path(ours), Path(theirs).read_bytes())
+    if merged:
+        words = {"both": "both sides say the same", "ours": "theirs changed nothing", "theirs": "ours changed nothing"}
+        answer(options, lambda: {"merged": merged, "name": name}, lambda: printable_lines([f"{name}: {words[merged]}"]))
         return DONE
     lines = [f"{name}: both sides changed this model, and it is left as ours; nothing is merged by guessing"]
     for side, changes in sides.items():
@@ -160,5 +160,18 @@ def _merge(options: argparse.Namespace) -> int:
         if len(described) > _SHOWN:
             lines.append(f"  … and {len(described) - _SHOWN} more")
     lines.append(f"git checkout --theirs {name} takes the other; onnxlab.diff(base, theirs) is a patch for model.patch")
-    answer(options, lambda: {"merged": False, "name": name, "lines": lines}, lambda: printable_lines(lines))
+    answer(options, lambda: {"merged": "", "name": name, "lines": lines}, lambda: printable_lines(lines))
     return DIFFERENT
+
+
+def _judged(base: str, ours: str, theirs: str) -> tuple[str, dict[str, object]]:
+    """Whose model is the merge, "" where both sides changed it, and what each side changed."""
+    from onnxlab.model import diff
+
+    if not len(diff(ours, theirs)):
+        return "both", {}
+    sides = {"ours": diff(base, ours), "theirs": diff(base, theirs)}
+    unchanged = [side for side, changes in sides.items() if not len(changes)]
+    if unchanged:
+        return ("theirs" if unchanged[0] == "ours" else "ours"), {}
+    return "", dict(sides)
