@@ -43,7 +43,8 @@ def test_which_node_is_slow(start: Start) -> None:
     slowest = actions.widget.get("profile-row").first
     slowest.wait_for()
     assert slowest.get_attribute("data-node") == str(actions.widget.node("/block3/conv/Conv"))
-    assert "numpy" in slowest.inner_text()
+    provider = slowest.get_by_text("num")  # "numba" where it is compiled by now, else "numpy"
+    assert provider.inner_text().strip() in ("numba", "numpy")
     assert len(actions) <= 2, actions.taken
 
 
