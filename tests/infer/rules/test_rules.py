@@ -326,3 +326,29 @@ def test_the_condition_of_a_loop_keeps_its_rank_in_the_body(condition: str, inne
     """
     inference = Inference(ModelGraph(onnx.parser.parse_model(text)))
     assert [problem.found for problem in inference.diagnostics] == ([found] if found else [])
+
+
+SCAN_8 = """
+    <ir_version: 3, opset_import: ["" : 8]>
+    g (float[b, 2] start, float[b, 3, 2] x) => (y, z) {
+        y, z = Scan <num_scan_inputs = 1, body = l (float[2] sum, float[2] row) => (ELEM[2] next, o) {
+            next = Add(sum, row)
+            o = ROW
+        }> (, start, x)
+    }
+"""
+
+
+@pytest.mark.parametrize(
+    ("elem", "row", "found"),
+    [("float", "Neg(next)", ""), ("int64", "Neg(next)", "float32[2]"), ("float", "Concat <axis = 7> (row, row)", "7")],
+)
+def test_the_body_of_a_scan_of_version_8_is_inferred(elem: str, row: str, found: str) -> None:
+    """It has a batch axis in front, and comes with the lengths of sequences, or without."""
+    text = SCAN_8.replace("ELEM", elem).replace("ROW", row)
+    graph = ModelGraph(onnx.parser.parse_model(text))
+    inference = Inference(graph)
+    assert [problem.found for problem in inference.diagnostics] == ([found] if found else [])
+    if found != "7":
+        facts = [str(inference.fact(graph.resolve_value(name))) for name in "yz"]
+        assert facts == ["float32[b,2]", "float32[b,3,2]"]

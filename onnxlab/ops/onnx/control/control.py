@@ -15,7 +15,7 @@ from onnxlab import dtypes
 from onnxlab.limits import Body, InferContext, RunContext
 from onnxlab.ops.base.kernel_helpers import Array, at, normal_axis
 from onnxlab.ops.base.registry import Attributes, kernel, rule
-from onnxlab.ops.base.rule_helpers import MaybeFact, checked_axis, elem_type, must_equal, same, scalar
+from onnxlab.ops.base.rule_helpers import MaybeFact, checked_axis, elem_type, must_equal, rank_at_least, same, scalar
 from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.onnx.control.loop_trips import ITERATION, trip_count
 from onnxlab.shapes import (
@@ -252,6 +252,8 @@ def added(ctx: InferContext, fact: Fact) -> Fact:
 @rule("If")
 def if__rule(ctx: InferContext, attributes: Attributes, condition: Fact) -> tuple[Fact, ...]:
     """The join of both branches; of a known condition, the branch that will run."""
+    for name in ("then_branch", "else_branch"):
+        takes(attributes[name], name, 0)
     branches = [ctx.infer(attributes[name], ()) for name in ("then_branch", "else_branch")]
     then, otherwise = branches
     as_many(ctx, "then_branch", then)
@@ -263,6 +265,13 @@ def if__rule(ctx: InferContext, attributes: Attributes, condition: Fact) -> tupl
     return tuple(
         merged(ctx, a, b, slot, f"{label} {slot}") for slot, (a, b) in enumerate(zip(then, otherwise, strict=True))
     )
+
+
+def takes(body: Body, name: str, count: int) -> None:
+    """Raise FactError unless a body takes as many inputs as the node gives it."""
+    if len(body.inputs) != count:
+        text = f"its {name} takes {len(body.inputs)} inputs and gets {count}"
+        raise FactError(text, code="arity", expected=str(count), found=str(len(body.inputs)))
 
 
 def as_many(ctx: InferContext, body: str, results: Sequence[Fact]) -> None:
@@ -289,7 +298,9 @@ def loop_rule(
             expected=f"{count + 2} inputs (iteration, condition, carried) and at least {count + 1} outputs",
             found=f"{len(body.inputs)} inputs and {len(body.outputs)} outputs",
         )
-    start = [_start(fact) for fact in carried]
+    start = [fact for fact in carried if fact is not None]
+    if len(start) != count:
+        raise FactError("a value that it carries is absent", code="arity", expected="a value", found="nothing")
     again = _again(condition)
 
     def run(iteration: Fact, facts: Sequence[Fact]) -> list[Fact]:
@@ -308,10 +319,6 @@ def _again(condition: MaybeFact) -> Fact:
     if any(dim != 1 for dim in shape):  # refused when it runs, where that is no size of 1
         return TensorFact(dtypes.BOOL, shape)
     return TensorFact(dtypes.BOOL, shape, from_items((1,) * len(shape), [True], "b"))
-
-
-def _start(fact: MaybeFact) -> Fact:
-    return UNKNOWN if fact is None else fact
 
 
 def fixpoint(
@@ -352,9 +359,8 @@ def _stacked(ctx: InferContext, fact: Fact, trips: Dim | None, slot: int) -> Fac
     return TensorFact(fact.elem_type, None if fact.shape is None else (first, *fact.shape))
 
 
-@rule("Scan", since=9)
-def scan_rule(ctx: InferContext, attributes: Attributes, *inputs: Fact) -> tuple[Fact, ...]:
-    """States keep their shape; scanned inputs lose an axis, scanned outputs gain it."""
+def _scan_parts(ctx: InferContext, attributes: Attributes, inputs: Sequence[Fact]) -> tuple[Body, int, int]:
+    """(body, number of states, of scanned inputs) of a Scan. Raises FactError where they do not fit."""
     body: Body = attributes["body"]
     scanned = attributes["num_scan_inputs"]
     count = len(inputs) - scanned
@@ -377,6 +383,40 @@ def scan_rule(ctx: InferContext, attributes: Attributes, *inputs: Fact) -> tuple
             expected=f"{len(inputs)} body inputs",
             found=f"{len(body.inputs)} body inputs",
         )
+    return body, count, scanned
+
+
+@rule("Scan", since=8)
+def scan_8_rule(ctx: InferContext, attributes: Attributes, lengths: MaybeFact, *inputs: Fact) -> tuple[Fact, ...]:
+    """The same with a batch axis in front of everything; scanned are the second axes."""
+    body, count, _ = _scan_parts(ctx, attributes, inputs)
+    outer = inputs[count].shape or (ctx.symbol(0, 0), ctx.symbol(0, 1))
+    before = [_without(fact, 1 if slot < count else 2) for slot, fact in enumerate(inputs)]
+    after = ctx.infer(body, before)
+    as_many(ctx, "body", after)
+    states = map(_state, body.inputs, before[:count], after)
+    return (*(_within(outer[:1], fact) for fact in states), *(_within(outer[:2], fact) for fact in after[count:]))
+
+
+def _without(fact: Fact, axes: int) -> Fact:
+    """The fact of a slice of a tensor along its first axes. Raises FactError where it has fewer."""
+    if not isinstance(fact, TensorFact) or fact.shape is None:
+        return fact.bare
+    rank_at_least(fact, axes, "an input")
+    return TensorFact(fact.elem_type, fact.shape[axes:])
+
+
+def _within(outer: tuple[Dim, ...], fact: Fact) -> Fact:
+    """The fact of tensors that are stacked along new first axes."""
+    if not isinstance(fact, TensorFact):
+        return UNKNOWN
+    return TensorFact(fact.elem_type, None if fact.shape is None else (*outer, *varying(fact).shape))
+
+
+@rule("Scan", since=9)
+def scan_rule(ctx: InferContext, attributes: Attributes, *inputs: Fact) -> tuple[Fact, ...]:
+    """States keep their shape; scanned inputs lose an axis, scanned outputs gain it."""
+    body, count, scanned = _scan_parts(ctx, attributes, inputs)
     axes = attributes.get("scan_input_axes") or (0,) * scanned
     length: Dim | None = None
     slices: list[Fact] = []
@@ -424,6 +464,7 @@ def _scanned(ctx: InferContext, fact: Fact, length: Dim | None, axis: int, slot:
 @rule("SequenceMap", since=17)
 def sequence_map_rule(ctx: InferContext, attributes: Attributes, *inputs: Fact) -> tuple[Fact, ...]:
     """Sequences of what the body makes of one element each."""
+    takes(attributes["body"], "body", len(inputs))
     count = len(ctx.outputs)
     elements = [
         element_of(ctx, fact, count + slot) if isinstance(fact, SequenceFact) else fact
