@@ -192,7 +192,7 @@ def _ports(patches: Patches, inputs: int, outputs: int) -> tuple[Array, Array, A
 
 
 _FEW = 16  # addresses that are filled in one by one
-_SHARED = 1e5  # nanoseconds of work that are worth waking another thread for
+_SHARED = 1e6  # nanoseconds of work that are worth waking another thread for
 _STAGE = 20e6  # nanoseconds of work between looks at the stop flag
 
 
