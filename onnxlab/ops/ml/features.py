@@ -453,9 +453,9 @@ def _only_list(attributes: Attributes, side: str) -> tuple[int, int]:
     names = [f"{side}_{suffix}" for suffix in _LISTS]
     present = [name for name in names if attributes.get(name) is not None]
     if len(present) != 1:
-        found = ", ".join(present) or "none"
+        listed = ", ".join(present) or "none"
         raise FactError(f"it has {len(present)} lists of {side}", code="bad-attribute",
-                        expected=f"one of {', '.join(names)}", found=found)  # fmt: skip
+                        expected=f"one of {', '.join(names)}", found=listed)  # fmt: skip
     entries = attributes[present[0]]
     elem = _LISTS[present[0].removeprefix(f"{side}_")] or entries.data_type
     return elem, length_of(entries)

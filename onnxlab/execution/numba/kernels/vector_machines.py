@@ -164,11 +164,11 @@ def _couple(q, p, qp, classes):
         if done:
             break
         for t in range(classes):
-            own, product = get_f64(q + (t * classes + t) * 8), get_f64(qp + t * 8)
-            step = (expected - product) / own
+            diagonal, product = get_f64(q + (t * classes + t) * 8), get_f64(qp + t * 8)
+            step = (expected - product) / diagonal
             put_f64(p + t * 8, get_f64(p + t * 8) + step)
             whole = 1.0 + step
-            expected = (expected + step * (step * own + 2.0 * product)) / (whole * whole)
+            expected = (expected + step * (step * diagonal + 2.0 * product)) / (whole * whole)
             for i in range(classes):
                 put_f64(qp + i * 8, (get_f64(qp + i * 8) + step * get_f64(q + (t * classes + i) * 8)) / whole)
                 put_f64(p + i * 8, get_f64(p + i * 8) / whole)

@@ -432,8 +432,8 @@ def _spatial_rank(attributes: Attributes, *lists: Fact) -> Dim | None:
     lengths: list[Dim | None] = []
     for name, fact in zip(names, lists, strict=False):
         if fact.shape is not None and len(fact.shape) != 1:
-            found = dims_text(fact.shape)
-            raise FactError(f"its {name} is no list", code="rank-mismatch", expected="1 dim", found=found)
+            shape_text = dims_text(fact.shape)
+            raise FactError(f"its {name} is no list", code="rank-mismatch", expected="1 dim", found=shape_text)
         lengths.append(None if fact.shape is None else fact.shape[0])
     lengths += [len(attributes[name]) if attributes.get(name) else None for name in ("dilations", "strides")]
     pads = attributes.get("pads")

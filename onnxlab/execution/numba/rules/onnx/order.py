@@ -50,8 +50,8 @@ def arg(binder: Binder, node: NodeView) -> None:
     """Lower ArgMax and ArgMin."""
     attributes = node.attributes
     x, axis, words = _words(binder, node, 0)
-    kept = (1,) if attributes.get("keepdims", 1) == 1 else ()
-    target = binder.allocate(node.outputs[0], (*x.shape[:axis], *kept, *x.shape[axis + 1 :]), np.int64)
+    ones = (1,) if attributes.get("keepdims", 1) == 1 else ()
+    target = binder.allocate(node.outputs[0], (*x.shape[:axis], *ones, *x.shape[axis + 1 :]), np.int64)
     values = words | {
         "largest": int(node.op_type == "ArgMax"), "last": int(attributes.get("select_last_index", 0) != 0),
         "places": target.where,
