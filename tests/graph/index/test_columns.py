@@ -10,9 +10,16 @@ from onnx import TensorProto, helper
 import onnxlab
 from onnxlab.errors import EditError, NameLookupError
 from onnxlab.graph import edits
+from onnxlab.graph.edit import model_graph
 from onnxlab.graph.index.columns import Search
 from onnxlab.graph.index.readonly_index import GlanceIndex
 from onnxlab.graph.index.records import ValueRecord
+
+
+@pytest.fixture(autouse=True)
+def columns_of_small_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read the columns of small models too, as those of many nodes are."""
+    monkeypatch.setattr(model_graph, "_MANY", 0)
 
 
 def load(folder: Path, names: list[str], outputs: list[str] | None = None) -> onnxlab.Model:
