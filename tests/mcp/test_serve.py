@@ -6,8 +6,10 @@ import stat
 import statistics
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from multiprocessing.connection import Client
 from pathlib import Path
 from typing import Any
@@ -25,10 +27,11 @@ CONV = "/stem/conv/Conv"
 
 
 @pytest.fixture(autouse=True)
-def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A runtime folder of the test's own."""
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "run"))
-    return tmp_path / "run" / "onnxlab"
+def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A runtime folder of the test's own, with a path that is short enough for a socket's."""
+    with tempfile.TemporaryDirectory(prefix="run") as place:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", place)
+        yield Path(place) / "onnxlab"
 
 
 def rename(name: str) -> dict[str, Any]:
