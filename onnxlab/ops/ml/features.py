@@ -11,7 +11,6 @@ from itertools import repeat
 from typing import Any
 
 import numpy as np
-import onnx
 
 from onnxlab import dtypes
 from onnxlab.limits import InferContext
@@ -463,7 +462,9 @@ def _only_list(attributes: Attributes, side: str) -> tuple[int, int]:
 
 def length_of(entries: Any) -> int:
     """The entries of a list, or of a tensor, that an attribute has."""
-    return int(np.prod(entries.dims, dtype=object)) if isinstance(entries, onnx.TensorProto) else len(entries)
+    from onnx import TensorProto  # the registry is used without onnx
+
+    return int(np.prod(entries.dims, dtype=object)) if isinstance(entries, TensorProto) else len(entries)
 
 
 def same_length(name: str, count: int, other: str, expected: int) -> None:
