@@ -8,6 +8,7 @@ little of the time that its stand-in ran.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import weakref
 from collections import deque
@@ -60,7 +61,7 @@ class FallbackPrograms:
         self._others = tuple([provider for provider in providers if not provider.capabilities.background])
         self._slow = frozenset(providers).difference(self._others) if self._others else frozenset()
         self.news = False
-        self._jobs: deque[Callable[[], None]] = deque()
+        self._jobs: deque[tuple[Callable[[], bool], Callable[[], None]]] = deque()
         self._asked = 0  # the process in which they are to be done; a forked child has no background thread
         self._hopeless = False
         self._patient = patient
@@ -105,7 +106,7 @@ class FallbackPrograms:
 
         program.notes[_NOTE] = True
         programs[key] = program  # before the job, which replaces it
-        self.later(make)
+        self.later(make, current)
         return program
 
     def _at_once(self, compiler: Compiler, key: Key) -> bool:
@@ -120,10 +121,20 @@ class FallbackPrograms:
         if _NOTE in program.notes and PACE in program.notes:
             self._runs.keep(key, program.notes[PACE][1])
 
-    def later(self, job: Callable[[], None]) -> None:
-        """Have something done in the background, after the run."""
+    def later(self, job: Callable[[], None], current: Callable[[], bool]) -> None:
+        """Have something done in the background, after the run; jobs for earlier states of the model are dropped.
+
+        Args:
+            job: what is to be done.
+            current: whether the model is still the one that it is for.
+        """
+        for _ in range(len(self._jobs)):
+            with contextlib.suppress(IndexError):  # the background thread takes from it too
+                entry = self._jobs.popleft()
+                if entry[0]():
+                    self._jobs.append(entry)
         if not self._hopeless:
-            self._jobs.append(job)
+            self._jobs.append((current, job))
 
     @property
     def is_waiting(self) -> bool:
@@ -170,7 +181,8 @@ class FallbackPrograms:
             self._jobs.clear()
             raise
         while self._jobs:
-            self._jobs.popleft()()
+            _, job = self._jobs.popleft()
+            job()
             self.news = True
 
     def _timed(self, compiler: Compiler, key: Key) -> Program:

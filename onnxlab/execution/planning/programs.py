@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -136,8 +137,13 @@ class Programs:
 
     def for_shapes(self, compiler: Compiler, programs: Made, arrays: Mapping[str, Any]) -> tuple[Compiler, Made]:
         """The compiler and programs for feeds of these shapes: others than those given where shapes decide Ifs."""
-        later = self.fallbacks.later if self.fallbacks.wanted else None
+        later = partial(self.fallbacks.later, current=self._is_current(compiler)) if self.fallbacks.wanted else None
         return self._branches(compiler).specific(arrays, programs, later) or (compiler, programs)
+
+    def _is_current(self, compiler: Compiler) -> Callable[[], bool]:
+        """What tells whether the model is still the one that the compiler is for; it does not keep the compiler."""
+        version, graph = compiler.version, self.graph
+        return lambda: graph.version == version
 
     def decided(self, compiler: Compiler, arrays: Mapping[str, Any]) -> bool:
         """Whether the next run of feeds of these shapes will be by the same program."""
@@ -163,8 +169,7 @@ class Programs:
             if (feeds, outputs) not in checked:
                 self._check(compiler, feeds, outputs)
                 compiler.notes[_CHECKED] = (checked if len(checked) < _CHECKS else frozenset()) | {(feeds, outputs)}
-            version, graph = compiler.version, self.graph
-            program = self.fallbacks.program(compiler, programs, key, lambda: graph.version == version)
+            program = self.fallbacks.program(compiler, programs, key, self._is_current(compiler))
             programs.keep(key, programs.get(key, program))  # it may have been made meanwhile, where another runs too
         return program
 
