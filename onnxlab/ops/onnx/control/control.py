@@ -410,7 +410,8 @@ def _within(outer: tuple[Dim, ...], fact: Fact) -> Fact:
     """The fact of tensors that are stacked along new first axes."""
     if not isinstance(fact, TensorFact):
         return UNKNOWN
-    return TensorFact(fact.elem_type, None if fact.shape is None else (*outer, *varying(fact).shape))
+    shape = varying(fact).shape
+    return TensorFact(fact.elem_type, None if shape is None else (*outer, *shape))
 
 
 @rule("Scan", since=9)
