@@ -5,7 +5,7 @@
  * Categories have two palettes, both with contrast of at least 4.5 on their box; `--ol-category-<name>` overrides one.
  */
 
-type Rgb = readonly [number, number, number];
+export type Rgb = readonly [number, number, number];
 
 /** Operator families, as onnxlab/render/categories.py names them: [light, dark]. */
 const CATEGORIES: Record<string, [string, string]> = {
@@ -29,8 +29,11 @@ const CATEGORIES: Record<string, [string, string]> = {
   custom: ["#624292", "#cfb4ff"],
 };
 
-/** Colors of kinds, apart for people who see red and green alike; the legend has them too. */
-export const KINDS = ["#e08a1e", "#2f7fd0", "#1fa187", "#b05fc4", "#c94f4f", "#8a8f3a"];
+/**
+ * Colors of kinds. Mixed into the ground of a box, light or dark, any two are apart where red and green, or blue and yellow,
+ * look alike, and in gray print; a test holds the distances.
+ */
+export const KINDS = ["#bd9103", "#620579", "#87ba9f", "#e04ca2", "#297202", "#3e462e"];
 
 export interface BoxColors {
   /** Title and stripe. */
@@ -72,6 +75,11 @@ export interface Palette {
   kind(number: number): string;
   group: BoxColors;
   terminal: BoxColors;
+}
+
+/** Ground of a box of a kind. */
+export function kindGround(box: Rgb, number: number, dark: boolean): Rgb {
+  return mix(box, hex(KINDS[number % KINDS.length]!), dark ? 0.55 : 0.42);
 }
 
 /** Reads the colors that hold for an element now. */
@@ -116,7 +124,7 @@ export function readPalette(element: HTMLElement): Palette {
     group: boxColors(mix(ground, ink, 0.86)),
     terminal: boxColors(mix(ground, ink, 0.6)),
     heat: (share) => css(mix(box, dark ? [214, 92, 38] : [244, 128, 62], 0.9 * share)),
-    kind: (number) => css(mix(box, hex(KINDS[number % KINDS.length]!), dark ? 0.55 : 0.42)),
+    kind: (number) => css(kindGround(box, number, dark)),
     category(name) {
       let colors = cache.get(name);
       if (!colors) {
