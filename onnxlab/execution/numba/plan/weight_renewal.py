@@ -14,6 +14,7 @@ from typing import Any
 from onnxlab.execution.numba.plan.plan import Plan
 from onnxlab.execution.numba.plan.views import Array
 from onnxlab.execution.numba.plan.weight_packing import Packed
+from onnxlab.graph.edit.snapshot import NodeView
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,26 +22,37 @@ class Bound:
     """A plan without the memory of its runs, and what it was made of.
 
     Attributes:
+        nodes: of the region, as they were.
         constants: {name: array}.
         looked: names of those whose elements may be in the plan.
     """
 
     plan: Plan
+    nodes: tuple[NodeView, ...]
     constants: Mapping[str, Array]
     looked: frozenset[str]
     packed: Packed
 
 
-def remember(packed: Packed, key: Any, plan: Plan, constants: Mapping[str, Array], looked: frozenset[str]) -> None:
-    """Remember a plan that depends on `key` and constants alone."""
-    bound = packed.shared.bound
-    bound.keep(key, Bound(plan.exchanged(()), constants, looked, packed))
+def remember(
+    packed: Packed,
+    key: Any,
+    nodes: tuple[NodeView, ...],
+    plan: Plan,
+    constants: Mapping[str, Array],
+    looked: frozenset[str],
+) -> None:
+    """Remember a plan that depends on `key`, nodes and constants alone, in place of that of the nodes before an edit.
+
+    The key names nodes by their ids: what was made of earlier states of them, and their attributes, are let go.
+    """
+    packed.shared.bound.keep(key, Bound(plan.exchanged(()), nodes, constants, looked, packed))
 
 
-def renewed(packed: Packed, key: Any, constants: Mapping[str, Array]) -> Plan | None:
-    """The plan of `key` with these constants, None where there is none to take over."""
+def renewed(packed: Packed, key: Any, nodes: tuple[NodeView, ...], constants: Mapping[str, Array]) -> Plan | None:
+    """The plan of `key` and these nodes with these constants, None where there is none to take over."""
     before: Bound | None = packed.shared.bound.get(key)
-    if before is None or before.constants.keys() != constants.keys():
+    if before is None or before.nodes != nodes or before.constants.keys() != constants.keys():
         return None
     old = {name: array for name, array in before.constants.items() if array is not constants[name]}
     for name, array in old.items():
@@ -49,5 +61,5 @@ def renewed(packed: Packed, key: Any, constants: Mapping[str, Array]) -> Plan | 
             return None
     pairs = packed.renewed(before.packed, constants, old)
     plan = before.plan.exchanged((then.buffer.array, now.buffer.array) for then, now in pairs)  # type: ignore[misc]
-    remember(packed, key, plan, constants, before.looked)
+    remember(packed, key, nodes, plan, constants, before.looked)
     return plan

@@ -89,7 +89,8 @@ class Region:
         self._around = around
         self._follows = follows
         about = (*halves.items(), *self._opsets.items())
-        self._fixed = (part.nodes, part.inputs, part.outputs, follows, precise, about)
+        ids = tuple([node.id for node in part.nodes])
+        self._fixed = (ids, part.inputs, part.outputs, follows, precise, about)
         self._about = (precise, *self._opsets.items())
         self._bodies: dict[int, ProgramBody] = {}  # by the node that is left out
         self._plans: Lru[Any, Plan | NodeFallback] = Lru("plans", _PLANS)
@@ -249,7 +250,7 @@ class Region:
         if count > _MISSES and self._valued:
             return NodeFallback(self._fallback, None, "its plans depend on values that change with every run"), set()
         key = (self._fixed, *((array.shape, array.dtype) for array in arrays))
-        renewed = weight_renewal.renewed(self._packed, key, self._constants)
+        renewed = weight_renewal.renewed(self._packed, key, self.part.nodes, self._constants)
         if renewed is not None:
             return renewed, set()
         began = thread_time()
@@ -314,7 +315,8 @@ class Region:
         try:
             plan = self._finished(binder, address_of)
             if not binder.valued:
-                weight_renewal.remember(self._packed, key, plan, self._constants, frozenset(binder.looked))
+                looked = frozenset(binder.looked)
+                weight_renewal.remember(self._packed, key, self.part.nodes, plan, self._constants, looked)
             return plan
         except engine.NotReadyError:
             raise
