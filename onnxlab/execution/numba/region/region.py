@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -89,8 +90,7 @@ class Region:
         self._around = around
         self._follows = follows
         about = (*halves.items(), *self._opsets.items())
-        ids = tuple([node.id for node in part.nodes])
-        self._fixed = (ids, part.inputs, part.outputs, follows, precise, about)
+        self._fixed = (tuple(map(attrgetter("id"), part.nodes)), part.inputs, part.outputs, follows, precise, about)
         self._about = (precise, *self._opsets.items())
         self._bodies: dict[int, ProgramBody] = {}  # by the node that is left out
         self._plans: Lru[Any, Plan | NodeFallback] = Lru("plans", _PLANS)
