@@ -1,6 +1,5 @@
 """The site that runs in a browser: what its build lays out, and that it is whole."""
 
-import importlib.util
 import json
 import sys
 import tomllib
@@ -9,18 +8,14 @@ from types import ModuleType
 
 import pytest
 
+from tests.support import scripts
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
 def lite() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("lite_build", ROOT / "lite" / "build.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return scripts.loaded(ROOT / "lite" / "build.py", "lite_build")
 
 
 def site(folder: Path, packages: dict[str, list[str]], files: dict[str, bytes]) -> Path:

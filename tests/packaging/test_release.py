@@ -1,9 +1,7 @@
 """What a release checks before anything is uploaded; `.ci/release.py` makes it."""
 
-import importlib.util
 import json
 import shutil
-import sys
 import zipfile
 from pathlib import Path
 from types import ModuleType
@@ -11,19 +9,14 @@ from types import ModuleType
 import pytest
 
 import onnxlab
+from tests.support import scripts
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
 def release() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("release", ROOT / ".ci" / "release.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return scripts.loaded(ROOT / ".ci" / "release.py", "release")
 
 
 def wheel(folder: Path, leave_out: str = "", extra: str = "") -> Path:
