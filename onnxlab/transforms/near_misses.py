@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import NodeRecord
+from onnxlab.graph.query.patterns.matcher import CONDITION, Failure
 from onnxlab.printable import printable
 from onnxlab.shapes import Fact
 from onnxlab.transforms.passes.worklist import makers_of
-from onnxlab.transforms.patterns.matcher import CONDITION, Failure, Match
+from onnxlab.transforms.patterns.matches import Match
 from onnxlab.transforms.rewriting import Options, Rewriting
 from onnxlab.transforms.rules.rule import AnyRule, Procedure, Rule
 

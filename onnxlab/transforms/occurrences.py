@@ -10,7 +10,7 @@ from onnxlab.graph.query.patterns.parser import parse
 from onnxlab.printable import printable
 from onnxlab.shapes import Fact
 from onnxlab.transforms.passes import worklist
-from onnxlab.transforms.patterns.matcher import Match, match
+from onnxlab.transforms.patterns.matches import Match, match
 from onnxlab.transforms.rewriting import Rewriting
 
 Bound = Value | tuple[Value | None, ...] | None
@@ -51,7 +51,7 @@ def occurrences(graph: ModelGraph, facts: Mapping[int, Fact], text: str) -> list
     for node in rewriting.nodes():
         if (node.op_type, node.domain) in roots:
             makers = worklist.makers_of(rewriting, node)
-            tried = (match(rewriting, way, node) for way in ways if not any(map(makers.isdisjoint, way.makers)))
+            tried = (match(rewriting, way, node) for way in ways if way.may_read(makers))
             fit = next((candidate for candidate in tried if isinstance(candidate, Match)), None)
             if fit is not None:
                 matches.append(_occurrence(graph, fit))

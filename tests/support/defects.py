@@ -9,7 +9,7 @@ from onnx import helper, numpy_helper
 
 import onnxlab
 from onnxlab.graph.query.patterns.pattern import Literal, Name, Number
-from onnxlab.transforms.patterns.matcher import Match
+from onnxlab.transforms.patterns.matches import Match
 from onnxlab.transforms.rules.rule import Rule
 from tests.support.rewriting import rewriting_of
 

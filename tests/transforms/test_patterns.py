@@ -5,10 +5,11 @@ import pytest
 
 import onnxlab
 from onnxlab.errors import TransformError
+from onnxlab.graph.query.patterns.matcher import Failure
 from onnxlab.graph.query.patterns.parser import parse, parse_rule
 from onnxlab.graph.query.patterns.pattern import Call, Literal, Name
 from onnxlab.transforms.passes import worklist
-from onnxlab.transforms.patterns.matcher import Failure, match
+from onnxlab.transforms.patterns.matches import match
 from onnxlab.transforms.rewriting import Rewriting
 from onnxlab.transforms.rules.linear import RULES
 from onnxlab.transforms.rules.rule import Rule

@@ -4,7 +4,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 
 from onnxlab.graph.index.records import NodeRecord
-from onnxlab.transforms.patterns.matcher import Failure
+from onnxlab.graph.query.patterns.matcher import Failure
 from onnxlab.transforms.rewriting import Rewriting
 from onnxlab.transforms.rules.rule import AnyRule, Procedure, Root, Rule
 

@@ -1,6 +1,6 @@
 """Patterns of nodes as text, and where they match.
 
 Files:
-    matcher    Where a pattern matches, or why it does not: the deepest point that it got to, in words.
+    matches    Matches of patterns in a live graph, with what rules ask of them.
     selecting  Selected nodes as the text of a pattern, with wildcards for what comes from outside.
 """

@@ -16,7 +16,7 @@ from onnxlab.graph.query.patterns.pattern import Argument, Call, Literal, Name, 
 from onnxlab.schemas import Schema
 from onnxlab.shapes import Fact
 from onnxlab.transforms.losses import joined
-from onnxlab.transforms.patterns.matcher import Match
+from onnxlab.transforms.patterns.matches import Match
 from onnxlab.transforms.rewriting import Array, Rewriting
 
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from onnxlab.graph.index.records import NodeRecord
+from onnxlab.graph.query.patterns.matcher import CONDITION, Failure
 from onnxlab.graph.query.patterns.parser import parse_rule
 from onnxlab.graph.query.patterns.pattern import Call, Name
-from onnxlab.transforms.patterns.matcher import CONDITION, Failure, Match, match
+from onnxlab.transforms.patterns.matches import Match, match
 from onnxlab.transforms.regions import Recorder
 from onnxlab.transforms.rewriting import Rewriting
 from onnxlab.transforms.rules.replacement import put
@@ -80,7 +81,7 @@ class Rule:
         """
         failure = Failure((-1, 0), f"no node before it is one of those in {self.patterns[0].op_type}(…)")
         for pattern in self.patterns:
-            if makers is not None and any(makers.isdisjoint(op_types) for op_types in pattern.makers):
+            if makers is not None and not pattern.may_read(makers):
                 continue
             outcome = match(rewriting, pattern, node)
             if isinstance(outcome, Match):

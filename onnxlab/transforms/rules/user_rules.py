@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from onnxlab.errors import TransformError
-from onnxlab.transforms.patterns.matcher import Match
+from onnxlab.transforms.patterns.matches import Match
 from onnxlab.transforms.rules import table
 from onnxlab.transforms.rules.rule import AnyRule, Level, Procedure, Rule
 

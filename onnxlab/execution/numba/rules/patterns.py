@@ -2,58 +2,36 @@
 
     MatMul(Softmax([Add](MatMul(q, k), mask)), v)
 
-Of that language rows of the table have operators of ai.onnx, plain names and numbers. A number is a constant that
-equals it, which is looked at while binding. The order of the operands of Add and Mul does not count, and what does
-nothing to floats in a region (Identity, Dropout, Cast to float32) may stand between any two operators: rewriting,
-which must say why a pattern does not match and leaves every node in place that it does not name, has a matcher of its
-own.
+What does nothing to floats in a region (Identity, Dropout, Cast to float32) may stand between any two operators. A
+number is a constant that equals it, which is looked at while binding; shapes and element types are known of constants
+alone.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Any
 
-from onnxlab import dtypes
+from onnxlab import dtypes, schemas
 from onnxlab.execution.base.background import paced
 from onnxlab.execution.base.provider import Part
+from onnxlab.execution.numba.plan.views import Array
 from onnxlab.graph.edit.snapshot import NodeView
-from onnxlab.graph.query.patterns import parser
-from onnxlab.graph.query.patterns.pattern import Argument, Call, Name, Number
+from onnxlab.graph.query.patterns import matcher
+from onnxlab.graph.query.patterns.pattern import Call
+from onnxlab.graph.query.patterns.wiring import Source, Wiring
 
-_COMMUTATIVE = ("Add", "Mul")
 _THROUGH = ("Identity", "Cast", "Dropout")
-_EXTRA = ("ReduceMean",)
-"""Operators whose further inputs are no operands: axes."""
 
 
 def _passes(node: NodeView) -> bool:
     """Whether a node hands on what it gets: casts to less than float32 round."""
-    if node.domain or node.op_type not in _THROUGH:
+    if node.op_type not in _THROUGH or node.domain:
         return False
     return node.op_type != "Cast" or node.attributes.get("to") == dtypes.FLOAT
-
-
-def parse(text: str) -> tuple[Call, ...]:
-    """The ways of writing that a pattern stands for.
-
-    Raises:
-        ValueError: it is no pattern, or says what is not looked at here.
-    """
-    ways = parser.parse(text)
-    for call in (inner for way in ways for inner in way.calls()):
-        known = len(call.op_types) == 1 and not (call.domain or call.attributes or call.stays or call.output)
-        if not known or not all(map(_is_plain, call.inputs)):
-            raise ValueError(f"{call} asks for more than operators of ai.onnx, names and numbers")
-    return ways
-
-
-def _is_plain(argument: Argument) -> bool:
-    """Whether a piece of a pattern is an operator, a name without conditions, or one number."""
-    if isinstance(argument, Name):
-        return argument == Name(argument.name)
-    return isinstance(argument, Call) or (isinstance(argument, Number) and isinstance(argument.value, int | float))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +47,7 @@ class Match:
 
     nodes: tuple[NodeView, ...]
     values: Mapping[str, str] = field(default_factory=dict)
-    numbers: tuple[tuple[str, float], ...] = ()
+    numbers: tuple[tuple[str, Any], ...] = ()
     members: tuple[Match, ...] = ()
 
     @property
@@ -82,94 +60,116 @@ class Match:
         return next(node for node in self.nodes if node.op_type == op_type)
 
 
-class Matcher:
-    """Finds patterns in a part. What is inside of a match is read by nothing else."""
+class _PartWiring(Wiring[NodeView, str]):
+    """The nodes of a part as the matcher sees them, values by name."""
 
-    def __init__(self, part: Part) -> None:
+    numbers_later = True
+
+    def __init__(self, part: Part, constants: Mapping[str, Array]) -> None:
         self._place = {node.id: place for place, node in enumerate(part.nodes)}
         self._makers = {name: node for node in paced(part.nodes) for name in node.outputs if name}
-        self._outputs = frozenset(part.outputs)
-        self._before: dict[int, frozenset[str]] = {}
+        self._constants = constants
+        self._returned = frozenset(part.outputs)
         self._readers: dict[str, list[NodeView]] = defaultdict(list)
         for node in paced(part.nodes):
             for name in node.inputs:
                 self._readers[name].append(node)
 
-    def find(self, term: Call, root: NodeView) -> Match | None:
-        """The first way in which a term describes a node and those before it."""
-        if len(root.outputs) != 1 or not self._fits(term, root):
+    def label(self, node: NodeView) -> str:
+        return node.label
+
+    def name(self, value: str) -> str:
+        return value
+
+    def key(self, value: str) -> str:
+        """The value that a name stands for, before operators that do nothing."""
+        node = self._makers.get(value)
+        while node is not None and _passes(node):
+            value = node.inputs[0]
+            node = self._makers.get(value)
+        return value
+
+    def graph_of(self, node: NodeView) -> int:
+        return 0
+
+    def inputs(self, node: NodeView) -> list[str | None]:
+        inputs = [name or None for name in node.inputs]
+        while inputs and inputs[-1] is None:
+            inputs.pop()
+        return inputs
+
+    def outputs(self, node: NodeView) -> list[str | None]:
+        return [name or None for name in node.outputs]
+
+    def source(self, value: str, op_types: Collection[str] = ()) -> Source[NodeView] | None:
+        passed: list[NodeView] = []
+        node = self._makers.get(value)
+        while node is not None and node.op_type not in op_types and _passes(node):
+            passed.append(node)
+            value = node.inputs[0]
+            node = self._makers.get(value)
+        return None if node is None else Source(node, node.outputs.index(value), passed)
+
+    def attribute(self, node: NodeView, name: str) -> Any:
+        if name in node.attributes:
+            return node.attributes[name]
+        schema = schemas.find(node.domain, node.op_type, node.since_version)
+        return schema.defaults.get(name) if schema is not None else None
+
+    def is_returned(self, value: str) -> bool:
+        return value in self._returned
+
+    def reader(self, value: str, inside: AbstractSet[int]) -> NodeView | None:
+        return next((node for node in self._readers[value] if node.id not in inside), None)
+
+    def is_read_once(self, value: str) -> bool:
+        return len(self._readers[value]) == 1 and value not in self._returned
+
+    def is_constant(self, value: str) -> bool:
+        return value in self._constants
+
+    def elements(self, value: str) -> Array | None:
+        return self._constants.get(value)
+
+    def elem_type(self, value: str) -> int:
+        array = self._constants.get(value)
+        return 0 if array is None else dtypes.from_numpy(array.dtype)
+
+    def shape(self, value: str) -> tuple[int, ...] | None:
+        array = self._constants.get(value)
+        return None if array is None else array.shape
+
+
+class PartMatcher(_PartWiring):
+    """Finds patterns in a part. What is inside of a match is read by nothing else.
+
+    Args:
+        part: the nodes.
+        constants: what they read that is constant.
+    """
+
+    def __init__(self, part: Part, constants: Mapping[str, Array]) -> None:
+        super().__init__(part, constants)
+        self._operators: dict[int, frozenset[str]] = {}
+
+    def find(self, call: Call, root: NodeView) -> Match | None:
+        """The first way in which a pattern describes a node and those before it."""
+        if len(root.outputs) != 1 or not call.may_read(self._sources(root)):
             return None
-        for match in self._matches(term, root.outputs[0], Match(())):
-            nodes = tuple(sorted(dict.fromkeys(match.nodes), key=lambda node: self._place[node.id]))
-            named = {call.name for call in term.calls()}
-            outer = [name for variable, name in match.values.items() if variable not in named]
-            if nodes[-1] is root and self._is_closed(nodes, outer):
-                return replace(match, nodes=nodes)
-        return None
+        candidate: matcher.Match[NodeView, str] = matcher.Match(root, call)
+        if matcher.find(self, candidate) is not None:
+            return None
+        nodes = sorted({*candidate.nodes, *candidate.passed}, key=lambda node: self._place[node.id])
+        values = {name: value for name, value in candidate.values.items() if isinstance(value, str)}
+        return Match(tuple(nodes), values, tuple(candidate.numbers))
 
     def only_reader(self, node: NodeView) -> NodeView | None:
         """The node that alone reads what a node makes, None where there are several or it leaves the part."""
-        readers = self._readers[node.outputs[0]]
-        return readers[0] if len(readers) == 1 and node.outputs[0] not in self._outputs else None
-
-    def origin(self, name: str) -> str:
-        """The value that a name stands for, before operators that do nothing."""
-        node = self._makers.get(name)
-        while node is not None and _passes(node):
-            name = node.inputs[0]
-            node = self._makers.get(name)
-        return name
-
-    def _is_closed(self, nodes: Sequence[NodeView], outer: Sequence[str]) -> bool:
-        """Whether nothing else reads what these nodes make but the last one, and none makes what comes from outside."""
-        inside = set(nodes)
-        names = [name for node in nodes[:-1] for name in node.outputs if name]
-        if not set(names).isdisjoint(outer):
-            return False
-        return not any(name in self._outputs or not inside.issuperset(self._readers[name]) for name in names)
-
-    def _matches(self, term: Argument, name: str, match: Match) -> Iterator[Match]:
-        """All ways in which a pattern describes a value, added to what was found before."""
-        if isinstance(term, Number):
-            yield replace(match, numbers=(*match.numbers, (name, float(term.value))))
-        elif isinstance(term, Name):
-            yield from self._named(term.name, name, match)
-        elif isinstance(term, Call):
-            node, passed = self._maker(name, term.op_type)
-            if node is None or not self._fits(term, node):
-                return
-            if term.name:
-                match = replace(match, values={**match.values, term.name: name})
-            match = replace(match, nodes=(*match.nodes, *passed, node))
-            yield from self._operands(term, node, match)
-
-    def _named(self, variable: str, name: str, match: Match) -> Iterator[Match]:
-        known = match.values.get(variable)
-        if known is None:
-            yield replace(match, values={**match.values, variable: name})
-        elif self.origin(known) == self.origin(name):
-            yield match
-
-    def _maker(self, name: str, op_type: str) -> tuple[NodeView | None, list[NodeView]]:
-        """The node that makes a value, and those in between that do nothing."""
-        passed: list[NodeView] = []
-        node = self._makers.get(name)
-        while node is not None and _passes(node) and node.op_type != op_type:
-            passed.append(node)
-            node = self._makers.get(node.inputs[0])
-        return node, passed
-
-    def _fits(self, term: Call, node: NodeView) -> bool:
-        if node.op_type != term.op_type or node.domain:
-            return False
-        sources = self._sources(node)
-        if any(sources.isdisjoint(makers) for makers in term.makers):
-            return False
-        return len(node.inputs) == len(term.inputs) or term.op_type in _EXTRA
+        return self._readers[node.outputs[0]][0] if self.is_read_once(node.outputs[0]) else None
 
     def _sources(self, node: NodeView) -> frozenset[str]:
         """The operators that a node's inputs come from, those in between included."""
-        operators = self._before.get(node.id)
+        operators = self._operators.get(node.id)
         if operators is None:
             kinds: set[str] = set()
             for name in node.inputs:
@@ -177,19 +177,5 @@ class Matcher:
                 while maker is not None:
                     kinds.add(maker.op_type)
                     maker = self._makers.get(maker.inputs[0]) if _passes(maker) else None
-            operators = self._before[node.id] = frozenset(kinds)
+            operators = self._operators[node.id] = frozenset(kinds)
         return operators
-
-    def _operands(self, term: Call, node: NodeView, match: Match) -> Iterator[Match]:
-        orders = [term.inputs]
-        if term.op_type in _COMMUTATIVE:
-            orders.append(term.inputs[::-1])
-        for order in orders:
-            ways: Iterator[Match] = iter((match,))
-            for operand, name in zip(order, node.inputs, strict=False):
-                ways = self._extended(operand, name, ways)
-            yield from ways
-
-    def _extended(self, operand: Argument, name: str, ways: Iterator[Match]) -> Iterator[Match]:
-        for way in ways:
-            yield from self._matches(operand, name, way)

@@ -139,6 +139,10 @@ class Call:
         """This call and all inside of it, outermost first."""
         return self._calls
 
+    def may_read(self, makers: frozenset[str]) -> bool:
+        """Whether a node may match whose inputs are made by nodes of some operators."""
+        return not any(map(makers.isdisjoint, self.makers))
+
     def depth(self) -> int:
         """Calls inside of calls, the outermost counted."""
         return 1 + max((part.depth() for part in self.inputs if isinstance(part, Call)), default=0)

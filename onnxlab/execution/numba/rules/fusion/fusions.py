@@ -15,6 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
+
+import numpy as np
 
 from onnxlab.execution.base.background import paced, rest
 from onnxlab.execution.base.lru import Lru
@@ -22,11 +25,12 @@ from onnxlab.execution.base.provider import Part
 from onnxlab.execution.numba.lowering.binder import Binder
 from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan.views import Array
-from onnxlab.execution.numba.rules.fusion.joined_products import is_constant, products
+from onnxlab.execution.numba.rules.fusion.joined_products import has_one_factor, products
 from onnxlab.execution.numba.rules.onnx import attention, rows
 from onnxlab.execution.numba.rules.onnx.elementwise import activation
-from onnxlab.execution.numba.rules.patterns import Match, Matcher, parse
+from onnxlab.execution.numba.rules.patterns import Match, PartMatcher
 from onnxlab.graph.edit.snapshot import NodeView
+from onnxlab.graph.query.patterns.parser import parse
 from onnxlab.graph.query.patterns.pattern import Call
 
 
@@ -48,8 +52,9 @@ class Fusion:
 
 
 _SCORES = ("[Add]([Mul](MatMul(q, k), scale), mask)", "[Add](Div(MatMul(q, k), divisor), mask)")
-_SPREAD = ("ReduceMean(Pow(d, 2))", "ReduceMean(Mul(d, d))")
-_POWER = ("ReduceMean(Pow(x, 2))", "ReduceMean(Mul(x, x))")
+_CENTERED = "d := Sub(x, ReduceMean(x, *axes))"
+_SPREAD = ("ReduceMean(Pow(d, 2), *axes)", "ReduceMean(Mul(d, d), *axes)")
+_POWER = ("ReduceMean(Pow(x, 2), *axes)", "ReduceMean(Mul(x, x), *axes)")
 _INNER = ("Add(x, Mul(0.044715, Pow(x, 3)))", "Add(x, Mul(0.044715, Mul(x, Mul(x, x))))",
           "Mul(x, Add(1, Mul(0.044715, Mul(x, x))))", "Add(x, Mul(Mul(Mul(0.044715, x), x), x))")  # fmt: skip
 _ERF = ("Add(Erf(Div(x, 1.4142135)), 1)", "Add(Erf(Mul(x, 0.70710677)), 1)")
@@ -69,8 +74,8 @@ FUSIONS = (
     )),
     Fusion("layer normalization", "norm", rows.decomposed_layer_norm, tuple(
         pattern for spread in _SPREAD for pattern in (
-            f"[Add]([Mul](Div(d := Sub(x, ReduceMean(x)), Sqrt(Add({spread}, epsilon))), scale), bias)",
-            f"[Add]([Mul](Mul(d := Sub(x, ReduceMean(x)), Reciprocal(Sqrt(Add({spread}, epsilon)))), scale), bias)",
+            f"[Add]([Mul](Div({_CENTERED}, Sqrt(Add({spread}, epsilon))), scale), bias)",
+            f"[Add]([Mul](Mul({_CENTERED}, Reciprocal(Sqrt(Add({spread}, epsilon)))), scale), bias)",
         )
     )),
     Fusion("RMS normalization", "norm", rows.decomposed_rms_norm, tuple(
@@ -86,8 +91,10 @@ FUSIONS = (
 )  # fmt: skip
 
 
-JOINED = Fusion("products of one value", "gemm", products, ("[Mul]([Add](MatMul(x, w), b), scale)",))
-"""Queries, keys and values: what this describes with one x and constants w, b and scale becomes one product."""
+JOINED = Fusion("products of one value", "gemm", products, (
+    "[Mul]([Add](MatMul(x, w:const float32 [k, n]), b:const [n]), scale:const)",
+))  # fmt: skip
+"""Queries, keys and values: what this describes with one x becomes one product."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +115,12 @@ class Fused:
                 lower_node(binder, node)
 
 
-def _is_number(binder: Binder, name: str, expected: float) -> bool:
-    array = binder.known(name)
-    if array is None or array.size != 1:
+def _is_number(binder: Binder, name: str, expected: Any) -> bool:
+    """Whether a value is a constant with the element, or the list of them, that a pattern has in its place."""
+    array, numbers = binder.known(name), np.asarray(expected, np.float64)
+    if array is None or (array.shape != numbers.shape if numbers.ndim else array.size != 1):
         return False
-    return abs(float(array.reshape(())) - expected) <= 1e-3 * abs(expected)
+    return bool(np.all(np.abs(array.astype(np.float64) - numbers) <= 1e-3 * np.abs(numbers)))
 
 
 @cache
@@ -164,7 +172,7 @@ def _match_of(match: Match, others: Mapping[NodeView, NodeView]) -> Match:
 
 
 def _fused(part: Part, constants: Mapping[str, Array]) -> list[NodeView | Fused]:
-    matcher = Matcher(part)
+    matcher = PartMatcher(part, constants)
     steps: dict[int, Fused] = {}  # by the node whose place they take
     gone: set[int] = set()
     for node in paced(reversed(part.nodes)):
@@ -180,12 +188,12 @@ def _fused(part: Part, constants: Mapping[str, Array]) -> list[NodeView | Fused]
     return [steps.get(node.id, node) for node in paced(part.nodes) if node.id in steps or node.id not in gone]
 
 
-def _joined(part: Part, matcher: Matcher, constants: Mapping[str, Array], gone: set[int]) -> list[Match]:
+def _joined(part: Part, matcher: PartMatcher, constants: Mapping[str, Array], gone: set[int]) -> list[Match]:
     """Products of one value with several constants, in the place of the first: nothing else is needed for any."""
     alike: dict[str, list[NodeView]] = {}
     for node in paced(part.nodes):
         if node.op_type == "MatMul" and not node.domain and node.inputs[1] in constants and node.id not in gone:
-            alike.setdefault(matcher.origin(node.inputs[0]), []).append(node)
+            alike.setdefault(matcher.key(node.inputs[0]), []).append(node)
     matches = []
     for nodes in paced(alike.values()):
         if len(nodes) < 2:
@@ -196,7 +204,7 @@ def _joined(part: Part, matcher: Matcher, constants: Mapping[str, Array], gone: 
     return matches
 
 
-def _largest(matcher: Matcher, node: NodeView, constants: Mapping[str, Array], gone: set[int]) -> Match | None:
+def _largest(matcher: PartMatcher, node: NodeView, constants: Mapping[str, Array], gone: set[int]) -> Match | None:
     """The most that can be described as a product and what becomes of it."""
     roots = [node]
     while (reader := matcher.only_reader(roots[-1])) is not None and len(roots) < 3:
@@ -204,7 +212,7 @@ def _largest(matcher: Matcher, node: NodeView, constants: Mapping[str, Array], g
     for root in reversed(roots):
         for term in _joined_terms():
             match = matcher.find(term, root)
-            if match is not None and match.nodes[0] is node and is_constant(match, constants):
+            if match is not None and match.nodes[0] is node and has_one_factor(match, constants):
                 return match if gone.isdisjoint(member.id for member in match.nodes) else None
     return None
 

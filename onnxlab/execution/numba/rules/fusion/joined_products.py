@@ -19,14 +19,9 @@ _SMALL = 8e6
 """Multiplications from which on nothing is gained, and an edit of one matrix would pack the others too."""
 
 
-def is_constant(match: Match, constants: Mapping[str, Array]) -> bool:
-    """Whether all but x is a constant of fitting shape: a matrix, a row and a number."""
-    weights, bias, scale = (constants.get(match.values.get(name, "")) for name in ("w", "b", "scale"))
-    if weights is None or weights.ndim != 2 or weights.dtype != np.float32:
-        return False
-    if "b" in match.values and (bias is None or bias.shape != weights.shape[1:]):
-        return False
-    return "scale" not in match.values or (scale is not None and scale.size == 1)
+def has_one_factor(match: Match, constants: Mapping[str, Array]) -> bool:
+    """Whether the scale of a product, where it has one, is one number."""
+    return "scale" not in match.values or constants[match.values["scale"]].size == 1
 
 
 def products(binder: Binder, match: Match) -> None:

@@ -1,0 +1,114 @@
+"""What a matcher asks of nodes and values, so that it is one for live graphs and for parts that are compiled."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+class AnyNode(Protocol):
+    """A node, as far as its operator goes."""
+
+    @property
+    def id(self) -> int:
+        """Tells it from all others."""
+
+    @property
+    def op_type(self) -> str:
+        """The operator's name."""
+
+    @property
+    def domain(self) -> str:
+        """The operator's domain, "" for ai.onnx."""
+
+
+N = TypeVar("N", bound=AnyNode)
+V = TypeVar("V")
+
+
+class Source(NamedTuple, Generic[N]):
+    """What makes a value.
+
+    Attributes:
+        node: that makes it.
+        slot: of its outputs.
+        passed: nodes between the two that hand on what they get, and belong to a match.
+    """
+
+    node: N
+    slot: int
+    passed: Sequence[N] = ()
+
+
+class Wiring(ABC, Generic[N, V]):
+    """Nodes, and the values that they read and make.
+
+    Attributes:
+        numbers_later: whether what a number of a pattern stands for is not compared, but listed in the match.
+    """
+
+    numbers_later = False
+
+    @abstractmethod
+    def label(self, node: N) -> str:
+        """What people call a node."""
+
+    @abstractmethod
+    def name(self, value: V) -> str:
+        """The name of a value."""
+
+    @abstractmethod
+    def key(self, value: V) -> Hashable:
+        """What two values have in common that are the same one."""
+
+    @abstractmethod
+    def graph_of(self, node: N) -> int:
+        """Which graph a node stands in: those of a match stand in one."""
+
+    @abstractmethod
+    def inputs(self, node: N) -> list[V | None]:
+        """What a node reads, by slot; None where an input is absent, none at the end."""
+
+    @abstractmethod
+    def outputs(self, node: N) -> list[V | None]:
+        """What a node makes, by slot."""
+
+    @abstractmethod
+    def source(self, value: V, op_types: Collection[str] = ()) -> Source[N] | None:
+        """What makes a value, where a node of some operators is looked for; None where no node does."""
+
+    @abstractmethod
+    def attribute(self, node: N, name: str) -> Any:
+        """An attribute of a node, its operator's default where it has none, or None."""
+
+    @abstractmethod
+    def is_returned(self, value: V) -> bool:
+        """Whether a graph returns a value."""
+
+    @abstractmethod
+    def reader(self, value: V, inside: AbstractSet[int]) -> N | None:
+        """A node that reads a value and whose id is not inside; None where there is none."""
+
+    @abstractmethod
+    def is_read_once(self, value: V) -> bool:
+        """Whether one slot of one node reads a value, and nothing else does."""
+
+    @abstractmethod
+    def is_constant(self, value: V) -> bool:
+        """Whether a value is a constant."""
+
+    @abstractmethod
+    def elements(self, value: V) -> Array | None:
+        """The elements of a value that is known, None of any other."""
+
+    @abstractmethod
+    def elem_type(self, value: V) -> int:
+        """The element type of a value, 0 where it is not known."""
+
+    @abstractmethod
+    def shape(self, value: V) -> tuple[Any, ...] | None:
+        """The dims of a value, None where they are not known."""
