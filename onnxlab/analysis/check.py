@@ -12,7 +12,7 @@ from typing import Any
 
 import onnx
 
-from onnxlab.analysis import check_ge
+from onnxlab.analysis import check_by_onnx, check_ge
 from onnxlab.analysis import check_model as models
 from onnxlab.analysis.check_model import Reader
 from onnxlab.analysis.check_nodes import check_node
@@ -43,9 +43,6 @@ BEYOND = {
     "function-output-unmade": "an output of a function that nothing makes: no runtime can call it",
 }
 """{code: why it is an error here}, of the errors that onnx.checker does not see."""
-
-DOUBTED = "refused-by-onnx"
-"""The code of what only onnx's inference refuses."""
 
 LENIENT = {"unknown-to-onnx": "operators that runtimes put into ONNX's own domains; their schemas are registered here"}
 """{code: why it is a warning here}, of what onnx.checker refuses a model for."""
@@ -109,20 +106,17 @@ class Checker:
             return [problem for problem in result if problem.code not in _OF_INFERENCE] if graph.uninferred else result
 
     def doubts(self) -> list[Diagnostic]:
-        """Refusals of onnx's inference, node by node, as warnings: for models in which nothing else is wrong.
+        """Refusals of onnx, as warnings, for models in which nothing else is wrong.
 
-        Our rules are asked alone otherwise, and some of them take what onnx does not.
+        Our rules are asked alone otherwise, and some take what onnx does not. Its inference is asked node by node, then
+        its checker once for all.
         """
         graph = self._graph
         with graph.lock:
             if ge_dump.is_dump(graph.header):
                 return []
             if self._doubts[0] != graph.version:
-                diagnostics = Inference(graph, Policy(as_onnx=True, cross_check=True)).diagnostics
-                self._doubts = (
-                    graph.version,
-                    [_doubt(problem) for problem in diagnostics if problem.severity == "error"],
-                )
+                self._doubts = graph.version, _doubts(graph)
             return list(self._doubts[1])
 
     def _refresh(self) -> None:
@@ -250,9 +244,16 @@ def foreign_strings(stand_ins: Iterable[str]) -> list[Diagnostic]:
     ]
 
 
-def _doubt(problem: Diagnostic) -> Diagnostic:
-    hint = "onnxlab takes it; other tools that check as onnx does will not"
-    return replace(problem, severity="warning", code=DOUBTED, message=f"onnx refuses {problem.message}", hint=hint)
+def _doubts(graph: ModelGraph) -> list[Diagnostic]:
+    inference = Inference(graph, Policy(as_onnx=True, cross_check=True))
+    problems = [problem for problem in inference.diagnostics if problem.severity != "info"]
+    if not problems:
+        return check_by_onnx.refusals(graph, inference.all_facts())
+    return [
+        replace(problem, severity="warning", code=check_by_onnx.CODE, message=f"onnx refuses {problem.message}",
+                hint=check_by_onnx.HINT)
+        for problem in problems if problem.severity == "error"
+    ]  # fmt: skip
 
 
 def combined(

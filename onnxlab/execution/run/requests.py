@@ -46,10 +46,14 @@ class Requests:
         """Names of values of the main graph that make what is asked for; by default the graph's outputs.
 
         Raises:
+            FeedError: an output of the graph has no name.
             NameLookupError: no value of the main graph has one of these names.
         """
         if outputs is None:
-            return tuple(dict.fromkeys(compiler.snapshot.main.outputs))
+            names = dict.fromkeys(compiler.snapshot.main.outputs)
+            if "" in names:
+                raise FeedError("an output of the graph has no name; give it one, or name the outputs to run for")
+            return tuple(names)
         ids = compiler.ids
         paths = {value.path for value in inner}
         names = dict.fromkeys(name for name in asked(outputs) if name not in paths)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import ChainMap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 import onnx
@@ -66,6 +66,10 @@ class Inference:
     def evaluated(self) -> int:
         """The number of nodes of the model's graphs inferred so far: the cost of an edit, as a count."""
         return self._frame.evaluated
+
+    def all_facts(self) -> Iterator[Fact]:
+        """The facts of all values: those inside functions once for each call that differs."""
+        return itertools.chain.from_iterable(frame.facts.values() for frame in self._frames())
 
     def fact(self, value: int) -> Fact:
         """The fact of a value id; UNKNOWN for a value that nothing is known of."""

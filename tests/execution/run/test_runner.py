@@ -4,8 +4,9 @@ import pytest
 from onnxlab import ops
 from onnxlab.errors import FeedError, NameLookupError, RunError, UnsupportedOperatorError
 from onnxlab.execution.run.runner import Runner
+from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.schemas import Schema
-from tests.execution.support.models import CHAIN, graph, node, runner
+from tests.execution.support.models import CHAIN, graph, model, node, runner
 
 X = np.array([[-1, 2, 3, -4], [5, -6, 7, 8]], np.float32)
 
@@ -150,3 +151,12 @@ def test_a_custom_kernel_that_is_replaced_takes_effect_at_once():
         finally:
             ops.unregister("", "Abs")
     assert run.run({"x": [1.0, -2.0]})["y"].tolist() == [1, 2]
+
+
+def test_an_output_without_a_name_is_refused() -> None:
+    proto = model(CHAIN)
+    proto.graph.output[0].name = ""
+    run = Runner(ModelGraph(proto))
+    for keep in (True, False):
+        with pytest.raises(FeedError, match="an output of the graph has no name; give it one"):
+            run.run({"x": X}, keep=keep)

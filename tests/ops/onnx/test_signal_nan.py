@@ -30,3 +30,12 @@ def test_frames():
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
     (result,) = check_everywhere(model.SerializeToString(), {"x": x})
     assert np.isnan(result).sum() == 2 * 17 * 2
+
+
+@pytest.mark.parametrize("op_type", ["HannWindow", "HammingWindow", "BlackmanWindow"])
+def test_windows_of_few_numbers(op_type):
+    for size in (0, 1, 2, 3):
+        (periodic,) = agree(op_type, np.array(size), opset=17, periodic=1)
+        (symmetric,) = agree(op_type, np.array(size), opset=17, periodic=0)
+        assert np.isfinite(periodic).all()
+        assert np.isnan(symmetric).all() == (size < 2)

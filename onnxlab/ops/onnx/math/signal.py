@@ -107,10 +107,11 @@ def stft(
 
 
 def _cosine_window(size: Array, output_datatype: int, periodic: int, *terms: float) -> Array:
-    """Σ (−1)^k · terms[k] · cos(2πkn/N)."""
+    """Σ (−1)^k · terms[k] · cos(2πkn/N), the terms as float32; a symmetric window of one number is 0 ÷ 0."""
     count = int(size.reshape(()))
-    phase = np.arange(count) * (2 * np.pi / max(1, count if periodic else count - 1))
-    total = sum((-1) ** k * term * np.cos(k * phase) for k, term in enumerate(terms))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        phase = np.arange(count) * (2 * np.pi / np.float64(count if periodic else count - 1))
+    total = sum((-1) ** k * float(np.float32(term)) * np.cos(k * phase) for k, term in enumerate(terms))
     return np.asarray(total).astype(dtypes.to_numpy(output_datatype))
 
 
@@ -129,7 +130,11 @@ def hamming_window(size: Array, output_datatype: int = 1, periodic: int = 1) -> 
 @kernel("BlackmanWindow", since=17)
 def blackman_window(size: Array, output_datatype: int = 1, periodic: int = 1) -> Array:
     """0.42 − 0.5·cos + 0.08·cos of the double."""
-    return _cosine_window(size, output_datatype, periodic, 0.42, 0.5, 0.08)
+    return _cosine_window(size, output_datatype, periodic, _BLACKMAN, 0.5, 0.08)
+
+
+_BLACKMAN = float(np.float32(0.5) - np.float32(0.08))
+"""0.42 as ONNX Runtime has it: the ends of the window are what is left when the terms are summed."""
 
 
 @kernel("MelWeightMatrix", since=17)

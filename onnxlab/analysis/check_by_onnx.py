@@ -1,0 +1,126 @@
+"""What onnx's own checker says of a model as a whole, where nothing else is wrong with it.
+
+Rules here and onnx's inference of single nodes know most of what it refuses, one by one; bodies, functions and outputs
+are judged by it as it does. Large weights become inputs of their type: nothing that it looks at is in them.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+import onnx
+import onnx.checker
+import onnx.shape_inference
+from google.protobuf.message import Message
+
+from onnxlab import dtypes
+from onnxlab.errors import Diagnostic
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.index.records import Scope
+from onnxlab.graph.index.tables import function_key
+from onnxlab.shapes import Fact, TensorFact
+
+CODE = "refused-by-onnx"
+HINT = "onnxlab takes it; other tools that check as onnx does will not"
+
+_WEIGHT = 1 << 16
+_MOST_BYTES = 64 << 20
+_MOST_NODES = 1_000_000
+_LONGEST_LIST = 4096
+"""Limits of what onnx is asked: bytes of a weight that is left in, of the rest, nodes with all functions inlined, and
+the length of a vector of integers, of which it makes as many dims where it takes that for a list of axes."""
+
+_REFUSALS = (onnx.checker.ValidationError, onnx.shape_inference.InferenceError, RuntimeError, ValueError, MemoryError)
+_INNERMOST = re.compile(r"\[(?:Shape|Type)InferenceError\] ")
+_NODE = re.compile(r"\(op_type:([^,)]*)(?:, node name: ([^)]*))?\)")
+
+
+def refusals(graph: ModelGraph, facts: Iterable[Fact]) -> list[Diagnostic]:
+    """What onnx's checker, inference included, refuses a model for: a warning, or nothing.
+
+    Args:
+        facts: of all values, those of bodies and calls too: onnx is not asked where it would take too long.
+    """
+    if graph.uninferred or any(map(_is_long_list, facts)) or _inlined(graph) > _MOST_NODES:
+        return []
+    data = outline(graph.proto)
+    if not data:
+        return []
+    try:
+        onnx.checker.C.check_model(data, True, False, False)
+    except _REFUSALS as error:
+        return [_diagnostic(graph, str(error).strip())]
+    return []
+
+
+def _is_long_list(fact: Fact) -> bool:
+    if type(fact) is not TensorFact or fact.elem_type not in (dtypes.INT64, dtypes.INT32):
+        return False
+    shape = fact.shape
+    return shape is not None and len(shape) == 1 and isinstance(shape[0], int) and shape[0] > _LONGEST_LIST
+
+
+def _inlined(graph: ModelGraph) -> int:
+    """How many nodes onnx walks: those of a function as often as it is called."""
+    functions, sizes = graph.index.functions, dict[int, int]()
+
+    def size(scope: Scope) -> int:
+        if scope.id not in sizes:
+            sizes[scope.id] = 0  # for a circle
+            total = len(scope.node_ids)
+            for node in map(graph.nodes.__getitem__, scope.node_ids):
+                total += sum(size(graph.scopes[body]) for bodies in node.bodies.values() for body in bodies)
+                called = functions.get(function_key(node.proto))
+                total += size(graph.scopes[called]) if called else 0
+            sizes[scope.id] = total
+        return sizes[scope.id]
+
+    return size(graph.main) if functions else len(graph.nodes)
+
+
+def outline(proto: onnx.ModelProto) -> bytes:
+    """A model with its large weights as inputs, serialized; empty where it is too large even so."""
+    if not any(map(_is_large, proto.graph.initializer)):
+        return proto.SerializePartialToString() if proto.ByteSize() < _MOST_BYTES else b""
+    rest = onnx.ModelProto()
+    _copy(proto, rest, "graph")
+    _copy(proto.graph, rest.graph, "initializer")
+    declared = {info.name for info in proto.graph.input}
+    for tensor in proto.graph.initializer:
+        if not _is_large(tensor):
+            rest.graph.initializer.append(tensor)
+        elif tensor.name not in declared:
+            rest.graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims))
+    return rest.SerializePartialToString() if rest.ByteSize() < _MOST_BYTES else b""
+
+
+def _is_large(tensor: onnx.TensorProto) -> bool:
+    return tensor.data_location == onnx.TensorProto.EXTERNAL or tensor.ByteSize() > _WEIGHT
+
+
+def _copy(source: Message, target: Message, left_out: str) -> None:
+    """Copy the fields of a message but for one."""
+    for field, value in source.ListFields():
+        if field.name == left_out:
+            continue
+        if isinstance(value, Message):
+            getattr(target, field.name).CopyFrom(value)
+        elif isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+            getattr(target, field.name).extend(value)
+        else:
+            setattr(target, field.name, value)
+
+
+def _diagnostic(graph: ModelGraph, text: str) -> Diagnostic:
+    """The refusal in one line, pinned to the node that it names, if there is one like that."""
+    line = _INNERMOST.split(text)[-1].partition("\n")[0][:300]
+    named = _NODE.search(text)
+    ident = _node(graph, named[1], named[2] or "") if named else 0
+    subject = f"{graph.label(graph.nodes[ident])} ({graph.nodes[ident].op_type})" if ident else "the model"
+    scope = graph.nodes[ident].scope if ident else 0
+    return Diagnostic("warning", CODE, f"onnx refuses {subject}: {line}", ident, 0, scope, hint=HINT)
+
+
+def _node(graph: ModelGraph, op_type: str, name: str) -> int:
+    """The one node of this operator and name, 0 where there are more, or none."""
+    alike = [node.id for node in graph.nodes.values() if node.name == name and node.op_type == op_type]
+    return alike[0] if len(alike) == 1 else 0
