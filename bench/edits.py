@@ -4,9 +4,8 @@ Processor time of one thread on both sides, the fastest of as many repeats of ea
 it; of onnxruntime's to serialize the model, make a session and run it, at its better of all optimizations and none.
 "Plain" is `model.run(feeds)`: compiled runs, of which the first after an edit begins where the edit matters, with what
 an earlier run of the same inputs noted there. The first edit of all, and other inputs, find no such notes: all is
-computed. "Exact" is `model.run(feeds, exact=True)`, node by node with NumPy and, where that takes long and they were
-compiled after the first edit, with compiled kernels, which computes again what an edit reaches. Promises are for plain
-runs. All results are compared with those of a runner that has seen nothing before.
+computed. "Exact" is `model.run(feeds, exact=True)`, node by node with NumPy, which computes again what an edit reaches.
+Promises are for plain runs. All results are compared with those of a runner that has seen nothing before.
 """
 
 from __future__ import annotations

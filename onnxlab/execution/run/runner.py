@@ -26,7 +26,6 @@ from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.base.provider import Provider
 from onnxlab.execution.base.synthetic_inputs import make_up
 from onnxlab.execution.base.value_store import ValueStore
-from onnxlab.execution.numba.tiered_kernels import TieredNumpyProvider
 from onnxlab.execution.numpy.provider import NumpyProvider
 from onnxlab.execution.planning.background_compile import no_programs
 from onnxlab.execution.planning.compiler import Compiler, FactOf
@@ -59,8 +58,7 @@ class Runner:
     Args:
         graph: the model.
         fact: what inference knows of a value id; default: what the file declares.
-        providers: in order of preference; the last one takes what is left; default: NumPy, and kernels
-            compiled for what edits reach again and again (see `tiered_kernels`).
+        providers: in order of preference; the last one takes what is left; default: NumPy.
         keep_bytes: memory for kept values; default 40 % of what is available.
         threads: of BLAS during runs (see `base.blas`); 0 leaves it as it is. More pay for large products on idle
             cores. It is one where a provider brings threads of its own: BLAS's would spin beside them.
@@ -89,7 +87,7 @@ class Runner:
         patient: bool = False,
     ) -> None:
         self.graph = graph
-        self.providers = tuple(providers or (TieredNumpyProvider() if threads == 1 else NumpyProvider(),))
+        self.providers = tuple(providers or (NumpyProvider(),))
         self.store: ValueStore = ValueStore(graph, keep_bytes) if base is None else base.store
         own_threads = any(provider.capabilities.own_threads for provider in self.providers)
         self.threads = min(threads, 1) if own_threads else threads

@@ -20,14 +20,10 @@ class Frame:
     Args:
         template, patches: the table of the plan, and what is filled in.
         records: how many the plan has; `arena` is the bytes that it takes.
-        memory: that has the arena; default: new memory.
     """
 
-    def __init__(
-        self, template: Array, patches: Patches, records: int, arena: int, memory: Array | None = None
-    ) -> None:
-        self.memory = run_memory.aligned(arena) if memory is None else memory
-        self.arena = self.memory[:arena]
+    def __init__(self, template: Array, patches: Patches, records: int, arena: int) -> None:
+        self.arena = run_memory.aligned(arena)
         self.table = template.copy()
         self.words = self.table.data
         for key, base in ((("arena", 0), address(self.arena)), (("table", 0), address(self.table))):

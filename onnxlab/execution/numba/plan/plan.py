@@ -130,14 +130,9 @@ class Plan:
             if course is not None:
                 course.passed(last, frame.arena, outputs)
 
-    def frame(self, memory: Array | None = None) -> Frame:
-        """Memory for one run; `memory` has the arena, else it is new."""
-        return Frame(self.template, self.patches, self.records, self.arena, memory)
-
-    def work_in(self, memory: Array) -> None:
-        """Let the next run work in this memory, which has to be large enough and in no other use meanwhile."""
-        if not self._idle or self._idle[-1].memory is not memory:
-            self._idle[:] = [self.frame(memory)]
+    def frame(self) -> Frame:
+        """Memory for one run."""
+        return Frame(self.template, self.patches, self.records, self.arena)
 
     @cached_property
     def constants_nbytes(self) -> int:

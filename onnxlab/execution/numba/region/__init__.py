@@ -8,6 +8,4 @@ Files:
     region        A part of a model that the Numba provider runs: a plan per set of input shapes, and NumPy until
                   there is one.
     short_plans   Plans of microseconds, for which the way to the compiled code would take longer than the code.
-    single_node   A node by itself as a plan of compiled kernels, for runs that keep values: what it reads and makes
-                  lies as usual.
 """
