@@ -119,7 +119,7 @@ def profile(
     samples = runner.sample_inputs(feeds) if feeds is not None or not runner.last_inputs() else None
     best: list[Entry] = []
     for turn in range(runs):
-        call = Call(limits, _part(progress, turn, runs), seed, runner.threads)
+        call = Call(limits, _part(progress, turn, runs), seed, runner.programs.threads)
         watch = _Watch(call.position)
         runner.observed(watch, samples, call, outputs)
         pairs = zip(watch.entries, best or watch.entries, strict=True)

@@ -13,7 +13,7 @@ from onnxlab.execution.base.provider import Provider
 from onnxlab.execution.planning.partition import Partition
 from onnxlab.execution.run.compiled_parts import Compiled
 from onnxlab.execution.run.progress_bar import bar
-from onnxlab.execution.run.provider_names import named, usual_names
+from onnxlab.execution.run.provider_names import usual_names
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph.handles.handles import Node
 from onnxlab.graph.handles.model_edits import Editing
@@ -106,8 +106,9 @@ class Running(Editing, Copying):
         if exact:
             return self.runner.run(feeds, outputs, limits=limits, progress=progress, seed=seed, strict=strict)
         usual = providers is None and threads == 1
-        runner = self.runner.usual() if usual else self.runner.by(providers or usual_names(), threads)
-        return runner.run(feeds, outputs, limits=limits, progress=progress, keep="border", seed=seed, strict=strict)
+        by = self.runner.usual() if usual else self.runner.by(providers or usual_names(), threads)
+        return self.runner.run(feeds, outputs, limits=limits, progress=progress, keep="border", seed=seed,
+                               strict=strict, by=by)  # fmt: skip
 
     @property
     def compiled(self) -> Compiled:
@@ -172,7 +173,7 @@ class Running(Editing, Copying):
                0  numpy            24 nodes  /stem/conv/Conv … /head/Softmax
             0 values cross between parts: 0 B
         """
-        return self.runner.partition(outputs, providers=named(usual_names() if providers is None else providers))
+        return self.runner.partition(outputs, by=self.runner.by(usual_names() if providers is None else providers))
 
     def profile(
         self, feeds: Mapping[str, Any] | None = None, outputs: Sequence[str] | None = None, *, runs: int = 3

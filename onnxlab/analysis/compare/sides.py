@@ -41,12 +41,13 @@ class RunSide:
         self.graph, self.runs = graph, 0
         self._limits = limits
         self.runner = Runner(graph, fact)
-        self._chosen = self.runner if providers is None else self.runner.by(providers)
+        self._by = None if providers is None else self.runner.by(providers)
 
     def values(self, feeds: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
         """Run once and return the values of these names."""
         self.runs += 1
-        return self._chosen.run(dict(feeds), list(names), keep=False, seed=0, strict=False, limits=self._limits)
+        return self.runner.run(dict(feeds), list(names), keep=False, seed=0, strict=False, limits=self._limits,
+                               by=self._by)  # fmt: skip
 
 
 class RecordedSide:

@@ -30,6 +30,7 @@ class Programs:
     Args:
         graph: the model.
         providers: in order of preference.
+        threads: of BLAS; one where a provider brings threads of its own: BLAS's would spin beside them.
         fact: what inference knows of a value id.
         check: may refuse a program from these feeds to these outputs.
         doubt: gives what is called where other plans than those kept are better, with True where kept values do not
@@ -47,6 +48,7 @@ class Programs:
         self,
         graph: ModelGraph,
         providers: Sequence[Provider],
+        threads: int,
         fact: FactOf,
         check: Callable[[Compiler, tuple[str, ...], tuple[str, ...]], None],
         doubt: Callable[[], Callable[[bool], None] | None],
@@ -54,6 +56,8 @@ class Programs:
     ) -> None:
         self.graph = graph
         self.providers = tuple(providers)
+        own_threads = any(provider.capabilities.own_threads for provider in self.providers)
+        self.threads = min(threads, 1) if own_threads else threads
         self.steps = StepCache()
         self.fallbacks = FallbackPrograms(self.providers, patient)
         self.folder = Folder()

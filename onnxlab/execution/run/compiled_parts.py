@@ -66,13 +66,13 @@ class Compiled(Spelled, metaclass=ShortHelp):
     @property
     def parts(self) -> tuple[RunningPart, ...]:
         """The parts of the last run, in the order in which they run; none before a run, or after an edit."""
-        program = self._runner.usual().programs.last()
+        program = self._runner.usual().last()
         return () if program is None else tuple(_parts(program, self.compiling))
 
     @property
     def compiling(self) -> bool:
         """Whether programs or kernels are being made in the background, or wait for it."""
-        return self._runner.usual().programs.fallbacks.is_compiling or any(state.compiling for state in self.states())
+        return self._runner.usual().fallbacks.is_compiling or any(state.compiling for state in self.states())
 
     @property
     def ready(self) -> bool:
@@ -108,7 +108,7 @@ class Compiled(Spelled, metaclass=ShortHelp):
 
     def states(self) -> list[PartState]:
         """What the parts of the last run tell of themselves; nothing of nodes that run one by one."""
-        program = self._runner.usual().programs.last()
+        program = self._runner.usual().last()
         return [] if program is None else [_state(i.step) for i in program.instructions if i.step.part is not None]
 
     def __str__(self) -> str:

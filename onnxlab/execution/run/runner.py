@@ -5,6 +5,7 @@
     runner.run(feeds, outputs=["relu1_out"])       # any values of the main graph; only what they need is run
     runner.run({"relu1_out": array})               # any value may be fed: what makes it is not run
     runner.run()                                   # with the inputs of the last run: after an edit, what it changed
+    runner.run(feeds, by=runner.by(["numba"]))      # by other providers than its own; values and pins are the same
     runner.run_nodes([3, 4, 5])                    # a selection; what is missing comes from the store or is made up
     runner.on_demand.value("relu1_out")            # a value of the last run, kept or not
     runner.store.get(value_id)                     # what a value was when it was last run
@@ -62,14 +63,12 @@ class Runner:
         keep_bytes: memory for kept values; default 40 % of what is available.
         threads: of BLAS during runs (see `base.blas`); 0 leaves it as it is. More pay for large products on idle
             cores. It is one where a provider brings threads of its own: BLAS's would spin beside them.
-        base: another runner of this graph, whose values and pins this one shares; default: it has its own.
-        patient: compile in the background only what runs long or again.
         refuse: asked once per version of the graph for what keeps nodes from running, and whether some need it.
 
     Attributes:
         value: gives a value of the main graph as the model is now.
         store: the values of the last run, by value id.
-        programs: that it has made.
+        programs: by its own providers.
         on_demand: computes those that it left unkept.
         compiles: whether runs for which no providers are given may compile in the background (not where the
             environment says ONNXLAB_COMPILE=0); otherwise they are NumPy's.
@@ -82,29 +81,21 @@ class Runner:
         providers: Sequence[Provider] | None = None,
         keep_bytes: int | None = None,
         threads: int = 1,
-        base: Runner | None = None,
         refuse: Refuse | None = None,
-        patient: bool = False,
     ) -> None:
         self.graph = graph
-        self.providers = tuple(providers or (NumpyProvider(),))
-        self.store: ValueStore = ValueStore(graph, keep_bytes) if base is None else base.store
-        own_threads = any(provider.capabilities.own_threads for provider in self.providers)
-        self.threads = min(threads, 1) if own_threads else threads
+        self.store = ValueStore(graph, keep_bytes)
         self._requests = Requests(graph, self.store, fact)
         self._fact = fact or self._requests.declared
-        doubt = WeakMethod(self._doubt)  # of this runner, which has the programs
-        self.programs = Programs(graph, self.providers, self._fact, self._requests.check_missing, doubt, patient)
-        self._exact: Programs = self.programs if base is None else base._exact  # of runs that keep all values
+        self.programs = self._programs_by(tuple(providers or (NumpyProvider(),)), threads)
         self.on_demand = ValuesOnDemand(graph, self.store, self.programs.current, self.run, self.compute)
         self.value = self.on_demand.value
-        incremental = None if base is not None else IncrementalRunner(graph, self.store, self.programs.kept)
-        self._kept: IncrementalRunner = incremental or base._kept  # type: ignore[union-attr]
+        self._kept = IncrementalRunner(graph, self.store, self.programs.kept)
         self._noted = NotedRuns(self.store)
-        self._usual: Runner | None = None
+        self._usual: Programs | None = None
         self.compiles = os.environ.get("ONNXLAB_COMPILE", "1") != "0"
-        self._others: Lru[Any, Runner] = Lru("runners by other providers", _OTHERS)
-        self._refuse, self._refused = refuse, None if refuse is None else RefusedNodes(graph, self._requests, refuse)
+        self._others: Lru[Any, Programs] = Lru("programs by other providers", _OTHERS)
+        self._refused = None if refuse is None else RefusedNodes(graph, self._requests, refuse)
 
     def _doubt(self, values: bool) -> None:
         """Forget kept plans, and values too where custom operators came or went."""
@@ -112,8 +103,8 @@ class Runner:
         if values:
             self.store.invalidate_all()
 
-    def by(self, providers: Sequence[str | Provider], threads: int = 1) -> Runner:
-        """The runner of the same graph with these providers, made once; `providers.named` tells the names.
+    def by(self, providers: Sequence[str | Provider], threads: int = 1) -> Programs:
+        """The programs of the graph by these providers, made once; `provider_names.named` tells the names.
 
         Raises:
             ProviderError: no provider has that name.
@@ -122,22 +113,21 @@ class Runner:
             key = (tuple([providers] if isinstance(providers, str) else providers), threads)
             known = key in self._others
         except TypeError:  # no list, or a provider that is no key
-            return self._sharing(named(providers, threads), threads)
-        if not known:
-            return self._others.keep(key, self._sharing(named(key[0], threads), threads))
-        return self._others[key]
+            return self._programs_by(named(providers, threads), threads)
+        return (
+            self._others[key] if known else self._others.keep(key, self._programs_by(named(key[0], threads), threads))
+        )
 
-    def usual(self) -> Runner:
-        """The runner by the fastest providers that are there, which are not waited for; see `compiles`."""
+    def usual(self) -> Programs:
+        """The programs by the fastest providers that are there, which are not waited for; see `compiles`."""
         if not self.compiles:
             return self.by(("numpy",))
-        self._usual = self._usual or self._sharing(named(usual_names()), 1, patient=True)
+        self._usual = self._usual or self._programs_by(named(usual_names()), 1, patient=True)
         return self._usual
 
-    def _sharing(self, providers: Sequence[Provider], threads: int, patient: bool = False) -> Runner:
-        """A runner with the values and pins of this one."""
-        return Runner(self.graph, self._fact, providers, threads=threads, base=self, refuse=self._refuse,
-                      patient=patient)  # fmt: skip
+    def _programs_by(self, providers: tuple[Provider, ...], threads: int, patient: bool = False) -> Programs:
+        check, doubt = self._requests.check_missing, WeakMethod(self._doubt)  # of this runner, which has the programs
+        return Programs(self.graph, providers, threads, self._fact, check, doubt, patient)
 
     def last_inputs(self) -> dict[str, Any]:
         """The inputs of the last run whose values were kept."""
@@ -153,24 +143,17 @@ class Runner:
         """Follow an edit: what depends on it is no longer fresh. Register it as a follower of the graph."""
         self.store.follow(commit)
         if commit.touched.functions:
-            for runner in filter(None, (self, self._usual, *self._others.values())):
-                runner.programs.forget_steps()
+            for programs in filter(None, (self.programs, self._usual, *self._others.values())):
+                programs.forget_steps()
 
     def partition(
         self,
         outputs: Sequence[str] | None = None,
         feeds: Iterable[str] = (),
-        providers: Sequence[Provider] | None = None,
+        by: Programs | None = None,
     ) -> Partition:
-        """The provider of each node, bodies included, without running anything.
-
-        Args:
-            providers: others than the runner's own, in order of preference; the last one takes what is left.
-        """
-        compiler, _ = self.programs.current()
-        chosen = tuple(providers or self.providers)
-        if compiler.providers != chosen:
-            compiler = Compiler(compiler.snapshot, chosen, self._fact)
+        """The provider of each node, bodies included, without running anything; `by` as of `run`."""
+        compiler, _ = (by or self.programs).current()
         fed = (*compiler.snapshot.main.inputs, *feeds)
         return compiler.main.partition(fed, self._requests.outputs(compiler, outputs))
 
@@ -186,6 +169,7 @@ class Runner:
         keep: Keep = True,
         seed: int | None = None,
         strict: bool = True,
+        by: Programs | None = None,
     ) -> dict[str, Any]:
         """Run the main graph and return {name: array} of the outputs.
 
@@ -201,6 +185,7 @@ class Runner:
                 too, and changes nothing of it. Without `keep`, memory is let go as early as possible.
             seed: of random operators.
             strict: refuse nodes for which onnxruntime would refuse the model.
+            by: programs of other providers than the runner's own; with `keep` all values are the runner's own.
 
         Raises:
             FeedError: feeds that do not fit, or inputs that are missing.
@@ -209,32 +194,35 @@ class Runner:
             RunError: a node failed; LimitError, RunStopped: the budget is used up, or the run was stopped.
             KeyboardInterrupt: at once; the run goes no further and its result is dropped.
         """
+        owner = self.programs if by is None or keep is True else by
         if feeds is not None and type(feeds) is not dict:
-            feeds = self._requests.named(self.programs.current()[0], feeds)
+            feeds = self._requests.named(owner.current()[0], feeds)
         if outputs is not None and type(outputs) is not list:
             outputs = asked(outputs)
         plain = keep is not True and limits is None and progress is None and seed is None
         if plain and feeds is not None and not self.store.pins:
-            results = self._fast(feeds, outputs, keep)
+            results = self._fast(owner, feeds, outputs, keep)
             if results is not None:
                 return results
-        request = self._requested(feeds, outputs, keep, limits, plain and strict)
+        request = self._requested(owner, feeds, outputs, keep, limits, plain and strict)
         if strict and self._refused is not None:
             self._refused.check(request.compiler, request.arrays, request.names)
-        call = Call(limits, progress, seed, self.threads, self.programs.prepare)
+        call = Call(limits, progress, seed, owner.threads, owner.prepare)
         with Loading(call.limits):
-            return self._run(request, call)
+            return self._run(owner, request, call)
 
     def compute(self, names: Sequence[str], limits: Limits | None = None) -> None:
         """Compute values from the inputs of the last run, node by node, and keep them. Raises as `run`."""
-        request = self._requested(None, names, True, limits, plain=False)
-        call = Call(limits, None, None, self.threads)
+        request = self._requested(self.programs, None, names, True, limits, plain=False)
+        call = Call(limits, None, None, self.programs.threads)
         with Loading(call.limits):
             self._kept.run(request.compiler, request.state, request.arrays, request.names, call, copies=False)
 
-    def _fast(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None, keep: Keep) -> dict[str, Any] | None:
+    def _fast(
+        self, owner: Programs, feeds: Mapping[str, Any], outputs: Sequence[str] | None, keep: Keep
+    ) -> dict[str, Any] | None:
         """The outputs by the checks of an earlier run with the same signature; None where there was none."""
-        compiler = self.programs.current()[0]
+        compiler = owner.current()[0]
         ready = fast_path.ready_program(compiler, feeds, outputs)
         if ready is None:
             return None
@@ -245,12 +233,12 @@ class Runner:
         return results
 
     def _requested(
-        self, feeds: Mapping[str, Any] | None, outputs: Sequence[str] | None, keep: Keep, limits: Limits | None,
-        plain: bool,
+        self, owner: Programs, feeds: Mapping[str, Any] | None, outputs: Sequence[str] | None, keep: Keep,
+        limits: Limits | None, plain: bool,
     ) -> RunRequest:  # fmt: skip
         """The request of a run. Raises FeedError and NameLookupError as `run`."""
         with self.graph.lock:
-            compiler, _ = (self._exact if keep is True else self.programs).within(limits)
+            compiler, _ = owner.within(limits)
             state = self.store.current()
         inner = self._requests.watched(compiler, outputs)
         names = self._requests.outputs(compiler, outputs, inner)
@@ -259,18 +247,17 @@ class Runner:
         arrays = self._requests.with_pins(compiler, arrays)
         return RunRequest(compiler, state, unchecked, arrays, outputs, names, inner, keep, feeds is None, plain)
 
-    def _run(self, request: RunRequest, call: Call) -> dict[str, Any]:
+    def _run(self, owner: Programs, request: RunRequest, call: Call) -> dict[str, Any]:
         """The rest of a run: the program for the request, and what it leaves behind."""
         compiler, state, arrays, names = request.compiler, request.state, request.arrays, request.names
         if request.is_kept and request.keep is True:
             return self._kept.run(compiler, state, arrays, names, call)
         if request.is_kept:
-            cheaper = self._kept.cheaper(self._exact, request, self._noted.seconds(tuple(arrays), names))
+            cheaper = self._kept.cheaper(self.programs, request, self._noted.seconds(tuple(arrays), names))
             if cheaper is not None:
                 return request.picked(self._kept.run(*cheaper, arrays, names, call))
         if request.keep and not (request.is_of_inputs or request.inner):
             arrays = self._kept.completed(compiler, state, arrays, names)
-        owner = self._exact if request.keep is True else self.programs
         programs = owner.of(compiler)
         if request.inner:
             compiler, programs = owner.watching(compiler, watching.by_scope(request.inner)), no_programs()
@@ -282,10 +269,10 @@ class Runner:
         if border is not None:
             self._noted.note(request.compiler, program, arrays.values(), border.in_order(), results)
         self._noted.ran(program)
-        self.programs.fallbacks.ran((tuple(arrays), names, False), program)
-        settled = self.programs.decided(request.compiler, arrays) and not self.programs.fallbacks.is_waiting
+        owner.fallbacks.ran((tuple(arrays), names, False), program)
+        settled = owner.decided(request.compiler, arrays) and not owner.fallbacks.is_waiting
         if request.plain and not request.inner and settled:
-            fast_path.note_run(request.compiler, program, (request.unchecked, arrays), request.asked, self.threads)
+            fast_path.note_run(request.compiler, program, (request.unchecked, arrays), request.asked, owner.threads)
         results.update((value.path, value.found(call.run.seen)) for value in request.inner)
         return request.picked(results)
 
@@ -341,7 +328,7 @@ class Runner:
             FeedError, UnsupportedOperatorError, RunError, LimitError, RunStopped: as `run`.
         """
         with self.graph.lock:
-            compiler, programs = self._exact.within(limits)
+            compiler, programs = self.programs.within(limits)
             state = self.store.current()
             chosen = nodes_of_main(self.graph, nodes)
         if feeds is not None and not isinstance(feeds, Mapping):
@@ -349,7 +336,7 @@ class Runner:
         arrays = self._requests.checked(compiler, dict(feeds or {}))
         selection = select(compiler, chosen, arrays)
         names = selection.outputs
-        call = Call(limits, progress, seed, self.threads, self.programs.prepare)
+        call = Call(limits, progress, seed, self.programs.threads, self.programs.prepare)
         if strict and self._refused is not None:
             self._refused.check(compiler, (*arrays, *selection.border), names)
         last = self._requests.last_inputs(compiler, state)
@@ -362,8 +349,8 @@ class Runner:
         arrays |= selection.kept(state, self.store.pins, arrays)
         selection.make_up(self.graph, arrays, seed, call.limits)
         with Loading(call.limits):
-            program = self._exact.program(compiler, programs, tuple(arrays), names)
-        return owned(call(program, list(arrays.values()), self._exact.folder), names, arrays)
+            program = self.programs.program(compiler, programs, tuple(arrays), names)
+        return owned(call(program, list(arrays.values()), compiler.folder), names, arrays)
 
     def checked(self, feeds: Any) -> dict[str, Any]:
         """The feeds as arrays. Raises FeedError where they do not fit."""

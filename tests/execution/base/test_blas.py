@@ -85,9 +85,9 @@ def test_one_thread_beside_a_provider_with_its_own():
     class Threaded(NumpyProvider):
         capabilities = Capabilities(own_threads=True)
 
-    assert runner(CHAIN, threads=2).threads == 2
-    assert runner(CHAIN, threads=2, providers=[Threaded(), NumpyProvider()]).threads == 1
-    assert runner(CHAIN, threads=0, providers=[Threaded(), NumpyProvider()]).threads == 0
+    assert runner(CHAIN, threads=2).programs.threads == 2
+    assert runner(CHAIN, threads=2, providers=[Threaded(), NumpyProvider()]).programs.threads == 1
+    assert runner(CHAIN, threads=0, providers=[Threaded(), NumpyProvider()]).programs.threads == 0
 
 
 def test_modules_that_multiply_are_listed():

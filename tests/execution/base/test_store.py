@@ -11,7 +11,7 @@ from onnxlab.execution.base.value_store import State
 from onnxlab.execution.run.recorder import Recorder
 from onnxlab.graph import edits
 from onnxlab.graph.edit.changes import SetAttribute, SetField
-from tests.execution.support.internals import current_programs, incremental_plans_of
+from tests.execution.support.internals import By, current_programs, incremental_plans_of
 from tests.execution.support.models import CHAIN, node, runner, value
 
 X = np.array([[-1, 2, 3, -4]], np.float32)
@@ -303,22 +303,21 @@ def test_what_dropped_models_kept_goes_before_others_keep_as_much(monkeypatch):
 
 
 @pytest.mark.parametrize("providers", [["numpy"], ["numba", "numpy"], ["onnxruntime"]])
-def test_runners_of_one_graph_share_pins_and_values(run, providers):
+def test_pins_and_values_are_the_same_by_any_provider(run, providers):
     run.run({"x": X})
     run.pin("b", np.ones_like(X))
-    np.testing.assert_array_equal(run.by(providers).run({"x": X}, keep=False)["d"], -np.maximum(X, 0))
-    assert run.by(providers).last_inputs() == run.last_inputs()
+    np.testing.assert_array_equal(run.run({"x": X}, keep=False, by=run.by(providers))["d"], -np.maximum(X, 0))
     run.unpin("b")
     expected = -(np.maximum(X, 0) + X) * np.maximum(X, 0)
-    np.testing.assert_array_equal(run.by(providers).run({"x": X}, keep=False)["d"], expected)
+    np.testing.assert_array_equal(run.run({"x": X}, keep=False, by=run.by(providers))["d"], expected)
 
 
-def test_other_runners_hear_that_a_function_changed():
+def test_other_providers_hear_that_a_function_changed():
     run = runner("""
         g (float[2] x) => (float[2] y) { y = local.f (x) }
         <opset_import: ["" : 21], domain: "local"> f (a) => (b) { b = Neg (a) }
     """)
-    other = run.by(["numpy"])
+    other = By(run, ["numpy"])
     x = np.array([1, -2], np.float32)
     np.testing.assert_array_equal(other.run({"x": x}, keep=False)["y"], -x)
     scope = run.graph.scopes[run.graph.index.function_ids[0]]

@@ -10,6 +10,7 @@ import onnxlab
 from onnxlab.execution.numpy.provider import NumpyProvider
 from onnxlab.ops.base.image_layouts import BLOCKED
 from onnxlab.ops.nchwc.images import block_size
+from tests.execution.support.internals import By
 from tests.execution.support.regions import Eager
 
 IMAGES = """<ir_version: 8, opset_import: ["" : {}]> g (float[n, 3, {}, 13] x) => (y) {{
@@ -54,7 +55,9 @@ def saved(model, path):
 def parts(model):
     """The plan, as an ordinary run makes it."""
     feeds = [info.name for info in model.proto.graph.input]
-    return model.runner.partition([info.name for info in model.proto.graph.output], feeds, [Eager(), NumpyProvider()])
+    return model.runner.partition(
+        [info.name for info in model.proto.graph.output], feeds, model.runner.by([Eager(), NumpyProvider()])
+    )
 
 
 def by_regions(model, feeds):
@@ -79,7 +82,7 @@ def test_a_blocked_value_that_is_asked_for_stays_in_blocks(tmp_path):
     model = onnxlab.Model(saved(images(), tmp_path / "saved.onnx"))
     feeds = {"x": np.random.default_rng(3).standard_normal((2, 3, 12, 13), np.float32)}
     blocked = next(node for node in model.nodes if node.domain == BLOCKED and node.op_type == "MaxPool").outputs[0].name
-    runner = model.runner.by([Eager(), NumpyProvider()])
+    runner = By(model.runner, [Eager(), NumpyProvider()])
     expected = model.run(feeds, [blocked, "y"])
     for name, actual in runner.run(feeds, [blocked, "y"], keep=False).items():
         np.testing.assert_allclose(actual, expected[name], rtol=1e-5, atol=1e-5)

@@ -195,5 +195,5 @@ def test_the_plan_holds_the_plans_of_bodies():
 
 def test_a_plan_for_other_providers_changes_nothing():
     run = Runner(graph(CHAIN))
-    assert shape(run.partition(providers=(Taker("Relu"), NumpyProvider())))[0] == ("taker", ["Relu"])
+    assert shape(run.partition(by=run.by((Taker("Relu"), NumpyProvider()))))[0] == ("taker", ["Relu"])
     assert shape(run.partition()) == [("numpy", ["Relu", "Neg", "Exp", "Abs", "Relu"])]

@@ -242,4 +242,4 @@ def test_who_runs_what_is_said():
     model = onnxlab.load(transformer_blocks(4, 256, 8, "random"))
     x = np.random.default_rng(1).standard_normal((1, 64, 256)).astype(np.float32)
     model.run(x, limits=onnxlab.Limits(bytes=BUDGET), providers=["numba"])
-    assert "larger than memory" in str(model.runner.by(["numba"]).partition())
+    assert "larger than memory" in str(model.runner.partition(by=model.runner.by(["numba"])))

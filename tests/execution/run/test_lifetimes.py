@@ -46,7 +46,7 @@ def test_a_model_that_was_run_edited_and_saved(name, uncollected, tmp_path):
             elif step == "save":
                 model.save(tmp_path / "model.onnx")
             model.run(feeds, providers=[provider])
-            model.runner.by([provider]).run(feeds, keep=False)
+            model.runner.run(feeds, keep=False, by=model.runner.by([provider]))
             assert background.wait(100)
         model.check()
         seen = parts(model)

@@ -17,7 +17,7 @@ from onnxlab.graph import edits
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer.live.engine import Inference
 from onnxlab.limits import Limits
-from tests.execution.support.internals import plans_of, programs_of
+from tests.execution.support.internals import By, plans_of, programs_of
 from tests.execution.support.models import runner
 from tests.execution.support.regions import Eager, Recipe, assert_close
 
@@ -36,12 +36,12 @@ def blocks(rng: np.random.Generator, layers: int = 3) -> tuple[Any, dict[str, An
     return recipe.model(end), {"x": x}, [name for node in recipe.nodes for name in node.output]
 
 
-def both(model: Any, **options: Any) -> tuple[Runner, Runner]:
+def both(model: Any, **options: Any) -> tuple[By, Runner]:
     """A runner by compiled parts and one node by node, of one model and with stores of their own."""
     graph = ModelGraph(model)
     base = Runner(graph, Inference(graph).fact)
     graph.followers.append(base.invalidate)
-    return base.by([Eager(**options), "numpy"]), Runner(graph, Inference(graph).fact)
+    return By(base, [Eager(**options), "numpy"]), Runner(graph, Inference(graph).fact)
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_inputs_beyond_the_budget_are_neither_copied_nor_kept() -> None:
     model, feeds, names = blocks(np.random.default_rng(8))
     graph = ModelGraph(model)
     base = Runner(graph, Inference(graph).fact, keep_bytes=1000)
-    outputs = base.by(["numpy"]).run(feeds, keep="border")
+    outputs = base.run(feeds, keep="border", by=base.by(["numpy"]))
     assert outputs
     assert len(base.store) == 0
     with pytest.raises(NotComputedError):
@@ -156,7 +156,7 @@ g (float[64] x) => (float[64] y) {
 @pytest.mark.parametrize("compiled", [False, True])
 def test_what_was_drawn_at_random_is_what_the_run_used(compiled: bool) -> None:
     run = runner(RANDOM)
-    hot = run.by([Eager(), "numpy"] if compiled else ["numpy"])
+    hot = By(run, [Eager(), "numpy"] if compiled else ["numpy"])
     for _ in range(3):
         output = hot.run({"x": np.zeros(64, np.float32)}, keep="border")["y"]
         np.testing.assert_array_equal(run.value("b"), -output)
@@ -230,7 +230,7 @@ def test_any_row_of_runs_edits_and_looks_tells_the_values_of_the_model_as_it_is(
     graph = ModelGraph(model)
     base = Runner(graph, Inference(graph).fact)
     graph.followers.append(base.invalidate)
-    hot = base.by([Eager(), "numpy"])
+    hot = By(base, [Eager(), "numpy"])
     hot.run(feeds, keep="border")
     for step in steps:
         if step < len(EDITS):

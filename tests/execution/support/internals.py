@@ -1,6 +1,6 @@
 """What tests look at inside of runners and regions: the one place that knows their private attributes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from onnxlab.execution.numba.region.region import Region
@@ -11,27 +11,42 @@ from onnxlab.execution.run import inner_values
 from onnxlab.execution.run.runner import Runner
 
 
-def current_programs(runner: Runner) -> tuple[Compiler, Any]:
+class By:
+    """A runner whose runs are by other providers than its own."""
+
+    def __init__(self, runner: Runner, providers: Sequence[Any]) -> None:
+        self.runner = runner
+        self.programs = runner.by(providers)
+
+    def run(self, *arguments: Any, **options: Any) -> dict[str, Any]:
+        """`Runner.run` by these providers."""
+        return self.runner.run(*arguments, **options, by=self.programs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.runner, name)
+
+
+def current_programs(runner: Runner | By) -> tuple[Compiler, Any]:
     """The compiler of the model as it is now, and its programs."""
     return runner.programs.current()
 
 
-def compiler_of(runner: Runner) -> Compiler:
+def compiler_of(runner: Runner | By) -> Compiler:
     """The compiler of the last run."""
     return runner.programs.compiled[0]
 
 
-def programs_of(runner: Runner) -> Iterable[Program]:
+def programs_of(runner: Runner | By) -> Iterable[Program]:
     """The programs of the last run's compiler."""
     return runner.programs.compiled[1].values()
 
 
-def fallbacks_of(runner: Runner) -> Any:
+def fallbacks_of(runner: Runner | By) -> Any:
     """The programs that stand in for those compiled in the background."""
     return runner.programs.fallbacks
 
 
-def incremental_plans_of(runner: Runner) -> Any:
+def incremental_plans_of(runner: Runner | By) -> Any:
     """{key: plan} of the incremental runs."""
     return runner._kept.plans
 
@@ -41,7 +56,7 @@ def plans_of(region: Region) -> Any:
     return region._plans
 
 
-def inner_values_of(runner: Runner) -> dict[str, Any]:
+def inner_values_of(runner: Runner | By) -> dict[str, Any]:
     """All values that the parts of the last run, which kept its border, can tell by themselves."""
     compiler, state = runner.programs.current()[0], runner.store.current()
     run = runner.store.recent(state)
