@@ -87,7 +87,6 @@ class Compiler(Forgetful):
         self.stored = stored
         self.version = version
         self.notes: dict[str, Any] = {}  # of the code that runs the programs
-        self.ready: dict[Any, Any] = {}  # programs by how they were called
         self._functions: dict[Any, ProgramBody] = {}
         self._depth = 0
         self.inlines = any(provider.capabilities.inlines for provider in self.providers)
@@ -111,7 +110,6 @@ class Compiler(Forgetful):
         """Let go of programs, whose parts refer to what they were compiled for: they are asked for no more."""
         notes = list(self.notes.values())
         self.notes.clear()  # first, since some are notes of several
-        self.ready.clear()
         self._functions.clear()
         for note in notes:
             if isinstance(note, Forgetful):

@@ -7,6 +7,7 @@ from functools import partial
 from math import inf
 from typing import Any
 
+from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.base.provider import Provider
 from onnxlab.execution.planning.background_compile import FallbackPrograms, Made, no_programs
 from onnxlab.execution.planning.compiler import Compiler, FactOf
@@ -20,6 +21,7 @@ from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.limits import Limits
 from onnxlab.ops.base import registry
 
+_SPECIALIZED = 64  # programs for runs of one key
 _CHECKS = 16  # sets of feeds and outputs that were checked, per version of the model
 _BRANCHES, _CHECKED, _KEEPING = "branches", "checked", "keeping"  # notes of a compiler
 
@@ -42,6 +44,8 @@ class Programs:
         fallbacks: of programs that take a while to be made.
         folder: what constants made in all versions.
         compiled: the newest compiler and its programs.
+        specialized: programs of that compiler for runs of one key (see `run.specialization`).
+        ran: the program of the last run of that compiler.
     """
 
     def __init__(
@@ -62,6 +66,8 @@ class Programs:
         self.fallbacks = FallbackPrograms(self.providers, patient)
         self.folder = Folder()
         self.compiled: tuple[Compiler, Made] | None = None
+        self.specialized: Lru[Any, Any] = Lru("specialized programs", _SPECIALIZED)
+        self.ran: Program | None = None
         self._fact = fact
         self._check = check
         self._doubt = doubt
@@ -89,9 +95,8 @@ class Programs:
             before = self.compiled
             if self.fallbacks.news:
                 self.fallbacks.news = False
+                self.specialized.clear()
                 self._tell_doubt(False)
-                if before is not None:
-                    before[0].ready.clear()
             stored = self._weights.of(snapshot)
             if before is not None and before[0].snapshot is snapshot and before[0].stored.keys() == stored.keys():
                 return before
@@ -107,7 +112,8 @@ class Programs:
                     compiler.ids = before[0].ids
                     compiler.notes[_CHECKED] = before[0].notes.get(_CHECKED, frozenset())
                 before[0].forget()
-            self.compiled = compiler, no_programs()
+            self.specialized.clear()
+            self.compiled, self.ran = (compiler, no_programs()), None
             return self.compiled
 
     def _tell_doubt(self, values: bool) -> None:
@@ -130,9 +136,8 @@ class Programs:
 
     def last(self) -> Program | None:
         """The program of the last run, as long as it is the model's."""
-        compiler, programs = self.current()
-        ready = list(compiler.ready.values())
-        return ready[-1].program if ready else next(reversed(programs.values()), None)
+        _, programs = self.current()
+        return next(reversed(programs.values()), None) if self.ran is None else self.ran
 
     def watching(self, compiler: Compiler, watched: Mapping[int, tuple[tuple[str, int], ...]]) -> Compiler:
         """A compiler of the same model for one run, whose bodies show these values (see `Compiler`)."""

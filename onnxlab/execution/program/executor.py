@@ -207,13 +207,13 @@ def execute(
     """
     limits, memory = run.limits, run.memory
     flagged, held, key, array, scalar = limits.stop.is_set, memory.held, id(frame), np.ndarray, np.generic
-    timed = limits.deadline is not None
+    stoppable, timed = run.stoppable, limits.deadline is not None
     instruction = None
     drop: Iterable[int]
     try:
         # Everything below is paid per node: local names, one tuple to unpack, no call that can be spared.
         for instruction, plain, single, take, call, slot, dead in program.rows if rows is None else rows:
-            if timed or limits.interrupted or flagged():
+            if stoppable and (timed or limits.interrupted or flagged()):
                 limits.check()
             if observer is not None:
                 drop = _observed(instruction, frame, run, observer)

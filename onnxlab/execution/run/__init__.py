@@ -3,9 +3,6 @@
 Files:
     compiled_parts    What runs a model by now: the parts of the last run, by which provider, and what is being
                       compiled.
-    fast_loop         Short runs without a budget: one step after the other, as long as all that they make is small.
-    fast_path         The fast path of small runs: the checks of an earlier run with the same signature are used
-                      again.
     incremental_plan  Runs that keep their values: of a program of the whole graph, only the instructions run whose
                       results are not there.
     incremental_runs  Runs of the main graph that keep all values: what is not there or not fresh runs, the rest comes
@@ -24,6 +21,8 @@ Files:
     requests          Feeds and outputs of runs, checked against the graph as it is now.
     run_request       Requests of runs: what is fed, asked for and kept, checked against the graph as it is.
     runner            Running one ModelGraph: all of it, up to some values, from some values, or a selection of nodes.
+    specialization    Programs specialized for runs of one `RunKey`: the checks of an earlier run, and what shapes
+                      decide, hold again.
     values_on_demand  Values of the last run that it left unkept: which there are, and what computes them when they
                       are looked at.
 """

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import inf
 from typing import Any
-
-import numpy as np
 
 from onnxlab.execution.base.kept_arrays import copied, same
 from onnxlab.execution.base.lru import Lru
@@ -147,16 +145,3 @@ class IncrementalRunner:
             if plan is None:
                 plan = plan_of(compiler, self._make(compiler, feeds, outputs))
             return self.plans.keep(key, plan)
-
-
-def owned(results: Sequence[Any], names: Sequence[str], fed: Mapping[str, Any]) -> dict[str, Any]:
-    """Results of a run that kept nothing, as arrays that the caller may write to: nothing else shows them."""
-    shared = {id(array) for array in fed.values()}
-    arrays = {}
-    for name, array in zip(names, results, strict=True):
-        writable = (
-            type(array) is np.ndarray and array.base is None and array.flags.writeable and id(array) not in shared
-        )
-        arrays[name] = array if writable else copied(array)
-        shared.add(id(array))
-    return arrays

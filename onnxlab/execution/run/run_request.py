@@ -50,6 +50,13 @@ class RunRequest:
         """Whether the run leaves values behind: what happens in a body is seen only where it runs."""
         return bool(self.keep) and self.is_of_inputs and not self.inner
 
+    @property
+    def is_like_others(self) -> bool:
+        """Whether a later run of the same key may do without the checks of this one: its feeds went in as they were."""
+        same = self.unchecked.keys() == self.arrays.keys()
+        same = same and all(self.arrays[name] is array for name, array in self.unchecked.items())
+        return self.plain and not self.inner and same
+
     def picked(self, results: dict[str, Any]) -> dict[str, Any]:
         """The results that were asked for, in that order."""
         return results if self.asked is None else {name: results[name] for name in dict.fromkeys(self.asked)}

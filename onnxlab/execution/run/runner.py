@@ -33,17 +33,17 @@ from onnxlab.execution.planning.compiler import Compiler, FactOf
 from onnxlab.execution.planning.partition import Partition
 from onnxlab.execution.planning.programs import Programs
 from onnxlab.execution.program.border_values import BorderValues
-from onnxlab.execution.program.call import Call, Progress
+from onnxlab.execution.program.call import PACE, QUICK, Call, Progress
 from onnxlab.execution.program.executor import Observer, execute
 from onnxlab.execution.program.run_errors import describe
-from onnxlab.execution.run import fast_path
-from onnxlab.execution.run.incremental_runs import IncrementalRunner, owned
+from onnxlab.execution.run.incremental_runs import IncrementalRunner
 from onnxlab.execution.run.node_selection import nodes_of_main, select
 from onnxlab.execution.run.noted_runs import NotedRuns
 from onnxlab.execution.run.provider_names import named, usual_names
 from onnxlab.execution.run.refused_nodes import Refuse, RefusedNodes
 from onnxlab.execution.run.requests import Requests, asked
 from onnxlab.execution.run.run_request import Keep, RunRequest
+from onnxlab.execution.run.specialization import Specialization, owned, run_key
 from onnxlab.execution.run.values_on_demand import ValuesOnDemand
 from onnxlab.graph.edit.commits import GraphCommit
 from onnxlab.graph.edit.model_graph import ModelGraph
@@ -223,13 +223,17 @@ class Runner:
     ) -> dict[str, Any] | None:
         """The outputs by the checks of an earlier run with the same signature; None where there was none."""
         compiler = owner.current()[0]
-        ready = fast_path.ready_program(compiler, feeds, outputs)
-        if ready is None:
+        key = run_key(compiler.version, feeds, outputs)
+        try:
+            specialized = None if key is None else owner.specialized.get(key)
+        except TypeError:  # these are no names, which is said where they are looked up
+            return None
+        if specialized is None or specialized.seconds > QUICK:
             return None
         border: list[Any] | None = [] if keep else None
-        results = ready.run(feeds, border)
-        if results is not None and border is not None:
-            self._noted.note_short(compiler, ready.program, feeds.values(), border)
+        results: dict[str, Any] = specialized.run(feeds, border)
+        if border is not None:
+            self._noted.note_short(compiler, specialized.program, feeds.values(), border)
         return results
 
     def _requested(
@@ -265,14 +269,21 @@ class Runner:
             compiler, programs = owner.for_shapes(compiler, programs, arrays)
         program = owner.program(compiler, programs, tuple(arrays), names)
         border = BorderValues(program, self.store.budget // 2) if request.is_kept else None
-        results = owned(call(program, list(arrays.values()), compiler.folder, border), names, arrays)
+        results = owned(call(program, list(arrays.values()), compiler.folder, border), names, (*arrays.values(),))
         if border is not None:
             self._noted.note(request.compiler, program, arrays.values(), border.in_order(), results)
         self._noted.ran(program)
         owner.fallbacks.ran((tuple(arrays), names, False), program)
+        owner.ran = program
         settled = owner.decided(request.compiler, arrays) and not owner.fallbacks.is_waiting
-        if request.plain and not request.inner and settled:
-            fast_path.note_run(request.compiler, program, (request.unchecked, arrays), request.asked, owner.threads)
+        if settled and request.is_like_others:
+            key = run_key(request.compiler.version, request.unchecked, request.asked)
+            before = None if key is None else owner.specialized.get(key)
+            if before is not None and before.program is program:
+                before.seconds = program.notes.get(PACE, (0, 0.0))[1]
+            elif key is not None:
+                seconds = program.notes.get(PACE, (0, 0.0))[1]
+                owner.specialized.keep(key, Specialization(program, compiler.folder, owner.threads, seconds))
         results.update((value.path, value.found(call.run.seen)) for value in request.inner)
         return request.picked(results)
 
@@ -305,7 +316,7 @@ class Runner:
         frame = program.frame(list(arrays.values()))
         call.part(lambda: execute(program, frame, call.run, observer), len(program.rows), float("inf"))
         self.programs.prepare()
-        return owned(program.results(frame), names, arrays)
+        return owned(program.results(frame), names, (*arrays.values(),))
 
     def run_nodes(
         self,
@@ -350,7 +361,7 @@ class Runner:
         selection.make_up(self.graph, arrays, seed, call.limits)
         with Loading(call.limits):
             program = self.programs.program(compiler, programs, tuple(arrays), names)
-        return owned(call(program, list(arrays.values()), compiler.folder), names, arrays)
+        return owned(call(program, list(arrays.values()), compiler.folder), names, (*arrays.values(),))
 
     def checked(self, feeds: Any) -> dict[str, Any]:
         """The feeds as arrays. Raises FeedError where they do not fit."""

@@ -81,8 +81,8 @@ def test_it_is_told_to_terminate():
     products = " ".join(f"v{i + 1} = MatMul (v{i}, v0)" for i in range(40))
     run = mixed(f"g (float[n, n] v0) => (float[n, n] v40) {{ {products} }}")
     (part,) = run.partition().parts
-    view = Compiler(run.graph.snapshot(), run.providers, run._fact).main.view(["v0"], ["v40"])
-    session = run.providers[0].compile(part, view).call
+    view = Compiler(run.graph.snapshot(), run.programs.providers, run._fact).main.view(["v0"], ["v40"])
+    session = run.programs.providers[0].compile(part, view).call
     x = np.zeros((1200, 1200), np.float32)
     limits = Limits().begin()
     threading.Timer(0.1, limits.end).start()

@@ -51,6 +51,11 @@ def incremental_plans_of(runner: Runner | By) -> Any:
     return runner._kept.plans
 
 
+def specialized_of(runner: Runner | By) -> Any:
+    """{key: specialization} of runs that were made before."""
+    return runner.programs.specialized
+
+
 def plans_of(region: Region) -> Any:
     """{shapes: plan or fallback} of a region."""
     return region._plans

@@ -113,7 +113,7 @@ def test_elements_that_somebody_looked_at_make_another_plan(name, lowered):
 
 def test_old_weights_are_not_kept_packed():
     edited = Edited()
-    shared = edited.runner.providers[0]._constants
+    shared = edited.runner.programs.providers[0]._constants
     for _ in range(3):
         edited.weigh("deep")
         edited.check(1)

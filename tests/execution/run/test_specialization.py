@@ -1,4 +1,4 @@
-"""Short runs without a budget: the same answers as others, given up where something is large, fails or is unknown."""
+"""Runs by specialized programs: the same answers, refusals and freshness as others, and none too large or unknown."""
 
 import threading
 import warnings
@@ -6,20 +6,26 @@ import warnings
 import numpy as np
 import pytest
 
-from onnxlab.errors import RunError
+from onnxlab.errors import FeedError, RunError
+from onnxlab.graph.edit.changes import SetField
 from onnxlab.ops.onnx.tensor.string import string_concat
-from tests.execution.support.internals import current_programs
-from tests.execution.support.models import runner
+from tests.execution.support.internals import specialized_of
+from tests.execution.support.models import node, runner
 from tests.execution.support.regions import Both, Recipe
 
+TEXT = """
+g (float["n", 2] x, float["n", 2] w) => (float["n", 2] y, float["n", 2] z) {
+    y = Add (x, w)
+    z = Mul (y, y)
+}
+"""
 LOG = "g (float[n] x) => (float[n] y, float[n] z) { y = Log (x)  z = Identity (y) }"
 
 
 def straight(run):
     """What runs the only feeds that were seen, and how often it was given up of late."""
-    compiler, _ = current_programs(run)
-    ((loop,),) = [list(ready.accepted.values()) for ready in compiler.ready.values()]
-    return loop
+    (specialization,) = specialized_of(run).values()
+    return specialization
 
 
 def perceptron():
@@ -135,3 +141,59 @@ def test_words_are_joined_whatever_their_shapes():
         assert joined.tolist() == (x + y).tolist()
         assert string_concat(y, x).tolist() == (y + x).tolist()
         assert joined.dtype == object
+
+
+def rows_of_two(rows):
+    return {name: np.full((rows, 2), number, np.float32) for number, name in enumerate("xw", 1)}
+
+
+def test_the_second_run_is_ready():
+    run = runner(TEXT)
+    for rows in (3, 3, 1, 0):
+        results = run.run(rows_of_two(rows), keep=False)
+        assert results["z"].tolist() == [[9, 9]] * rows
+    assert run.run(rows_of_two(3), ["y"], keep=False).keys() == {"y"}
+    keys = {(key.signature[1][0], key.outputs) for key in specialized_of(run)}
+    assert keys == {(3, None), (1, None), (0, None), (3, ("y",))}
+
+
+def test_what_does_not_fit_is_refused_as_ever():
+    run = runner(TEXT)
+    for _ in range(2):
+        run.run(rows_of_two(3), keep=False)
+        for wrong in (
+            rows_of_two(3) | {"w": np.ones((2, 2), np.float32)},
+            rows_of_two(3) | {"w": np.ones((3, 2))},
+            {"x": None},
+        ):
+            with pytest.raises((FeedError, RunError)):
+                run.run(wrong, keep=False)
+
+
+def test_lists_are_converted_each_time():
+    run = runner(TEXT)
+    for number in range(3):
+        assert run.run({"x": [[number, 0]], "w": [[0, 0]]}, keep=False)["y"].tolist() == [[number, 0]]
+    assert not specialized_of(run)
+
+
+def test_results_belong_to_the_caller():
+    run = runner("g (float[n] x) => (float[n] y, float[n] z) { y = Identity (x)  z = Identity (y) }")
+    x = np.ones(4, np.float32)
+    for _ in range(3):
+        results = run.run({"x": x}, keep=False)
+        for array in results.values():
+            array += 1
+    assert x.tolist() == [1] * 4
+
+
+def test_pins_and_edits_are_seen():
+    run = runner(TEXT)
+    for _ in range(2):
+        run.run(rows_of_two(1), keep=False)
+    run.pin("y", np.zeros((1, 2), np.float32))
+    assert run.run(rows_of_two(1), keep=False)["z"].tolist() == [[0, 0]]
+    run.unpin()
+    assert run.run(rows_of_two(1), keep=False)["z"].tolist() == [[9, 9]]
+    run.graph.apply(SetField(("node", node(run, "z")), "op_type", "Sub"))
+    assert run.run(rows_of_two(1), keep=False)["z"].tolist() == [[0, 0]]
