@@ -27,6 +27,7 @@ TOPICS = (
     "speed",
     "regions",
     "widget",
+    "frames",
     "attributes",
     "walks",
     "formats",

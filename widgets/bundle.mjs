@@ -7,18 +7,18 @@ import { build } from "esbuild";
 export const here = path.dirname(fileURLToPath(import.meta.url));
 
 /**
- * `import source from "./layout.worker.ts?worker"` gives the bundled worker as a string, for a Blob URL:
- * a widget is one file, so it cannot point a Worker at a second one.
+ * `import program from "./layout.worker.ts?worker"` gives the bundled worker as a function of its global scope: its text
+ * makes a Blob URL, since a widget is one file that cannot point a Worker at a second one, and it can be called here.
  */
-export function workerAsText({ minify }) {
+export function workerAsFunction({ minify }) {
   return {
-    name: "worker-as-text",
+    name: "worker-as-function",
     setup(setup) {
       setup.onResolve({ filter: /\?worker$/ }, (args) => ({
         path: path.resolve(args.resolveDir, args.path.replace(/\?worker$/, "")),
-        namespace: "worker-as-text",
+        namespace: "worker-as-function",
       }));
-      setup.onLoad({ filter: /.*/, namespace: "worker-as-text" }, async (args) => {
+      setup.onLoad({ filter: /.*/, namespace: "worker-as-function" }, async (args) => {
         const result = await build({
           entryPoints: [args.path],
           bundle: true,
@@ -29,7 +29,8 @@ export function workerAsText({ minify }) {
           target: "es2022",
         });
         const inputs = Object.keys(result.metafile.inputs).map((file) => path.resolve(file));
-        return { contents: result.outputFiles[0].text, loader: "text", watchFiles: inputs };
+        const contents = `export default function (self) {\n${result.outputFiles[0].text}}`;
+        return { contents, loader: "js", watchFiles: inputs };
       });
     },
   };
@@ -46,6 +47,6 @@ export function settings({ minify = false } = {}) {
     jsxImportSource: "preact",
     legalComments: "none",
     minify,
-    plugins: [workerAsText({ minify })],
+    plugins: [workerAsFunction({ minify })],
   };
 }

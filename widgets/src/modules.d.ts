@@ -1,7 +1,7 @@
-/** The bundled source text of a worker, for `new Blob([source])`. The bundler resolves it (bundle.mjs). */
+/** The bundled worker as a function of its global scope. The bundler resolves it (bundle.mjs). */
 declare module "*?worker" {
-  const source: string;
-  export default source;
+  const program: (self: object) => void;
+  export default program;
 }
 
 /** Absolute path of widgets/, set by test.mjs for tests that read the sources. */

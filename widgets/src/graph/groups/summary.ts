@@ -32,9 +32,10 @@ function sumUp(store: Store, hierarchy: Hierarchy, key: number): Summary {
   let elements = 0;
   for (const node of members) {
     for (const value of store.nodes.get(node)!.inputs) {
+      const maker = store.maker(value);
+      if (maker && !hierarchy.inlined.has(maker)) continue; // most values: told without a look at their records
       const record = store.values.get(value);
-      if (!record || counted.has(value)) continue;
-      if (!(record.flags & INITIALIZER) && !hierarchy.inlined.has(store.maker(value))) continue;
+      if (!record || !(maker || record.flags & INITIALIZER) || counted.has(value)) continue;
       counted.add(value);
       elements += elementsOf(record.label);
     }

@@ -1,15 +1,18 @@
-/** The Worker's side of layouter.ts: batches of layouts, answered in order. */
+/** Batches of layouts, answered in order: a Worker's program, which the page itself calls where layouts are small. */
 
 import { layout } from "../layout/layout.ts";
-import type { LayoutInput } from "../layout/problem.ts";
+import type { LayoutInput, LayoutResult } from "../layout/problem.ts";
 
-interface WorkerScope {
-  onmessage: ((event: MessageEvent<{ id: number; inputs: LayoutInput[] }>) => void) | null;
-  postMessage(message: unknown): void;
+export interface LayoutScope {
+  /** Set by the program, for those who call it. */
+  layout?: (input: LayoutInput) => LayoutResult;
+  onmessage?: ((event: MessageEvent<{ id: number; inputs: LayoutInput[] }>) => void) | null;
+  postMessage?(message: unknown): void;
 }
 
-const scope = self as unknown as WorkerScope;
+const scope = self as unknown as LayoutScope;
 
+scope.layout = layout;
 scope.onmessage = ({ data }) => {
-  scope.postMessage({ id: data.id, results: data.inputs.map(layout) });
+  scope.postMessage?.({ id: data.id, results: data.inputs.map(layout) });
 };

@@ -4,13 +4,18 @@
  * Equal inputs (identical blocks, unchanged groups) come from a cache; a later batch makes an unfinished one void.
  */
 
-import { layout } from "../layout/layout.ts";
 import type { LayoutInput, LayoutResult } from "../layout/problem.ts";
-import source from "./layout.worker.ts?worker";
+import type { LayoutScope } from "./layout.worker.ts";
+import program from "./layout.worker.ts?worker";
 
 /** Boxes and lines up to which a layout takes less than a frame here, which is quicker than asking a Worker. */
 const SMALL = 120;
 const CACHE_SIZE = 400;
+
+// The bundle has the code of layouts once: as the function that it calls, and whose text a Worker runs.
+const here: LayoutScope = {};
+program(here);
+const layout = here.layout!;
 
 /** Rejected with this when a newer batch was asked for. */
 export class Superseded extends Error {
@@ -98,7 +103,7 @@ export class Layouter {
     if (this.#worker || !this.#workersWork) return this.#worker;
     let url = "";
     try {
-      url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+      url = URL.createObjectURL(new Blob([`(${program})(self)`], { type: "text/javascript" }));
       const worker = new Worker(url);
       worker.onmessage = ({ data }: MessageEvent<{ id: number; results: LayoutResult[] }>) => this.#answer(data);
       // Content security policies forbid Workers this way: not by an exception, but by an event.
