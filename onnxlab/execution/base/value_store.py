@@ -94,6 +94,7 @@ class ValueStore:
 
     Attributes:
         dependents: what depends on which value.
+        in_use: whether something is kept that an edit could make stale.
     """
 
     def __init__(self, graph: ModelGraph, budget: int | None = None) -> None:
@@ -101,6 +102,7 @@ class ValueStore:
         self._budget = budget
         self._lock = fork_safe(threading.RLock())
         self._state = State()
+        self.in_use = False
         self._seen = 0  # the model's version when nothing was kept: an edit then changes no values
         self._marks = Marks()  # up to the run that was noted
         self._noted: LastRun | None = None
@@ -123,11 +125,6 @@ class ValueStore:
     def state(self) -> State:
         """The stored values and what is stale of them, but for the latest commits; see `current`."""
         return self._state if self._noted is None else self.current()
-
-    @property
-    def in_use(self) -> bool:
-        """Whether something is kept that an edit could make stale."""
-        return bool(self._state.stamps) or self._noted is not None
 
     def get(self, value: int) -> Any:
         """The array that a value had when it was last run (stale or not), None where there is none."""
@@ -196,7 +193,12 @@ class ValueStore:
             state = self._after_run(state, noted)
             if later:
                 state = self._after_edits(state, later)
-        self._state, self._noted, self._marks, self._later = state, None, Marks(), Marks()
+        self._noted, self._marks, self._later = None, Marks(), Marks()
+        self._replace_state(state)
+
+    def _replace_state(self, state: State) -> None:
+        """Take over a state that contains every noted run."""
+        self._state, self.in_use = state, bool(state.stamps)
 
     def _after_run(self, state: State, run: LastRun) -> State:
         """The state after a run that kept its inputs and some values: what other inputs made is gone."""
@@ -299,7 +301,7 @@ class ValueStore:
             if self._later:  # in place of the run that was noted before
                 self._marks.add(self._later)
                 self._later = Marks()
-            self._noted = run
+            self._noted, self.in_use = run, True
 
     def recent(self, state: State) -> LastRun | None:
         """The run that was noted last, where its program is still the model's and its inputs are those of the state."""
@@ -324,7 +326,7 @@ class ValueStore:
         )  # fmt: skip
         with self._graph.lock, self._lock:
             if held <= self.budget and self._state is state and self._noted is None and not self._marks:
-                self._state = added
+                self._replace_state(added)
         return added
 
     def merge(self, began: State, new: State) -> bool:
@@ -336,12 +338,12 @@ class ValueStore:
                 return False
             if not self._state.stamps and self._seen != self._graph.version:  # a run that began before an edit
                 return False
-            self._state = new
+            self._replace_state(new)
             return True
 
     def clear(self) -> None:
         """Forget every value."""
         with self._lock:
-            self._state = State(generation=self._state.generation + 1)
             self._noted = self._recent = None
+            self._replace_state(State(generation=self._state.generation + 1))
             self._marks, self._later = Marks(), Marks()
