@@ -140,7 +140,6 @@ def after_edits() -> Iterator[Line]:
     for name, middle in (("resnet50", 2), ("bert_base", 4), ("swin_s", 4)):
         model = onnxlab.load(CORPUS[name])
         feeds = inputs(name, CORPUS[name])
-        model.runner = runner(model)
         weights = _weights(model)
         for where, weight, promise in (("middle", weights[len(weights) // 2], middle), ("end", weights[-1], 20)):
             model.run(feeds)

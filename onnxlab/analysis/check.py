@@ -5,10 +5,12 @@ every model: what onnx.checker accepts has no error here but those of `BEYOND`, 
 warning of `LENIENT`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import onnx
 
@@ -19,8 +21,6 @@ from onnxlab.analysis.check_nodes import check_node
 from onnxlab.analysis.check_scopes import check_scope, check_value, order_problems
 from onnxlab.analysis.findings import Findings
 from onnxlab.errors import Diagnostic
-from onnxlab.execution.base.provider import Provider
-from onnxlab.execution.run.provider_names import named
 from onnxlab.formats import onnx as onnx_format
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import Scope
@@ -29,6 +29,9 @@ from onnxlab.graph.protos.nesting import nesting_refused
 from onnxlab.graph.state.change_tracker import Touched
 from onnxlab.infer import Inference
 from onnxlab.infer.facts.policy import Policy
+
+if TYPE_CHECKING:
+    from onnxlab.execution.base.provider import Provider
 
 BEYOND = {
     **{
@@ -228,8 +231,12 @@ def check(source: Any, *, types: bool = True, providers: Sequence[str | Provider
 
 def unread(header: onnx.ModelProto, providers: Sequence[str | Provider] | None) -> list[Diagnostic]:
     """Warnings of versions in the head of a model that some providers do not read; None names none of them."""
+    if providers is None:
+        return []
+    from onnxlab.execution.run.provider_names import named
+
     findings = Findings()
-    for provider in () if providers is None else named(providers):
+    for provider in named(providers):
         if isinstance(provider, Reader):
             models.check_reader(header, provider, findings)
     return findings.found

@@ -302,8 +302,11 @@ def _copy_whole(location: str, tensor: str, base_dir: Path | None, folder: Path,
 
 def is_same(path: Path | None, other: Path) -> bool:
     """Whether two paths lead to one file or folder that exists."""
+    if path is None:
+        return False
     with contextlib.suppress(OSError):
-        return path is not None and path.samefile(other)
+        status = os.stat(path)
+        return path == other or os.path.samestat(status, os.stat(other))
     return False
 
 

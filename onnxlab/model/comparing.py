@@ -5,28 +5,23 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from onnxlab.execution.base.provider import Provider
-from onnxlab.execution.run.runner import Runner
 from onnxlab.formats.source import Source
-from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.infer import Inference
+from onnxlab.model.running import RunnerOwner
 
 if TYPE_CHECKING:
     from onnxlab.analysis.diff.change import Ignorable
     from onnxlab.analysis.diff.difference import Diff
     from onnxlab.analysis.hunt.hunting import Hunt
     from onnxlab.analysis.watches.watches import Checked, Watches
+    from onnxlab.execution.base.provider import Provider
     from onnxlab.model.pairs import ModelDiff
 
 
-class Comparing:
+class Comparing(RunnerOwner):
     """Differences of a Model, as members."""
 
     __slots__ = ()
 
-    graph: ModelGraph
-    inference: Inference
-    runner: Runner
     _watches: Watches | None
     _source: Source
 

@@ -8,7 +8,6 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from onnxlab.execution.base.provider import Provider
 from onnxlab.formats.source import ModelSource
 from onnxlab.limits import Limits
 from onnxlab.model.model import Model
@@ -18,9 +17,11 @@ if TYPE_CHECKING:
     from onnxlab.analysis.compare.sides import RecordedSide, RunSide
     from onnxlab.analysis.diff.change import Ignorable
     from onnxlab.analysis.diff.matching import Fingerprints
+    from onnxlab.execution.base.provider import Provider
     from onnxlab.model.pairs import ModelComparison, ModelDiff
 
-Providers = Sequence[str | Provider]
+    Providers = Sequence[str | Provider]
+
 Inputs = Mapping[str, Any] | None
 
 

@@ -1,12 +1,14 @@
 """Knowledge of a Model without running it: facts, their reasons, and problems."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import onnx
 
 from onnxlab.analysis.check import Checker, combined, foreign_strings, unread
 from onnxlab.errors import Diagnostic, NameLookupError
-from onnxlab.execution.base.provider import Provider
 from onnxlab.formats.source import Source
 from onnxlab.graph.handles.handles import Value
 from onnxlab.graph.protos.lazy_tensor import LazyTensor
@@ -15,6 +17,9 @@ from onnxlab.infer.questions.explain import Explanation
 from onnxlab.infer.questions.what_if import Sized
 from onnxlab.model.looking import Looking
 from onnxlab.shapes import Fact
+
+if TYPE_CHECKING:
+    from onnxlab.execution.base.provider import Provider
 
 
 class Knowing(Looking):

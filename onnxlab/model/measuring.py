@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onnxlab.execution.run.compiled_parts import Compiled
-from onnxlab.execution.run.runner import Runner
-from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.handles.handles import Node
 from onnxlab.graph.handles.model_lookup import Lookup, NodeKey
-from onnxlab.infer import Inference
+from onnxlab.model.running import RunnerOwner
 
 if TYPE_CHECKING:
     from onnxlab.analysis.cost.cost import Cost
@@ -24,14 +21,10 @@ if TYPE_CHECKING:
 Dims = Mapping[str, int]
 
 
-class Measuring(Lookup):
+class Measuring(Lookup, RunnerOwner):
     """Memory and cost of a Model, as members."""
 
     __slots__ = ()
-
-    graph: ModelGraph
-    inference: Inference
-    runner: Runner
 
     def memory(
         self, dims: Dims | None = None, /, inputs: Mapping[str, Any] | None = None, share: Share = "live",
@@ -82,6 +75,7 @@ class Measuring(Lookup):
         """
         from onnxlab.analysis.memory.estimate import estimate
         from onnxlab.analysis.memory.timeline import timeline
+        from onnxlab.execution.run.compiled_parts import Compiled
 
         last = self.runner.last_inputs()
         arrays = last if feeds is None else self.runner.checked(feeds)

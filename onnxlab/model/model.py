@@ -8,8 +8,6 @@ from weakref import WeakMethod, ref
 import onnx
 
 from onnxlab.analysis.check import Checker
-from onnxlab.analysis.judge import Judge
-from onnxlab.execution.run.runner import Runner
 from onnxlab.formats import onnx as onnx_format
 from onnxlab.formats.journals import recovery
 from onnxlab.formats.journals.journal import Journal
@@ -39,12 +37,13 @@ from onnxlab.model.knowing import Knowing
 from onnxlab.model.measuring import Measuring
 from onnxlab.model.renamed import is_renamed, renamed
 from onnxlab.model.rewriting import Rewriting
-from onnxlab.model.running import Running
+from onnxlab.model.running import Followers, Running
 from onnxlab.model.showing import Showing
 from onnxlab.short_help import ShortHelp
 
 if TYPE_CHECKING:
     from onnxlab.analysis.watches.watches import Watches
+    from onnxlab.execution.run.runner import Runner
 
 
 class Model(Knowing, Querying, Running, Rewriting, Comparing, Measuring, Showing, metaclass=ShortHelp):
@@ -86,12 +85,13 @@ class Model(Knowing, Querying, Running, Rewriting, Comparing, Measuring, Showing
     __slots__ = (
         "__weakref__",
         "_checker",
+        "_followers",
+        "_runner",
         "_subscribers",
         "_watches",
         "graph",
         "inference",
         "last_change",
-        "runner",
         "trial",
     )
 
@@ -104,7 +104,7 @@ class Model(Knowing, Querying, Running, Rewriting, Comparing, Measuring, Showing
             self.graph.read_only, self.graph.uninferred = self._source.read_only, self._source.uninferred
             self.inference = Inference(self.graph)
             self.graph.index.forget_signatures()
-        self.runner = Runner(self.graph, self.inference.fact, refuse=Judge(self.graph, self.inference))
+        self._runner: Runner | None = None
         self._watches: Watches | None = None
         self._checker = Checker(self.graph)
         self.last_change: Commit | None = None
@@ -113,6 +113,7 @@ class Model(Knowing, Querying, Running, Rewriting, Comparing, Measuring, Showing
         self._saved_state = 0
         self._subscribers: list[Callable[[Commit], Any]] = []
         self._on_save: list[Callable[[], Any]] = []
+        self._followers: Followers = [WeakMethod(self.inference.follow)]
         self.graph.followers.append(_follower(self))
         self.trial = Trial(self.graph, self.inference)
         self.graph.completer = Completer(self.graph, self.inference)
@@ -335,8 +336,9 @@ class Model(Knowing, Querying, Running, Rewriting, Comparing, Measuring, Showing
         changed, main = self.inference.follow(done), self.graph.index.main
         if self.trial.sizes or not changed.keys().isdisjoint(main.inputs):
             self.trial.follow(changed)
-        if self.runner.store.in_use or done.touched.functions:
-            self.runner.invalidate(done)
+        runner = self._runner
+        if runner is not None and (runner.store.in_use or done.touched.functions):
+            runner.invalidate(done)
         if self._checker.dirty is not None:
             self._checker.follow(done.touched)
         values = self.graph.values
@@ -373,9 +375,7 @@ def _follower(model: Model) -> Callable[[GraphCommit], None]:
 
     A graph that had its model would keep it, and everything in it, until Python next collects garbage.
     """
-    whole = ref(model)
-    parts: list[Callable[[], Callable[[GraphCommit], Any] | None]]
-    parts = [WeakMethod(model.inference.follow), WeakMethod(model.runner.invalidate)]
+    whole, parts = ref(model), model._followers
 
     def follow(done: GraphCommit) -> None:
         if (alive := whole()) is not None:

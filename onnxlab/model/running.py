@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
+from weakref import WeakMethod
 
 import numpy as np
 
 from onnxlab.errors import NameLookupError
-from onnxlab.execution.base.provider import Provider
-from onnxlab.execution.planning.partition import Partition
-from onnxlab.execution.run.compiled_parts import Compiled
 from onnxlab.execution.run.progress_bar import bar
-from onnxlab.execution.run.provider_names import usual_names
-from onnxlab.execution.run.runner import Runner
+from onnxlab.graph.edit.commits import GraphCommit
+from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.handles.handles import Node
 from onnxlab.graph.handles.model_edits import Editing
+from onnxlab.infer import Inference
 from onnxlab.limits import Limits
 from onnxlab.model.copying import Copying
 from onnxlab.short_help import ShortHelp
@@ -24,20 +23,52 @@ from onnxlab.spelling import Spelled
 
 if TYPE_CHECKING:
     from onnxlab.analysis.profile import Profile
+    from onnxlab.execution.base.provider import Provider
+    from onnxlab.execution.planning.partition import Partition
+    from onnxlab.execution.run.compiled_parts import Compiled
+    from onnxlab.execution.run.runner import Runner
 
 Array = np.ndarray[Any, Any]
 
 
-class Running(Editing, Copying):
-    """Runs of a Model, as members.
+Followers = list[Callable[[], Callable[[GraphCommit], Any] | None]]
+"""Weak references to methods that follow commits."""
 
-    Attributes:
-        runner: runs the graph and keeps the values.
-    """
+
+class RunnerOwner:
+    """A graph with its inference and, once asked for, its runner: a third of the imports is for runs alone."""
 
     __slots__ = ()
 
-    runner: Runner
+    graph: ModelGraph
+    inference: Inference
+    _runner: Runner | None
+    _followers: Followers
+
+    @property
+    def runner(self) -> Runner:
+        """The inner layer that runs the graph and keeps the values.
+
+        Examples:
+            >>> len(model.runner.store)
+            0
+        """
+        if (runner := self._runner) is None:
+            from onnxlab.analysis.judge import Judge
+            from onnxlab.execution.run.runner import Runner
+
+            new = Runner(self.graph, self.inference.fact, refuse=Judge(self.graph, self.inference))
+            with self.graph.lock:
+                if (runner := self._runner) is None:
+                    runner = self._runner = new  # type: ignore[misc]
+                    self._followers.append(WeakMethod(new.invalidate))
+        return runner
+
+
+class Running(Editing, Copying, RunnerOwner):
+    """Runs of a Model, as members."""
+
+    __slots__ = ()
 
     @property
     def values(self) -> Values:
@@ -106,7 +137,7 @@ class Running(Editing, Copying):
         if exact:
             return self.runner.run(feeds, outputs, limits=limits, progress=progress, seed=seed, strict=strict)
         usual = providers is None and threads == 1
-        by = self.runner.usual() if usual else self.runner.by(providers or usual_names(), threads)
+        by = self.runner.usual() if usual else self.runner.by(providers or None, threads)
         return self.runner.run(feeds, outputs, limits=limits, progress=progress, keep="border", seed=seed,
                                strict=strict, by=by)  # fmt: skip
 
@@ -119,6 +150,8 @@ class Running(Editing, Copying):
             >>> model.compiled.in_background
             True
         """
+        from onnxlab.execution.run.compiled_parts import Compiled
+
         return Compiled(self.runner)
 
     def pin(self, value: str, array: Any) -> None:
@@ -173,7 +206,7 @@ class Running(Editing, Copying):
                0  numpy            24 nodes  /stem/conv/Conv … /head/Softmax
             0 values cross between parts: 0 B
         """
-        return self.runner.partition(outputs, by=self.runner.by(usual_names() if providers is None else providers))
+        return self.runner.partition(outputs, by=self.runner.by(providers))
 
     def profile(
         self, feeds: Mapping[str, Any] | None = None, outputs: Sequence[str] | None = None, *, runs: int = 3

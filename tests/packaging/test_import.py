@@ -37,6 +37,7 @@ def test_every_advertised_name_resolves(name: str) -> None:
 def test_loading_a_model_leaves_the_late_ones_alone() -> None:
     loaded = modules_after("import onnxlab; onnxlab.load; onnxlab.Model; onnxlab.infer_shapes")
     assert not {"anywidget", "ipywidgets", "IPython", "numba", "networkx.algorithms"} & loaded
+    assert not [name for name in loaded if name.startswith("onnxlab.execution.p")], "imported with the first run"
 
 
 def test_unknown_name_lists_what_there_is() -> None:

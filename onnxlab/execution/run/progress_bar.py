@@ -6,10 +6,12 @@ import importlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from onnxlab.execution.program.call import Progress
 from onnxlab.printable import printable
+
+if TYPE_CHECKING:
+    from onnxlab.execution.program.call import Progress
 
 DELAY = 1.0
 """Seconds after which the bar shows: what is done by then needs none."""

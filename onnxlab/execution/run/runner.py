@@ -103,16 +103,18 @@ class Runner:
         if values:
             self.store.invalidate_all()
 
-    def by(self, providers: Sequence[str | Provider], threads: int = 1) -> Programs:
-        """The programs of the graph by these providers, made once; `provider_names.named` tells the names.
+    def by(self, providers: Sequence[str | Provider] | None, threads: int = 1) -> Programs:
+        """The programs of the graph by these providers, made once; default: the usual ones.
 
         Raises:
             ProviderError: no provider has that name.
         """
         try:
-            key = (tuple([providers] if isinstance(providers, str) else providers), threads)
+            chosen = usual_names() if providers is None else providers
+            key = (tuple([chosen] if isinstance(chosen, str) else chosen), threads)
             known = key in self._others
         except TypeError:  # no list, or a provider that is no key
+            assert providers is not None
             return self._programs_by(named(providers, threads), threads)
         return (
             self._others[key] if known else self._others.keep(key, self._programs_by(named(key[0], threads), threads))
