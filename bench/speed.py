@@ -23,7 +23,7 @@ import onnx
 import onnxruntime
 
 import onnxlab
-from bench import edits, looks_at_values, networks, regions, small_models
+from bench import edits, first_contact, looks_at_values, networks, regions, small_models
 from bench.measure import Figure, Line, Row, one_processor, timed
 from onnxlab.execution.base import background
 from onnxlab.execution.numba.provider import NumbaProvider
@@ -60,6 +60,7 @@ def rows() -> Iterator[Line]:
         yield from edits.rows(session)
         yield from looks_at_values.rows(others)
     yield from cold_start()
+    yield from first_contact.rows()
     yield from regions.rows()
 
 

@@ -34,6 +34,7 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     # journals of edits go apart from all others, kernels and command lines that tests start included
     os.environ["ONNXLAB_STATE_HOME"] = tempfile.mkdtemp(prefix="onnxlab-state-")
+    os.environ.setdefault("ONNXLAB_WARM", "0")  # no process compiles what no test asks for
 
 
 def pytest_unconfigure() -> None:

@@ -28,13 +28,16 @@ _SPELL = 1e-3
 _LOOK = 5e-4
 """Seconds that it rests at least, so that other threads can be seen to work once the interpreter is free."""
 _REST = 12.0
-"""How many times as long as it worked it then rests."""
+"""How many times as long as it worked it then rests beside a run that it has held up for so long as it may."""
+_HOLDING_UP = 30e-3
+"""Seconds of work beside one run before that: until then it rests no longer than it works."""
 _LONGEST_REST = 0.2
 _STRIDE = 16
 """Items of a loop between two looks at the clock."""
 _SEES = sys.platform != "win32"  # there the processor's time is told in steps of 16 ms
 _runs: set[object] = set()  # those under way
 _rested = 0.0  # what the thread had worked when it last rested
+_beside = 0.0  # seconds of its work since a run began
 
 _POLITE = 5e-5
 """Seconds after which the background thread gives way to one that wants to go on, where Python's own wait is 5 ms:
@@ -61,23 +64,25 @@ def is_here() -> bool:
 
 def rest() -> None:
     """Between two pieces of a job: let runs go on, if this is the background thread and it has worked for a while."""
-    global _rested
+    global _rested, _beside
     if is_here():
         spent = threads.thread_time() - _rested
         if spent > _SPELL:
+            _beside += spent
             count_as_old()  # a whole collection stops all threads, for 100 ms where 8,000 nodes are held
             before = time.process_time()
             time.sleep(_LOOK)
             # a run may be kept from the processor by another process, or by us
             if _runs or not _SEES or time.process_time() - before > _LOOK / 4:
-                time.sleep(min(_REST * spent, _LONGEST_REST))
+                time.sleep(spent if _beside < _HOLDING_UP else min(_REST * spent, _LONGEST_REST))
             _rested = threads.thread_time()
 
 
 @contextmanager
 def run() -> Iterator[None]:
     """Let the background thread rest while a foreground call is inside the block."""
-    token = object()
+    global _beside
+    token, _beside = object(), 0.0
     _runs.add(token)
     try:
         yield

@@ -77,6 +77,7 @@ class NumbaProvider(Provider):
         load()
         background.rest()
         importlib.import_module("onnxlab.execution.numba.region.region").engine.start()
+        importlib.import_module("onnxlab.execution.numba.plan.kernels_ahead").begin()
 
     def get_capability(self, view: PartitionView) -> list[SubgraphClaim]:
         """Claim nodes that have a rule, and those that tell their shapes; why others are left goes to `view.refuse`."""

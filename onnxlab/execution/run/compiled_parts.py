@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from onnxlab.execution.base import background
 from onnxlab.execution.base.provider import PartState, Step
@@ -12,6 +13,9 @@ from onnxlab.execution.run.runner import Runner
 from onnxlab.printable import printable_lines
 from onnxlab.short_help import ShortHelp
 from onnxlab.spelling import Spelled
+
+if TYPE_CHECKING:
+    from onnxlab.execution.numba.plan.kernels_ahead import KernelsAhead
 
 _NOW = PartState(compiled=True)
 
@@ -91,6 +95,21 @@ class Compiled(Spelled, metaclass=ShortHelp):
     def in_background(self, on: bool) -> None:
         self._runner.compiles = on
 
+    @property
+    def kernels(self) -> KernelsAhead:
+        """How many of all kernels are on disk, for every model; the others are made in the background.
+
+        That begins when the first run of a process is worth compiling, and gives way to all other work. The environment
+        variable ONNXLAB_WARM=0 turns it off; `onnxlab warm` makes them at once.
+
+        Examples:
+            >>> model.compiled.kernels.count > 30
+            True
+        """
+        from onnxlab.execution.numba.plan import kernels_ahead  # nothing that runs nothing needs it
+
+        return kernels_ahead.state()
+
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until nothing is being compiled.
 
@@ -114,7 +133,12 @@ class Compiled(Spelled, metaclass=ShortHelp):
     def __str__(self) -> str:
         lines = [*map(str, self.parts)] or ["nothing was run since the model was opened or edited"]
         if self.compiling:
-            lines.append("kernels are being compiled in the background")
+            from onnxlab.execution.numba.plan import engine
+
+            name = engine.compiling()
+            lines.append(f"kernels are being compiled in the background{f': {name}' if name else ''}")
+        if (kernels := self.kernels).under_way:
+            lines.append(f"for later models: {kernels}")
         if not self.in_background:
             lines.append("compiling in the background is turned off: runs are NumPy's")
         return printable_lines(lines)

@@ -21,11 +21,13 @@ from typing import Any
 from onnxlab.execution.numba.machine import object_cache
 from onnxlab.execution.numba.machine.host import VARIABLE, host
 
+POLITE = 10
+"""How far a process gives way that compiles what runs have asked for, none of which waits."""
 _PATIENCE = 900.0
 """Seconds that one kernel may take; on a busy machine one takes tens of them."""
 _SCRIPT = (  # it gives way from the start: imports take as long as a kernel; its end waits for no reader
-    "import json, os, sys; path, polite = json.loads(sys.argv[1]); sys.path[:] = path\n"
-    "if polite and hasattr(os, 'nice'): os.nice(10)\n"
+    "import json, os, sys; path, way = json.loads(sys.argv[1]); sys.path[:] = path\n"
+    "if way and hasattr(os, 'nice'): os.nice(way)\n"
     "from onnxlab.execution.numba.machine.compilation import serve; serve(); os._exit(0)"
 )
 
@@ -34,20 +36,30 @@ class NoCompilerError(Exception):
     """There is no process that compiles; the message gives the reason."""
 
 
+_ending = threading.Event()
+
+
+def is_ending() -> bool:
+    """Whether this process is about to end, so that nothing more is compiled."""
+    return _ending.is_set()
+
+
 class CompilerProcess:
     """One such process.
 
     Args:
-        polite: whether it gives way to all other processes.
+        way: how far it gives way to all other processes, up to 19; 0 where a call waits for it.
 
     Raises:
         NoCompilerError: it cannot be started.
     """
 
-    def __init__(self, polite: bool) -> None:
+    def __init__(self, way: int) -> None:
+        if is_ending():
+            raise NoCompilerError("this process is about to end")
         if not sys.executable or getattr(sys, "frozen", False):
             raise NoCompilerError("this program is not run by a Python interpreter that could be started again")
-        command = [sys.executable, "-c", _SCRIPT, json.dumps([sys.path, polite])]
+        command = [sys.executable, "-c", _SCRIPT, json.dumps([sys.path, way])]
         environment = os.environ | {VARIABLE: host().name, "NUMBA_DISABLE_JIT": "0"}
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
         try:
@@ -56,7 +68,7 @@ class CompilerProcess:
             )
         except OSError as error:
             raise NoCompilerError(f"{sys.executable} cannot be started: {error}") from error
-        atexit.register(self.end)
+        atexit.register(self._end_for_good)
 
     def compile(self, kernel: str) -> bytes:
         """The object code of a kernel.
@@ -89,13 +101,17 @@ class CompilerProcess:
 
     def end(self) -> None:
         """End the process; it may be asked for more than once."""
-        atexit.unregister(self.end)
+        atexit.unregister(self._end_for_good)
         self._process.kill()
         for pipe in (self._process.stdin, self._process.stdout):
             with contextlib.suppress(OSError):  # what was not sent yet
                 if pipe is not None:
                     pipe.close()
         self._process.wait()
+
+    def _end_for_good(self) -> None:
+        _ending.set()
+        self.end()
 
     def _said(self) -> str:
         """The end of what it wrote to its standard error."""

@@ -115,6 +115,11 @@ def read(kernel: str) -> bytes | None:
     return code if _digest(code) == content[:_DIGEST] else None
 
 
+def has(kernel: str) -> bool:
+    """Whether there is a file for the object code of a kernel."""
+    return _file(kernel).exists()
+
+
 def write(kernel: str, code: bytes) -> None:
     """Keep the object code of a kernel. Other processes see all of it or nothing; a full disk is no reason to fail."""
     with contextlib.suppress(OSError):

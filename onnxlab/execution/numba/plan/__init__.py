@@ -14,6 +14,8 @@ Files:
                         all of them.
     engine              Kernels by name, made ready when they are asked for, and the call into the interpreter.
     frame               Frames: what one run of a plan writes to.
+    kernels_ahead       Kernels that are compiled before a model needs them: from the first use of the package on,
+                        until all are on disk.
     linking             Linking of plans: the addresses of constants go into the words, those known in a run only
                         become patches.
     lowering_cache      Dependency-tracked memo of lowering: a later plan lowers again only the steps whose inputs an

@@ -16,8 +16,8 @@ from functools import partial
 from typing import Any
 
 from onnxlab.execution.base import background
-from onnxlab.execution.numba.machine import compilation, object_cache, object_loading
-from onnxlab.execution.numba.machine.compiler_process import CompilerProcess, NoCompilerError
+from onnxlab.execution.numba.machine import compilation, compiler_process, object_cache, object_loading
+from onnxlab.execution.numba.machine.compiler_process import POLITE, CompilerProcess, NoCompilerError
 from onnxlab.execution.numba.machine.records import INTERPRETER, MODULES
 from onnxlab.execution.numba.machine.threads import together
 from onnxlab.execution.numba.plan.frame import Frame
@@ -25,6 +25,7 @@ from onnxlab.execution.numba.plan.frame import Frame
 _making = threading.RLock()
 _addresses: dict[str, int] = {}
 _process: CompilerProcess | None = None
+_under_way = ""
 _interpret: Any = None
 _at_once: Any = None
 
@@ -92,24 +93,48 @@ def ready_address(name: str) -> int:
 def _loaded(name: str) -> int:
     code = object_cache.read(name)
     if code is None:
-        code = _compiled(name)
+        try:
+            code = _compiled(name)
+        except NoCompilerError as reason:
+            if compiler_process.is_ending():
+                raise NotReadyError(name) from reason
+            about = "kernels are compiled in this process, which may hold it up for seconds"
+            warnings.warn(f"{about}: {reason}", stacklevel=2)
+            code = compilation.compile_kernel(name)
         object_cache.write(name, code)
     return object_loading.load(name, code)
 
 
+def compiling() -> str:
+    """The name of the kernel that is being compiled, "" where none is."""
+    return _under_way
+
+
 def _compiled(name: str) -> bytes:
-    """Object code from the process that compiles; from here where there can be none."""
-    global _process
-    for _ in range(2):  # one that was idle has ended
+    """Object code from the process that compiles.
+
+    Raises:
+        NoCompilerError: there is none.
+        RuntimeError: the kernel cannot be compiled.
+    """
+    global _process, _under_way
+    _under_way = name
+    try:
         try:
-            if _process is None:
-                _process = CompilerProcess(polite=background.is_here())
-            return _process.compile(name)
-        except NoCompilerError as error:
+            return _running().compile(name)
+        except NoCompilerError:  # one that was idle has ended
             _process = None
-            reason = error
-    warnings.warn(f"kernels are compiled in this process, which may hold it up for seconds: {reason}", stacklevel=2)
-    return compilation.compile_kernel(name)
+        return _running().compile(name)
+    finally:
+        _under_way = ""
+
+
+def _running() -> CompilerProcess:
+    """The process that compiles."""
+    global _process
+    if _process is None:
+        _process = CompilerProcess(POLITE if background.is_here() else 0)
+    return _process
 
 
 def interpret(frame: Frame, first: int, last: int, threads: int) -> None:

@@ -30,7 +30,7 @@ from tests.execution.support.regions import Eager, Recipe
 @pytest.fixture
 def process():
     """One of this test alone: between tests it might be idle for so long that it ends."""
-    compiler = CompilerProcess(polite=False)
+    compiler = CompilerProcess(0)
     yield compiler
     compiler.end()
 
@@ -190,7 +190,7 @@ llvmlite.binding.get_host_cpu_name()
 
 
 def test_one_that_ended_is_started_anew(monkeypatch):
-    process = CompilerProcess(polite=False)
+    process = CompilerProcess(0)
     process._process.kill()
     process._process.wait()
     with pytest.raises(NoCompilerError, match="without a word"):
@@ -211,7 +211,7 @@ def test_sources_that_changed_meanwhile_are_not_loaded(process, monkeypatch):
 def test_one_that_nobody_asks_ends_in_peace(monkeypatch):
     script = compiler_process._SCRIPT.replace("serve()", "serve.__globals__.update(_IDLE=0.1); serve()", 1)
     monkeypatch.setattr(compiler_process, "_SCRIPT", script)
-    compiler = CompilerProcess(polite=False)
+    compiler = CompilerProcess(0)
     assert compiler._process.wait(60) == 0, compiler._said()
     with pytest.raises(NoCompilerError, match="has ended: without a word"):
         compiler.compile(INTERPRETER)
