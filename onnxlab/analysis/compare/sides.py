@@ -10,6 +10,7 @@ import numpy as np
 
 from onnxlab.errors import LoadError
 from onnxlab.execution.base.provider import Provider
+from onnxlab.execution.program.handed_values import Take
 from onnxlab.execution.run.runner import Runner
 from onnxlab.formats.arrays import read_arrays
 from onnxlab.graph.edit.model_graph import ModelGraph
@@ -48,6 +49,11 @@ class RunSide:
         self.runs += 1
         return self.runner.run(dict(feeds), list(names), keep=False, seed=0, strict=False, limits=self._limits,
                                by=self._by)  # fmt: skip
+
+    def hand(self, feeds: Mapping[str, Any], names: Sequence[str], take: Take) -> None:
+        """Run once and hand over the values of these names, by their place, as they are made; none is kept."""
+        self.runs += 1
+        self.runner.hand(feeds, names, take, seed=0, limits=self._limits, by=self._by)
 
 
 class RecordedSide:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,8 +13,9 @@ from onnxlab.analysis.datasets.metrics import Metric, measured
 from onnxlab.analysis.datasets.part import Part
 from onnxlab.analysis.datasets.samples import label_of, sample_of
 from onnxlab.analysis.datasets.sessions import Payload, Session, session
-from onnxlab.analysis.datasets.tally import Tally, numbers_of
+from onnxlab.analysis.datasets.tally import SampleTally, Tally, numbers_of
 from onnxlab.errors import FeedError, LoadError, RunError, RunStopped, UnsupportedOperatorError
+from onnxlab.execution.program.handed_values import Take
 
 Models = Mapping[str, Payload]
 
@@ -30,25 +32,48 @@ class Job(Protocol):
     def start(self) -> Part:
         """A part of no samples."""
 
-    def count(self, part: Part, sessions: Sequence[Session], feeds: dict[str, Any], target: Any, index: int) -> None:
-        """Run one sample and count it; changes nothing where it raises."""
+    def count(
+        self, part: Part, sessions: Sequence[Session], feeds: dict[str, Any], target: Any, index: int, whole: bool
+    ) -> None:
+        """Run one sample and count it.
+
+        Args:
+            whole: count only what ran to the end: the part is then as it was where this raises.
+
+        Raises:
+            HalfCountedError: values were counted, and others cannot be made.
+        """
 
     def sessions(self, models: Models) -> list[Session]:
         """The models of the job in this process."""
 
 
+class HalfCountedError(Exception):
+    """A sample of which some values are counted cannot be run to the end."""
+
+
 def run_chunk(job: Job, models: Models, items: Iterable[Any]) -> Part:
     """Count some samples in a row. A sample that cannot be used is noted, and the next one is taken.
+
+    Values are counted when they are made. Where a sample fails in the middle all are counted once more, each when all
+    of its values are there: the numbers are the same.
 
     Raises:
         UnsupportedOperatorError: the model cannot run at all.
     """
-    sessions = job.sessions(models)
+    sessions, samples = job.sessions(models), list(items)
+    try:
+        return _counted(job, sessions, samples, whole=False)
+    except HalfCountedError:
+        return _counted(job, sessions, samples, whole=True)
+
+
+def _counted(job: Job, sessions: Sequence[Session], samples: Sequence[Any], whole: bool) -> Part:
     part = job.start()
-    for index, item in enumerate(items):
+    for index, item in enumerate(samples):
         try:
             feeds, target = sample_of(item, sessions[0].inputs)
-            job.count(part, sessions, feeds, target, index)
+            job.count(part, sessions, feeds, target, index, whole)
         except (UnsupportedOperatorError, RunStopped):
             raise
         except _OF_THE_SAMPLE as error:
@@ -87,18 +112,44 @@ class StatisticsJob:
         """The one model."""
         return [session(models[self.model], self.providers)]
 
-    def count(self, part: Part, sessions: Sequence[Session], feeds: dict[str, Any], target: Any, index: int) -> None:
+    def count(
+        self, part: Part, sessions: Sequence[Session], feeds: dict[str, Any], target: Any, index: int, whole: bool
+    ) -> None:
         """Run one sample and count its values."""
-        values = sessions[0].run(feeds, self.names)
-        arrays = [values.get(name) for name in self.names]
-        rows = [row for name, place in self.channels.items() for row in _by_channel(values.get(name), *place)]
-        part.tallies["values"].add(arrays, index)
-        if rows:
-            part.tallies["channels"].add(rows, index)
-        if len(part.texts) < len(self.names):
-            part.texts |= {
-                name: type_of(value) for name, value in zip(self.names, arrays, strict=True) if name not in part.texts
-            }
+        values, channels = part.tallies["values"].sample(index), part.tallies["channels"].sample(index)
+        first = self._first_channels()
+        texts = None if len(part.texts) == len(self.names) else part.texts
+
+        def take(place: int, value: Any) -> None:
+            name = self.names[place]
+            values.put(place, value)
+            if name in first:
+                for row, numbers in enumerate(_by_channel(value, *self.channels[name]), first[name]):
+                    channels.put(row, numbers)
+            if texts is not None:
+                texts.setdefault(name, type_of(value))
+
+        if whole:
+            arrays = sessions[0].run(feeds, self.names)
+            for place, name in enumerate(self.names):
+                take(place, arrays.get(name))
+        else:
+            self._hand(sessions[0], feeds, take, values)
+        values.finish()
+        channels.finish()
+
+    def _hand(self, model: Session, feeds: dict[str, Any], take: Take, values: SampleTally) -> None:
+        try:
+            model.hand(feeds, self.names, take)
+        except Exception as error:
+            if values.is_empty:
+                raise
+            raise HalfCountedError from error
+
+    def _first_channels(self) -> dict[str, int]:
+        """The row of the first channel of each value whose channels are counted."""
+        sizes = [size for _, size in self.channels.values()]
+        return dict(zip(self.channels, accumulate(sizes, initial=0), strict=False))
 
 
 def type_of(value: Any) -> str:
@@ -159,7 +210,9 @@ class EvaluationJob:
         """The reference and the other."""
         return [session(models[self.a], self.providers), session(models[self.b], self.b_providers)]
 
-    def count(self, part: Part, sessions: Sequence[Session], feeds: dict[str, Any], target: Any, index: int) -> None:
+    def count(
+        self, part: Part, sessions: Sequence[Session], feeds: dict[str, Any], target: Any, index: int, whole: bool
+    ) -> None:
         """Run one sample by both models and count the errors."""
         names = dict.fromkeys([*self.pairs, *self.outputs])
         first_values = sessions[0].run(feeds, [name for name, _ in names])

@@ -14,6 +14,7 @@ import onnx
 
 from onnxlab.analysis.compare.sides import RunSide
 from onnxlab.errors import SaveError
+from onnxlab.execution.program.handed_values import Take
 from onnxlab.forking import fork_safe
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer import Inference, Policy
@@ -77,6 +78,10 @@ class Session:
     def run(self, feeds: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
         """Run once and return values by name; raises as `Runner.run`."""
         return self._side.values(feeds, names)
+
+    def hand(self, feeds: Mapping[str, Any], names: Sequence[str], take: Take) -> None:
+        """Run once and hand values over as they are made, by their place in `names`; raises as `Runner.run`."""
+        self._side.hand(feeds, names, take)
 
 
 def session(payload: Payload, providers: tuple[str, ...] | None) -> Session:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from onnxlab.execution.numba.machine.tally_rows import BINS, ROW
-from onnxlab.execution.numba.tallying import is_compiled, tally_rows
+from onnxlab.execution.numba.tallying import CountedRows, is_compiled
 
 Array = np.ndarray[Any, Any]
 
@@ -63,39 +63,16 @@ class Tally:
             arrays: a value for each name, None where the sample has none.
             index: of the sample.
         """
-        table = np.zeros((len(self.names), ROW), np.int64)
-        counts = np.zeros(len(self.names), np.int64)
-        held: list[Array] = []
-        places: list[int] = []
-        compiled = is_compiled()
+        sample = self.sample(index)
         for place in reversed(range(len(arrays))):  # what was made last is still in a cache
-            value = arrays[place]
-            is_plain = type(value) is np.ndarray and value.dtype is _FLOAT32 and value.flags.c_contiguous
-            flat = value if is_plain else numbers_of(value)
-            if flat is None or not flat.size:
-                continue
-            if compiled and flat.dtype == _FLOAT32:
-                held.append(flat)
-                places.append(place)
-            else:
-                counts[place] = flat.size
-                _fill(table[place], flat.reshape(-1), None if self.bins is None else self.bins[place])
-        if places:
-            table[places] = self._counted(held, places)
-            counts[places] = table[places, 1]
-        self._take(table, counts, np.array([value is not None for value in arrays], bool), index)
+            sample.put(place, arrays[place])
+        sample.finish()
 
-    def _counted(self, held: Sequence[Array], places: Sequence[int]) -> Array:
-        """Rows of arrays of float32, by compiled code."""
-        rows = np.zeros((len(places), ROW), np.int64)
-        rows[:, 0] = [id(array) for array in held]
-        rows[:, 1] = [array.size for array in held]
-        if self.bins is not None:
-            rows[:, 2] = self.bins.ctypes.data + BINS * 8 * np.array(places)
-        tally_rows(rows)
-        return rows
+    def sample(self, index: int) -> SampleTally:
+        """What counts one sample, value by value; the histograms here know of each as soon as it is put."""
+        return SampleTally(self, index)
 
-    def _take(self, table: Array, counts: Array, present: Array, index: int) -> None:
+    def take(self, table: Array, counts: Array, present: Array, index: int) -> None:
         """Add what a sample has in the rows of a table."""
         moments = table.view(np.float64)
         zeros, nan, inf = table[:, 8], table[:, 9], table[:, 10]
@@ -184,6 +161,54 @@ class Tally:
 
     def __reduce__(self) -> Any:
         return Tally.of_state, (self.names, self.state())
+
+
+class SampleTally:
+    """One sample of a tally, to which values come one by one.
+
+    Args:
+        tally: that gets all but the histograms when the sample is finished.
+        index: of the sample.
+    """
+
+    def __init__(self, tally: Tally, index: int) -> None:
+        size = len(tally.names)
+        self._tally, self._index = tally, index
+        self._table, self._counts = np.zeros((size, ROW), np.int64), np.zeros(size, np.int64)
+        self._present = bytearray(size)
+        self._rows = CountedRows(size) if is_compiled() else None
+        self._places: list[int] = []
+        self._bins = 0 if tally.bins is None else tally.bins.ctypes.data
+
+    def put(self, place: int, value: Any) -> None:
+        """Count a value, each once; None where the sample has none."""
+        if value is None:
+            return
+        self._present[place] = 1
+        is_plain = type(value) is np.ndarray and value.dtype is _FLOAT32 and value.flags.c_contiguous
+        flat = value if is_plain else numbers_of(value)
+        if flat is None or not flat.size:
+            return
+        if self._rows is not None and flat.dtype == _FLOAT32:
+            self._places.append(place)
+            self._rows.put(flat, self._bins and self._bins + place * BINS * 8)
+        else:
+            bins = self._tally.bins
+            self._counts[place] = flat.size
+            _fill(self._table[place], flat.reshape(-1), None if bins is None else bins[place])
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was put yet."""
+        return not any(self._present)
+
+    def finish(self) -> None:
+        """Add the sample to the tally."""
+        if self._rows is not None and self._places:
+            rows = self._rows.finish()
+            self._table[self._places] = rows
+            self._counts[self._places] = rows[:, 1]
+        self._tally.take(self._table, self._counts, np.frombuffer(self._present, bool), self._index)
 
 
 def numbers_of(value: Any) -> Array | None:

@@ -10,6 +10,8 @@ Files:
                           kept.
     executor              The loop that runs a program, and what kernels may ask of it.
     feeds                 The caller's arrays, checked against what the model declares before anything runs.
+    handed_values         Values of a run that are handed over one by one when they are made, and let go after their
+                          last reader.
     program               Programs: what is run. Steps over numbered slots, with the moment at which each slot's array
                           can be let go.
     run_errors            Errors of a run, for people: which node, which operator, on what, and what was broken.

@@ -11,7 +11,7 @@ import numpy as np
 from onnxlab.execution.base import background, blas, worker
 from onnxlab.execution.program.border_values import BorderValues
 from onnxlab.execution.program.constant_folding import Folder
-from onnxlab.execution.program.executor import run_program
+from onnxlab.execution.program.executor import Observer, run_program
 from onnxlab.execution.program.program import Program
 from onnxlab.execution.program.run_observers import Counter, Position
 from onnxlab.execution.program.run_state import Run
@@ -54,13 +54,14 @@ class Call:
         self.run = Run(self.limits, seed)
 
     def __call__(
-        self, program: Program, feeds: Sequence[Any], folder: Folder, border: BorderValues | None = None
-    ) -> list[Any]:
-        """Run a whole program and return its outputs; `border` takes values that are dropped."""
+        self, program: Program, feeds: Sequence[Any], folder: Folder, border: BorderValues | None = None,
+        watch: Observer | None = None,
+    ) -> list[Any]:  # fmt: skip
+        """Run a whole program and return its outputs; `border` takes what is dropped, `watch` sees the steps."""
         if not program.instructions:
             self.limits.check()
             return program.results(program.frame(feeds))
-        observer = Counter(self.position) if self.progress is not None else None
+        observer = Counter(self.position) if self.progress is not None else watch
         nbytes = sum(array.nbytes for array in feeds if isinstance(array, np.ndarray))
         fed, seconds = program.notes.get(PACE, (0, 1.0))
 

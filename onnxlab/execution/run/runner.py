@@ -35,6 +35,7 @@ from onnxlab.execution.planning.programs import Programs
 from onnxlab.execution.program.border_values import BorderValues
 from onnxlab.execution.program.call import PACE, QUICK, Call, Progress
 from onnxlab.execution.program.executor import Observer, execute
+from onnxlab.execution.program.handed_values import HandedValues, Take
 from onnxlab.execution.program.run_errors import describe
 from onnxlab.execution.run.incremental_runs import IncrementalRunner
 from onnxlab.execution.run.node_selection import nodes_of_main, select
@@ -75,14 +76,9 @@ class Runner:
     """
 
     def __init__(
-        self,
-        graph: ModelGraph,
-        fact: FactOf | None = None,
-        providers: Sequence[Provider] | None = None,
-        keep_bytes: int | None = None,
-        threads: int = 1,
-        refuse: Refuse | None = None,
-    ) -> None:
+        self, graph: ModelGraph, fact: FactOf | None = None, providers: Sequence[Provider] | None = None,
+        keep_bytes: int | None = None, threads: int = 1, refuse: Refuse | None = None,
+    ) -> None:  # fmt: skip
         self.graph = graph
         self.store = ValueStore(graph, keep_bytes)
         self._requests = Requests(graph, self.store, fact)
@@ -149,10 +145,7 @@ class Runner:
                 programs.forget_steps()
 
     def partition(
-        self,
-        outputs: Sequence[str] | None = None,
-        feeds: Iterable[str] = (),
-        by: Programs | None = None,
+        self, outputs: Sequence[str] | None = None, feeds: Iterable[str] = (), by: Programs | None = None
     ) -> Partition:
         """The provider of each node, bodies included, without running anything; `by` as of `run`."""
         compiler, _ = (by or self.programs).current()
@@ -320,16 +313,26 @@ class Runner:
         self.programs.prepare()
         return owned(program.results(frame), names, (*arrays.values(),))
 
+    def hand(
+        self, feeds: Mapping[str, Any], outputs: Sequence[str], take: Take, seed: int | None = None,
+        limits: Limits | None = None, by: Programs | None = None,
+    ) -> None:  # fmt: skip
+        """Run once, and hand each of `outputs` over when it is made; nothing is kept. Raises as `run`."""
+        owner = by or self.programs
+        with self.graph.lock:
+            compiler, programs = owner.within(limits)
+        names = self._requests.outputs(compiler, outputs)
+        arrays = self._requests.with_pins(compiler, self._requests.checked(compiler, dict(feeds)))
+        call = Call(limits, None, seed, owner.threads, owner.prepare)
+        with Loading(call.limits):
+            program = owner.program(compiler, programs, tuple(arrays), names)
+            watch = HandedValues(program, take)
+            watch.finish(call(program, list(arrays.values()), compiler.folder, watch=watch))
+
     def run_nodes(
-        self,
-        nodes: Iterable[int],
-        feeds: Mapping[str, Any] | None = None,
-        *,
-        limits: Limits | None = None,
-        progress: Progress | None = None,
-        seed: int = 0,
-        strict: bool = True,
-    ) -> dict[str, Any]:
+        self, nodes: Iterable[int], feeds: Mapping[str, Any] | None = None, *, limits: Limits | None = None,
+        progress: Progress | None = None, seed: int = 0, strict: bool = True,
+    ) -> dict[str, Any]:  # fmt: skip
         """Run these nodes (ids; a node in a body stands for the node that owns it) and return all that they make.
 
         What they read comes from `feeds`, else it is what the inputs of the last run make of it, else, where there was

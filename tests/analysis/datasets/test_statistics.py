@@ -75,6 +75,22 @@ def test_channels() -> None:
         counted(samples, values=["nothing"])
 
 
+def test_a_sample_that_fails_in_the_middle_leaves_nothing() -> None:
+    text = (
+        '<ir_version: 9, opset_import: ["" : 18]> g (float[n] x, int64[1] i) => (float[1] y) '
+        "{ a = Abs(x) b = Neg(a) y = Gather(b, i) }"
+    )
+    model = onnxlab.load(onnx.parser.parse_model(text))
+    values = np.random.default_rng(0).standard_normal((9, 5)).astype(np.float32)
+    samples = [{"x": row, "i": np.array([9 if place in (3, 4) else place % 5])} for place, row in enumerate(values)]
+    good = [sample for place, sample in enumerate(samples) if place not in (3, 4)]
+    table = onnxlab.statistics(model, samples, channels=[], progress=False)
+    assert (table.samples, table.failed, [failure.index for failure in table.failures]) == (7, {"RunError": 2}, [3, 4])
+    state, expected = table._tally.state(), onnxlab.statistics(model, good, progress=False)._tally.state()
+    for name in ("count", "samples", "bins_at", "bins", "minimum", "maximum", "mean", "m2", "worst"):
+        assert np.array_equal(state[name], expected[name]), name
+
+
 def folder_of(path: Path, samples: list[Any]) -> Path:
     path.mkdir()
     for number, image in enumerate(samples):

@@ -33,7 +33,7 @@ def put_f64(builder: Any, address: Any, value: Any) -> None:
 
 
 _LANES = 8
-_BLOCK = 2048  # elements that both passes take in turn, while they are in the nearest cache
+_STRIPES = 4
 _F32, _I32, _I64 = ir.FloatType(), ir.IntType(32), ir.IntType(64)
 _FLOATS, _INTEGERS, _DOUBLES = (ir.VectorType(kind, _LANES) for kind in (_F32, _I32, _F64))
 _SUM, _SQUARES, _LOW, _HIGH, _ZEROS, _LARGEST = 0, 64, 128, 160, 192, 224
@@ -47,20 +47,26 @@ def _filled(kind: Any, value: Any) -> Any:
     return ir.Constant(kind, [value] * _LANES)
 
 
-@declared(types.void, types.int64, types.int64, types.int64, types.float64)
-def accumulate(builder: Any, x: Any, count: Any, state: Any, shift: Any) -> None:
-    """Add elements, a multiple of 8, to the running numbers; special ones make all but the last two meaningless."""
+@declared(types.void, types.int64, types.int64, types.int64, types.int64, types.int64, types.float64)
+def accumulate(builder: Any, x: Any, count: Any, bins: Any, step: Any, state: Any, shift: Any) -> None:
+    """Add elements, a multiple of 8, to histograms and running numbers; special ones make four of these meaningless.
+
+    Both in one loop: sums keep the units for vectors busy, histograms those for integers.
+    """
     before = builder.block
     places = [pointer(builder, builder.add(state, _I64(offset)), kind) for offset, kind in _RUNNING]
     known = [builder.load(place, align=8) for place in places]
+    stripes = [builder.add(bins, builder.mul(step, _I64(stripe))) for stripe in range(_STRIPES)]
     shifts = splat_value(builder, shift, _DOUBLES)
     body, after = (builder.append_basic_block(name) for name in ("body", "after"))
     builder.cbranch(builder.icmp_signed(">", count, _I64(0)), body, after)
     builder.position_at_end(body)
     index = builder.phi(_I64)
     running = [builder.phi(kind) for _, kind in _RUNNING]
-    values = builder.load(pointer(builder, builder.add(x, builder.shl(index, _I64(2))), _FLOATS), align=4)
+    elements = builder.add(x, builder.shl(index, _I64(2)))
+    values = builder.load(pointer(builder, elements, _FLOATS), align=4)
     updated = _with_elements(builder, running, values, shifts)
+    _count_bins(builder, elements, stripes)
     following = builder.add(index, _I64(_LANES))
     builder.cbranch(builder.icmp_signed("<", following, count), body, after)
     for phi, first, later in zip((index, *running), (_I64(0), *known), (following, *updated), strict=True):
@@ -95,23 +101,21 @@ def _with_elements(builder: Any, running: list[Any], values: Any, shifts: Any) -
     ]
 
 
+def _count_bins(builder: Any, elements: Any, stripes: list[Any]) -> None:
+    """Count 8 elements in histograms of int32, one after the other; two elements are read together."""
+    for place in range(_LANES // 2):
+        both = builder.load(pointer(builder, builder.add(elements, _I64(8 * place)), _I64), align=4)
+        first = builder.and_(builder.lshr(both, _I64(_SHIFT)), _I64(BINS - 1))
+        for half, number in enumerate((first, builder.lshr(both, _I64(32 + _SHIFT)))):
+            stripe = stripes[(2 * place + half) % _STRIPES]
+            at = pointer(builder, builder.add(stripe, builder.shl(number, _I64(2))), _I32)
+            builder.store(builder.add(builder.load(at, align=4), _I32(1)), at, align=4)
+
+
 @declared(types.float64, types.int64)
 def get_f64(builder: Any, address: Any) -> Any:
     """Load a float64."""
     return builder.load(pointer(builder, address, _F64), align=8)
-
-
-@declared(types.void, types.int64, types.int64, types.int64)
-def count_bins(builder: Any, x: Any, bins: Any, step: Any) -> None:
-    """Count 8 elements in four histograms of int32, `step` bytes apart; two elements are read together."""
-    stripes = [builder.add(bins, builder.mul(step, _I64(stripe))) for stripe in range(4)]
-    for place in range(4):
-        both = builder.load(pointer(builder, builder.add(x, _I64(8 * place)), _I64), align=4)
-        first = builder.and_(builder.lshr(both, _I64(_SHIFT)), _I64(BINS - 1))
-        for half, number in enumerate((first, builder.lshr(both, _I64(32 + _SHIFT)))):
-            stripe = stripes[(2 * place + half) % 4]
-            at = pointer(builder, builder.add(stripe, builder.shl(number, _I64(2))), _I32)
-            builder.store(builder.add(builder.load(at, align=4), _I32(1)), at, align=4)
 
 
 @helper
@@ -130,11 +134,7 @@ def _pass(x, count, bins, shift):
         put_f32(state + _LOW + lane * 4, np.float32(np.inf))
         put_f32(state + _HIGH + lane * 4, np.float32(-np.inf))
     whole = count // _LANES * _LANES
-    for first in range(0, whole, _BLOCK):
-        last = min(whole, first + _BLOCK)
-        accumulate(x + first * 4, last - first, state, shift)
-        for i in range(first, last, _LANES):
-            count_bins(x + i * 4, bins, step)
+    accumulate(x, whole, bins, step, state, shift)
     low, high, total, squares, zeros, largest = _INFINITE, -_INFINITE, 0.0, 0.0, 0, 0
     for lane in range(_LANES):
         low = min(low, np.float64(get_f32(state + _LOW + lane * 4)))
@@ -172,7 +172,6 @@ def _finite_pass(x, count, shift):
     return low, high, total, squares, nan, infinite
 
 
-_STRIPES = 4
 _WIDE = 16
 """Bins that are looked at, and added, together."""
 _COUNTS, _TOTALS = ir.VectorType(_I32, _WIDE), ir.VectorType(_I64, _WIDE)
