@@ -2,8 +2,10 @@
 
 Files:
     background_compile  Background compilation: programs that others stand in for, until a thread has compiled them.
-    cached_partition    Partitions again after an edit that leaves all nodes where they are: only what it touched is
+    cached_partition    Steps and partitions of earlier snapshots: after an edit only what it touched is compiled and
                         judged again.
+    carry               What an edit leaves valid: one comparison of two snapshots, asked by `carry` of all that was
+                        made of the first.
     compiler            Scopes to programs: the nodes that a run needs, partitioned, compiled by their providers,
                         assembled.
     decided_branches    Branches that the shapes of the feeds decide: they are compiled as if they stood outside.
@@ -18,10 +20,6 @@ Files:
                         preference.
     programs            The compiler of a graph as it is now, and the programs that it has made.
     scope_names         Scopes as compilers read them: names, constants and facts, and what outputs need of the nodes.
-    scope_reader        The protocol by which partitions and inlining read a compiler's scope: `compiler.py` has it.
-    snapshot_diff       Differences of two snapshots of a model: whether an edit left all nodes and names where they
-                        were.
-    step_cache          Steps of nodes and partitions of earlier snapshots, so that a plan after an edit costs little.
     stored_weights      Weights that are left in their file during runs: those of a model that is too large to be held
                         in memory.
 """

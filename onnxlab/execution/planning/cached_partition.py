@@ -1,4 +1,4 @@
-"""Partitions again after an edit that leaves all nodes where they are: only what it touched is judged again.
+"""Steps and partitions of earlier snapshots: after an edit only what it touched is compiled and judged again.
 
 An edit of attributes or of the data of initializers mostly changes nothing about who runs what. A `CachedPartition`
 holds what a partition was made of. A later snapshot takes it over where nodes, names and facts are the same,
@@ -8,16 +8,16 @@ that it would claim the nodes of which something is different as it did before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from onnxlab.execution.base.lru import Lru
-from onnxlab.execution.base.provider import PartitionView
+from onnxlab.execution.base.provider import PartitionView, Step
+from onnxlab.execution.planning.carry import Carried, SnapshotDiff, carry
 from onnxlab.execution.planning.inlining import Flattened
 from onnxlab.execution.planning.partition import Partition, partition
-from onnxlab.execution.planning.scope_reader import ScopeReader
-from onnxlab.execution.planning.snapshot_diff import changed_nodes, same_structure
+from onnxlab.execution.planning.scope_names import ScopeNames
 from onnxlab.graph.edit.snapshot import NodeView, Snapshot
 
 T = TypeVar("T")
@@ -45,45 +45,51 @@ class FlattenedScope:
     constants: MemoDict[Any]
     facts: MemoDict[Any]
 
-
-class PartitionedScope(ScopeReader, Protocol):
-    """A scope of which views are made: `compiler.py` has it."""
-
-    def view(self, feeds: Iterable[str], outputs: Iterable[str]) -> PartitionView:
-        """The view of the nodes that a run needs."""
-        ...
-
-    def again(self, nodes: tuple[NodeView, ...], visible: frozenset[str], written: FlattenedScope) -> PartitionView:
+    def view(self, scope: ScopeNames, nodes: tuple[NodeView, ...], visible: frozenset[str]) -> PartitionView:
         """The view of nodes whose calls are written out."""
-        ...
+        constant, fact = self.constants.__getitem__, self.facts.__getitem__
+        return PartitionView(nodes, visible, scope.scope.opsets, constant, scope.reads, fact, scope=scope, written=self)
 
 
-class PartitionCache:
-    """The last partitions of the main graph, by what is fed and asked for."""
+class StepCache:
+    """Steps and partitions of earlier snapshots of a graph, so that a plan after an edit costs little."""
 
     def __init__(self) -> None:
-        self._kept: Lru[Any, CachedPartition] = Lru("partitions", _KEPT)
+        self._steps: dict[int, tuple[NodeView, Step]] = {}
+        self._partitions: Lru[Any, CachedPartition] = Lru("partitions", _KEPT)
+
+    def get(self, node: NodeView) -> Step | None:
+        """The step compiled for this very view of a node, None where there is none."""
+        view, step = self._steps.get(node.id, (None, None))
+        return step if view is node else None
+
+    def put(self, node: NodeView, step: Step) -> None:
+        """Keep the step of a node, which depends on that alone: it has no bodies, and calls no function."""
+        self._steps[node.id] = (node, step)
 
     def partition(
-        self, scope: PartitionedScope, feeds: Sequence[str], outputs: Sequence[str]
+        self,
+        scope: ScopeNames,
+        feeds: Sequence[str],
+        outputs: Sequence[str],
+        make: Callable[[Sequence[str], Sequence[str]], PartitionView],
     ) -> tuple[PartitionView, Partition]:
-        """The view of a run that keeps nothing, and the provider of each of its nodes."""
+        """The view of a run that keeps nothing, which `make` makes, and the provider of each of its nodes."""
         compiler = scope.compiler
         key = tuple(feeds), tuple(outputs), compiler.providers
         main = scope.scope is compiler.snapshot.main
-        before = self._kept.get(key) if main else None
-        result = None if before is None else before.again(scope)
+        before = self._partitions.pop(key, None) if main else None
+        result = None if before is None else carry(before, scope)
         if result is None:
-            view = scope.view(feeds, outputs)
+            view = make(feeds, outputs)
             result = view, partition(view, compiler.providers)
-        self._kept.pop(key, None)
         if main and result[0].written is not None and not compiler.stored:
-            self._kept.keep(key, CachedPartition.of(compiler.snapshot, *result))
+            self._partitions.keep(key, CachedPartition.of(compiler.snapshot, *result))
         return result
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CachedPartition:
+class CachedPartition(Carried[tuple[PartitionView, Partition]]):
     """A partition and what it was made of, without the compiler that it was made for and that leads to it."""
 
     snapshot: Snapshot
@@ -112,16 +118,16 @@ class CachedPartition:
             parts,
         )
 
-    def again(self, scope: PartitionedScope) -> tuple[PartitionView, Partition] | None:
-        """The same for a later snapshot; None where it does not hold."""
-        others = self._other_nodes(scope)
+    def after(self, diff: SnapshotDiff, scope: ScopeNames) -> tuple[PartitionView, Partition] | None:
+        """The same for a later snapshot."""
+        others = self._other_nodes(diff)
         if others is None:
             return None
         written = self.written.of(scope)
         fact = written.fact
         if not all(fact(name) is known or fact(name) == known for name, known in self.facts.items()):
             return None
-        names = self._other_constants(scope)
+        names = self._other_constants(diff, scope)
         if names is None:
             return None
         known = dict(self.constants)
@@ -138,8 +144,8 @@ class CachedPartition:
             parts = replace(parts, parts=tuple([
                 replace(part, nodes=tuple([others.get(node, node) for node in part.nodes])) for part in parts.parts
             ]))  # fmt: skip
-        view = scope.again(nodes, self.visible, FlattenedScope(written, MemoDict(written.constant, known),
-                                                        MemoDict(fact, self.facts)))  # fmt: skip
+        flattened = FlattenedScope(written, MemoDict(written.constant, known), MemoDict(fact, self.facts))
+        view = flattened.view(scope, nodes, self.visible)
         view.refusals.update(self.refusals)
         view.notes.update(self.notes)
         touched = {*others.values(), *(node for node in nodes if names and not names.isdisjoint(node.inputs))}
@@ -148,18 +154,14 @@ class CachedPartition:
                 return None
         return view, parts
 
-    def _other_nodes(self, scope: PartitionedScope) -> dict[NodeView, NodeView] | None:
-        """Nodes in the place of others; None where that is not all that is different about nodes."""
-        before, now = self.snapshot, scope.compiler.snapshot
-        pairs = changed_nodes(before.main.nodes, now.main.nodes) if same_structure(before, now) else None
-        if not pairs:
-            return None if pairs is None else {}
-        present = set(self.nodes)  # else it was written as something else
-        return dict(pairs) if all(old in present and _kind(old) == _kind(new) for old, new in pairs) else None
+    def _other_nodes(self, diff: SnapshotDiff) -> dict[NodeView, NodeView] | None:
+        """Nodes in the place of others; None where one was written as something else, or becomes another operator."""
+        present = set(self.nodes) if diff.nodes else ()
+        return dict(diff.nodes) if all(old in present and _kind(old) == _kind(new) for old, new in diff.nodes) else None
 
-    def _other_constants(self, scope: PartitionedScope) -> set[str] | None:
+    def _other_constants(self, diff: SnapshotDiff, scope: ScopeNames) -> set[str] | None:
         """Names that stand for an initializer with other data; None where it is none of the main graph."""
-        ids = set(scope.compiler.snapshot.other_tensors(self.snapshot))
+        ids = set(diff.tensors)
         if not ids:
             return set()
         names = {name for name, value in scope.scope.initializers.items() if value in ids}

@@ -21,14 +21,13 @@ from onnxlab.errors import LimitError, OnnxlabError, RunError
 from onnxlab.execution.base import border
 from onnxlab.execution.base.background import paced
 from onnxlab.execution.base.provider import CompiledPart, Part, PartitionView, Provider, Step, part_step
-from onnxlab.execution.planning.cached_partition import FlattenedScope, MemoDict
+from onnxlab.execution.planning.cached_partition import FlattenedScope, MemoDict, StepCache
 from onnxlab.execution.planning.inlining import Flattened
 from onnxlab.execution.planning.loop_invariants import invariant_inputs
 from onnxlab.execution.planning.nchwc_to_nchw import NchwcToNchw
 from onnxlab.execution.planning.ordering import by_liveness
 from onnxlab.execution.planning.partition import Partition, partition
-from onnxlab.execution.planning.scope_names import ScopeNames, value_ids
-from onnxlab.execution.planning.step_cache import StepCache
+from onnxlab.execution.planning.scope_names import ScopeNames, SnapshotReader, value_ids
 from onnxlab.execution.program.constant_folding import Folder
 from onnxlab.execution.program.executor import ProgramBody
 from onnxlab.execution.program.program import Program, assemble
@@ -53,7 +52,7 @@ class Forgetful(ABC):
         """Let go of them."""
 
 
-class Compiler(Forgetful):
+class Compiler(SnapshotReader, Forgetful):
     """Makes programs of one snapshot.
 
     Args:
@@ -159,22 +158,9 @@ def _too_deep(scope: ScopeView) -> RunError:
 
 
 class ScopeCompiler(ScopeNames):
-    """The scope that a provider compiles for, with what it may ask about it.
+    """The scope that a provider compiles for, with what it may ask about it."""
 
-    Attributes:
-        compiler: that of the snapshot.
-    """
-
-    def __init__(
-        self,
-        compiler: Compiler,
-        scope: ScopeView,
-        bindings: Mapping[str, Any],
-        persistent: frozenset[int] = frozenset(),
-        invariant: Mapping[str, int] = MappingProxyType({}),
-    ) -> None:
-        super().__init__(compiler, scope, bindings, persistent, invariant)
-        self.compiler = compiler
+    compiler: Compiler
 
     @cached_property
     def ids(self) -> dict[str, int]:
@@ -223,16 +209,11 @@ class ScopeCompiler(ScopeNames):
         plain = NchwcToNchw(nodes, seen, flat.constant, flat.fact, self.reads, self.scope.opsets.get("", 0))
         unblocked = plain.nodes()
         written = FlattenedScope(flat, MemoDict(plain.constant), MemoDict(plain.fact, flat.asked))
-        view = self.again(unblocked, frozenset(outputs), written)
+        view = written.view(self, unblocked, frozenset(outputs))
         view.stored = self.stored(fed)
         if unblocked != nodes:  # arrays were made of constants
             view.written = None
         return view
-
-    def again(self, nodes: tuple[NodeView, ...], visible: frozenset[str], written: FlattenedScope) -> PartitionView:
-        """The view of nodes whose calls are written out."""
-        constant, fact = written.constants.__getitem__, written.facts.__getitem__
-        return PartitionView(nodes, visible, self.scope.opsets, constant, self.reads, fact, scope=self, written=written)
 
     def partition(self, feeds: Sequence[str], outputs: Sequence[str], keep: bool = False) -> Partition:
         """The plan, without compiling anything; with the plans of the bodies of its nodes."""
@@ -251,7 +232,8 @@ class ScopeCompiler(ScopeNames):
             view = self.view(feeds, outputs, keep)
             plan = partition(view, self.compiler.providers)
         else:
-            view, plan = self.compiler.steps.partitions.partition(self._fed(feeds), feeds, outputs)
+            scope = self._fed(feeds)
+            view, plan = self.compiler.steps.partition(scope, feeds, outputs, scope.view)
         providers = {provider.name: provider for provider in self.compiler.providers}
         steps: list[Step] = []
         for part in plan.parts:

@@ -16,7 +16,7 @@ from typing import Any
 
 from onnxlab.execution.base.background import paced
 from onnxlab.execution.base.provider import Part, PartitionView
-from onnxlab.execution.planning.scope_reader import ScopeReader
+from onnxlab.execution.planning.scope_names import ScopeNames
 from onnxlab.graph.edit.snapshot import AttributeRef, Attributes, BodyRef, NodeView, ScopeView
 from onnxlab.shapes import Fact, TensorFact
 
@@ -68,7 +68,7 @@ class Flattened:
         asked: facts of conditions, by name.
     """
 
-    def __init__(self, scope: ScopeReader, nodes: tuple[NodeView, ...], fed: Container[str] = ()) -> None:
+    def __init__(self, scope: ScopeNames, nodes: tuple[NodeView, ...], fed: Container[str] = ()) -> None:
         self._scope = scope
         self._given = fed
         self._held: dict[str, NodeView | str] = {}  # the Constant node, or the initializer that an Identity repeats
@@ -100,7 +100,7 @@ class Flattened:
             self._arrays[held] = steps[0].constants[0]
         return self._arrays[held]
 
-    def of(self, scope: ScopeReader | None) -> Flattened:
+    def of(self, scope: ScopeNames | None) -> Flattened:
         """The same for a scope whose nodes, but for some that are left as they are, and names are the same."""
         other = copy(self)
         other._scope = scope  # type: ignore[assignment]  # without one it answers nothing

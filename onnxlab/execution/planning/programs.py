@@ -10,10 +10,10 @@ from typing import Any
 from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.base.provider import Provider
 from onnxlab.execution.planning.background_compile import FallbackPrograms, Made, no_programs
+from onnxlab.execution.planning.cached_partition import StepCache
+from onnxlab.execution.planning.carry import difference
 from onnxlab.execution.planning.compiler import Compiler, FactOf
 from onnxlab.execution.planning.decided_branches import Branches
-from onnxlab.execution.planning.snapshot_diff import same_bindings
-from onnxlab.execution.planning.step_cache import StepCache
 from onnxlab.execution.planning.stored_weights import StoredWeights
 from onnxlab.execution.program.constant_folding import Folder
 from onnxlab.execution.program.program import Program
@@ -108,7 +108,7 @@ class Programs:
             )
             if before is not None:
                 self.folder.turn()
-                if same_bindings(before[0].snapshot, snapshot):
+                if difference(before[0].snapshot, snapshot) is not None:  # names mean what they did
                     compiler.ids = before[0].ids
                     compiler.notes[_CHECKED] = before[0].notes.get(_CHECKED, frozenset())
                 before[0].forget()

@@ -8,16 +8,27 @@ from types import MappingProxyType
 from typing import Any
 
 from onnxlab.execution.base.background import paced
-from onnxlab.execution.planning.scope_reader import SnapshotReader
-from onnxlab.graph.edit.snapshot import NodeView, ScopeView
+from onnxlab.execution.base.provider import Provider
+from onnxlab.graph.edit.snapshot import NodeView, ScopeView, Snapshot
 from onnxlab.graph.protos.lazy_tensor import LazyTensor
 from onnxlab.shapes import UNKNOWN, Fact
+
+
+class SnapshotReader:
+    """A snapshot, its providers, and what is known of its values."""
+
+    snapshot: Snapshot
+    providers: tuple[Provider, ...]
+    fact: Callable[[int], Fact]
+    watched: Mapping[int, tuple[tuple[str, int], ...]]
+    stored: Mapping[int, LazyTensor]
 
 
 class ScopeNames:
     """The names of a graph, body or function of a snapshot.
 
     Attributes:
+        compiler: of the snapshot.
         scope: the graph, body or function.
         bindings: values of the attributes of the function that the scope is in.
         persistent: of a body: ids of outer initializers that no feed replaces, so that they are its constants too.
@@ -26,7 +37,7 @@ class ScopeNames:
 
     def __init__(
         self,
-        snapshot: SnapshotReader,
+        compiler: SnapshotReader,
         scope: ScopeView,
         bindings: Mapping[str, Any],
         persistent: frozenset[int] = frozenset(),
@@ -36,7 +47,7 @@ class ScopeNames:
         self.bindings = bindings
         self.persistent = persistent
         self.invariant = invariant
-        self._reader = snapshot
+        self.compiler = compiler
         self._captured = {name: value for name, value in scope.captures if value in persistent} | {**invariant}
 
     @cached_property
@@ -47,11 +58,11 @@ class ScopeNames:
     def constant(self, name: str) -> Any:
         """Array of an initializer, None for any other name and for what is left in its file."""
         value = self.scope.initializers.get(name, self._captured.get(name))
-        return None if value is None or value in self._reader.stored else self._reader.snapshot.array(value)
+        return None if value is None or value in self.compiler.stored else self.compiler.snapshot.array(value)
 
     def stored(self, fed: Container[str]) -> Mapping[str, LazyTensor]:
         """The initializers that are left in their file and not fed."""
-        stored = self._reader.stored
+        stored = self.compiler.stored
         if not stored:  # as of nearly all models
             return {}
         names = self.scope.initializers.items()
@@ -60,11 +71,11 @@ class ScopeNames:
     def fact(self, name: str) -> Fact:
         """The inferred fact of a value of this scope."""
         value = self.ids.get(name)
-        return UNKNOWN if value is None else self._reader.fact(value)
+        return UNKNOWN if value is None else self.compiler.fact(value)
 
     def captures(self, node: NodeView) -> tuple[str, ...]:
         """Names of this scope that the bodies of a node read."""
-        scopes = self._reader.snapshot.scopes
+        scopes = self.compiler.snapshot.scopes
         return tuple(dict.fromkeys(name for ref in node.attributes.bodies for name, _ in scopes[ref.scope].captures))
 
     def reads(self, node: NodeView) -> tuple[str, ...]:

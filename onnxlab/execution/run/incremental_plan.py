@@ -13,10 +13,11 @@ from math import inf
 from typing import Any
 
 from onnxlab.execution.base import border
-from onnxlab.execution.base.provider import Part, Step
+from onnxlab.execution.base.provider import Part
 from onnxlab.execution.base.value_store import State
-from onnxlab.execution.planning.compiler import Compiler
-from onnxlab.execution.planning.snapshot_diff import changed_nodes, same_structure
+from onnxlab.execution.planning.carry import Carried, SnapshotDiff
+from onnxlab.execution.planning.compiler import Compiler, ScopeCompiler
+from onnxlab.execution.planning.scope_names import ScopeNames
 from onnxlab.execution.program.program import Instruction, Program
 from onnxlab.execution.program.run_observers import StepRow, Steps, step_row
 from onnxlab.graph.edit.snapshot import NodeView, Snapshot
@@ -63,7 +64,7 @@ class Worklist:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class Plan(Carried["Plan"]):
     """A program with every value visible, and where its values are.
 
     Attributes:
@@ -130,6 +131,34 @@ class Plan:
         parts = tuple([self.made[number] for number in numbers])
         return Worklist(stale, steps, parts, tuple(border), frozenset(parts))
 
+    def after(self, diff: SnapshotDiff, scope: ScopeNames) -> Plan | None:
+        """The plan for a later snapshot; None where what changed may be in a part of several nodes."""
+        if diff.old is diff.new:
+            return self
+        if len(scope.compiler.providers) > 1 or any(view.op_type == "Constant" for _, view in diff.nodes):
+            return None
+        program, template = self.program, self.program.template
+        instructions, rows, step_rows = list(program.instructions), list(program.rows), list(self.rows)
+        for _, view in diff.nodes:
+            number = self.number.get(view.id)
+            if number is not None:
+                fresh = _recompiled(view, instructions[number], scope)
+                if fresh is None:
+                    return None
+                instructions[number], rows[number] = fresh, fresh.row
+                step_rows[number] = step_row(fresh, step_rows[number][-1])
+        arrays = {
+            self.initializers[value]: diff.new.array(value) for value in diff.tensors if value in self.initializers
+        }
+        if arrays:
+            template = template.copy()
+        for slot, array in arrays.items():
+            template[slot] = array
+            mark_constant(array)
+        changed = replace(program, template=template, instructions=tuple(instructions), rows=tuple(rows), notes={})
+        last = [] if diff.nodes else self.last
+        return replace(self, snapshot=diff.new, program=changed, rows=tuple(step_rows), last=last)
+
 
 def plan_of(compiler: Compiler, program: Program) -> Plan:
     """The plan of a program in which every value stays readable."""
@@ -154,60 +183,15 @@ def plan_of(compiler: Compiler, program: Program) -> Plan:
     )
 
 
-def adapted(plan: Plan, compiler: Compiler) -> Plan | None:
-    """Adapt a plan to a later snapshot.
-
-    Returns:
-        The plan, or None where a new one has to be made: the structure is not the same, or the node or initializer
-        that changed may be in a part of several nodes.
-    """
-    old, new = plan.snapshot, compiler.snapshot
-    if old is new:
-        return plan
-    if len(compiler.providers) > 1 or not same_structure(old, new):
+def _recompiled(view: NodeView, before: Instruction, scope: ScopeNames) -> Instruction | None:
+    """The instruction of one node by the only provider, None where it is not like that of before."""
+    assert isinstance(scope, ScopeCompiler)
+    provider = scope.compiler.providers[0]
+    part = Part(provider.name, (view,), scope.reads(view), tuple(filter(None, view.outputs)))
+    compiled = border.compiled(provider, part, scope.view((), part.outputs, keep=True, nodes=(view,)))
+    if not isinstance(compiled, list) or len(compiled) != 1 or compiled[0].constants is not None:
         return None
-    program = plan.program
-    template, instructions, rows, step_rows = program.template, program.instructions, program.rows, plan.rows
-    changed = changed_nodes(old.main.nodes, new.main.nodes)
-    if changed is None:
-        return None
-    for _, view in changed:
-        number = plan.number.get(view.id)
-        if view.op_type == "Constant":
-            return None
-        if number is None:
-            continue
-        step = _recompiled(view, compiler)
-        if step is None:
-            return None
-        if instructions is program.instructions:
-            instructions, rows, step_rows = list(instructions), list(rows), list(step_rows)  # type: ignore[assignment]
-        before: Instruction = instructions[number]
-        if (step.inputs, step.captures, len(step.outputs)) != (
-            before.step.inputs, before.step.captures, len(before.results)
-        ):  # fmt: skip
-            return None
-        fresh = replace(before, step=step, call=step.call)
-        instructions[number], rows[number] = fresh, fresh.row  # type: ignore[index]
-        step_rows[number] = step_row(fresh, step_rows[number][-1])  # type: ignore[index]
-    for value in new.other_tensors(old):
-        slot = plan.initializers.get(value)
-        if slot is None:
-            continue
-        template = program.template.copy() if template is program.template else template
-        template[slot] = array = new.array(value)
-        mark_constant(array)
-    changed_program = replace(program, template=template, instructions=tuple(instructions), rows=tuple(rows), notes={})
-    last = plan.last if step_rows is plan.rows else []
-    return replace(plan, snapshot=new, program=changed_program, rows=tuple(step_rows), last=last)
-
-
-def _recompiled(view: NodeView, compiler: Compiler) -> Step | None:
-    """The step of one node, by the only provider."""
-    provider = compiler.providers[0]
-    inputs = compiler.main.reads(view)
-    part = Part(provider.name, (view,), inputs, tuple(filter(None, view.outputs)))
-    compiled = border.compiled(provider, part, compiler.main.view((), part.outputs, keep=True, nodes=(view,)))
-    if isinstance(compiled, list) and len(compiled) == 1 and compiled[0].constants is None:
-        return compiled[0]
-    return None
+    (step,) = compiled
+    places = step.inputs, step.captures, len(step.outputs)
+    same = places == (before.step.inputs, before.step.captures, len(before.results))
+    return replace(before, step=step, call=step.call) if same else None

@@ -10,11 +10,12 @@ from typing import Any
 from onnxlab.execution.base.kept_arrays import copied, same
 from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.base.value_store import State, ValueStore, new_stamp
+from onnxlab.execution.planning.carry import carry
 from onnxlab.execution.planning.compiler import Compiler
 from onnxlab.execution.planning.programs import Programs
 from onnxlab.execution.program.call import Call
 from onnxlab.execution.program.program import Program
-from onnxlab.execution.run.incremental_plan import Plan, adapted, plan_of
+from onnxlab.execution.run.incremental_plan import Plan, plan_of
 from onnxlab.execution.run.recorder import Recorder
 from onnxlab.execution.run.run_request import RunRequest
 from onnxlab.graph.edit.model_graph import ModelGraph
@@ -141,7 +142,7 @@ class IncrementalRunner:
         key = (feeds, outputs)
         with self._graph.lock:
             plan = self.plans.get(key)
-            plan = adapted(plan, compiler) if plan is not None else None
+            plan = carry(plan, compiler.main) if plan is not None else None
             if plan is None:
                 plan = plan_of(compiler, self._make(compiler, feeds, outputs))
             return self.plans.keep(key, plan)

@@ -1,0 +1,87 @@
+"""What an edit leaves valid: one comparison of two snapshots, asked by `carry` of all that was made of the first."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from onnxlab.execution.planning.scope_names import ScopeNames
+from onnxlab.graph.edit.snapshot import NodeView, Snapshot
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotDiff:
+    """Edits that left all nodes and names of a model where they were.
+
+    Attributes:
+        nodes: (before, now) of those that differ, in no more than attributes, operator and name.
+        tensors: ids of the initializers with other data.
+    """
+
+    old: Snapshot
+    new: Snapshot
+    nodes: list[tuple[NodeView, NodeView]]
+    tensors: list[int]
+
+
+class Carried(ABC, Generic[T]):
+    """What was made of a snapshot, and may hold for a later one."""
+
+    snapshot: Snapshot
+
+    @abstractmethod
+    def after(self, diff: SnapshotDiff, scope: ScopeNames) -> T | None:
+        """The same after an edit, for the main graph as it is now; None where it does not hold."""
+
+
+def carry(made: Carried[T], scope: ScopeNames) -> T | None:
+    """What was made of an earlier snapshot, for the main graph as it is now; None where it has to be made anew."""
+    diff = difference(made.snapshot, scope.compiler.snapshot)
+    return None if diff is None else made.after(diff, scope)
+
+
+def difference(old: Snapshot, new: Snapshot) -> SnapshotDiff | None:
+    """The difference of two snapshots of a model; None where more than nodes and data is not the same."""
+    nodes = _changed_nodes(old.main.nodes, new.main.nodes) if _same_structure(old, new) else None
+    return None if nodes is None else SnapshotDiff(old, new, nodes, new.other_tensors(old))
+
+
+def _same_structure(old: Snapshot, new: Snapshot) -> bool:
+    """Whether everything but nodes and tensors is the same."""
+    a, b = old.main, new.main
+    if a is b and len(old.scopes) == len(new.scopes) == 1:
+        return True
+    same = a.inputs == b.inputs and a.input_ids == b.input_ids and a.opsets == b.opsets
+    return same and a.initializers == b.initializers and _same_scopes(old, new, a.id)
+
+
+def _same_scopes(old: Snapshot, new: Snapshot, main: int) -> bool:
+    """Whether bodies and functions are untouched."""
+    if len(old.scopes) != len(new.scopes):
+        return False
+    others = [(ident, view) for ident, view in old.scopes.items() if ident != main]
+    return all(
+        new.scopes.get(ident) is view
+        and all(old.tensor(value) is new.tensor(value) for value in view.initializers.values())
+        for ident, view in others
+    )
+
+
+def _changed_nodes(old: Sequence[NodeView], new: Sequence[NodeView]) -> list[tuple[NodeView, NodeView]] | None:
+    """Nodes that differ in no more than attributes, operator and name; None where others do."""
+    if old is new or old == new:  # views are equal where they are the same
+        return []
+    if len(old) != len(new):
+        return None
+    pairs = [(a, b) for a, b in zip(old, new, strict=True) if a is not b]
+    return pairs if all(_alike(a, b) for a, b in pairs) else None
+
+
+def _alike(a: NodeView, b: NodeView) -> bool:
+    """Whether a node reads and makes what it did, and has no bodies."""
+    same = a.id == b.id and a.input_ids == b.input_ids and a.output_ids == b.output_ids
+    return same and a.inputs == b.inputs and a.outputs == b.outputs and not (a.attributes.bodies or b.attributes.bodies)
