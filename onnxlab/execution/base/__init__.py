@@ -20,6 +20,8 @@ Files:
                       given.
     schema_functions  Functions that operator schemas carry, as scopes that can be compiled.
     synthetic_inputs  Arrays made up from facts, for running a part of a model without its inputs.
+    tier              The one way of having made what takes a while: in the foreground, or in the background while a
+                      fallback answers.
     value_store       Values that stay: the arrays of the last run, and which of them an edit or other inputs made
                       stale.
     watching          Values inside bodies, on request: what a value of a branch or a loop's body was, each time the

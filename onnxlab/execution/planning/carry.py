@@ -38,10 +38,10 @@ class Carried(ABC, Generic[T]):
         """The same after an edit, for the main graph as it is now; None where it does not hold."""
 
 
-def carry(made: Carried[T], scope: ScopeNames) -> T | None:
+def carry(item: Carried[T], scope: ScopeNames) -> T | None:
     """What was made of an earlier snapshot, for the main graph as it is now; None where it has to be made anew."""
-    diff = difference(made.snapshot, scope.compiler.snapshot)
-    return None if diff is None else made.after(diff, scope)
+    diff = difference(item.snapshot, scope.compiler.snapshot)
+    return None if diff is None else item.after(diff, scope)
 
 
 def difference(old: Snapshot, new: Snapshot) -> SnapshotDiff | None:

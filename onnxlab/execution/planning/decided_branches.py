@@ -51,7 +51,7 @@ class Branches(Forgetful):
         self._awaited: set[Signature] = set()
 
     def specific(
-        self, arrays: Mapping[str, Any], programs: Made, later: Callable[[Callable[[], None]], None] | None
+        self, arrays: Mapping[str, Any], programs: Made, later: Callable[[Signature, Callable[[], None]], None] | None
     ) -> Specific | None:
         """The compiler for such feeds, and its programs; None where they decide nothing, or come for the first time.
 
@@ -68,7 +68,7 @@ class Branches(Forgetful):
                 self._make(signature)
             else:
                 self._awaited.add(signature)
-                later(partial(self._make, signature, programs))
+                later(signature, partial(self._make, signature, programs))
             match = self._known.get(signature)
         elif match is None:
             self._seen.keep(signature, None)

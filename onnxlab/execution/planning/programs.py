@@ -93,8 +93,8 @@ class Programs:
                 self.compiled = None
                 self._tell_doubt(True)
             before = self.compiled
-            if self.fallbacks.news:
-                self.fallbacks.news = False
+            if self.fallbacks.tier.news:
+                self.fallbacks.tier.news = False
                 self.specialized.clear()
                 self._tell_doubt(False)
             stored = self._weights.of(snapshot)
@@ -146,7 +146,9 @@ class Programs:
 
     def for_shapes(self, compiler: Compiler, programs: Made, arrays: Mapping[str, Any]) -> tuple[Compiler, Made]:
         """The compiler and programs for feeds of these shapes: others than those given where shapes decide Ifs."""
-        later = partial(self.fallbacks.later, current=self._is_current(compiler)) if self.fallbacks.wanted else None
+        later = (
+            partial(self.fallbacks.tier.later, current=self._is_current(compiler)) if self.fallbacks.wanted else None
+        )
         return self._branches(compiler).specific(arrays, programs, later) or (compiler, programs)
 
     def _is_current(self, compiler: Compiler) -> Callable[[], bool]:

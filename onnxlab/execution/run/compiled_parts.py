@@ -76,7 +76,7 @@ class Compiled(Spelled, metaclass=ShortHelp):
     @property
     def compiling(self) -> bool:
         """Whether programs or kernels are being made in the background, or wait for it."""
-        return self._runner.usual().fallbacks.is_compiling or any(state.compiling for state in self.states())
+        return self._runner.usual().fallbacks.tier.is_compiling or any(state.compiling for state in self.states())
 
     @property
     def ready(self) -> bool:

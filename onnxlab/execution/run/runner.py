@@ -270,7 +270,7 @@ class Runner:
         self._noted.ran(program)
         owner.fallbacks.ran((tuple(arrays), names, False), program)
         owner.ran = program
-        settled = owner.decided(request.compiler, arrays) and not owner.fallbacks.is_waiting
+        settled = owner.decided(request.compiler, arrays) and not owner.fallbacks.tier.is_waiting
         if settled and request.is_like_others:
             key = run_key(request.compiler.version, request.unchecked, request.asked)
             before = None if key is None else owner.specialized.get(key)

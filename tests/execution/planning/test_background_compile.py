@@ -129,7 +129,7 @@ def test_after_an_edit_what_was_made_quickly_is_made_at_once(keep):
     graph, runner, slow = made()
     run(runner, keep)
     assert background.wait(60)
-    times = fallbacks_of(runner)._times
+    times = fallbacks_of(runner).tier.took
     run(runner, keep)
     for whole, instead, ran in ((0.01, 0.0, 2), (0.5, 0.6, 3), (0.5, 0.1, 3)):
         weigh(graph)
@@ -147,9 +147,9 @@ def test_after_an_edit_what_is_made_in_little_of_its_stand_ins_run_is_made_at_on
     run_and_wait(runner)
     run(runner)
     fallbacks = fallbacks_of(runner)
-    (key,) = fallbacks._runs
-    fallbacks._runs[key] = seconds
-    fallbacks._times.update({who: 0.5 if len(who[0]) > 1 else 0.0 for who in fallbacks._times})
+    (key,) = fallbacks.tier.instead
+    fallbacks.tier.instead[key] = seconds
+    fallbacks.tier.took.update({who: 0.5 if len(who[0]) > 1 else 0.0 for who in fallbacks.tier.took})
     weigh(graph)
     run(runner)
     assert slow.parts == ran

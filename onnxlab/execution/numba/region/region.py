@@ -5,7 +5,6 @@ What cannot be bound never fails a run: the region goes around it (see `detours`
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from onnxlab.errors import LimitError
 from onnxlab.execution.base import background
 from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.base.provider import CompiledPart, Part, PartState, Step
+from onnxlab.execution.base.tier import Tier
 from onnxlab.execution.numba.lowering.binder import Binder
 from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan import engine, weight_renewal
@@ -40,8 +40,6 @@ _PLANS = 16
 """Plans kept per region."""
 _MISSES = 64
 """Plans made for the same shapes after which a region whose plans depend on values is left to NumPy for these."""
-_QUICKLY = 20e-3
-"""Seconds of the processor that a plan for other shapes may always take while a call waits for it."""
 _UNCOUNTED = 1 << 16
 """Bytes that no budget counts, as in the executor."""
 _LARGEST = 1 << 28
@@ -99,8 +97,8 @@ class Region:
         self._inner: tuple[Any, InnerValues] | None = None
         self._waiting = NodeFallback(fallback, None, "kernels are not ready yet")
         self._lock = fork_safe(threading.Lock())
-        self._took = self._instead = 0.0  # seconds of the last plan that was made from nothing, and of NumPy's last run
-        self._under_way: set[Any] = set()  # by process: a forked child has no thread that would come to it
+        self._tier: Tier[Any] = Tier()
+        self._tier.took[None] = 0.0  # the first plan is made at once where others have packed its constants
 
     def compiled_part(self) -> CompiledPart:
         """The region as programs run it. BLAS is not needed, but where NumPy answers."""
@@ -124,7 +122,7 @@ class Region:
         if plan is None:
             return results
         if plan is self._waiting:  # not before: the first run is not to share its processor with a compiler
-            self._instead = thread_time() - began
+            self._tier.instead[None] = thread_time() - began
             self._bind_later(arrays)
         else:
             plan.proved()
@@ -203,7 +201,8 @@ class Region:
 
     def _bound_now(self, arrays: Sequence[Array]) -> Plan | NodeFallback | None:
         """The plan where it is made at once: kernels are there, constants were packed, NumPy would take as long."""
-        if self._took > max(_QUICKLY, self._instead) or not (self._plans or self._packed.shares):
+        quick = self._tier.is_quick(None, self._tier.instead.get(None, 0.0))
+        if not quick or not (self._plans or self._packed.shares):
             return None
         if not engine.is_ready() or not self._lock.acquire(blocking=False):
             return None
@@ -216,20 +215,14 @@ class Region:
 
     def _bind_later(self, arrays: Sequence[Array]) -> None:
         """Bind in the background, which compiles what is missing."""
-        key = os.getpid(), self._key(arrays)
-        if key in self._under_way:
-            return
-        self._under_way.add(key)
 
         def job() -> None:
-            try:
-                engine.start()
-                with self._lock:
-                    self._bind(arrays, engine.address_of)
-            finally:
-                self._under_way.discard(key)
+            engine.start()
+            with self._lock:
+                self._bind(arrays, engine.address_of)
 
-        background.do(job)
+        self._tier.later(self._key(arrays), job)
+        self._tier.begin()
 
     def _bind(self, arrays: Sequence[Array], address_of: Callable[[str], int]) -> Plan | NodeFallback:
         """Make and remember the plan of these arrays; the caller holds the lock."""
@@ -253,10 +246,8 @@ class Region:
         renewed = weight_renewal.renewed(self._packed, key, self.part.nodes, self._constants)
         if renewed is not None:
             return renewed, set()
-        began = thread_time()
         with self._binding(arrays, address_of is engine.address_of) as binder:
-            plan = self._lowered(binder, key, address_of)
-            self._took = thread_time() - began
+            plan = self._tier.timed(None, lambda: self._lowered(binder, key, address_of))
         return plan, binder.valued
 
     @contextmanager
@@ -303,7 +294,7 @@ class Region:
         """What answers by now: the plan that was used last, or what NumPy does in its place."""
         plan = next(reversed(self._plans.values()), None)
         nbytes = plan.nbytes if type(plan) is Plan else None
-        return PartState(type(plan) is Plan, bool(self._under_way), self.reason, nbytes)
+        return PartState(type(plan) is Plan, self._tier.is_compiling, self.reason, nbytes)
 
     def _to_lower(self) -> list[NodeView | Fused]:
         if self._fused is None:

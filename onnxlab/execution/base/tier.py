@@ -1,0 +1,125 @@
+"""The one way of having made what takes a while: in the foreground, or in the background while a fallback answers.
+
+Programs and the plans of regions are made at once where that took little the last time, or little of what their
+fallback takes; else in the background thread, after the call that asked for them: that is not to share its processor
+with a compiler.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable, Hashable
+from math import inf
+from typing import Generic, TypeVar
+
+from onnxlab.execution.base import background
+from onnxlab.execution.base.lru import Lru
+from onnxlab.threads import thread_time
+
+K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
+
+QUICKLY = 20e-3
+"""Seconds of the processor that a foreground call may always wait for something to be made."""
+_TIMED = 64  # keys whose making, and whose fallback's runs, were timed
+
+
+def _always() -> bool:
+    return True
+
+
+class Tier(Generic[K]):
+    """What is made by key, in the foreground or background.
+
+    Args:
+        prepare: called in the background before anything is made there; where it fails, nothing will be.
+
+    Attributes:
+        took, instead: seconds of the processor, by key: of the last time that it was made, and of its fallback's run.
+        news: whether something was made in the background since this was last set to False.
+    """
+
+    def __init__(self, prepare: Callable[[], None] = lambda: None) -> None:
+        self.took: Lru[K, float] = Lru("times of making", _TIMED)
+        self.instead: Lru[K, float] = Lru("times of fallbacks", _TIMED)
+        self.news = False
+        self._prepare = prepare
+        self._jobs: dict[K, tuple[Callable[[], bool], Callable[[], object]]] = {}
+        self._asked = 0  # the process in which they are to be done; a forked child has no background thread
+        self._hopeless = False
+
+    def is_quick(self, key: K, otherwise: float = 0.0) -> bool:
+        """Whether making it is worth waiting for: it took little the last time, or no more than `otherwise`."""
+        return self.took.get(key, inf) <= max(QUICKLY, otherwise)
+
+    def timed(self, key: K, make: Callable[[], T]) -> T:
+        """Make it, and note how long that takes."""
+        began = thread_time()
+        result = make()
+        self.took.keep(key, thread_time() - began)
+        return result
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether something is to be done that has not begun."""
+        return bool(self._jobs) and self._asked != os.getpid()
+
+    @property
+    def is_compiling(self) -> bool:
+        """Whether something is to be done, or under way."""
+        return bool(self._jobs)
+
+    def later(self, key: K, job: Callable[[], object], current: Callable[[], bool] = _always) -> None:
+        """Have it made in the background, after `begin`; jobs that are not current any more are dropped.
+
+        Args:
+            job: makes it, and puts it where it is asked for.
+            current: whether what it is for is still there.
+        """
+        for other, (still, _) in list(self._jobs.items()):
+            if not still():
+                self._jobs.pop(other, None)
+        if not self._hopeless:
+            self._jobs.setdefault(key, (current, job))
+
+    def begin(self) -> None:
+        """Have done what was asked for."""
+        if not self.is_waiting:
+            return
+        this = weakref.ref(self)
+
+        def work() -> None:
+            tier = this()
+            if tier is not None:
+                tier._work()
+
+        self._asked = os.getpid()
+        try:
+            background.do(work)
+        except BaseException:
+            self._asked = 0
+            raise
+
+    def _work(self) -> None:
+        """Make what is wanted, in the background thread."""
+        try:
+            self._prepared()
+            while self._jobs:
+                (key, (_, job)), *_ = list(self._jobs.items())  # at once: other threads ask meanwhile
+                try:
+                    job()
+                finally:
+                    self._jobs.pop(key, None)
+                self.news = True
+        finally:
+            self._asked = 0
+        self.begin()  # what was asked for just now
+
+    def _prepared(self) -> None:
+        try:
+            self._prepare()
+        except BaseException:
+            self._hopeless = True
+            self._jobs.clear()
+            raise
