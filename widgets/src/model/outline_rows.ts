@@ -1,9 +1,9 @@
 /** The groups of a scope as rows of a tree, with the nodes of those that are open. Pure. */
 
-import { INITIALIZER } from "../kernel/protocol.ts";
 import { nodeName, shortOp } from "./names.ts";
 import type { Store } from "./store.ts";
 import { elements } from "./tables.ts";
+import { isWeight } from "./weights.ts";
 
 export interface OutlineRow {
   key: string;
@@ -66,8 +66,7 @@ export function outlineData(store: Store, scope: number, numbers: ReadonlyMap<nu
 function makersOf(store: Store, scope: number): Set<number> {
   const makers = new Set<number>(),
     outputs = new Set(store.scopes.get(scope)?.outputs);
-  const isStored = (value: number): boolean =>
-    ((store.values.get(value)?.flags ?? 0) & INITIALIZER) > 0 || makers.has(store.maker(value));
+  const isStored = (value: number): boolean => isWeight(store, value) || makers.has(store.maker(value));
   for (const node of store.nodes.values()) {
     if (node.scope !== scope || node.outputs.some((value) => outputs.has(value))) continue;
     const inputs = node.inputs.filter((value) => value > 0);
@@ -81,7 +80,7 @@ function parameters(store: Store, inputs: readonly number[]): number {
   let sum = 0;
   for (const input of inputs) {
     const value = input ? store.values.get(input) : undefined;
-    if (value && value.flags & INITIALIZER) sum += elements(value.label) || 0;
+    if (value && isWeight(store, input)) sum += elements(value.label) || 0;
   }
   return sum;
 }

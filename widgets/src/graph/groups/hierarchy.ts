@@ -4,8 +4,8 @@
  * inside what reads them.
  */
 
-import { INITIALIZER } from "../../kernel/protocol.ts";
 import type { GroupRecord, NodeRecord, ScopeRecord, Store } from "../../model/store.ts";
+import { isWeight } from "../../model/weights.ts";
 import { relativeName } from "../scene/short_names.ts";
 import { type Bundle, bundlesOf } from "./bundles.ts";
 import { BODY, GROUP, idOf, keyOf, NODE, RUN } from "./group_keys.ts";
@@ -70,7 +70,7 @@ export class Hierarchy {
     this.scope = scope;
     this.#store = store;
     const { inputs = [], outputs = [] } = store.scopes.get(scope) ?? {};
-    const given = inputs.filter((value) => !((store.values.get(value)?.flags ?? 0) & INITIALIZER));
+    const given = inputs.filter((value) => !isWeight(store, value));
     this.inputBundles = bundlesOf(store, given);
     this.outputBundles = bundlesOf(store, outputs);
     this.#homes = homesOf(store, scope);
@@ -166,11 +166,9 @@ export class Hierarchy {
 
   /** Whether a node reads nothing but weights, or what was made of them: what makes those comes before it. */
   #isParameter({ id, op, inputs }: NodeRecord): boolean {
-    const { values } = this.#store;
     if (op !== "Constant" && (!inputs.some((value) => value > 0) || this.#hosts.has(id))) return false;
     return inputs.every(
-      (value) =>
-        !value || ((values.get(value)?.flags ?? 0) & INITIALIZER) > 0 || this.inlined.has(this.#store.maker(value)),
+      (value) => !value || isWeight(this.#store, value) || this.inlined.has(this.#store.maker(value)),
     );
   }
 

@@ -6,8 +6,8 @@
  * box.
  */
 
-import { INITIALIZER } from "../../kernel/protocol.ts";
 import type { Store } from "../../model/store.ts";
+import { isWeight } from "../../model/weights.ts";
 import { keyOf, NODE } from "./group_keys.ts";
 import type { Container, Hierarchy } from "./hierarchy.ts";
 
@@ -113,8 +113,8 @@ export function alike(store: Store, left: readonly number[], right: readonly num
     pairs.set(a, b);
     const one = store.values.get(a),
       other = store.values.get(b);
-    const stored = ((one?.flags ?? 0) & INITIALIZER) > 0;
-    return stored === ((other?.flags ?? 0) & INITIALIZER) > 0 && (!stored || one?.label === other?.label);
+    const stored = isWeight(store, a);
+    return stored === isWeight(store, b) && (!stored || one?.label === other?.label);
   };
   return left.every((id, i) => {
     const a = store.nodes.get(id)!,

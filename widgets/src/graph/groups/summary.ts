@@ -1,7 +1,8 @@
 /** What a folded group makes and holds, for its card: computed once for each hierarchy. */
 
-import { GRAPH_OUTPUT, INITIALIZER } from "../../kernel/protocol.ts";
+import { GRAPH_OUTPUT } from "../../kernel/protocol.ts";
 import type { Store } from "../../model/store.ts";
+import { isWeight } from "../../model/weights.ts";
 import type { Hierarchy } from "./hierarchy.ts";
 
 export interface Summary {
@@ -35,7 +36,7 @@ function sumUp(store: Store, hierarchy: Hierarchy, key: number): Summary {
       const maker = store.maker(value);
       if (maker && !hierarchy.inlined.has(maker)) continue; // most values: told without a look at their records
       const record = store.values.get(value);
-      if (!record || !(maker || record.flags & INITIALIZER) || counted.has(value)) continue;
+      if (!record || !(maker || isWeight(store, value)) || counted.has(value)) continue;
       counted.add(value);
       elements += elementsOf(record.label);
     }

@@ -1,9 +1,9 @@
 /** What each box says, and how large that makes it. Sizes hang on names only, so that new shapes move nothing. */
 
-import { INITIALIZER } from "../../kernel/protocol.ts";
 import { plural } from "../../model/names.ts";
 import { shortDims } from "../../model/short_dims.ts";
 import type { Store } from "../../model/store.ts";
+import { isWeight } from "../../model/weights.ts";
 import type { Bundle } from "../groups/bundles.ts";
 import { BODY, GROUP, INPUT, idOf, type Kind, kindOf, NODE, OUTPUT, RUN } from "../groups/group_keys.ts";
 import type { Hierarchy } from "../groups/hierarchy.ts";
@@ -57,11 +57,22 @@ export const TITLE_LINE = 16,
 const TERMINAL_HEIGHT = 26;
 
 /** Functions that can be entered from nodes, by name. */
-export type Entrances = ReadonlyMap<string, number>;
+export type Entrances = ReadonlyMap<string, { scope: number; calls: string }>;
+
+/** Functions that are told of the ones that one calls. */
+const MOST_CALLS = 3;
 
 export function entrances(store: Store): Entrances {
-  const functions = new Map<string, number>();
-  for (const scope of store.scopes.values()) if (scope.kind === "function") functions.set(scope.name, scope.id);
+  const functions = new Map<string, { scope: number; calls: string }>(),
+    calls = new Map<number, Set<string>>();
+  for (const { id, kind } of store.scopes.values()) if (kind === "function") calls.set(id, new Set());
+  if (calls.size)
+    for (const { scope, category, op } of store.nodes.values())
+      if (category === "function") calls.get(scope)?.add(opTitle(op));
+  for (const [id, titles] of calls) {
+    const told = [...titles].slice(0, MOST_CALLS).join(" · ") + (titles.size > MOST_CALLS ? " …" : "");
+    functions.set(store.scopes.get(id)!.name, { scope: id, calls: told });
+  }
   return functions;
 }
 
@@ -86,9 +97,10 @@ function nodeBox(store: Store, hierarchy: Hierarchy, doors: Entrances, key: numb
     parameters = found.length ? found : NONE;
   const title = opTitle(node.op),
     around = store.groups.get(node.group)?.name ?? "",
-    subtitle = nodeSubtitle(node.name, node.op, around);
+    door = node.category === "function" ? doors.get(title) : undefined,
+    subtitle = nodeSubtitle(node.name, node.op, around, door?.calls);
   const hasFacts = parameterFacts(store, parameters).length > 0;
-  const scope = (node.category === "function" ? doors.get(title) : undefined) ?? 0;
+  const scope = door?.scope ?? 0;
   const words = measure(title, "title") + (scope || folds ? 20 : 0),
     text = Math.max(words, measure(subtitle, "text"));
   // the operator is to be read whole
@@ -192,7 +204,7 @@ function clampWidth(width: number, most = MAX_WIDTH): number {
 
 /** Whether a value is a weight, or made of weights by nodes that have no box. */
 function isParameter(store: Store, { inlined }: Hierarchy, value: number): boolean {
-  return value > 0 && (((store.values.get(value)?.flags ?? 0) & INITIALIZER) > 0 || inlined.has(store.maker(value)));
+  return value > 0 && (isWeight(store, value) || inlined.has(store.maker(value)));
 }
 
 /** The facts of a box as they are now: a terminal's shape, a node's parameters ("weight 64×3×7×7", "bias 64"). */
@@ -220,8 +232,8 @@ function cardFacts(store: Store, box: Box): string[] {
 function parameterFacts(store: Store, parameters: readonly number[]): string[] {
   const parts: string[] = [];
   for (const id of parameters) {
-    const { name, label, flags } = store.values.get(id) ?? { name: "", label: "", flags: 0 };
-    const short = flags & INITIALIZER ? parameterName(name) : "";
+    const { name, label } = store.values.get(id) ?? { name: "", label: "" };
+    const short = isWeight(store, id) ? parameterName(name) : "";
     if (label && (short || label.includes("×"))) parts.push(short ? `${short} ${label}` : label);
   }
   return parts;

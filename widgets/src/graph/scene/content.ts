@@ -6,8 +6,9 @@
  * reads it.
  */
 
-import { CONTROL, INITIALIZER } from "../../kernel/protocol.ts";
+import { CONTROL } from "../../kernel/protocol.ts";
 import type { Store } from "../../model/store.ts";
+import { isWeight } from "../../model/weights.ts";
 import { BODY, INPUT, idOf, keyOf, keyOfPassed, NODE, OUTPUT, OUTSIDE } from "../groups/group_keys.ts";
 import type { Container, Hierarchy } from "../groups/hierarchy.ts";
 import { type Binding, boundInputs, boundOutputs } from "./bodies.ts";
@@ -126,7 +127,7 @@ class Collector {
       content = this.#content;
     const scope = key === 0 || kind === "body" ? this.#store.scopes.get(this.#here.scope) : undefined;
     for (const value of scope?.inputs ?? []) {
-      if (!((this.#store.values.get(value)?.flags ?? 0) & INITIALIZER)) this.#input(value);
+      if (!isWeight(this.#store, value)) this.#input(value);
     }
     this.#addItems();
     const nodes = [
@@ -244,7 +245,7 @@ class Collector {
     const source = maker ? this.#itemOf(maker) : undefined;
     if (source !== undefined) return source;
     const record = this.#store.values.get(value);
-    if (!record || record.flags & INITIALIZER) return null;
+    if (!record || isWeight(this.#store, value)) return null;
     if (!maker && this.#containerItem.has(keyOf(BODY, record.scope))) return null;
     return this.#here.key === 0 ? this.#terminal(OUTSIDE, value).source : this.#topPort(value);
   }

@@ -19,15 +19,16 @@ function repeats(step: string, op: string): boolean {
 
 /**
  * What a node's box says under its operator: nothing where the name only repeats it. A node that is all of its scope is
- * called after it, "conv_in" of "/conv_in/Conv"; `around`: the name of the group that it stands in.
+ * called after it, "conv_in" of "/conv_in/Conv"; `around`: the name of the group that it stands in; `calls`: the functions
+ * that it is made of.
  */
-export function nodeSubtitle(name: string, op: string, around = ""): string {
+export function nodeSubtitle(name: string, op: string, around = "", calls = ""): string {
   const step = lastStep(name),
     title = opTitle(op);
   if (!repeats(step, title)) return step;
   const scope = name.includes("/") ? lastStep(name.slice(0, name.lastIndexOf("/"))) : "";
   if (scope && scope !== lastStep(around)) return scope;
-  return step === title ? "" : step;
+  return calls || (step === title ? "" : step);
 }
 
 /** "weight" of "layer1.0.conv1.weight"; "" for names that exporters count up, such as "onnx::Conv_193" or "1045". */

@@ -9,6 +9,7 @@ import type { Store } from "../../model/store.ts";
 import type { Anchor, Place } from "../../view_contract.ts";
 import type { Camera } from "../canvas/camera.ts";
 import { SceneIndex } from "../canvas/visible.ts";
+import { firstScope } from "../groups/first_scope.ts";
 import { runAround, withAll, withAround, withFolded, withOpen } from "../groups/fold.ts";
 import { GROUP, keyOf, NODE } from "../groups/group_keys.ts";
 import { Hierarchy } from "../groups/hierarchy.ts";
@@ -122,13 +123,13 @@ export class Explorer {
     return { store: this.#store, hierarchy: this.#hierarchy, open: this.viewpoint.open, scene: this.index.scene };
   }
 
-  /** The model was loaded (again): shows the scope shown before if it is still there, else the main graph. */
+  /** The model was loaded (again): shows the scope shown before if it is still there, else the first to be seen. */
   reset(): void {
     const kept = this.#store.scopes.has(this.scope);
     const anchors = kept && this.index ? this.anchors() : null;
     if (!kept) {
       this.#viewpoints.clear();
-      this.scope = [...this.#store.scopes.values()].find(({ kind }) => kind === "graph")?.id ?? 0;
+      this.scope = firstScope(this.#store);
     }
     this.#hierarchy = null;
     this.#rebuild(anchors);
