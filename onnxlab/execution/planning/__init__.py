@@ -12,14 +12,12 @@ Files:
     inlining            Inline calls of functions, Ifs whose condition is known, and Constant nodes.
     loop_invariants     Loop-carried values that no iteration changes, such as a recurrent layer's weights in exported
                         while loops.
-    nchwc_to_nchw       Networks with channels in blocks (NCHWc), as ONNX Runtime's optimizer saves them, written
-                        without blocks for a plan.
-    ordering            The order of a run that keeps nothing: the file's, or one in which less is alive at once where
-                        that saves much.
     partition           The partition of nodes among providers: maximal convex parts, in the caller's order of
                         preference.
     programs            The compiler of a graph as it is now, and the programs that it has made.
     scope_names         Scopes as compilers read them: names, constants and facts, and what outputs need of the nodes.
     stored_weights      Weights that are left in their file during runs: those of a model that is too large to be held
                         in memory.
+    passes/             Passes: what is done to a run's nodes before they are partitioned, and to its steps before
+                        they are a program.
 """

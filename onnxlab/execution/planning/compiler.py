@@ -24,9 +24,8 @@ from onnxlab.execution.base.provider import CompiledPart, Part, PartitionView, P
 from onnxlab.execution.planning.cached_partition import FlattenedScope, MemoDict, StepCache
 from onnxlab.execution.planning.inlining import Flattened
 from onnxlab.execution.planning.loop_invariants import invariant_inputs
-from onnxlab.execution.planning.nchwc_to_nchw import NchwcToNchw
-from onnxlab.execution.planning.ordering import by_liveness
 from onnxlab.execution.planning.partition import Partition, partition
+from onnxlab.execution.planning.passes.pass_list import NodeList, NodePass, StepList, StepPass, listed
 from onnxlab.execution.planning.scope_names import ScopeNames, SnapshotReader, value_ids
 from onnxlab.execution.program.constant_folding import Folder
 from onnxlab.execution.program.executor import ProgramBody
@@ -205,13 +204,16 @@ class ScopeCompiler(ScopeNames):
     def _written_out(self, nodes: tuple[NodeView, ...], fed: frozenset[str], outputs: Iterable[str]) -> PartitionView:
         """The view where the nodes of functions and of decided branches stand in the place of their calls."""
         flat = Flattened(self, nodes, fed)
-        nodes, seen = flat.needed(outputs, fed), fed.union(outputs)
-        plain = NchwcToNchw(nodes, seen, flat.constant, flat.fact, self.reads, self.scope.opsets.get("", 0))
-        unblocked = plain.nodes()
-        written = FlattenedScope(flat, MemoDict(plain.constant), MemoDict(plain.fact, flat.asked))
-        view = written.view(self, unblocked, frozenset(outputs))
+        needed, opset = tuple(self.needed(flat.nodes, outputs, fed)), self.scope.opsets.get("", 0)
+        draft = NodeList(needed, fed.union(outputs), flat.constant, flat.fact, self.reads, opset)
+        for node_pass in listed(NodePass):
+            draft = node_pass.run(draft)
+        changed = draft.nodes != needed
+        nodes = tuple(self.needed(draft.nodes, outputs, fed)) if changed else needed
+        written = FlattenedScope(flat, MemoDict(draft.constant), MemoDict(draft.fact, flat.asked))
+        view = written.view(self, nodes, frozenset(outputs))
         view.stored = self.stored(fed)
-        if unblocked != nodes:  # arrays were made of constants
+        if changed:  # arrays may have been made of constants
             view.written = None
         return view
 
@@ -244,8 +246,8 @@ class ScopeCompiler(ScopeNames):
                 steps.append(part_step(part, compiled))
         fed = set(feeds)
         steps = [_without(step, fed) for step in paced(steps)]
-        if not keep:
-            steps = by_liveness(steps, outputs, self.nbytes)
+        for step_pass in () if keep else listed(StepPass):
+            steps = [*step_pass.run(StepList(steps, outputs, self.nbytes))]
         border = self._border(plan.parts, steps) if self.scope is self.compiler.snapshot.main and not keep else ()
         return assemble(steps, feeds, outputs, partial(_constant, view), self.where, border)
 

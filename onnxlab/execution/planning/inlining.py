@@ -8,7 +8,7 @@ branch mean something else outside.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from copy import copy
 from dataclasses import replace
 from itertools import count
@@ -137,16 +137,6 @@ class Flattened:
         """The inferred fact of a name; of one that is made in a function, what is true of all its calls."""
         value = self._values.get(name)
         return self._scope.fact(name) if value is None else self._scope.compiler.fact(value)
-
-    def needed(self, outputs: Iterable[str], fed: Container[str]) -> tuple[NodeView, ...]:
-        """Those nodes that `outputs` need where the names of `fed` are fed."""
-        needed = {name for name in outputs if name not in fed}
-        picked = []
-        for node in paced(reversed(self.nodes)):
-            if not needed.isdisjoint(node.outputs):
-                picked.append(node)
-                needed.update(name for name in self._scope.reads(node) if name not in fed)
-        return tuple(reversed(picked))
 
     def _add(self, node: NodeView, bindings: Mapping[str, Any], depth: int) -> None:
         if self._holds(node):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -86,23 +86,28 @@ class ScopeNames:
 
     def cone(self, feeds: Iterable[str], outputs: Iterable[str]) -> list[NodeView]:
         """The nodes that `outputs` need where `feeds` are given, in topological order."""
-        nodes, _ = self._demand(outputs, set(feeds).__contains__)
-        return nodes
+        return self.needed(self.scope.nodes, outputs, set(feeds))
+
+    def needed(self, nodes: Sequence[NodeView], outputs: Iterable[str], fed: Container[str]) -> list[NodeView]:
+        """Those of some nodes in topological order that `outputs` need where the names of `fed` are fed."""
+        return self._demand(nodes, outputs, fed.__contains__)[0]
 
     def border(self, outputs: Iterable[str], fed: Callable[[str], bool], missing: bool = False) -> list[str]:
         """Names at which a walk back from `outputs` ends: those that are given, or with `missing` the others."""
-        nodes, read = self._demand(outputs, fed)
+        nodes, read = self._demand(self.scope.nodes, outputs, fed)
         if not missing:
             return [name for name in read if fed(name)]
         produced = {name for node in nodes for name in node.outputs}
         return [name for name in read if not fed(name) and name not in produced]
 
-    def _demand(self, outputs: Iterable[str], fed: Callable[[str], bool]) -> tuple[list[NodeView], dict[str, None]]:
+    def _demand(
+        self, nodes: Sequence[NodeView], outputs: Iterable[str], fed: Callable[[str], bool]
+    ) -> tuple[list[NodeView], dict[str, None]]:
         """Nodes that a walk back from `outputs` meets, in topological order, and all names that it asked for."""
         read = dict.fromkeys(outputs)
         needed = {name for name in read if not fed(name)}
         picked = []
-        for node in paced(reversed(self.scope.nodes)):
+        for node in paced(reversed(nodes)):
             if not needed.isdisjoint(node.outputs):
                 picked.append(node)
                 for name in self.reads(node):

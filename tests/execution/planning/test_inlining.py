@@ -44,7 +44,7 @@ def test_values_are_those_of_calls(opset, calls):
         assert_close(ours[name], expected, 2e-6, name)
     scope = compiler_of(both.hot).main
     flat = Flattened(scope, scope.scope.nodes)
-    nodes = flat.needed(["y", "z"], {"x", "w"})
+    nodes = scope.needed(flat.nodes, ["y", "z"], {"x", "w"})
     assert sum(node.op_type == "Twice" for node in nodes) == calls
     assert "Abs" not in [node.op_type for node in nodes], "what only an unused output needs is left out"
     assert len({node.id for node in nodes}) == len(nodes)

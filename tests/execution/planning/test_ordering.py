@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onnxlab.execution.base.provider import Step
-from onnxlab.execution.planning.ordering import by_liveness, peak
+from onnxlab.execution.planning.passes.ordering import by_liveness, peak
 from onnxlab.limits import Limits
 from tests.execution.support.models import runner
 

@@ -9,7 +9,7 @@ as it is. The model is never changed.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import count
@@ -20,6 +20,7 @@ import onnx
 import onnx.helper
 
 from onnxlab import schemas
+from onnxlab.execution.planning.passes.pass_list import NodeList, NodePass
 from onnxlab.graph.edit.snapshot import Attributes, NodeView
 from onnxlab.ops import find_traits
 from onnxlab.ops.base.image_layouts import BLOCKED, BLOCKS
@@ -36,8 +37,16 @@ _FIRST_ID = -1 << 40
 
 _CHANNELS_FIRST, _CHANNELS_LAST = (0, 3, 1, 2), (0, 2, 3, 1)
 
-Constants = Callable[[str], Any]
-FactOf = Callable[[str], Fact]
+
+class WithoutBlocks(NodePass):
+    """Networks with channels in blocks, written without."""
+
+    def run(self, draft: NodeList) -> NodeList:
+        """The nodes without blocks; `draft` where there are none."""
+        if not any(node.domain == BLOCKED for node in draft.nodes):
+            return draft
+        plain = NchwcToNchw(draft)
+        return replace(draft, nodes=plain.nodes(), constant=plain.constant, fact=plain.fact)
 
 
 class _KeptError(Exception):
@@ -51,20 +60,10 @@ class NchwcToNchw:
     One pass over all, and one that takes what it found where all of an island is known.
 
     Args:
-        given: nodes in topological order.
-        seen: names that are fed or asked for.
-        constant_of: gives an initializer's array by its name, None for other names.
-        fact_of: gives what is known of a value by its name.
-        reads: gives names that a node reads, in its bodies too.
-        opset: version of ai.onnx that the nodes are of.
+        draft: nodes, some on blocks.
     """
 
-    given: Sequence[NodeView]
-    seen: Collection[str]
-    constant_of: Constants
-    fact_of: FactOf
-    reads: Callable[[NodeView], Iterable[str]]
-    opset: int
+    draft: NodeList
     _next: dict[str, str] = field(default_factory=dict)  # blocked values, each with another of its island, or itself
     _kept: list[str] = field(default_factory=list)  # one value of each island that has to stay
     _apart: set[str] = field(default_factory=set)  # blocked values with a block's elements along an axis of their own
@@ -75,24 +74,22 @@ class NchwcToNchw:
 
     def constant(self, name: str) -> Any:
         """The array of an initializer, or of what takes its place."""
-        return self._arrays[name] if name in self._arrays else self.constant_of(name)
+        return self._arrays[name] if name in self._arrays else self.draft.constant(name)
 
     def fact(self, name: str) -> Fact:
         """The fact of a value; it may be no value of the model."""
         fact = self._facts.get(name)
-        return self.fact_of(name) if fact is None else fact
+        return self.draft.fact(name) if fact is None else fact
 
     def nodes(self) -> tuple[NodeView, ...]:
         """All nodes, those on blocks written without where that can be."""
-        if not any(node.domain == BLOCKED for node in self.given):
-            return tuple(self.given)
-        self._names.update(name for node in self.given for name in (*node.inputs, *node.outputs))
-        plain = [self._plain(node) for node in self.given]
+        self._names.update(name for node in self.draft.nodes for name in (*node.inputs, *node.outputs))
+        plain = [self._plain(node) for node in self.draft.nodes]
         blocked = set(map(self._island, self._kept))
         for name in [name for name in self._facts if name in self._next and self._island(name) in blocked]:
             del self._facts[name]
         nodes: list[NodeView] = []
-        for node, new in zip(self.given, plain, strict=True):
+        for node, new in zip(self.draft.nodes, plain, strict=True):
             first = next((name for name in (*node.outputs, *node.inputs) if name in self._next), None)
             nodes += [node] if first is None or self._island(first) in blocked else new
         return tuple(nodes)
@@ -103,14 +100,14 @@ class NchwcToNchw:
         try:
             if node.domain == BLOCKED:
                 nodes = self._without_blocks(node)
-            elif not self._next.keys().isdisjoint(self.reads(node)):
+            elif not self._next.keys().isdisjoint(self.draft.reads(node)):
                 nodes = self._among_blocks(node)
         except _KeptError:
             stays = True
-        names = [name for name in (*self.reads(node), *node.outputs) if name in self._next]
+        names = [name for name in (*self.draft.reads(node), *node.outputs) if name in self._next]
         for name in names[1:]:
             self._next[self._island(name)] = self._island(names[0])
-        if names and (stays or not {*names}.isdisjoint(self.seen)):
+        if names and (stays or not {*names}.isdisjoint(self.draft.seen)):
             self._kept.append(names[0])
         return nodes
 
@@ -155,13 +152,13 @@ class NchwcToNchw:
         self._note_part(between[0], first, -1 if last else 1, channels)
         image = replace(image, id=_FIRST_ID - next(self._number), outputs=between)
         pads = [0, 0, 0, 0, 0, missing, 0, 0]
-        if self.opset < _PAD_BY_INPUTS:
+        if self.draft.opset < _PAD_BY_INPUTS:
             return [image, self._as(node, "Pad", {"pads": pads}, between)]
         return [image, self._as(node, "Pad", inputs=(*between, self._new(f"{first} pads", np.array(pads))))]
 
     def _enlarged(self, node: NodeView) -> NodeView:
         """A Resize; before there was one, an Upsample."""
-        if self.opset < _RESIZE_BY_SIZES:
+        if self.draft.opset < _RESIZE_BY_SIZES:
             raise _KeptError
         attributes_of_node, place = node.attributes, "asymmetric"
         mode, factors = attributes_of_node.get("mode", "nearest"), np.array(attributes_of_node["scales"], np.float32)
@@ -174,9 +171,9 @@ class NchwcToNchw:
     def _convolution(self, node: NodeView) -> NodeView:
         """A FusedConv, its filters taken out of their blocks."""
         x, w, *others = node.inputs
-        weights = self.constant_of(w)
+        weights = self.draft.constant(w)
         added = others[1] if len(others) > 1 else ""
-        if weights is None or weights.ndim != 4 or w in self.seen or (added and added not in self._next):
+        if weights is None or weights.ndim != 4 or w in self.draft.seen or (added and added not in self._next):
             raise _KeptError
         if x not in self._next and weights.shape[1] * node.attributes.get("group", 1) % min(BLOCKS) == 0:
             raise _KeptError  # it may hold blocks that were made elsewhere
@@ -202,7 +199,7 @@ class NchwcToNchw:
 
     def _first_channels(self, node: NodeView, source: str, count: int) -> NodeView:
         places = {"starts": 0, "ends": count, "axes": 1}
-        if self.opset < _SLICE_BY_INPUTS:
+        if self.draft.opset < _SLICE_BY_INPUTS:
             return self._as(node, "Slice", {name: [place] for name, place in places.items()})
         names = [self._new(f"{source} {name}", np.array([place])) for name, place in places.items()]
         return self._as(node, "Slice", inputs=(source, *names))
@@ -210,7 +207,7 @@ class NchwcToNchw:
     def _among_blocks(self, node: NodeView) -> list[NodeView]:
         """A node of another domain that does the same to blocked values as to plain ones."""
         inputs = [name for name in node.inputs if name]
-        values = [name for name in inputs if self.constant_of(name) is None]
+        values = [name for name in inputs if self.draft.constant(name) is None]
         if not self._next.keys() >= {*values}:
             raise _KeptError
         if not node.domain and node.op_type == "Reshape" and values == inputs[:1]:
@@ -220,7 +217,7 @@ class NchwcToNchw:
             if apart or node.attributes.get("axis") != 1 or len(values) < len(inputs):
                 raise _KeptError
         else:
-            numbers = all(np.size(self.constant_of(name)) == 1 for name in inputs if name not in values)
+            numbers = all(np.size(self.draft.constant(name)) == 1 for name in inputs if name not in values)
             known = find_traits(node.domain, node.op_type).blockwise
             if not known or not numbers or not self._alike(values, apart):
                 raise _KeptError
@@ -231,7 +228,7 @@ class NchwcToNchw:
 
     def _alike(self, values: Sequence[str], apart: bool) -> bool:
         """Whether nothing is broadcast in blocks: along axes of their own, blocks and their elements are as many."""
-        facts = {self.fact_of(name) for name in values}
+        facts = {self.draft.fact(name) for name in values}
         shapes = {fact.shape for fact in facts if isinstance(fact, TensorFact) and fact.shape is not None}
         if len(shapes) < len(facts) or (apart and not self._apart.issuperset(values)):
             return False
@@ -239,7 +236,7 @@ class NchwcToNchw:
 
     def _reshaped(self, node: NodeView) -> NodeView:
         """[N, C, H, W] as [N, C/b, H, W, b], for something that is broadcast, or back; a plain value stays as it is."""
-        source, shape = node.inputs[0], self.constant_of(node.inputs[1]).tolist()
+        source, shape = node.inputs[0], self.draft.constant(node.inputs[1]).tolist()
         if node.attributes.get("allowzero", 0):
             raise _KeptError
         if source in self._apart:
@@ -257,7 +254,7 @@ class NchwcToNchw:
     def _note_apart(self, name: str) -> None:
         """Note that a value of [N, C/b, H, W, b] is plain one of [N, C, H, W]."""
         self._apart.add(name)
-        fact = self.fact_of(name)
+        fact = self.draft.fact(name)
         if not isinstance(fact, TensorFact) or fact.shape is None or len(fact.shape) != 5:
             raise _KeptError
         n, blocks, h, w, size = fact.shape
@@ -271,7 +268,7 @@ class NchwcToNchw:
         inputs: tuple[str, ...] | None = None,
     ) -> NodeView:
         """A node of ai.onnx in the place of one on blocks; attributes that say nothing may be left out."""
-        schema = schemas.find("", op_type, self.opset)
+        schema = schemas.find("", op_type, self.draft.opset)
         settings = attributes or {}
         if schema is None or any(settings[name] not in _NOTHING for name in settings if name not in schema.attributes):
             raise _KeptError
@@ -286,7 +283,7 @@ class NchwcToNchw:
 
     def _channels(self, name: str, axis: int) -> int | None:
         """The size of that axis of an image, None where it is not known."""
-        fact = self.fact_of(name)
+        fact = self.draft.fact(name)
         dims = fact.shape if isinstance(fact, TensorFact) else None
         if dims is None or len(dims) != 4:
             raise _KeptError
@@ -295,7 +292,7 @@ class NchwcToNchw:
 
     def _note_part(self, name: str, source: str, axis: int, channels: int) -> None:
         """Note what is known of a new value: [N, C, H, W] with so many of a value's channels."""
-        fact = self.fact_of(source)
+        fact = self.draft.fact(source)
         assert isinstance(fact, TensorFact)
         dims = [dim for position, dim in enumerate(fact.shape or ()) if position != axis % 4]
         self._facts[name] = TensorFact(fact.elem_type, (dims[0], channels, *dims[1:]))
@@ -308,7 +305,7 @@ class NchwcToNchw:
     def _name(self, stem: str) -> str:
         """A name that no value has."""
         name = stem
-        while name in self._names or self.constant_of(name) is not None or name in self.seen:
+        while name in self._names or self.draft.constant(name) is not None or name in self.draft.seen:
             name = f"{stem} {next(self._number)}"
         self._names.add(name)
         return name

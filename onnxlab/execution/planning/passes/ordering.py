@@ -12,6 +12,7 @@ from itertools import pairwise
 from onnxlab.execution.base import background
 from onnxlab.execution.base.background import paced
 from onnxlab.execution.base.provider import Step
+from onnxlab.execution.planning.passes.pass_list import StepList, StepPass
 
 WORTHWHILE = 0.9
 """Share of the file's peak below which another order is taken."""
@@ -20,6 +21,16 @@ _SMALL = 1 << 23  # bytes alive at once that no order need save
 _MANY = 4096  # steps beyond which looking for an order takes too long
 
 Sizes = Callable[[str], int | None]
+
+
+class ByLiveness(StepPass):
+    """Steps in an order in which less is alive at once."""
+
+    order = 100  # of what is left
+
+    def run(self, draft: StepList) -> Sequence[Step]:
+        """The steps in the order in which they are given, or in one that needs clearly less memory."""
+        return by_liveness(draft.steps, draft.outputs, draft.nbytes)
 
 
 def by_liveness(steps: Sequence[Step], outputs: Iterable[str], nbytes: Sizes) -> list[Step]:

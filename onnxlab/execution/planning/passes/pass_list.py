@@ -1,0 +1,87 @@
+"""The passes of this folder: a class derived from `NodePass` or `StepPass` in a file of its own is one."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeVar
+
+from onnxlab.execution.base.provider import Step
+from onnxlab.execution.planning import passes
+from onnxlab.graph.edit.snapshot import NodeView
+from onnxlab.shapes import Fact
+
+
+@dataclass(frozen=True, slots=True)
+class NodeList:
+    """The nodes of a run that keeps nothing, calls and decided branches written out.
+
+    Attributes:
+        nodes: in topological order.
+        seen: names that are fed or asked for: these have to be what they were.
+        constant: gives an initializer's array by its name, None for other names.
+        fact: gives what is known of a value by its name.
+        reads: gives names that a node reads, in its bodies too.
+        opset: version of ai.onnx that the nodes are of.
+    """
+
+    nodes: tuple[NodeView, ...]
+    seen: Collection[str]
+    constant: Callable[[str], Any]
+    fact: Callable[[str], Fact]
+    reads: Callable[[NodeView], Iterable[str]]
+    opset: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepList:
+    """The steps of a run that keeps nothing, in an order in which they can run.
+
+    Attributes:
+        outputs: names that are asked for.
+        nbytes: gives the bytes of a value by its name, None where they are not known.
+    """
+
+    steps: Sequence[Step]
+    outputs: Collection[str]
+    nbytes: Callable[[str], int | None]
+
+
+class NodePass(ABC):
+    """Puts nodes in the place of others; the model is never changed.
+
+    Attributes:
+        order: passes with lower numbers come first.
+    """
+
+    order: int = 0
+
+    @abstractmethod
+    def run(self, draft: NodeList) -> NodeList:
+        """The nodes with which a run makes the same, and what is known of their values; `draft` where none is other."""
+
+
+class StepPass(ABC):
+    """Puts steps in the place of others, or into another order; `order` as of a NodePass."""
+
+    order: int = 0
+
+    @abstractmethod
+    def run(self, draft: StepList) -> Sequence[Step]:
+        """The steps with which a run makes the same."""
+
+
+P = TypeVar("P", NodePass, StepPass)
+
+
+@cache
+def listed(kind: type[P]) -> tuple[P, ...]:
+    """The passes of a kind, in their order."""
+    for module in pkgutil.iter_modules(passes.__path__):
+        importlib.import_module(f"{passes.__name__}.{module.name}")
+    instances: list[P] = [subclass() for subclass in kind.__subclasses__()]
+    return tuple(sorted(instances, key=lambda item: (item.order, type(item).__name__)))
