@@ -198,13 +198,14 @@ class GlanceIndex(Index):
             if last - ident != len(outputs):
                 odd[ident] = outputs
             node = records[ident] = NodeRecord(ident, scope_id, proto, label, inputs, outputs, NO_BODIES)
-            met = bodiless.get(data[at:end]) if inputs else None
+            signature = data[at:end] if inputs and end - at <= MAX_SIGNATURE else b""
+            met = bodiless.get(signature)
             if met is not None:  # as for most nodes
                 signatures[ident] = met
                 if None in inputs:
                     left.append((node, False, len(noted)))
                 continue
-            may_have_bodies = read(node, data, at, end)
+            may_have_bodies = read(node, data, at, end, signature)
             if may_have_bodies:
                 self._bodies[ident] = wire_format.bodies(data, at, end, [a.type for a in proto.attribute[:]])
             if may_have_bodies or None in inputs:
@@ -227,8 +228,8 @@ class GlanceIndex(Index):
             start, end = wire_format.extent(data, at)
         return data, wire_format.find(data, start, end, tag), end, tag
 
-    def _read(self, node: NodeRecord, data: bytes, at: int, end: int) -> bool:
-        """Read what a new node does, from its signature; True where it may have bodies."""
+    def _read(self, node: NodeRecord, data: bytes, at: int, end: int, signature: bytes) -> bool:
+        """Read what a new node does, from its signature, empty for a large one; True where it may have bodies."""
         if not self.may_say_paths:
             self.may_say_paths = wire_format.find(data, at, end, _METADATA) < end
         if not node.inputs:
@@ -237,15 +238,10 @@ class GlanceIndex(Index):
                 return False
             attributes = self.attributes[node.id] = node.proto.attribute[:]
             return not _have_no_graphs(attributes)
-        if end - at > MAX_SIGNATURE:
-            return not _have_no_graphs(node.proto.attribute[:])
-        signature = data[at:end]
-        known = self._bodiless.get(signature)
-        if known is None:
-            if not _have_no_graphs(node.proto.attribute[:]):
-                return True
-            known = self._bodiless[signature] = signature
-        self.signatures[node.id] = known  # the same object for all that do the same
+        if not _have_no_graphs(node.proto.attribute[:]):
+            return True
+        if signature:
+            self.signatures[node.id] = self._bodiless[signature] = signature  # the same object for all that do the same
         return False
 
     def _bind_nodes(self, scope: Scope, nodes: list[NodeRecord], ids: dict[str, int], image: ScopeImage | None) -> None:

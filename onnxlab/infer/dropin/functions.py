@@ -69,12 +69,12 @@ def infer_shapes(
         )
     if not isinstance(model, (onnx.ModelProto, bytes)):
         raise TypeError(f"infer_shapes takes a ModelProto or bytes, not {type(model).__name__}")
-    if not isinstance(model, bytes) and model.ByteSize() > LARGEST:
+    data = model if isinstance(model, bytes) else model.SerializeToString()
+    if len(data) > LARGEST:
         raise LoadError(
             "infer_shapes takes a model below 2 GiB, which is what protobuf can serialize; keep its weights in "
             "external data, or ask onnxlab.load(model).fact(name), which needs no copy"
         )
-    data = model if isinstance(model, bytes) else model.SerializeToString()
     copy = onnx.ModelProto()
     copy.ParseFromString(data)
     ours = data if isinstance(model, onnx.ModelProto) else None  # others may write fields in another order
