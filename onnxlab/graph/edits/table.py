@@ -52,6 +52,8 @@ _BYPASS = Parameter("bool", default=False)
 
 def _attributes(graph: ModelGraph, proto: onnx.NodeProto) -> Given | None:
     """The attributes of a new node as keywords; None where these would not make the same node."""
+    if _PLAIN.issuperset([field.name for field, _ in proto.ListFields()]):  # as of most that are inserted
+        return {"domain": proto.domain} if proto.domain else {}
     decoded: dict[str, Any] = {}
     for attribute in proto.attribute:
         if attribute.ref_attr_name or kind_of(attribute) not in _SPELLED:
@@ -68,6 +70,7 @@ def _attributes(graph: ModelGraph, proto: onnx.NodeProto) -> Given | None:
     return keywords if rebuilt.SerializePartialToString() == bare.SerializePartialToString() else None
 
 
+_PLAIN = frozenset(("input", "output", "name", "op_type", "domain"))
 _SPELLED = ("int", "float", "string", "ints", "floats", "strings")
 
 
