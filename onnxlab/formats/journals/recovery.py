@@ -157,24 +157,25 @@ def _decoded(graph: "ModelGraph", notes: list[change_codec.Note]) -> "Iterator[C
 
 def _journals(path: Path) -> list[Path]:
     """Journals of a file by their names; those of other files without a look for a long time are removed."""
-    start, paths = prefix(path), list[Path]()
+    start, paths, limit = prefix(path), list[Path](), time.time() - _KEPT_DAYS * 86400
     with contextlib.suppress(OSError), os.scandir(state_folder()) as entries:
         for entry in entries:
             if entry.name.startswith(start) and entry.name.endswith(SUFFIX):
                 paths.append(Path(entry.path))
             elif entry.name.endswith((SUFFIX, UNBORN)):
-                with contextlib.suppress(OSError):
-                    _sweep(entry)
+                try:
+                    if entry.stat().st_mtime < limit:
+                        _remove_unused(entry.path)
+                except OSError:
+                    continue
     return paths
 
 
-def _sweep(entry: "os.DirEntry[str]") -> None:
-    """Remove a journal that was not looked at for a long time and is not being written; raises OSError."""
-    if entry.stat().st_mtime >= time.time() - _KEPT_DAYS * 86400:
-        return
-    with _opened(Path(entry.path)) as data:
+def _remove_unused(path: str) -> None:
+    """Remove a journal that is not being written; raises OSError."""
+    with _opened(Path(path)) as data:
         if data is not None:
-            os.unlink(entry.path)
+            os.unlink(path)
 
 
 def _contents(path: Path) -> Contents | None:

@@ -142,7 +142,7 @@ def fact_of_tensor(tensor: onnx.TensorProto, decode: Decode) -> Fact:
         raise ValueError("its data_type is UNDEFINED, so that nothing tells what its data means")
     count = prod(shape)
     if count > FOLLOWED.get(elem_type, -1) or (shape and min(shape) < 1 and not is_addressable(shape)):
-        return stored_fact(elem_type, shape)
+        return TensorFact(elem_type, None if shape and min(shape) < 0 else shape)
     if raw := tensor.raw_data:
         if len(raw) == count * WIDTHS[elem_type]:
             return fact_of_raw(elem_type, shape, count, raw)
