@@ -9,7 +9,7 @@ Files:
     carrying      External data on its way into another folder, or out of files that hold more than the model uses.
     foreign       Strings that are no UTF-8: readable while a model is open, and written back as the bytes that they
                   were.
-    ge_stages     The stages of one graph in a folder of GE dumps, and what differs between two of them.
+    ge_stages     The stages of one graph in a folder of GE dumps.
     identify      Identify files that are no ONNX models: one sentence with the kind of file and what to do.
     kinds         Kinds of files, by their names and by how they begin: what is written under a name, and what it may
                   replace.

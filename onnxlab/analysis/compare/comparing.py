@@ -19,7 +19,7 @@ from onnxlab.analysis.compare.error import common_part, error, failed_to_run, fl
 from onnxlab.analysis.compare.local import local_errors
 from onnxlab.analysis.compare.sides import RecordedSide, RunSide, graph_reads, made_values, off_by_a_rounding
 from onnxlab.analysis.diff.matching import Matching
-from onnxlab.errors import OnnxlabError
+from onnxlab.errors import OnnxlabError, RunError
 from onnxlab.graph.edit.model_graph import ModelGraph
 
 _AMPLIFIED = 10
@@ -37,6 +37,9 @@ def compare_runs(
         b_feeds: those of the second one under the names of the first, where they are others: of values that have
             another size there, what both have is compared, and integers in a row are left out.
         local: also run each node of the second model on what the first one's nodes read.
+
+    Raises:
+        RunError: neither side makes any value.
     """
     values, other = a.graph.values, b.graph.values
     missing = [values[vid].name for vid in made_values(a.graph) if vid not in matching.values]
@@ -45,6 +48,8 @@ def compare_runs(
     renamed = renamed_feeds(feeds if b_feeds is None else b_feeds, a.graph, b.graph, matching)
     work = _Work(a, b, (feeds, renamed), {its: vid for vid, its in pairs}, local, b_feeds is not None)
     compared = tuple(_entries(work, pairs))
+    if compared and all(entry.error.problem and not entry.diverges for entry in compared):
+        raise RunError(f"nothing can be compared, neither model runs: {compared[0].error.problem}")
     return Comparison(compared, tuple(missing), (a.runs, b.runs))
 
 

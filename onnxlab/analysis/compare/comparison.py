@@ -134,7 +134,9 @@ class Comparison(metaclass=ShortHelp):
     def _headline(self) -> str:
         first = self.first
         if first is None:
-            return f"{len(self.entries):,} values agree within their noise"
+            unmade = sum(1 for entry in self.entries if entry.error.problem)
+            left = f"; {unmade:,} that neither side can make" if unmade else ""
+            return f"{len(self.entries) - unmade:,} values agree within their noise{left}"
         guilty = f"; {self.guilty[0].node} is off by itself" if self.guilty else ""
         return f"{len(self.entries):,} values compared; they diverge first at {first.a}, made by {first.node}{guilty}"
 

@@ -36,7 +36,8 @@ class Change:
         old, new: texts of the part, "" where there is none.
         scope: path of the graph or function, "" for the main graph.
         a_id, b_id: of the node or value in its model, 0 for none.
-        is_default: an attribute that one model sets to what its schema says anyway.
+        besides: a further word that leaves it out: "defaults" for an attribute that one model sets to what its schema
+            says anyway; in dumps of GE "declarations" for types of ports, "order" for places in the schedule.
     """
 
     kind: Kind
@@ -49,7 +50,7 @@ class Change:
     scope: str = ""
     a_id: int = 0
     b_id: int = 0
-    is_default: bool = False
+    besides: Ignorable | None = None
 
     @property
     def ignored_as(self) -> Ignorable | None:
@@ -72,7 +73,12 @@ class Change:
 
     def is_ignored(self, words: Collection[Ignorable]) -> bool:
         """Whether one of some words leaves it out."""
-        return self.ignored_as in words or (self.is_default and "defaults" in words)
+        return self.ignored_as in words or self.besides in words
+
+    @property
+    def is_default(self) -> bool:
+        """Whether it is an attribute that one model sets to what its schema says anyway."""
+        return self.besides == "defaults"
 
     def __str__(self) -> str:
         name = self.b or self.a

@@ -8,12 +8,13 @@ from itertools import zip_longest
 import onnx
 
 from onnxlab.analysis.diff import texts
-from onnxlab.analysis.diff.change import Change
+from onnxlab.analysis.diff.change import Change, Ignorable
 from onnxlab.analysis.diff.matching import Matching
 from onnxlab.analysis.diff.orders import longest_increasing
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.constants import is_constant
 from onnxlab.graph.index.records import NodeRecord, Scope
+from onnxlab.graph.protos import ge_dump
 from onnxlab.graph.protos.attributes import decode
 from onnxlab.infer.walk.operator_catalogue import signature
 
@@ -87,10 +88,11 @@ class NodeListing:
             if was is not None and now is not None and (was == now or bodies[0] == bodies[1] > 0):
                 continue
             old, new = texts.attribute_text(was), texts.attribute_text(now)
-            same = (
-                self._is_default(node, was) if now is None else self._is_default(other, now) if was is None else False
-            )
-            yield Change("changed", "node", name, called, f"attribute {key}", old, new, path, *ids, is_default=same)
+            besides: Ignorable | None = ge_dump.word_of(key) if before.op_type.startswith(ge_dump.PREFIX) else None
+            if now is None or was is None:
+                same = self._is_default(node, was) if now is None else self._is_default(other, now)
+                besides = "defaults" if same else besides
+            yield Change("changed", "node", name, called, f"attribute {key}", old, new, path, *ids, besides=besides)
         if before.doc_string != after.doc_string:
             old, new = texts.shortened(before.doc_string), texts.shortened(after.doc_string)
             yield Change("changed", "node", name, called, "documentation", old, new, path, *ids)

@@ -8,7 +8,6 @@ from onnxlab.cli.base.answers import answer
 from onnxlab.cli.base.entries import Verbs
 from onnxlab.cli.base.exits import DIFFERENT, DONE, usage_errors
 from onnxlab.cli.base.inputs import feeds_of, names_of, open_two
-from onnxlab.errors import RunError
 
 _PAGE = "also write both graphs side by side as an HTML page"
 
@@ -57,9 +56,6 @@ def _compare(options: argparse.Namespace) -> int:
         first, second, feeds, local=options.local, providers=names_of(options.providers),
         b_providers=names_of(options.b_providers),
     )  # fmt: skip
-    problems = [entry.error.problem for entry in comparison.entries]
-    if problems and all(problems) and not comparison:
-        raise RunError(f"nothing can be compared, neither model runs: {problems[0]}")
     if options.html:
         comparison.to_html(options.html)
     answer(options, comparison.as_dict, lambda: str(comparison))

@@ -6,7 +6,7 @@ are in attributes of the nodes, and the operators are not ONNX's.
 """
 
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import onnx
 
@@ -70,6 +70,13 @@ def is_dump(model: onnx.ModelProto) -> bool:
     if model.producer_name == "GE" and not model.opset_import:
         return True
     return len(model.graph.node) > 0 and model.graph.node[0].op_type.startswith(PREFIX)
+
+
+def word_of(attribute: str) -> Literal["declarations", "order"] | None:
+    """What an attribute of a node tells besides the operator: types of its ports, or its place in the schedule."""
+    if attribute.startswith(("input_desc_", "output_desc_")):
+        return "declarations"
+    return "order" if attribute == "id" else None
 
 
 def split(reference: str) -> Reference | None:

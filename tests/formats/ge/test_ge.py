@@ -8,7 +8,7 @@ import pytest
 
 import onnxlab
 from onnxlab.errors import EditError, LoadError, RunError
-from onnxlab.formats.ge_stages import compare, stages
+from onnxlab.formats.ge_stages import stages
 from onnxlab.graph.protos import ge_dump
 
 HERE = Path(__file__).parent
@@ -170,9 +170,36 @@ def test_the_stages_of_a_folder(tmp_path: Path) -> None:
 
 def test_two_stages_are_compared() -> None:
     text = BUILD.read_text().replace('name: "cast"', 'name: "cast2"').replace("cast:0", "cast2:0")
-    changes = compare(BUILD, text.replace("ge:Mul", "ge:Square").encode())
-    assert changes.added == ("cast2",)
-    assert changes.removed == ("cast",)
-    assert changes.changed == {"add": ("input",), "twice": ("op_type",)}
-    assert str(changes).splitlines() == ["+ cast2", "- cast", "~ add: input", "~ twice: op_type"]
-    assert str(compare(stages(HERE)[0], BEGIN)) == "no node differs"
+    difference = onnxlab.diff(BUILD, text.replace("ge:Mul", "ge:Square").encode())
+    changes = {str(change) for change in difference.changes}
+    assert changes == {
+        "node cast: renamed to cast2", "value cast:0: renamed to cast2:0", "node twice: operator ge:Mul → ge:Square",
+    }  # fmt: skip
+    assert not onnxlab.diff(stages(HERE)[0], BEGIN)
+
+
+def test_a_stage_is_patched_into_the_one_before() -> None:
+    before, after = stages(HERE)[:2]
+    difference = onnxlab.diff(before, after)
+    model = onnxlab.load(before)
+    assert model.patch(difference) == []
+    assert not onnxlab.diff(model, after)
+    model.undo()
+    assert not onnxlab.diff(model, before)
+
+
+def test_descriptors_and_the_schedule_can_be_left_out() -> None:
+    before, after = stages(HERE)[:2]
+    whole = onnxlab.diff(before, after)
+    fields = {change.field for change in whole.changes}
+    assert {"attribute id", "attribute input_desc_dtype:0", "attribute stream_id"} <= fields
+    left = onnxlab.diff(before, after, ignore=["declarations", "order"])
+    assert {change.field for change in left.changes if change.field.startswith("attribute")} == {
+        "attribute index", "attribute stream_id",
+    }  # fmt: skip
+    assert onnxlab.diff(before, after, ignore=["attributes"]).changes
+
+
+def test_values_of_dumps_are_not_compared() -> None:
+    with pytest.raises(RunError, match=r"neither model runs: .*ge:Data"):
+        onnxlab.compare(BUILD, BUILD)
