@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -104,9 +104,9 @@ class Limits(Spelled, metaclass=ShortHelp):
             for stop in list(self._listeners):
                 stop()
 
-    def iterate(self) -> None:
-        """Counts one run of a body. Raises LimitError beyond `iterations`, and what `check` raises."""
-        self._iterated += 1
+    def iterate(self, times: int = 1) -> None:
+        """Counts runs of a body. Raises LimitError beyond `iterations`, and what `check` raises."""
+        self._iterated += times
         if self.iterations is not None and self._iterated > self.iterations:
             raise LimitError(f"more than {self.iterations:,} iterations of loop bodies (Limits.iterations)")
         self.check()
@@ -252,6 +252,29 @@ class Body(Protocol):
         """Declared types of the outputs (UNKNOWN where there is none): for a Loop that runs zero times."""
 
 
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """What a loop does between the iterations of its body, by places of inputs and outputs.
+
+    Attributes:
+        carried: (input, output): what the next iteration reads is what this one made.
+        sliced: inputs that come with an axis in front, of which each iteration reads one entry.
+        collected: outputs that are stacked along an axis in front.
+        counter: the input that is the number of the iteration, -1 for none.
+        condition: the output that says whether it goes on, -1 for none.
+    """
+
+    carried: tuple[tuple[int, int], ...] = ()
+    sliced: tuple[int, ...] = ()
+    collected: tuple[int, ...] = ()
+    counter: int = -1
+    condition: int = -1
+
+
+Repeated: TypeAlias = "tuple[int, list[Any]]"
+"""How many iterations were run; and each output, stacked where it is collected, else what it was last."""
+
+
 class RunContext(Protocol):
     """The first argument of a kernel with `context=True`."""
 
@@ -278,6 +301,9 @@ class RunContext(Protocol):
 
     def run(self, body: Body, feeds: Sequence[Any]) -> list[Any]:
         """Runs a body once on `feeds` by position and the outer values it captures; counts an iteration."""
+
+    def repeat(self, body: Body, repetition: Repetition, most: int, feeds: Sequence[Any]) -> Repeated | None:
+        """Runs a body in a loop, `most` times if nothing ends it before; None where it has to be run one by one."""
 
 
 class InferContext(Protocol):

@@ -25,6 +25,7 @@ from typing import Any
 
 from onnxlab.graph.edit.snapshot import NodeView
 from onnxlab.graph.protos.lazy_tensor import LazyTensor
+from onnxlab.limits import Repeated
 from onnxlab.shapes import UNKNOWN, Fact
 
 
@@ -61,6 +62,8 @@ class CompiledPart:
         call: `call(context, *arrays in the order of part.inputs)` returns arrays in the order of part.outputs.
         quick: as `call` without a context; returns None where it has to be called with one.
         bind: `bind(*arrays)` returns a `quick` for arrays of these shapes alone, None where there is none.
+        repeat: `repeat(context, repetition, most, *arrays)` runs it in a loop, `most` times if nothing ends it before,
+            and returns what is Repeated; None where it has to be called for each iteration.
         places: `places(*arrays)` names the values inside that `look` can tell.
         look: `look(context, names, *arrays)` computes some of these, as a run computes them, and returns {name: array}.
         state: what it runs by now, in words, and why it leaves something to others.
@@ -72,6 +75,7 @@ class CompiledPart:
     call: Callable[..., Any]
     quick: Callable[..., Any] | None = None
     bind: Callable[..., Callable[..., Any] | None] | None = None
+    repeat: Callable[..., Repeated | None] | None = None
     places: Callable[..., Collection[str]] | None = None
     look: Callable[..., Mapping[str, Any]] | None = None
     state: Callable[[], PartState] | None = None

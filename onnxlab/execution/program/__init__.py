@@ -14,6 +14,7 @@ Files:
                           last reader.
     program               Programs: what is run. Steps over numbered slots, with the moment at which each slot's array
                           can be let go.
+    repeated_body         Loops over a body that is one compiled part: the part runs all iterations at once.
     run_errors            Errors of a run, for people: which node, which operator, on what, and what was broken.
     run_observers         Observers of runs: rows of those that keep their values, and a count of how far a run got.
     run_state             The state of one run: its budget, its random numbers, and the memory that its frames hold.

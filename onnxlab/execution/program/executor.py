@@ -19,9 +19,10 @@ from onnxlab.execution.program.border_values import BorderValues
 from onnxlab.execution.program.buffer_reuse import spare
 from onnxlab.execution.program.constant_folding import FoldedProgram, Folder
 from onnxlab.execution.program.program import Instruction, Program, Row
+from onnxlab.execution.program.repeated_body import repeated_body
 from onnxlab.execution.program.run_errors import failure
 from onnxlab.execution.program.run_state import SMALL, Memory, Run
-from onnxlab.limits import Body
+from onnxlab.limits import Body, Repeated, Repetition
 from onnxlab.shapes import Fact
 
 
@@ -35,16 +36,13 @@ class Observer(Protocol):
         """Called after each step; returns the slots that may be let go."""
 
 
-class NodeContext:
-    """The RunContext of one call of one node."""
+class StepContext:
+    """What the RunContext of a call knows of its step."""
 
-    __slots__ = ("_captured", "_instruction", "_reserved", "_run")
+    __slots__ = ("_instruction",)
 
-    def __init__(self, run: Run, instruction: Instruction, frame: list[Any]) -> None:
-        self._run = run
+    def __init__(self, instruction: Instruction) -> None:
         self._instruction = instruction
-        self._captured = {name: frame[slot] for name, slot in instruction.captures}
-        self._reserved = 0
 
     @property
     def node(self) -> str:
@@ -56,14 +54,26 @@ class NodeContext:
         """Whether each output is read."""
         return tuple(slot >= 0 for slot in self._instruction.results)
 
+    def opset_version(self, domain: str = "") -> int:
+        """The imported version of a domain, 0 where it is not imported."""
+        return self._instruction.step.opsets.get(domain, 0)
+
+
+class NodeContext(StepContext):
+    """The RunContext of one call of one node."""
+
+    __slots__ = ("_captured", "_reserved", "_run")
+
+    def __init__(self, run: Run, instruction: Instruction, frame: list[Any]) -> None:
+        super().__init__(instruction)
+        self._run = run
+        self._captured = {name: frame[slot] for name, slot in instruction.captures}
+        self._reserved = 0
+
     @property
     def rng(self) -> np.random.Generator:
         """The run's generator of random numbers."""
         return self._run.rng
-
-    def opset_version(self, domain: str = "") -> int:
-        """The imported version of a domain, 0 where it is not imported."""
-        return self._instruction.step.opsets.get(domain, 0)
 
     def reserve(self, nbytes: int, what: str = "") -> None:
         """Reserve memory of the run's budget before it is allocated."""
@@ -89,6 +99,19 @@ class NodeContext:
                 for place in range(len(feeds)):
                     run.memory.drop(key, place)
 
+    def repeat(self, body: Body, repetition: Repetition, most: int, feeds: Sequence[Any]) -> Repeated | None:
+        """Run a body in a loop, all at once; None where it has to be run iteration by iteration."""
+        assert isinstance(body, ProgramBody)
+        loop, limits = repeated_body(body.made, repetition), self._run.limits
+        if loop is None:
+            return None
+        if limits.iterations is not None:  # one more is refused
+            most = min(most, limits.iterations + 1)
+        results = loop.run(self, most, [*feeds, *(self._captured[name] for name in body.captures)])
+        if results is not None:
+            limits.iterate(results[0])
+        return results
+
     def call(self, body: ProgramBody, feeds: Sequence[Any]) -> list[Any]:
         """Run the program of a compiled part: no iteration of a loop."""
         return body.run(self._run, feeds, self._captured)
@@ -110,6 +133,7 @@ class ProgramBody:
         outputs: names of the outputs.
         captures: names of the outer values that it reads.
         output_facts: declared types of the outputs.
+        folder: of what constants made.
 
     The program makes the values with the ids `watched` beside the outputs; they are noted in the run.
     """
@@ -129,7 +153,7 @@ class ProgramBody:
         self.captures = captures
         self.output_facts = output_facts
         self._make = make
-        self._folder = folder
+        self.folder = folder
         self._watched = watched
         self._program: Program | None = None
 
@@ -140,13 +164,18 @@ class ProgramBody:
             self._program = self._make()
         return self._program
 
+    @property
+    def made(self) -> Program | None:
+        """The body's program, None before it has run, and where it makes more than its outputs."""
+        return None if self._watched else self._program
+
     def run(self, run: Run, feeds: Sequence[Any], captured: Mapping[str, Any]) -> list[Any]:
         """Run once. Raises ValueError for a wrong number of feeds."""
         if len(feeds) != len(self.inputs):
             takes = ", ".join(self.inputs) or "none"
             raise ValueError(f"the body takes {len(self.inputs)} inputs ({takes}), given {len(feeds)}")
         arguments = [*feeds, *(captured[name] for name in self.captures)]
-        results = run_program(self.program, arguments, run, self._folder)
+        results = run_program(self.program, arguments, run, self.folder)
         for value in reversed(self._watched):
             run.seen.setdefault(value, []).append(results.pop())
         return results

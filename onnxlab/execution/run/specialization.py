@@ -3,13 +3,15 @@
 A budget counts large arrays alone, and a run of microseconds looks at no stop flag. So where nothing is kept node by
 node, a program that has run on feeds of these dtypes and shapes is tried without either, as long as all that it makes
 is small. Where something large turns up, or anything else that an ordinary run would have to see to, that is given up,
-and the run with a budget makes the answer or says what is wrong.
+and the run with a budget makes the answer or says what is wrong. Bodies run in the same way, each by the types and
+shapes of what it reads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from threading import Event
 from time import perf_counter
 from typing import Any, NamedTuple, NoReturn
@@ -19,18 +21,23 @@ import numpy as np
 from onnxlab.errors import LimitError
 from onnxlab.execution.base import blas
 from onnxlab.execution.base.kept_arrays import copied
+from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.program import constant_folding, shape_specialization
 from onnxlab.execution.program.border_values import BorderValues
 from onnxlab.execution.program.constant_folding import Folder
-from onnxlab.execution.program.executor import execute, run_program
-from onnxlab.execution.program.program import Instruction, Program, Row
-from onnxlab.execution.program.run_state import Memory, Run, is_small
-from onnxlab.limits import SHARE_OF_MEMORY, Limits, available_memory
+from onnxlab.execution.program.executor import ProgramBody, StepContext, execute, run_program
+from onnxlab.execution.program.program import Instruction, Program, Row, Taker
+from onnxlab.execution.program.repeated_body import repeated_body
+from onnxlab.execution.program.run_state import SMALL, Memory, Run, is_small
+from onnxlab.limits import SHARE_OF_MEMORY, Limits, Repeated, Repetition, available_memory
 from onnxlab.ops import traits_of
 
 _LONGEST_PAUSE = 10  # powers of two
 _HELD = 1 << 20  # bytes made by shapes that are kept alive for one signature
 _BORDER = 1 << 26  # bytes of border values of so short a run
+_SIGNATURES = 64  # of what a body reads
+_ITERATIONS = 1 << 14
+"""Runs of bodies in a run: those that may never end are left to runs that can be stopped."""
 _NEVER = Event()
 """The stop flag of runs too short to be stopped: making a flag takes longer than all the rest."""
 
@@ -98,7 +105,7 @@ class Specialization:
         self.seconds = seconds
         self._folder = folder
         instructions = program.instructions
-        self._threads = threads if any(blas.used_by(i.step) for i in instructions) else 0
+        self._threads = threads if any(map(_uses_blas, instructions)) else 0
         self._template: list[Any] = []
         self._rows: list[Row] | None = None
         self._outputs: list[tuple[str, int, bool]] = []  # name, slot, whether nothing else can show its array
@@ -130,22 +137,34 @@ class Specialization:
         if self._pause:
             self._pause -= 1
             return None
-        rows = self._prepared(arrays) if self._rows is None else self._rows
-        if rows is None:
+        if self._rows is None and self._prepared(arrays) is None:
             return None
-        frame = self._template.copy()
-        for slot, array in zip(self.program.feed_slots, arrays, strict=True):
-            frame[slot] = array
         try:
             if self._quiet:
-                execute(self.program, frame, _SHORT_RUN, None, rows)
-            else:
-                with np.errstate(all="ignore"), blas.limited(self._threads) if self._threads else nullcontext():
-                    execute(self.program, frame, _SHORT_RUN, None, rows)
+                return self.frame(arrays, [_ITERATIONS])
+            with np.errstate(all="ignore"), blas.limited(self._threads) if self._threads else nullcontext():
+                return self.frame(arrays, [_ITERATIONS])
         except Exception:  # the run with a budget says which node it is
             self._failures = min(self._failures + 1, _LONGEST_PAUSE)
             self._rows, self._pause = None, 1 << self._failures
             return None
+
+    def frame(self, arrays: Sequence[Any], left: list[int]) -> list[Any]:
+        """The frame after all steps, at the end of which `left` stands: how often bodies may still run.
+
+        Raises:
+            LimitError: something is not small, or not known yet.
+            RunError: a step failed.
+        """
+        rows = self._rows
+        if rows is None:
+            rows = self._prepared(arrays) if self._possible else None
+            if rows is None:
+                raise LimitError("this is not known to be a short run")
+        frame = [*self._template, left]
+        for slot, array in zip(self.program.feed_slots, arrays, strict=True):
+            frame[slot] = array
+        execute(self.program, frame, _SHORT_RUN, None, rows)
         return frame
 
     def _counted(self, feeds: Mapping[str, Any], border: list[Any] | None) -> dict[str, Any]:
@@ -185,6 +204,8 @@ class Specialization:
             bound, part = None, instruction.step.part
             if part is not None and part.bind is not None and all(read in fed for read in instruction.reads):
                 bound = part.bind(*(fed[read] for read in instruction.reads))
+            elif part is None and instruction.step.context:
+                plain_call, single, take = True, False, _with_context(instruction)
             row = traits_of(instruction.step.op)
             if bound is not None or row.fresh:
                 fresh.extend(instruction.results)
@@ -198,9 +219,96 @@ class Specialization:
         return rows
 
 
+def _bodies(instruction: Instruction) -> list[ProgramBody]:
+    """The bodies that a step runs."""
+    call = instruction.step.call
+    values = (*call.args, *call.keywords.values()) if isinstance(call, partial) else ()
+    return [value for value in values if isinstance(value, ProgramBody)]
+
+
 def _takes(instruction: Instruction) -> bool:
-    """Whether a step needs no context, and may be called once more than is needed."""
-    return instruction.quick is not None or (instruction.step.pure and not instruction.step.context)
+    """Whether a step may be called once more than is needed, its bodies included as far as they have run."""
+    if instruction.quick is not None or instruction.step.pure:
+        return True
+    bodies = _bodies(instruction)
+    return bool(bodies) and all(body.made is None or all(map(_takes, body.made.instructions)) for body in bodies)
+
+
+def _uses_blas(instruction: Instruction) -> bool:
+    """Whether a step, or one in its bodies, may end up in BLAS."""
+    programs = [body.made for body in _bodies(instruction)]
+    if not programs or None in programs:
+        return blas.used_by(instruction.step)
+    return any(_uses_blas(inner) for program in programs if program is not None for inner in program.instructions)
+
+
+class _ShortBody(Lru[Any, Specialization]):
+    """A body's specializations by the types and shapes of what it reads; `slots` are those of what it captures."""
+
+    def __init__(self, body: ProgramBody, slots: Sequence[int]) -> None:
+        super().__init__("specializations of bodies", _SIGNATURES)
+        self.body = body
+        self.slots = slots
+
+    def run(self, arrays: Sequence[Any], left: list[int]) -> list[Any]:
+        """The outputs of the body. Raises as `Specialization.frame`."""
+        left[0] -= 1
+        program = self.body.made
+        if program is None or left[0] < 0 or len(arrays) != len(program.feed_slots):
+            raise LimitError("this is no short run")
+        key = tuple([(x.dtype, x.shape) if type(x) is np.ndarray else type(x) for x in arrays])
+        specialization = self.get(key)
+        if specialization is None:
+            specialization = self.keep(key, Specialization(program, self.body.folder, 0, 0.0))
+        frame = specialization.frame(arrays, left)
+        return [frame[slot] for slot in program.output_slots]
+
+
+class _ShortContext(StepContext):
+    """The RunContext of one call in a short run."""
+
+    __slots__ = ("_bodies", "_frame")
+
+    def __init__(self, instruction: Instruction, bodies: Mapping[ProgramBody, _ShortBody], frame: list[Any]) -> None:
+        self._instruction, self._bodies, self._frame = instruction, bodies, frame
+
+    def reserve(self, nbytes: int, what: str = "") -> None:
+        """Raise LimitError for what is large."""
+        if nbytes > SMALL:
+            raise LimitError("this is no short run")
+
+    def check(self) -> None:
+        """Do nothing: so short a run is not stopped."""
+
+    def run(self, body: ProgramBody, feeds: Sequence[Any]) -> list[Any]:
+        """Run a body once. Raises as `Specialization.frame`."""
+        short, frame = self._bodies[body], self._frame
+        return short.run([*feeds, *[frame[slot] for slot in short.slots]], frame[-1])
+
+    def repeat(self, body: ProgramBody, repetition: Repetition, most: int, feeds: Sequence[Any]) -> Repeated | None:
+        """Run a body in a loop, all at once; None where it has to be run iteration by iteration."""
+        loop, frame = repeated_body(body.made, repetition), self._frame
+        if loop is None:
+            return None
+        left = frame[-1]
+        results = loop.run(self, min(most, left[0]), [*feeds, *[frame[slot] for slot in self._bodies[body].slots]])
+        left[0] -= 0 if results is None else results[0]
+        if left[0] <= 0:
+            raise LimitError("this is no short run")
+        return results
+
+
+def _with_context(instruction: Instruction) -> Taker:
+    """A taker of a step's inputs, behind the context of a call."""
+    captures = dict(instruction.captures)
+    bodies = {body: _ShortBody(body, [captures[name] for name in body.captures]) for body in _bodies(instruction)}
+    single, take = instruction.arity == 1, instruction.take
+
+    def taken(frame: list[Any]) -> tuple[Any, ...]:
+        context = _ShortContext(instruction, bodies, frame)
+        return (context, take(frame)) if single else (context, *take(frame))
+
+    return taken
 
 
 def owned(results: Sequence[Any], names: Sequence[str], fed: Sequence[Any]) -> dict[str, Any]:

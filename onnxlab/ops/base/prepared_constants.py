@@ -46,6 +46,7 @@ def is_constant(array: Any) -> bool:
     return array is None or (reference is not None and reference() is array)
 
 
+_PLAIN = frozenset((int, str, bool, type(None)))
 _LARGEST = 64  # entries that `remembered` keeps
 
 _remembered: OrderedDict[tuple[Any, ...], tuple[list[Any], Any]] = OrderedDict()
@@ -57,7 +58,7 @@ def remembered(make: Callable[..., T], *attributes: Any) -> T:
     The last few dozen are kept, as long as those attributes are in use that are large; equal attributes that are other
     objects count as others.
     """
-    key = (make, *(item if item is None or isinstance(item, (int, str)) else id(item) for item in attributes))
+    key = (make, *[item if type(item) in _PLAIN else id(item) for item in attributes])
     entry = _remembered.get(key)
     if entry is None:
         held = [_held(item, key) for item in attributes]  # so that their ids stay theirs, or what was made goes

@@ -130,9 +130,14 @@ def imputer(
 ) -> Array:
     """X with one value (which may be NaN) replaced, by one other or by one for each feature."""
     if x.dtype.kind == "f":
-        new, old = np.asarray(imputed_value_floats, x.dtype), x.dtype.type(replaced_value_float)
-        return np.where(np.isnan(x) if np.isnan(old) else x == old, _for_features(new, x), x)
+        new, old = remembered(_imputed, imputed_value_floats, x.dtype.char), x.dtype.type(replaced_value_float)
+        return np.where(np.isnan(x) if old != old else x == old, _for_features(new, x), x)
     return np.where(x == replaced_value_int64, _for_features(np.asarray(imputed_value_int64s, x.dtype), x), x)
+
+
+def _imputed(values: Sequence[float], dtype: str) -> Array:
+    """The values in place of others, in the type of the features."""
+    return np.asarray(values, dtype)
 
 
 def _for_features(new: Array, x: Array) -> Array:
@@ -275,14 +280,14 @@ def one_hot_encoder(
 ) -> Array:
     """float32 with a new last axis: 1 at the category's place, zeros for an unknown one unless that is an error."""
     places = remembered(_places, cats_int64s or cats_strings or ())
+    count = len(cats_int64s or cats_strings or ())
     values = x.astype(np.int64) if cats_int64s else x
-    columns = np.array([*map(places.get, values.reshape(-1).tolist(), repeat(-1))], np.int64)
-    known = np.flatnonzero(columns >= 0)
-    if not zeros and len(known) < len(columns):
+    columns = [*map(places.get, values.reshape(-1).tolist(), repeat(count))]
+    if not zeros and count in columns:
         raise ValueError("X holds a category that is in no list, and zeros=0 forbids it")
-    hot = np.zeros((len(columns), len(cats_int64s or cats_strings or ())), np.float32)
-    hot[known, columns[known]] = 1
-    return hot.reshape(*x.shape, hot.shape[1])
+    hot = np.zeros((len(columns), count + 1), np.float32)  # the last column is that of unknown ones
+    hot[range(len(columns)), columns] = 1
+    return np.ascontiguousarray(hot[:, :count]).reshape(*x.shape, count)
 
 
 def _places(categories: Sequence[Hashable]) -> dict[Hashable, int]:

@@ -10,7 +10,7 @@ from onnxlab.errors import FeedError, RunError
 from onnxlab.graph.edit.changes import SetField
 from onnxlab.ops.onnx.tensor.string import string_concat
 from tests.execution.support.internals import specialized_of
-from tests.execution.support.models import node, runner
+from tests.execution.support.models import model, node, runner
 from tests.execution.support.regions import Both, Recipe
 
 TEXT = """
@@ -197,3 +197,75 @@ def test_pins_and_edits_are_seen():
     assert run.run(rows_of_two(1), keep=False)["z"].tolist() == [[9, 9]]
     run.graph.apply(SetField(("node", node(run, "z")), "op_type", "Sub"))
     assert run.run(rows_of_two(1), keep=False)["z"].tolist() == [[0, 0]]
+
+
+BODIES = """
+g (float[2, 3] x, int64 most) => (float[2, 3] y, float[k, 2, 3] all, float[n] sums, int64 length) {
+    yes = Constant <value: tensor = bool {1}> ()
+    none = Constant <value_floats: floats = []> ()
+    empty = SequenceEmpty ()
+    y, sums, sequence, all = Loop (most, yes, x, none, empty) <body: graph = b
+        (int64 i, bool before, float[2, 3] s, float[m] before_sums, seq(float[2, 3]) q)
+        => (bool going, float[2, 3] t, float[l] now_sums, seq(float[2, 3]) r, float[2, 3] u) {
+        going = Identity (before)
+        total = ReduceSum <keepdims: int = 0> (s)
+        zero = Constant <value: tensor = float {0.0}> ()
+        axis = Constant <value: tensor = int64[1] {0}> ()
+        positive = Greater (total, zero)
+        t = If (positive) <
+            then_branch: graph = p () => (float[2, 3] a) { e = Sin (s)  a = Sub (e, x) },
+            else_branch: graph = q () => (float[2, 3] b) { f = Cos (s)  b = Add (f, x) }>
+        one = Unsqueeze (total, axis)
+        now_sums = Concat <axis: int = 0> (before_sums, one)
+        r = SequenceInsert (q, t)
+        u = local.half (t)
+    }>
+    length = SequenceLength (sequence)
+}
+<domain: "local", opset_import: ["" : 21]>
+half (a) => (b) { two = Constant <value: tensor = float {2.0}> ()  b = Div (a, two) }
+"""
+
+
+def test_bodies_run_without_a_budget_too(ort_run):
+    run = runner(BODIES)
+    x = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
+    for most in (4, 4, 4, 4, 2, 0, 4, 3, 4, 4, 4):
+        feeds = {"x": x + np.float32(most / 8), "most": np.array(most)}
+        results = run.run(feeds, keep=False)
+        for name, expected in ort_run(model(BODIES).SerializeToString(), feeds).items():
+            np.testing.assert_allclose(results[name], expected, rtol=1e-5, atol=1e-6)
+        for array in results.values():
+            array[...] = 7  # they are the caller's
+    assert straight(run)._rows is not None
+
+
+def test_a_loop_without_an_end_is_left_to_a_run_that_can_be_stopped():
+    run = runner("""
+    g (float[1] x, int64 most) => (float[1] y) {
+        yes = Constant <value: tensor = bool {1}> ()
+        y = Loop (most, yes, x) <body: graph = b (int64 i, bool before, float[1] s) => (bool going, float[1] t) {
+            going = Identity (before)
+            half = Constant <value: tensor = float {0.5}> ()
+            m = Mul (s, half)
+            t = Add (m, half)
+        }>
+    }
+    """)
+    for most in (3, 3, 3, 3, 20_000, 3, 3, 3, 3):
+        x = np.zeros(1, np.float32)
+        assert run.run({"x": x, "most": np.array(most)}, keep=False)["y"] == np.float32(1 - 0.5 ** min(most, 30))
+    assert straight(run)._failures == 1
+
+
+def test_what_differs_from_run_to_run_is_not_called_twice_in_a_body():
+    run = runner("""
+    g (float[1] x, bool way) => (float[1] y) {
+        y = If (way) <
+            then_branch: graph = p () => (float[1] a) { a = RandomUniformLike (x) },
+            else_branch: graph = q () => (float[1] b) { b = Neg (x) }>
+    }
+    """)
+    for way in (False, False, False, True, True, False):
+        run.run({"x": np.ones(1, np.float32), "way": np.array(way)}, keep=False)
+    assert not any(each._possible and each._rows for each in specialized_of(run).values())

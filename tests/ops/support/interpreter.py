@@ -137,6 +137,7 @@ class Interpreter:
             reserve=reserve,
             check=lambda: None,
             run=run,
+            repeat=lambda body, repetition, most, feeds: None,
         )
 
 

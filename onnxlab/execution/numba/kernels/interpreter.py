@@ -2,23 +2,57 @@
 
 Threads call `interpret` with the same table. `shared` is memory of the run: word 0 counts arrivals at the barrier,
 word 1 + r the units of record r that are taken. Nothing of a run is kept in the plan.
+
+One thread alone may run the records of a loop's body many times in one call (see `records.CALL`).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from onnxlab.execution.numba.kernels.simd.memory import atomic_add, atomic_load, call_kernel, relax, word
-from onnxlab.execution.numba.machine.object_cache import entry
-from onnxlab.execution.numba.machine.records import CALL, WORDS
+from onnxlab.execution.numba.kernels.simd.memory import (
+    atomic_add,
+    atomic_load,
+    call_kernel,
+    copy_bytes,
+    get_u8,
+    put_i64,
+    relax,
+    word,
+)
+from onnxlab.execution.numba.machine.object_cache import entry, helper
+from onnxlab.execution.numba.machine.records import CALL, MOVE, WORDS
 
 _SPINS = 2000  # looks at a counter before the processor is given to others
-_TABLE, _THREADS, _SHARED, _SCRATCH, _STOP = range(len(CALL))
+_TABLE, _THREADS, _SHARED, _SCRATCH, _STOP, _REPEATS, _MOVES, _MOVED, _CONDITION, _DONE = range(len(CALL))
+_MOVE_BYTES = 8 * len(MOVE)
 
 
 @entry
 def interpret(call: Any, first: Any, last: Any) -> Any:
     """Run records first … last - 1 of a table. `call` is the address of the words that CALL names."""
+    repeats = word(call, _REPEATS)
+    if repeats == 0:
+        return _once(call, first, last)
+    moves, moved, condition = word(call, _MOVES), word(call, _MOVED), word(call, _CONDITION)
+    for done in range(repeats):
+        if _once(call, first, last) != 0:
+            return 1
+        put_i64(call + 8 * _DONE, done + 1)
+        for number in range(moved):
+            move = moves + number * _MOVE_BYTES
+            nbytes, target, source = word(move, 0), word(move, 1), word(move, 2)
+            if nbytes == 0:
+                put_i64(target, word(target, 0) + source)
+            else:
+                copy_bytes(target, source, nbytes)
+        if condition != 0 and get_u8(condition) == 0:
+            break
+    return 0
+
+
+@helper
+def _once(call: Any, first: Any, last: Any) -> Any:
     table, threads, stop = word(call, _TABLE), word(call, _THREADS), word(call, _STOP)
     shared, scratch = word(call, _SHARED), word(call, _SCRATCH)
     arrived = 0

@@ -8,12 +8,17 @@ from __future__ import annotations
 WORDS = 32
 """int64 words of a record; the first two are the address of the code and the number of units."""
 
-CALL = ("table", "threads", "shared", "scratch", "stop")
+CALL = ("table", "threads", "shared", "scratch", "stop", "repeats", "moves", "moved", "condition", "done")
 """Words that a call of the interpreter begins with: four addresses, and how many threads call with the same `shared`.
 
 `shared` is zero when the first of them begins, `scratch` is each thread's own, and once the word at `stop` is not 0, no
-more work is done.
+more work is done. One thread alone may ask for `repeats`, which are 0 in other calls: after each, `moved` moves are
+made, which are rows of MOVE at `moves`, and the byte at `condition`, where there is one, says whether to go on; `done`
+takes their number.
 """
+
+MOVE = ("nbytes", "target", "source")
+"""Words of a move: bytes that are copied; of none, the word at `target` grows by `source`."""
 
 COPY_DIMS = 6
 

@@ -147,12 +147,12 @@ def interpret(frame: Frame, first: int, last: int, threads: int) -> None:
     together(lambda number: _interpret(calls[number], first, last), threads, frame.halt)
 
 
-def caller(frame: Frame, records: int) -> Callable[[], object]:
-    """A call that runs the first `records` records of a frame in one thread and keeps the GIL.
+def caller(frame: Frame, records: int, polite: bool = False) -> Callable[[], object]:
+    """A call that runs the first `records` records of a frame in one thread and keeps the GIL, unless it is polite.
 
     It is meant for some microseconds of work, which releasing the GIL would double. The frame has to live as long.
     """
-    return partial(_at_once, *map(ctypes.c_int64, (frame.calls(1)[0], 0, records)))
+    return partial(_interpret if polite else _at_once, *map(ctypes.c_int64, (frame.calls(1)[0], 0, records)))
 
 
 def _forget() -> None:

@@ -50,13 +50,21 @@ class Frame:
         calls = self._calls.get(threads)
         return self._new_calls(threads) if calls is None else calls
 
+    def repeat(self, moves: Array, condition: int) -> Array:
+        """Have calls of one thread run a loop (see `records.CALL`); the words of the call, which tell how often."""
+        self.calls(1)
+        self._called[0][[CALL.index(name) for name in ("moves", "moved", "condition")]] = (
+            address(moves), len(moves), condition,
+        )  # fmt: skip
+        return self._called[0]
+
     def _new_calls(self, threads: int) -> list[int]:
         while len(self._scratch) < threads:
             self._scratch.append(run_memory.aligned(SCRATCH))
         common = {"table": address(self.table), "threads": threads, "shared": address(self.shared),
                   "stop": address(self._stop)}  # fmt: skip
         rows = [common | {"scratch": address(memory)} for memory in self._scratch[:threads]]
-        words = [np.array([row[name] for name in CALL], np.int64) for row in rows]
+        words = [np.array([row.get(name, 0) for name in CALL], np.int64) for row in rows]
         self._called += words
         self._calls[threads] = [address(row) for row in words]
         return self._calls[threads]

@@ -71,6 +71,8 @@ class Plan:
         """Whether it takes so little that other threads would come too late."""
         self.brief: Any = None
         """Note of the region: how it calls the plan where that takes microseconds."""
+        self.loops: dict[Any, Any] = {}
+        """Note of the region: how it runs the plan in loops."""
 
     def run(
         self,
@@ -145,7 +147,7 @@ class Plan:
         Nothing that a run writes to is shared; without pairs it is this plan without the memory of its runs.
         """
         plan = copy(self)
-        plan._idle, plan.brief = [], None
+        plan._idle, plan.brief, plan.loops = [], None, {}
         exchanged = [*pairs]
         moved = {address(old): new for old, new in exchanged}
         if not moved:

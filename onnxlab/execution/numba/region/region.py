@@ -27,12 +27,14 @@ from onnxlab.execution.numba.plan.views import Array, plain
 from onnxlab.execution.numba.plan.weight_packing import Packed
 from onnxlab.execution.numba.region.fallback import NodeFallback
 from onnxlab.execution.numba.region.inner_values import InnerValues, places_of
+from onnxlab.execution.numba.region.repeated_plan import repeated_plan
 from onnxlab.execution.numba.region.short_plans import ShortPlan, short_plan
 from onnxlab.execution.numba.rules import registry
 from onnxlab.execution.numba.rules.fusion.fusions import Fused, fused
 from onnxlab.execution.program.executor import NodeContext, ProgramBody
 from onnxlab.forking import fork_safe
 from onnxlab.graph.edit.snapshot import NodeView
+from onnxlab.limits import Repeated, Repetition
 from onnxlab.ops import find_traits
 from onnxlab.threads import thread_time
 
@@ -102,7 +104,8 @@ class Region:
 
     def compiled_part(self) -> CompiledPart:
         """The region as programs run it. BLAS is not needed, but where NumPy answers."""
-        return CompiledPart(self, self.quick, self.bound, self.places, self.look, self.state, own_threads=True)
+        return CompiledPart(self, self.quick, self.bound, self.repeat, self.places, self.look, self.state,
+                            own_threads=True)  # fmt: skip
 
     def __call__(self, context: NodeContext, *arrays: Any) -> list[Any]:
         """Run the plan for the inputs' shapes, or node by node where there is none."""
@@ -177,6 +180,20 @@ class Region:
         except AttributeError:  # an optional input that is absent
             return None
         return short_plan(plan, self._threads()) if type(plan) is Plan else None
+
+    def repeat(self, context: Any, repetition: Repetition, most: int, *arrays: Any) -> Repeated | None:
+        """Run the plan in a loop (see `CompiledPart`); None where there is none yet, or values decide which it is."""
+        try:
+            single = [array[0] if place in repetition.sliced else array for place, array in enumerate(arrays)]
+            plan = self._plans.get(self._key(single))
+        except (AttributeError, IndexError):  # an optional input that is absent; nothing to iterate over
+            return None
+        if self._valued or type(plan) is not Plan:
+            return None
+        if repetition not in plan.loops:
+            plan.loops[repetition] = repeated_plan(plan, repetition, single, self._threads())
+        loop = plan.loops[repetition]
+        return None if loop is None else loop(context, most, arrays)
 
     def _key(self, arrays: Sequence[Array]) -> Any:
         key = tuple([array.shape for array in arrays])

@@ -86,7 +86,7 @@ def _check(node: NodeView, view: StaticFacts, fits: Callable[[np.dtype[np.generi
 
 _FIRST_ONLY = frozenset((
     "Reshape", "Slice", "Squeeze", "Unsqueeze", "Expand", "Split", "Gather", "Pad", "Tile", "ReduceMean", "ReduceSum",
-    "ReduceMax", "ReduceMin", "ReduceSumSquare", "ReduceL2", "Dropout", "Clip",
+    "ReduceMax", "ReduceMin", "ReduceSumSquare", "ReduceL2", "ReduceLogSumExp", "Dropout", "Clip",
 ))  # fmt: skip
 """Operators whose other inputs are integers to be known while binding."""
 

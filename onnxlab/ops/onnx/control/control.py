@@ -6,14 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
 from onnxlab import dtypes
-from onnxlab.limits import Body, InferContext, RunContext
-from onnxlab.ops.base.kernel_helpers import Array, at, normal_axis
+from onnxlab.limits import Body, InferContext, Repetition, RunContext
+from onnxlab.ops.base.kernel_helpers import Array, normal_axis
 from onnxlab.ops.base.registry import Attributes, kernel, rule
 from onnxlab.ops.base.rule_helpers import MaybeFact, checked_axis, elem_type, must_equal, rank_at_least, same, scalar
 from onnxlab.ops.base.traits import OpTraits, traits
@@ -54,12 +54,18 @@ def loop(
     values = list(carried)
     scanned: list[list[Array]] = [[] for _ in range(len(body.outputs) - 1 - len(values))]
     iteration, shape = 0, () if condition is None else condition.shape
+    if going and (most is None or most > 0):
+        repetition = _repetition(len(values), len(body.outputs))
+        feeds = (np.array(0, np.int64), np.full(shape, going), *values)
+        repeated = ctx.repeat(body, repetition, _FOREVER if most is None else most, feeds)
+        if repeated is not None:
+            return tuple(repeated[1][1:])
     while going and (most is None or iteration < most):
         ctx.check()
         results = ctx.run(
             body, (np.array(iteration, np.int64), np.full(shape, going) if shape else np.array(going), *values)
         )
-        going = bool(np.asarray(results[0]).reshape(()))
+        going = bool(results[0].item())
         values = results[1 : 1 + len(values)]
         for collected, item in zip(scanned, results[1 + len(values) :], strict=True):
             ctx.reserve(item.nbytes, "the scan outputs of the loop")
@@ -69,11 +75,22 @@ def loop(
     return (*values, *(_stack(ctx, collected, fact) for collected, fact in zip(scanned, facts, strict=True)))
 
 
-def _stack(ctx: RunContext, items: Sequence[Array], fact: Any, axis: int = 0) -> Array:
-    """Items stacked along a new axis; without any, an empty tensor of the declared type, unknown dims 0."""
+_FOREVER = 1 << 62
+"""Iterations of a Loop without a trip count."""
+
+
+@cache
+def _repetition(carried: int, outputs: int) -> Repetition:
+    """How the body of a Loop is repeated."""
+    pairs = tuple([(place + 2, place + 1) for place in range(carried)])
+    return Repetition(pairs, (), tuple(range(carried + 1, outputs)), counter=0, condition=0)
+
+
+def _stack(ctx: RunContext, items: Sequence[Array], fact: Any) -> Array:
+    """Items stacked along a new axis in front; without any, an empty tensor of the declared type, unknown dims 0."""
     if items:
         ctx.reserve(sum(item.nbytes for item in items), "the stacked scan outputs")
-        return np.stack(items, axis)
+        return np.stack(items)
     dims = [dim if isinstance(dim, int) else 0 for dim in fact.shape or ()]
     return np.zeros((0, *dims), fact.dtype or np.float32)
 
@@ -105,25 +122,40 @@ def scan(
         raise ValueError(f"the scan inputs have lengths {sorted(lengths)}: expected equal ones")
     backwards = scan_input_directions or (0,) * num_scan_inputs
     count, length = len(body.outputs) - split, lengths.pop()
-    scanned: list[list[Array]] = [[] for _ in range(count)]
+    walked = [
+        np.moveaxis(sequence, axis, 0)[:: -1 if back else 1]
+        for sequence, axis, back in zip(sequences, axes, backwards, strict=True)
+    ]
+    reversed_outputs = scan_output_directions or (0,) * count
+    output_axes = scan_output_axes or (0,) * count
+    states, stacked = _scan_all(ctx, body, states, walked, length)
+    outputs = []
+    for items, back, axis in zip(stacked, reversed_outputs, output_axes, strict=True):
+        ordered = items[::-1] if back else items
+        outputs.append(np.moveaxis(ordered, 0, axis) if axis and length else ordered)
+    return (*states, *outputs)
+
+
+def _scan_all(
+    ctx: RunContext, body: Body, states: list[Array], walked: Sequence[Array], length: int
+) -> tuple[list[Array], list[Array]]:
+    """The last states of a Scan, and its outputs stacked along an axis in front."""
+    split = len(states)
+    places = range(split, split + len(walked))
+    collected = tuple(range(split, len(body.outputs)))
+    repetition = Repetition(tuple([(place, place) for place in range(split)]), tuple(places), collected)
+    repeated = ctx.repeat(body, repetition, length, (*states, *walked)) if length else None
+    if repeated is not None:
+        return repeated[1][:split], repeated[1][split:]
+    scanned: list[list[Array]] = [[] for _ in collected]
     for time in range(length):
         ctx.check()
-        slices = [
-            sequence[at(*(slice(None),) * axis, length - 1 - time if back else time)]
-            for sequence, axis, back in zip(sequences, axes, backwards, strict=True)
-        ]
-        results = ctx.run(body, (*states, *(np.asarray(item) for item in slices)))
+        results = ctx.run(body, (*states, *[np.asarray(sequence[time]) for sequence in walked]))
         states = results[:split]
-        for collected, item in zip(scanned, results[split:], strict=True):
+        for items, item in zip(scanned, results[split:], strict=True):
             ctx.reserve(item.nbytes, "the scan outputs")
-            collected.append(item)
-    outputs = []
-    for number, collected in enumerate(scanned):
-        if scan_output_directions and scan_output_directions[number]:
-            collected = collected[::-1]
-        axis = scan_output_axes[number] if scan_output_axes else 0
-        outputs.append(_stack(ctx, collected, body.output_facts[split + number], axis if collected else 0))
-    return (*states, *outputs)
+            items.append(item)
+    return states, [_stack(ctx, items, fact) for items, fact in zip(scanned, body.output_facts[split:], strict=True)]
 
 
 @kernel("Scan", since=8, context=True)

@@ -168,40 +168,51 @@ def tf_idf_vectorizer(
     pool = pool_strings if pool_strings is not None else pool_int64s or ()
     columns, width = remembered(_columns, pool, ngram_counts, ngram_indexes)
     rows = x.reshape(1, -1) if x.ndim < 2 else x
-    counts = np.zeros((len(rows), width), np.float32)
-    for row, items in enumerate(rows.tolist()):
-        chosen = _chosen(items, columns, range(min_gram_length, max_gram_length + 1), max_skip_count)
-        if chosen:
-            counts[row] = np.bincount(chosen, minlength=width)
+    chosen = _chosen(rows, columns, width, range(min_gram_length, max_gram_length + 1), max_skip_count)
+    counts: Array = np.bincount(chosen, minlength=len(rows) * (width + 1)).reshape(len(rows), width + 1)[:, :width]
     if mode != "TF":
-        weight = np.ones(width, np.float32)
-        if weights is not None:
-            weight[list(ngram_indexes)] = weights
+        weight = remembered(_weights, width, ngram_indexes, weights)
         counts = (counts > 0) * weight if mode == "IDF" else counts * weight
     return counts.astype(np.float32).reshape(*x.shape[:-1], width)
 
 
-def _columns(
-    pool: Sequence[object], counts: Sequence[int], indexes: Sequence[int]
-) -> tuple[dict[tuple[object, ...], int], int]:
-    """({n-gram: its column}, number of columns)."""
-    numbers: dict[tuple[object, ...], int] = {}
+def _columns(pool: Sequence[object], counts: Sequence[int], indexes: Sequence[int]) -> tuple[dict[object, int], int]:
+    """({n-gram, of a single item the item: its column}, number of columns)."""
+    numbers: dict[object, int] = {}
     for length, (start, stop) in enumerate(pairwise([*counts, len(pool)]), 1):
         for place in range(start, stop, length):
-            numbers.setdefault(tuple(pool[place : place + length]), len(numbers))
+            gram = pool[place] if length == 1 else tuple(pool[place : place + length])
+            numbers.setdefault(gram, len(numbers))
     return {gram: indexes[number] for gram, number in numbers.items()}, max(indexes, default=-1) + 1
 
 
-def _chosen(items: Sequence[object], columns: Mapping[tuple[object, ...], int], lengths: range, skip: int) -> list[int]:
-    """The columns of the known n-grams that occur; a single item has nothing to skip."""
-    chosen: list[int] = []
-    for distance in range(1, min(skip + 1, len(items)) + 1):
+def _weights(width: int, indexes: Sequence[int], weights: Sequence[float] | None) -> Array:
+    """The weight of each column."""
+    weight = np.ones(width, np.float32)
+    if weights is not None:
+        weight[list(indexes)] = weights
+    return weight
+
+
+def _chosen(rows: Array, columns: Mapping[object, int], width: int, lengths: range, skip: int) -> Array:
+    """The places of all n-grams in a matrix of rows × (width + 1), the last column for those that are not known.
+
+    A single item has nothing to skip.
+    """
+    count, size = rows.shape
+    items = rows.reshape(-1).tolist()
+    pieces = [np.zeros(0, np.int64)]
+    for distance in range(1, min(skip + 1, size) + 1):
         for length in lengths:
-            if length > len(items) or (length == 1 and distance > 1):
+            if length > size or (length == 1 and distance > 1):
                 continue
-            grams = zip(*(items[part * distance :] for part in range(length)), strict=False)
-            chosen += [column for column in map(columns.get, grams) if column is not None]
-    return chosen
+            grams = items if length == 1 else zip(*(items[part * distance :] for part in range(length)), strict=False)
+            reach = (length - 1) * distance  # n-grams that begin so near to the end of a row would go on in the next
+            numbers = np.full(count * size, width, np.int64)
+            numbers[: max(0, count * size - reach)] = [*map(columns.get, grams, repeat(width))]
+            pieces.append(numbers.reshape(count, size)[:, : max(0, size - reach)])
+    starts = np.arange(count)[:, None] * (width + 1)
+    return np.concatenate([(numbers + starts).reshape(-1) for numbers in pieces[1:]] or pieces)
 
 
 # -- shape rules -------------------------------------------------------------------------------------------------------

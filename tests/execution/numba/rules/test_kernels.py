@@ -154,7 +154,9 @@ def test_rows(rng, length):
 
 
 @pytest.mark.parametrize("axes", [[0], [1], [2], [0, 1], [1, 2], [0, 2], [0, 1, 2]])
-@pytest.mark.parametrize("op_type", ["ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceSumSquare"])
+@pytest.mark.parametrize(
+    "op_type", ["ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceSumSquare", "ReduceLogSumExp"]
+)
 def test_reductions(rng, axes, op_type):
     recipe = Recipe()
     x = normal(rng, 3, 5, 19)
@@ -162,6 +164,15 @@ def test_reductions(rng, axes, op_type):
     turned = recipe.node("Transpose", source, perm=[0, 2, 1])
     results = [recipe.node(op_type, source, chosen, keepdims=0), recipe.node(op_type, turned, chosen)]
     check(recipe.model(*results), {"x": x})
+
+
+def test_logarithms_of_sums_with_infinities():
+    recipe = Recipe()
+    rows = [[1, 2, 3], [-np.inf, 0, 1], [-np.inf] * 3, [np.inf, 0, 1], [np.inf, -np.inf, 0], [np.nan, 0, 1],
+            [3e38, 3e38, 0], [-3e38, -3e38, -3e38], [500, 499, 2], [-500, -501, -502]]  # fmt: skip
+    x = np.array(rows, np.float32)
+    result = recipe.node("ReduceLogSumExp", recipe.input("x", x), recipe.constant(np.array([1])), keepdims=0)
+    check(recipe.model(result), {"x": x})
 
 
 ENDS = (3e38, np.inf, -np.inf, np.nan)

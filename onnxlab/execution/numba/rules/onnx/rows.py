@@ -206,9 +206,10 @@ def _column(binder: Binder, name: str, shape: tuple[int, ...]) -> View:
 # -- reductions ------------------------------------------------------------------------------------------------------
 
 _MODES = {"ReduceSum": 0, "ReduceMean": 0, "ReduceMax": 1, "ReduceMin": 2, "ReduceSumSquare": 3, "ReduceL2": 3}
+_LARGEST = float(np.finfo(np.float32).max)
 
 
-@rule(*_MODES)
+@rule(*_MODES, "ReduceLogSumExp")
 def reduction(binder: Binder, node: NodeView) -> None:
     """Lower the reductions."""
     x = binder.floats(node.inputs[0])
@@ -221,7 +222,10 @@ def reduction(binder: Binder, node: NodeView) -> None:
     reduced = sorted(axis + rank if axis < 0 else axis for axis in axes)
     kept_axes = [axis for axis in range(rank) if axis not in reduced]
     shape = [1 if axis in reduced else size for axis, size in enumerate(x.shape)]
-    flat = _reduced(binder, x, kept_axes, reduced, node.op_type)
+    if node.op_type == "ReduceLogSumExp":
+        flat = _log_sum_exp(binder, x, kept_axes, reduced, shape)
+    else:
+        flat = _reduced(binder, x, kept_axes, reduced, node.op_type)
     if node.attributes.get("keepdims", 1) != 1:
         shape = [x.shape[axis] for axis in kept_axes]
     result = flat.at(0, shape, dense(shape, 4))
@@ -229,6 +233,15 @@ def reduction(binder: Binder, node: NodeView) -> None:
         binder.combine(node.outputs[0], "sqrt", [result])
     else:
         binder.put(node.outputs[0], result)
+
+
+def _log_sum_exp(binder: Binder, x: View, kept_axes: list[int], reduced: list[int], shape: list[int]) -> View:
+    """log Σ eˣ, with the largest taken out of the sum; `shape` is that of x where reduced axes have one element."""
+    largest = _reduced(binder, x, kept_axes, reduced, "ReduceMax").at(0, shape, dense(shape, 4))
+    top = binder.emit(binder.chain("clip", [largest, -_LARGEST, _LARGEST]))  # else ∞ - ∞ is none
+    terms = binder.emit(binder.chain("exp", [binder.chain("sub", [x, top])]))
+    total = _reduced(binder, terms, kept_axes, reduced, "ReduceSum").at(0, shape, dense(shape, 4))
+    return binder.emit(binder.chain("add", [binder.chain("log", [total]), top]))
 
 
 def _reduced(binder: Binder, x: View, kept_axes: list[int], reduced: list[int], op_type: str) -> View:

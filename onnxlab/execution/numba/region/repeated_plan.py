@@ -1,0 +1,170 @@
+"""Plans in loops: all iterations by one call of compiled code, or some thousand of them.
+
+What the body carries is copied from outputs to inputs, and addresses of entries move on, between two iterations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onnxlab.execution.numba.machine.records import CALL, MOVE
+from onnxlab.execution.numba.plan import engine
+from onnxlab.execution.numba.plan.frame import Frame
+from onnxlab.execution.numba.plan.memory import address
+from onnxlab.execution.numba.plan.plan import Plan
+from onnxlab.execution.numba.plan.views import Array, plain
+from onnxlab.limits import Repeated, Repetition
+
+_AT_ONCE = 1e7  # nanoseconds of work between looks at the stop flag
+_SHORT = 5e4  # nanoseconds of work for which the GIL is not given up
+_ITERATIONS = 1 << 12  # in one call
+_COLLECTED = 1 << 15  # bytes of an output that are collected by one call
+_SHARED = 1e6  # nanoseconds of an iteration that are worth sharing with another thread
+_REPEATS, _DONE = CALL.index("repeats"), CALL.index("done")
+
+
+class _Bound(NamedTuple):
+    """A frame, arrays of its own for what is carried and made, and what runs it."""
+
+    frame: Frame
+    call: Array
+    moves: Array
+    inputs: dict[int, Array]
+    outputs: list[Array]
+
+
+class RepeatedPlan:
+    """A plan in a loop; may be called from many threads at once. See `repeated_plan`."""
+
+    def __init__(self, plan: Plan, repetition: Repetition, inputs: Sequence[Array]) -> None:
+        self._plan = plan
+        self._repetition = repetition
+        self._own = {place: (inputs[place].shape, inputs[place].dtype) for place, _ in repetition.carried}
+        if repetition.counter >= 0:
+            self._own[repetition.counter] = inputs[repetition.counter].shape, np.dtype(np.int64)
+        self._sizes = {place: _nbytes(plan.outputs[place]) for place in repetition.collected}
+        self._steps = {place: inputs[place].nbytes for place in repetition.sliced}
+        ports = plan.few or []
+        self._ports = [port for port in ports if port[2] < plan.inputs and port[2] not in self._own]
+        self._results = [(word, offset, number - plan.inputs) for word, offset, number in ports
+                         if number >= plan.inputs]  # fmt: skip
+        self._own_ports = [port for port in ports if port[2] in self._own]
+        self._work = float(plan.work.sum()) or 1.0
+        largest = max(self._sizes.values(), default=1)
+        self._most = max(1, min(_ITERATIONS, int(_AT_ONCE / self._work), _COLLECTED // max(1, largest)))
+        self._idle: list[_Bound] = []
+
+    def __call__(self, context: Any, most: int, arrays: Sequence[Array]) -> Repeated | None:
+        """Run at most so many iterations; None where an index was beyond its axis."""
+        try:
+            bound = self._idle.pop()
+        except IndexError:
+            bound = self._bound()
+        arrays = plain(arrays)
+        self._begin(bound, arrays)
+        iterations, pieces = 0, list[dict[int, Array]]()
+        while True:
+            count = min(most - iterations, self._most)
+            done = self._some(context, bound, count, pieces)
+            iterations += done
+            if done < count or iterations >= most or self._ended(bound):
+                break
+            context.check()
+        self._idle.append(bound)
+        if self._plan.fault >= 0 and bound.frame.arena[self._plan.fault]:
+            return None
+        return iterations, self._outputs(bound, pieces)
+
+    def _begin(self, bound: _Bound, arrays: Sequence[Array]) -> None:
+        """Fill in what the first iteration reads."""
+        for place, array in bound.inputs.items():
+            np.copyto(array, arrays[place])
+        for word, offset, place in self._ports:
+            bound.frame.words[word] = address(arrays[place]) + offset
+        if self._plan.fault >= 0:
+            bound.frame.arena[self._plan.fault] = 0
+
+    def _some(self, context: Any, bound: _Bound, count: int, pieces: list[dict[int, Array]]) -> int:
+        """Run some iterations, with new memory for what is collected; how many there were."""
+        collected = {}
+        for place in self._repetition.collected:
+            shape, dtype = self._plan.outputs[place]
+            context.reserve(count * self._sizes[place], "the scan outputs of the loop")
+            collected[place] = np.empty((count, *shape), dtype)
+        for word, offset, place in self._results:
+            if place in collected:
+                bound.frame.words[word] = address(collected[place]) + offset
+        for row, (_, place) in enumerate(self._repetition.carried):
+            if place in collected:
+                bound.moves[row, 2] = address(collected[place])
+        bound.call[_REPEATS], bound.call[_DONE] = count, 0
+        engine.caller(bound.frame, self._plan.records, count * self._work > _SHORT)()
+        done = int(bound.call[_DONE])
+        pieces.append({place: array if done == count else array[:done].copy() for place, array in collected.items()})
+        return done
+
+    def _ended(self, bound: _Bound) -> bool:
+        """Whether the condition says so."""
+        place = self._repetition.condition
+        return place >= 0 and not bound.outputs[place].item()
+
+    def _outputs(self, bound: _Bound, pieces: list[dict[int, Array]]) -> list[Array]:
+        """What each output was last, or in all iterations."""
+        collected = self._repetition.collected
+        return [
+            array.copy() if place not in collected
+            else pieces[0][place] if len(pieces) == 1 else np.concatenate([piece[place] for piece in pieces])
+            for place, array in enumerate(bound.outputs)
+        ]  # fmt: skip
+
+    def _bound(self) -> _Bound:
+        plan, repetition = self._plan, self._repetition
+        frame = plan.frame()
+        inputs = {place: np.empty(*about) for place, about in self._own.items()}
+        outputs = [np.empty(*result) if isinstance(result, tuple) else result for result in plan.outputs]
+        for word, offset, place in self._own_ports:
+            frame.words[word] = address(inputs[place]) + offset
+        for word, offset, place in self._results:
+            frame.words[word] = address(outputs[place]) + offset
+        rows = [(inputs[place].nbytes, address(inputs[place]), address(outputs[output]))
+                for place, output in repetition.carried]  # fmt: skip
+        moves = np.zeros((2 * len(rows) + len(plan.few or ()) + 1, len(MOVE)), np.int64)
+        if repetition.counter >= 0:
+            rows.append((0, address(inputs[repetition.counter]), 1))
+        table = address(frame.table)
+        rows += [(0, table + 8 * word, self._steps[place]) for word, _, place in self._ports if place in self._steps]
+        for place in repetition.collected:
+            step = self._sizes[place]
+            rows += [(0, table + 8 * word, step) for word, _, other in self._results if other == place]
+            rows += [(0, address(moves) + moves.strides[0] * row + 16, step)
+                     for row, (_, output) in enumerate(repetition.carried) if output == place]  # fmt: skip
+        moves[: len(rows)] = np.array(rows, np.int64).reshape(-1, len(MOVE))
+        condition = 0 if repetition.condition < 0 else address(outputs[repetition.condition])
+        return _Bound(frame, frame.repeat(moves[: len(rows)], condition), moves, inputs, outputs)
+
+
+def repeated_plan(plan: Plan, repetition: Repetition, inputs: Sequence[Array], threads: int) -> RepeatedPlan | None:
+    """A plan as a RepeatedPlan for such inputs; None where what is carried changes its shape, or it takes long."""
+    work = float(plan.work.sum())
+    if plan.few is None or not plan.short or (threads > 1 and work > _SHARED):
+        return None
+    written = {output for _, output in repetition.carried}.union(repetition.collected)
+    if repetition.condition >= 0:
+        written.add(repetition.condition)
+    if not all(isinstance(plan.outputs[place], tuple) for place in written):
+        return None
+    carried = [(inputs[place], plan.outputs[output]) for place, output in repetition.carried]
+    if any((array.shape, array.dtype) != (result[0], np.dtype(result[1])) for array, result in carried):
+        return None
+    if repetition.condition >= 0 and _nbytes(plan.outputs[repetition.condition]) != 1:
+        return None
+    return RepeatedPlan(plan, repetition, inputs)
+
+
+def _nbytes(result: Any) -> int:
+    """Bytes of an output of one iteration."""
+    shape, dtype = (result.shape, result.dtype) if isinstance(result, np.ndarray) else result
+    return int(np.prod(shape)) * np.dtype(dtype).itemsize

@@ -1,0 +1,113 @@
+"""Loops over a body that is one compiled part: the part runs all iterations at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from onnxlab.execution.base.provider import CompiledPart
+from onnxlab.execution.program import constant_folding
+from onnxlab.execution.program.constant_folding import FoldedProgram
+from onnxlab.execution.program.program import Program
+from onnxlab.limits import Repeated, Repetition
+
+_NOTE = "repeated"
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatedBody:
+    """How a body's loop is that of its part.
+
+    Attributes:
+        part: runs it.
+        repetition: in places of the part.
+        inputs: for each input of the part the body's, or an array.
+        outputs: for each output of the body the part's, or -1 minus the input that it is; 0 for a constant.
+        lasts: outputs of the body that are not collected, where the part's are.
+        going: the input, or the array, that says in every iteration alike whether there is another; None for neither.
+    """
+
+    part: CompiledPart
+    repetition: Repetition
+    inputs: tuple[Any, ...]
+    outputs: tuple[int, ...]
+    lasts: tuple[int, ...]
+    going: Any
+
+    def run(self, context: Any, most: int, arrays: Sequence[Any]) -> Repeated | None:
+        """Run it on the body's inputs and captures; None where it has to be run iteration by iteration."""
+        inputs = [arrays[place] if type(place) is int else place for place in self.inputs]
+        if self.going is not None:
+            going = arrays[self.going] if type(self.going) is int else self.going
+            most = most if going.all() else min(most, 1)
+        results = None if self.part.repeat is None else self.part.repeat(context, self.repetition, most, *inputs)
+        if results is None:
+            return None
+        iterations, results_of_part = results
+        outputs = [results_of_part[place] if place >= 0 else arrays[-1 - place] for place in self.outputs]
+        for place in self.lasts:
+            outputs[place] = outputs[place][-1].copy()
+        return iterations, outputs
+
+
+def repeated_body(program: Program | None, repetition: Repetition) -> RepeatedBody | None:
+    """The loop over a body's program, None where the program is not one part or has not run."""
+    if program is None:
+        return None
+    notes = program.notes.setdefault(_NOTE, {})
+    if repetition not in notes:
+        folded = constant_folding.known_fold(program)
+        if folded is None:
+            return None
+        notes[repetition] = _matched(program, folded, repetition)
+    match: RepeatedBody | None = notes[repetition]
+    return match
+
+
+def _matched(program: Program, folded: FoldedProgram, repetition: Repetition) -> RepeatedBody | None:
+    instruction = folded.rows[0][0] if len(folded.rows) == 1 else None
+    part = None if instruction is None else instruction.step.part
+    if instruction is None or part is None or part.repeat is None:
+        return None
+    fed = {slot: place for place, slot in enumerate(program.feed_slots)}
+    results = {slot: place for place, slot in enumerate(instruction.results)}
+    inputs = tuple([fed.get(slot, folded.template[slot]) for slot in instruction.reads])
+    read = {place: number for number, place in enumerate(inputs) if type(place) is int}
+    outputs: list[int | None] = [
+        results.get(slot, -1 - fed[slot] if slot in fed else None) for slot in program.output_slots
+    ]
+    stays = all(_is_made(outputs[output]) or outputs[output] == -1 - place for place, output in repetition.carried)
+    collected = [outputs[place] or 0 for place in repetition.collected if _is_made(outputs[place])]
+    if not stays or len(collected) < len(repetition.collected):
+        return None
+    condition, going = repetition.condition, None
+    if condition >= 0 and not _is_made(outputs[condition]):
+        going = _fixed(program, folded, repetition, outputs[condition])
+        if going is None:
+            return None
+    elif condition >= 0 and outputs[condition] in collected:
+        return None
+    pairs = [(read[place], outputs[output] or 0) for place, output in repetition.carried if place in read]
+    loop = Repetition(
+        tuple([(place, output) for place, output in pairs if output >= 0]),
+        tuple([read[place] for place in repetition.sliced if place in read]),
+        tuple(collected),
+        read.get(repetition.counter, -1),
+        -1 if condition < 0 or going is not None else outputs[condition] or 0,
+    )
+    lasts = tuple([output for _, output in repetition.carried if outputs[output] in collected])
+    return RepeatedBody(part, loop, inputs, tuple([place or 0 for place in outputs]), lasts, going)
+
+
+def _is_made(place: int | None) -> bool:
+    """Whether an output is one of the part's."""
+    return place is not None and place >= 0
+
+
+def _fixed(program: Program, folded: FoldedProgram, repetition: Repetition, place: int | None) -> Any:
+    """The input, or the array, that is a condition which is the same in every iteration; None where there is none."""
+    if place is None:
+        return folded.template[program.output_slots[repetition.condition]]
+    changing = {repetition.counter, *repetition.sliced, *(read for read, _ in repetition.carried)}
+    return None if -1 - place in changing else -1 - place
