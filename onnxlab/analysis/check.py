@@ -251,15 +251,20 @@ def foreign_strings(stand_ins: Iterable[str]) -> list[Diagnostic]:
     ]
 
 
+_ENDLESS = frozenset(("inference-budget", "too-deep"))
+"""Codes of what would take onnx too long."""
+
+
 def _doubts(graph: ModelGraph) -> list[Diagnostic]:
     inference = Inference(graph, Policy(as_onnx=True, cross_check=True))
-    problems = [problem for problem in inference.diagnostics if problem.severity != "info"]
-    if not problems:
+    problems = inference.diagnostics
+    errors = [problem for problem in problems if problem.severity == "error"]
+    if not errors and _ENDLESS.isdisjoint(problem.code for problem in problems):
         return check_by_onnx.refusals(graph, inference.all_facts())
     return [
         replace(problem, severity="warning", code=check_by_onnx.CODE, message=f"onnx refuses {problem.message}",
                 hint=check_by_onnx.HINT)
-        for problem in problems if problem.severity == "error"
+        for problem in errors
     ]  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from onnxlab.errors import Diagnostic
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import Scope
 from onnxlab.graph.index.tables import function_key
+from onnxlab.infer.rules.native import LONGEST_LIST, is_long_list
 from onnxlab.shapes import Fact, TensorFact
 
 CODE = "refused-by-onnx"
@@ -25,23 +26,24 @@ HINT = "onnxlab takes it; other tools that check as onnx does will not"
 _WEIGHT = 1 << 16
 _MOST_BYTES = 64 << 20
 _MOST_NODES = 1_000_000
-_LONGEST_LIST = 4096
-"""Limits of what onnx is asked: bytes of a weight that is left in, of the rest, nodes with all functions inlined, and
-the length of a vector of integers, of which it makes as many dims where it takes that for a list of axes."""
+"""Limits of what onnx is asked: bytes of a weight that is left in, of the rest, nodes with all functions inlined."""
 
 _REFUSALS = (onnx.checker.ValidationError, onnx.shape_inference.InferenceError, RuntimeError, ValueError, MemoryError)
 _INNERMOST = re.compile(r"\[(?:Shape|Type)InferenceError\] ")
 _NODE = re.compile(r"\(op_type:([^,)]*)(?:, node name: ([^)]*))?\)")
 
 
-def refusals(graph: ModelGraph, facts: Iterable[Fact]) -> list[Diagnostic]:
+def refusals(graph: ModelGraph, facts: Iterable[tuple[int, Fact]]) -> list[Diagnostic]:
     """What onnx's checker, inference included, refuses a model for: a warning, or nothing.
 
     Args:
-        facts: of all values, those of bodies and calls too: onnx is not asked where it would take too long.
+        facts: with ids of all values, those of bodies and calls too: onnx is not asked where it would take too long.
     """
-    if graph.uninferred or any(map(_is_long_list, facts)) or _inlined(graph) > _MOST_NODES:
+    if graph.uninferred or _inlined(graph) > _MOST_NODES:
         return []
+    for value, fact in facts:
+        if reader := _reader_of_long_list(graph, value, fact):
+            return [_unasked(graph, value, reader)]
     data = outline(graph.proto)
     if not data:
         return []
@@ -52,11 +54,25 @@ def refusals(graph: ModelGraph, facts: Iterable[Fact]) -> list[Diagnostic]:
     return []
 
 
-def _is_long_list(fact: Fact) -> bool:
-    if type(fact) is not TensorFact or fact.elem_type not in (dtypes.INT64, dtypes.INT32):
-        return False
-    shape = fact.shape
-    return shape is not None and len(shape) == 1 and isinstance(shape[0], int) and shape[0] > _LONGEST_LIST
+def _reader_of_long_list(graph: ModelGraph, value: int, fact: Fact) -> int:
+    """The node that takes a vector of integers for a list of axes or sizes where it is too long for one, 0 for none."""
+    if type(fact) is not TensorFact or fact.elem_type not in (dtypes.INT64, dtypes.INT32) or fact.rank != 1:
+        return 0
+    for ident, slot in graph.values[value].uses if value in graph.values else ():
+        schema = graph.schema(graph.nodes[ident])
+        if schema is not None and schema.onnx is not None and is_long_list(schema.onnx, slot, fact):
+            return ident
+    return 0
+
+
+def _unasked(graph: ModelGraph, value: int, reader: int) -> Diagnostic:
+    node = graph.nodes[reader]
+    message = (
+        f"{graph.label(node)} ({node.op_type}): its input {graph.values[value].name!r} lists more than {LONGEST_LIST} "
+        "sizes or axes, and onnx was not asked about the model"
+    )
+    hint = "see where the shape of the list comes from"
+    return Diagnostic("warning", "list-too-long", message, reader, value, node.scope, hint=hint)
 
 
 def _inlined(graph: ModelGraph) -> int:

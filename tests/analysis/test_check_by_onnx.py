@@ -63,7 +63,28 @@ def test_what_would_take_onnx_too_long_is_not_asked() -> None:
     for nodes, dims in (("y = Unsqueeze(x, d)", 2**40), ("y = Reshape(x, d)", 2**40)):
         proto = text(nodes)
         proto.graph.input.append(helper.make_tensor_value_info("d", 7, [dims]))
-        assert refusals(proto) == []
+        (problem,) = refusals(proto)
+        assert (problem.code, problem.severity) == ("list-too-long", "warning")
+        assert "its input 'd' lists more than 4096 sizes or axes" in problem.message
+
+
+@pytest.mark.parametrize("equation", [b"ij\x86,jk", b"i.,jk", b"i1,jk", b"ij-jk", b"....,jk", b"->->"])
+def test_equations_that_onnx_reads_for_ever(equation: bytes) -> None:
+    node = helper.make_node("Einsum", ["x", "x"], ["y"])
+    node.attribute.add(name="equation", type=onnx.AttributeProto.STRING).s = equation
+    infos = [helper.make_tensor_value_info(name, 1, [3, 3]) for name in "xy"]
+    graph = helper.make_graph([node], "g", infos[:1], infos[1:])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    assert onnxlab.check(proto)
+
+
+def test_long_vectors_that_list_no_axes_are_asked_about() -> None:
+    node = helper.make_node("NegativeLogLikelihoodLoss", ["x", "target"], ["y"])
+    infos = [helper.make_tensor_value_info("x", 1, [3, 5]), helper.make_tensor_value_info("target", 7, [10_000])]
+    graph = helper.make_graph([node], "g", infos, [helper.make_tensor_value_info("y", 1, [])])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    (problem,) = onnxlab.check(proto)
+    assert "dimension value mismatch" in problem.message
 
 
 def test_valid_cases_are_not_refused() -> None:

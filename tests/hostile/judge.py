@@ -28,12 +28,13 @@ _OTHERWISE = {
     "Attention": lambda node: len(node.output) > 3 and node.output[3],
     "MaxUnpool": lambda node: len(node.input) == 3,
     "Resize": lambda node: len(node.input) > 2 and node.input[2] and _mode(node) == b"align_corners",
+    "TopK": lambda node: any(attribute.name == "sorted" and not attribute.i for attribute in node.attribute),
 }
 """Operators that onnxruntime computes otherwise than onnx's own node cases expect, and when.
 
 The scores that Attention returns have the lowest number where they are masked, not -inf. Indices of MaxUnpool count
 in the output that the pool had, not in the larger one of `output_shape`. Scales of Resize that make a fractional length
-stretch the corners to that length rounded down.
+stretch the corners to that length rounded down. ONNX leaves open in which order a TopK with sorted=0 has its numbers.
 """
 
 _SCORED = frozenset(("Attention", "FlexAttention", "GroupQueryAttention", "MultiHeadAttention"))

@@ -18,6 +18,7 @@ from onnxlab.errors import EditError
 from tests.hostile import campaign, server
 from tests.hostile.divergence import close, is_excused
 from tests.hostile.judge import is_comparable, least, overflows, quantizes_by_zero, rounds_scores, underflows
+from tests.hostile.rounding import is_amplified
 from tests.hostile.trial import Broken, Case, limits
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -164,6 +165,28 @@ def test_where_onnxruntime_contradicts_onnx_it_is_no_reference(mode, sizes, comp
     inside = helper.make_node("If", ["c"], ["y"], then_branch=body, else_branch=body)
     for nodes in ([node], [inside]):
         assert is_comparable(helper.make_model(helper.make_graph(nodes, "g", [], []))) == comparable
+
+
+@pytest.mark.parametrize(("attributes", "comparable"), [({}, True), ({"sorted": 1}, True), ({"sorted": 0}, False)])
+def test_an_order_that_onnx_leaves_open_is_not_compared(attributes, comparable):
+    node = helper.make_node("TopK", ["x", "k"], ["y", "i"], **attributes)
+    assert is_comparable(helper.make_model(helper.make_graph([node], "g", [], []))) == comparable
+
+
+@pytest.mark.parametrize(("scale", "amplified"), [(1.0, False), (1e9, True)])
+def test_what_rounding_alone_changes_is_not_compared(scale, amplified):
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["t"], perm=[1, 0]), helper.make_node("MatMul", ["x", "t"], ["scores"]),
+        helper.make_node("Softmax", ["scores"], ["y"], axis=-1),
+    ]  # fmt: skip
+    infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in
+             (("x", [4, 8]), ("y", [4, 4]))]  # fmt: skip
+    graph = helper.make_graph(nodes, "g", infos[:1], infos[1:])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    row = np.random.default_rng(0).standard_normal(8).astype(np.float32) * np.float32(scale)
+    feeds = {"x": np.stack([row, row, row, row])}
+    exact = onnxlab.load(proto).run(feeds, exact=True)["y"]
+    assert is_amplified(proto, feeds, "y", lambda array: bool(np.abs(array - exact).max() > 1e-3)) == amplified
 
 
 CONSTANTS = {"zero": 0, "small": 1e-7}

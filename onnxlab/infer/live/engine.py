@@ -67,9 +67,9 @@ class Inference:
         """The number of nodes of the model's graphs inferred so far: the cost of an edit, as a count."""
         return self._frame.evaluated
 
-    def all_facts(self) -> Iterator[Fact]:
-        """The facts of all values: those inside functions once for each call that differs."""
-        return itertools.chain.from_iterable(frame.facts.values() for frame in self._frames())
+    def all_facts(self) -> Iterator[tuple[int, Fact]]:
+        """The facts of all values, by id: those inside functions once for each call that differs."""
+        return itertools.chain.from_iterable(frame.facts.items() for frame in self._frames())
 
     def fact(self, value: int) -> Fact:
         """The fact of a value id; UNKNOWN for a value that nothing is known of."""

@@ -7,6 +7,7 @@ node's own inputs are passed, since the cost is that of what is passed. What com
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Hashable, Mapping, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
@@ -38,13 +39,23 @@ _REFUSALS = (
     onnx.shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError, MemoryError,
 )  # fmt: skip
 
-_MOST = 4096
+LONGEST_LIST = 4096
 """The longest list of sizes, axes or pieces that onnx's rules are told of: they make as many dims or outputs."""
 
 _VERSIONS = 2**31
 
 _LISTS = frozenset(("tensor(int64)", "tensor(int32)"))
 """Types of an input that lists sizes or axes: it takes no others."""
+
+_INDICES = frozenset((
+    "B", "I", "Y", "batch_indices", "indices", "labels", "nonpad_kv_seqlen", "position_ids", "sequence_lens", "target",
+    "write_indices",
+))  # fmt: skip
+"""Names of inputs of these types that list neither: however long they are, no dims are made of them."""
+
+_TERM = r"[A-Za-z]*(?:\.\.\.)?[A-Za-z]*"
+_EQUATION = re.compile(rf"{_TERM}(?:,{_TERM})*(?:->{_TERM})?")
+"""An Einsum's, without blanks. onnx's rule never ends where there is anything else in it."""
 
 
 def hole(slot: int, axis: Hashable, minimum: int | None = 0) -> Dim:
@@ -95,6 +106,7 @@ def infer(
         FactError: onnx rejects the node; the message is onnx's, without its prefix.
     """
     _refuse_counts(schema, node)
+    _refuse_equation(schema, node)
     _refuse_versions({**opsets, "the IR": ir_version})
     inputs = [_of_few(schema, slot, fact) for slot, fact in enumerate(inputs)]
     types = {name: _type_bytes(fact) for name, fact in zip(node.input, inputs, strict=True) if fact is not None}
@@ -141,21 +153,38 @@ def _refuse_counts(schema: Any, node: onnx.NodeProto) -> None:
         return
     outputs = len(node.output)
     count = next((attribute.i for attribute in node.attribute if attribute.name == "num_outputs"), outputs)
-    if not outputs <= count <= _MOST + outputs:
+    if not outputs <= count <= LONGEST_LIST + outputs:
         message = f"num_outputs is {count}, and it has {outputs} outputs"
         raise FactError(message, code="bad-attribute", expected=str(outputs), found=str(count))
 
 
+def _refuse_equation(schema: Any, node: onnx.NodeProto) -> None:
+    """Raise FactError where onnx's rule would read the equation of an Einsum for ever."""
+    if schema.name != "Einsum" or schema.domain:
+        return
+    equation = next((attribute.s for attribute in node.attribute if attribute.name == "equation"), b"")
+    if not _EQUATION.fullmatch(equation.decode("latin-1").replace(" ", "")):
+        message = f"its equation is {equation.decode(errors='backslashreplace')!r}"
+        expected = "letters, commas, '...' and '->'"
+        raise FactError(message, code="attribute-value", expected=expected, hint="correct the equation")
+
+
+def is_long_list(schema: Any, slot: int, fact: Fact | None) -> bool:
+    """Whether an input is a list of sizes or axes that is too long for onnx's rules."""
+    if not isinstance(fact, TensorFact) or fact.shape is None or len(fact.shape) != 1:
+        return False
+    length = fact.shape[0]
+    if not isinstance(length, int) or length <= LONGEST_LIST:
+        return False
+    formal = schema.inputs[min(slot, len(schema.inputs) - 1)]
+    return formal.name not in _INDICES and _LISTS.issuperset(formal.types)
+
+
 def _of_few(schema: Any, slot: int, fact: Fact | None) -> Fact | None:
     """The fact without its size where that is the length of a list too long for onnx's rules."""
-    if not isinstance(fact, TensorFact) or fact.rank != 1 or not _is_many((fact.shape or ())[0]):
+    if not is_long_list(schema, slot, fact):
         return fact
-    formal = schema.inputs[min(slot, len(schema.inputs) - 1)]
-    return TensorFact(fact.elem_type, (hole(slot, 0),)) if _LISTS.issuperset(formal.types) else fact
-
-
-def _is_many(dim: Dim) -> bool:
-    return isinstance(dim, int) and dim > _MOST
+    return TensorFact(fact.elem_type, (hole(slot, 0),))  # type: ignore[union-attr]
 
 
 def _as_shapes(node: onnx.NodeProto, inputs: Sequence[Fact | None], slots: Container[int]) -> dict[str, TensorFact]:
@@ -248,7 +277,7 @@ def _by_model(
         info = model.graph.input.add(name=name)
         info.type.MergeFromString(encoded)
         dims = info.type.tensor_type.shape.dim[:]
-        if len(dims) == 1 and dims[0].dim_value > _MOST:  # data propagation makes a list of any vector
+        if len(dims) == 1 and dims[0].dim_value > LONGEST_LIST:  # data propagation makes a list of any vector
             dims[0].ClearField("dim_value")
     for name, encoded in data.items():
         tensor = model.graph.initializer.add()

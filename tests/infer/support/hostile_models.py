@@ -113,5 +113,6 @@ MODELS: dict[str, Callable[[], onnx.ModelProto]] = {
     "a rank of 100,000": lambda: text("y = ConstantOfShape(s)", "int64[100000] s"),
     "a rank of 2^62": lambda: text("y = ConstantOfShape(s)", f"int64[{HUGE}] s"),
     "1,000 unknown sizes in one": lambda: wide(1000),
+    "an equation that onnx reads for ever": lambda: text('y = Einsum <equation = "i.,j"> (x, x)'),
     "a window of 2^62": lambda: text("y = HannWindow(d)", initializers=f"int64 d = {{{HUGE}}}"),
 }  # fmt: skip
