@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -18,6 +18,7 @@ class LastRun:
         fed: arrays that nothing else writes to, in the order of the names `program.feeds`.
         names, made: of values that the run made, and what they were; None where one is not kept.
         looks: how often a value of it was asked for that was not kept.
+        held: bytes of what was put into `known` later.
     """
 
     version: int
@@ -27,6 +28,17 @@ class LastRun:
     names: Sequence[str]
     made: Sequence[Any]
     looks: int = 0
+    held: int = 0
+    _known: dict[str, Any] | None = field(default=None, init=False)
+
+    @property
+    def known(self) -> dict[str, Any]:
+        """{name: array} of what was fed or is kept; what is computed of it later is put in."""
+        if self._known is None:
+            made = zip(self.names, self.made, strict=True)
+            fed = dict(zip(self.program.feeds, self.fed, strict=True))
+            self._known = {name: array for name, array in made if array is not None and name in self.ids} | fed
+        return self._known
 
     def inputs(self) -> dict[int, Any]:
         """{value id: array} of what was fed."""
@@ -40,5 +52,5 @@ class LastRun:
 
     def values(self) -> dict[int, Any]:
         """{value id: array} of what was made and kept."""
-        pairs = zip(self.names, self.made, strict=True)
-        return {self.ids[name]: array for name, array in pairs if array is not None and name in self.ids}
+        fed = set(self.program.feeds)
+        return {self.ids[name]: array for name, array in self.known.items() if name not in fed}

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from onnxlab.execution.base.dependents import Dependents
-from onnxlab.execution.base.kept_arrays import buffers, freeze, same
+from onnxlab.execution.base.kept_arrays import at_most, buffers, freeze, same
 from onnxlab.execution.base.last_run import LastRun
 from onnxlab.forking import fork_safe
 from onnxlab.garbage_collection import about_to_hold
@@ -117,6 +117,11 @@ class ValueStore:
         return int(SHARE_OF_MEMORY * available_memory()) if self._budget is None else self._budget
 
     @property
+    def is_settled(self) -> bool:
+        """Whether the last run has been looked into, so that `current` takes next to no time."""
+        return self._noted is None
+
+    @property
     def nbytes(self) -> int:
         """Bytes that are kept, buffers shared by several values counted once."""
         return sum(buffers(self.state.arrays.values()).values())
@@ -151,6 +156,7 @@ class ValueStore:
         with self._lock:
             if not self.in_use:
                 return
+            self._recent = None
             self.dependents.follow(commit)
             marks = self._open_marks
             if touched.opsets or touched.functions:
@@ -303,31 +309,44 @@ class ValueStore:
                 self._later = Marks()
             self._noted, self.in_use = run, True
 
-    def recent(self, state: State) -> LastRun | None:
-        """The run that was noted last, where its program is still the model's and its inputs are those of the state."""
-        run = self._recent
-        if run is None or run.version != self._graph.version or self._noted is not None:
-            return None
-        return run if all(state.arrays.get(value) is array for value, array in run.inputs().items()) else None
-
-    def add(self, state: State, values: Mapping[int, Any]) -> State:
-        """Add values of the last run that were computed later; the state with them, and the store's if it is the same.
-
-        What is more than the budget is kept by the returned state alone.
-        """
-        freeze(values.values())
-        stamps = {value: new_stamp() for value in values if value not in state.arrays}
-        held = state.held + sum(buffers(values.values()).values())
-        added = replace(
-            state, arrays={**values, **state.arrays}, stamps={**state.stamps, **stamps}, held=held,
-            sources={value: read for value, read in state.sources.items() if value not in stamps},
-            fingerprints={value: first for value, first in state.fingerprints.items() if value not in stamps},
-            generation=state.generation + 1,
-        )  # fmt: skip
+    def last_run(self) -> LastRun | None:
+        """The run that was noted last, where nothing has been edited, pinned or run with all values kept since."""
         with self._graph.lock, self._lock:
-            if held <= self.budget and self._state is state and self._noted is None and not self._marks:
-                self._replace_state(added)
-        return added
+            run = self._recent if self._noted is None else self._noted
+            if run is None or run.version != self._graph.version or self._open_marks:
+                return None
+            arrays = self._state.arrays
+            known = run is self._noted or all(arrays.get(value) is array for value, array in run.inputs().items())
+            return run if known else None
+
+    def keep(self, run: LastRun, values: Mapping[str, Any]) -> None:
+        """Keep values that were computed of what the last run kept, the last of them where the budget is small."""
+        freeze(values.values())
+        chosen = {name: array for name, array in values.items() if name not in run.known and name in run.ids}
+        room, nbytes = self.budget - run.held, at_most(chosen.values())
+        if nbytes > room and (nbytes := sum(buffers(chosen.values()).values())) > room:
+            chosen = dict(_last_of(chosen, room))
+        run.held += min(nbytes, room)
+        with self._graph.lock, self._lock:
+            if run is self._noted or self.last_run() is run:
+                run.known.update(chosen)
+            if run is self._recent and self.last_run() is run:
+                self._add({run.ids[name]: array for name, array in chosen.items()})
+
+    def _add(self, values: Mapping[int, Any]) -> None:
+        """Add values of the last run to the state."""
+        state = self._state
+        stamps = {value: new_stamp() for value in values if value not in state.arrays}
+        held = state.held + at_most(values.values())
+        if held <= self.budget:
+            sources, fingerprints = ({value: known_of for value, known_of in mapping.items() if value not in stamps}
+                                     for mapping in (state.sources, state.fingerprints))  # fmt: skip
+            self._replace_state(
+                replace(
+                    state, arrays={**values, **state.arrays}, stamps={**state.stamps, **stamps}, held=held,
+                    sources=sources, fingerprints=fingerprints, generation=state.generation + 1,
+                )
+            )  # fmt: skip
 
     def merge(self, began: State, new: State) -> bool:
         """Take over what a run made, unless the model or the state moved on since it began; tells whether it did."""
@@ -347,3 +366,12 @@ class ValueStore:
             self._noted = self._recent = None
             self._replace_state(State(generation=self._state.generation + 1))
             self._marks, self._later = Marks(), Marks()
+
+
+def _last_of(values: Mapping[str, Any], room: int) -> Iterator[tuple[str, Any]]:
+    """Those values for which there is room, beginning with the last."""
+    for name in reversed([*values]):
+        room -= at_most((values[name],))
+        if room < 0:
+            return
+        yield name, values[name]

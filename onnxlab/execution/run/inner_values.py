@@ -1,21 +1,27 @@
-"""Values that a run left unkept, computed when they are looked at: by the part that makes them, from what was kept."""
+"""Values that a run left unkept, computed when they are looked at.
+
+A look begins with the values inside of parts that are nearest, which the parts make as they did in the run, and goes on
+node by node. How a value is come by is found out once for a program.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
 
 from onnxlab.execution.base.last_run import LastRun
-from onnxlab.execution.base.provider import CompiledPart
-from onnxlab.execution.base.value_store import State, ValueStore
 from onnxlab.execution.planning.compiler import Compiler
-from onnxlab.execution.program.call import Call
+from onnxlab.execution.program.call import PACE, Call
 from onnxlab.execution.program.executor import NodeContext
-from onnxlab.execution.program.program import Instruction
+from onnxlab.execution.program.program import Instruction, Program
 from onnxlab.shapes import TensorFact
+
+ProgramOf = Callable[[tuple[str, ...], tuple[str, ...]], Program]
+"""The program from some values to others, node by node."""
 
 _FEW = 2
 """Looks at one run after which all values of a part are computed at once: it takes no longer than one more."""
@@ -24,105 +30,120 @@ _SHARE = 4
 """What all values of a part may take of the store's budget, as a divisor."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Inside:
-    """A part of the last run that can tell values inside, with the arrays that it was given."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Look:
+    """How a value is computed from what a run kept.
 
-    instruction: Instruction
-    part: CompiledPart
-    arrays: Sequence[Any]
-    names: Collection[str]
+    Attributes:
+        inner: parts, and the values inside of each that are computed first.
+        program: from these, and what is known, to the value; None where it is one of them.
+    """
+
+    inner: tuple[tuple[Instruction, tuple[str, ...]], ...]
+    program: Program | None
+
+    def serves(self, known: Mapping[str, Any]) -> bool:
+        """Whether all that it begins with is there."""
+        reads = [name for instruction, _ in self.inner for name in instruction.step.inputs]
+        inside = {name for _, names in self.inner for name in names}
+        reads += [] if self.program is None else [name for name in self.program.feeds if name not in inside]
+        return all(map(known.__contains__, reads))
 
 
-def looked_into(store: ValueStore, state: State, compiler: Compiler, names: Sequence[str], call: Call) -> State:
-    """The state with as much as the parts of the last run tell of these values, and of what they are made of.
+def looked_at(
+    run: LastRun, compiler: Compiler, name: str, program_of: ProgramOf, call: Call, budget: int
+) -> dict[str, Any]:
+    """Values that are computed to come by one, that one among them unless it cannot be computed so.
 
     Args:
-        state, compiler: of the store and the model at the same moment.
-        names: of values of the main graph that are not kept.
+        compiler: of the model as it was run.
+        budget: bytes of a store.
 
     Raises:
-        LimitError, RunStopped: the run that computes them is ended.
+        FeedError: it needs an input that was not fed.
+        LimitError, RunStopped, RunError: the run that computes them is ended, or fails.
     """
-    run = store.recent(state)
-    insides = [] if run is None else _insides(run, state, compiler)
-    if run is None or not insides:
-        return state
     run.looks += 1
-    inside = {name for part in insides for name in part.names}
-    nearest = set(_frontier(compiler, state, names, inside))
-    for part in insides:
-        chosen = [name for name in part.names if name in nearest]
-        if chosen and run.looks > _FEW:
-            chosen = _all(part, compiler, store.budget // _SHARE) or chosen
-        if chosen:
-            values = _read(part, compiler, [name for name in chosen if not state.fresh(compiler.ids[name])], call)
-            state = store.add(state, values)
-    return state
-
-
-def _frontier(compiler: Compiler, state: State, names: Sequence[str], inside: Collection[str]) -> list[str]:
-    """The values nearest to those asked for that a part tells, where nothing that is kept is nearer."""
-    ids = compiler.ids
-    reached: Callable[[str], bool] = lambda name: state.fresh(ids.get(name, 0)) or name in inside  # noqa: E731
-    return [name for name in compiler.main.border(names, reached) if name in inside and not state.fresh(ids[name])]
-
-
-def _insides(run: LastRun, state: State, compiler: Compiler) -> list[_Inside]:
-    insides = []
-    ids, program = compiler.ids, run.program
-    for instruction in program.instructions:
-        step = instruction.step
-        if step.part is None or step.part.places is None or step.part.look is None:
-            continue
-        values = [ids.get(name, 0) for name in step.inputs]
-        if all(map(state.fresh, values)):
-            arrays = [state.arrays[value] for value in values]
-            names = _declared(run, compiler, frozenset(step.part.places(*arrays)))
-            stale = {name for name in names if ids[name] in state.stale} if state.stale else ()
-            insides.append(_Inside(instruction, step.part, arrays, names.difference(stale)))
-    return insides
-
-
-def _declared(run: LastRun, compiler: Compiler, names: frozenset[str]) -> frozenset[str]:
-    """Those names of the main graph of whose values the dtype is known; found out once for the program of a run."""
     notes: dict[Any, Any] = run.program.notes
-    key = "declared", names
-    if key not in notes:
-        ids = compiler.ids
-        facts = {name: compiler.fact(ids[name]) for name in names if name in ids}
-        typed = [name for name, fact in facts.items() if isinstance(fact, TensorFact) and fact.dtype is not None]
-        notes[key] = frozenset(typed)
-    declared: frozenset[str] = notes[key]
-    return declared
-
-
-def _all(part: _Inside, compiler: Compiler, room: int) -> list[str]:
-    """All values inside of a part, none where they are known to be more than the room."""
-    sizes = [compiler.main.nbytes(name) for name in part.names]
-    known = [size for size in sizes if size is not None]
-    return list(part.names) if len(known) == len(sizes) and sum(known) <= room else []
-
-
-def _read(part: _Inside, compiler: Compiler, names: Sequence[str], call: Call) -> dict[int, Any]:
-    """{value id: array} of values inside of a part, in the dtypes of the model."""
-    values: dict[int, Any] = {}
-    ids = {name: compiler.ids[name] for name in names}
-    facts: dict[str, Any] = {name: compiler.fact(value) for name, value in ids.items()}  # a worker waits for no lock
+    look: Look | None = notes.get(("look", name))
+    if look is None or not look.serves(run.known):
+        look = notes["look", name] = _look(run, compiler, name, program_of)
+    values: dict[str, Any] = {}
+    parts = [(instruction, _dtypes(run, instruction, compiler, names, budget)) for instruction, names in look.inner]
 
     def work() -> None:
-        assert part.part.look is not None
-        context = NodeContext(call.run, part.instruction, [])
-        try:
-            for name, array in part.part.look(context, names, *part.arrays).items():
-                dtype = facts[name].dtype
-                if array.dtype != dtype:
-                    if array.dtype != np.float32 or dtype.itemsize != 2 or dtype.kind not in "fV":
-                        continue  # it is no half that is widened inside
-                    array = array.astype(dtype)
-                values[ids[name]] = array
-        finally:
-            context.release()
+        for instruction, dtypes in parts:
+            values.update(_read(run, instruction, dtypes, call))
 
-    call.part(work, 1, float("inf"))
+    if parts:
+        call.part(work, 1, run.program.notes.get(PACE, (0, inf))[1])
+    known = {**run.known, **values}
+    if look.program is not None and all(map(known.__contains__, look.program.feeds)):
+        (values[name],) = call(look.program, [known[read] for read in look.program.feeds], compiler.folder)
+    return values
+
+
+def _dtypes(
+    run: LastRun, instruction: Instruction, compiler: Compiler, names: Sequence[str], budget: int
+) -> dict[str, Any]:
+    """{name: dtype in the model} of the values inside of a part that are to be computed: a worker asks for no facts."""
+    chosen = names if run.looks <= _FEW else _all(instruction, compiler, budget // _SHARE) or names
+    facts = {name: compiler.fact(compiler.ids[name]) for name in chosen if name not in run.known}
+    typed = {name: fact.dtype for name, fact in facts.items() if isinstance(fact, TensorFact)}
+    return {name: dtype for name, dtype in typed.items() if dtype is not None}
+
+
+def _look(run: LastRun, compiler: Compiler, name: str, program_of: ProgramOf) -> Look:
+    known, inside = run.known, dict[str, Instruction]()
+    for instruction in run.program.instructions:
+        inside.update(dict.fromkeys(places(run, instruction, compiler).difference(known), instruction))
+    nearest = compiler.main.border([name], lambda read: read in known or read in inside)
+    chosen: dict[int, tuple[Instruction, list[str]]] = {}
+    for read in nearest:
+        if read in inside:
+            chosen.setdefault(id(inside[read]), (inside[read], []))[1].append(read)
+    inner = tuple([(instruction, tuple(names)) for instruction, names in chosen.values()])
+    return Look(inner, None if name in inside else program_of(tuple(nearest), (name,)))
+
+
+def places(run: LastRun, instruction: Instruction, compiler: Compiler) -> frozenset[str]:
+    """Names of the main graph whose values a part can tell, and whose dtype is known."""
+    step, known = instruction.step, run.known
+    if step.part is None or step.part.places is None or step.part.look is None:
+        return frozenset()
+    if not all(map(known.__contains__, step.inputs)):
+        return frozenset()
+    names = step.part.places(*map(known.__getitem__, step.inputs))
+    facts = {name: compiler.fact(compiler.ids[name]) for name in names if name in compiler.ids}
+    return frozenset(
+        name for name, fact in facts.items() if isinstance(fact, TensorFact) and fact.dtype is not None
+    )  # fmt: skip
+
+
+def _all(instruction: Instruction, compiler: Compiler, room: int) -> Sequence[str]:
+    """All values inside of a part, none where they are known to be more than the room."""
+    part = instruction.step.part
+    assert part is not None
+    names = [name for name in part.names if name in compiler.ids]
+    sizes = [compiler.main.nbytes(name) for name in names]
+    known = [size for size in sizes if size is not None]
+    return names if len(known) == len(sizes) and sum(known) <= room else []
+
+
+def _read(run: LastRun, instruction: Instruction, dtypes: Mapping[str, Any], call: Call) -> dict[str, Any]:
+    """{name: array} of values inside of a part, in these dtypes, those of the model."""
+    part, values = instruction.step.part, dict[str, Any]()
+    assert part is not None
+    assert part.look is not None
+    context = NodeContext(call.run, instruction, [])
+    try:
+        arrays = [run.known[name] for name in instruction.step.inputs]
+        for name, array in part.look(context, dtypes, *arrays).items():
+            dtype = dtypes[name]
+            if array.dtype == dtype:
+                values[name] = array
+            elif array.dtype == np.float32 and dtype.itemsize == 2 and dtype.kind in "fV":  # a half, widened inside
+                values[name] = array.astype(dtype)
+    finally:
+        context.release()
     return values

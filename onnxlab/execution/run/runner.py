@@ -84,7 +84,7 @@ class Runner:
         self._requests = Requests(graph, self.store, fact)
         self._fact = fact or self._requests.declared
         self.programs = self._programs_by(tuple(providers or (NumpyProvider(),)), threads)
-        self.on_demand = ValuesOnDemand(graph, self.store, self.programs.current, self.run, self.compute)
+        self.on_demand = ValuesOnDemand(graph, self.store, self.programs, self.run, self.compute)
         self.value = self.on_demand.value
         self._kept = IncrementalRunner(graph, self.store, self.programs.kept)
         self._noted = NotedRuns(self.store)

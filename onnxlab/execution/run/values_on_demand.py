@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
 from typing import Any
 from weakref import WeakMethod
 
-from onnxlab.errors import FeedError, NotComputedError
+from onnxlab.errors import FeedError, LimitError, NotComputedError
 from onnxlab.execution.base.kept_arrays import freeze
+from onnxlab.execution.base.last_run import LastRun
 from onnxlab.execution.base.value_store import ValueStore
 from onnxlab.execution.planning.compiler import Compiler
+from onnxlab.execution.planning.programs import Programs
 from onnxlab.execution.program.call import Call
-from onnxlab.execution.run.inner_values import looked_into
+from onnxlab.execution.run.inner_values import looked_at
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.limits import Limits, Loading
 
@@ -23,18 +26,18 @@ class ValuesOnDemand:
     """The values of one graph as the last run, and the edits since, make them.
 
     Args:
-        current: gives the compiler of the graph as it is, and its programs.
+        programs: node by node.
         run: runs from the inputs of the last run up to some values, and keeps what it computes.
         compute: does the same and returns nothing.
     """
 
     def __init__(
-        self, graph: ModelGraph, store: ValueStore, current: Callable[[], tuple[Compiler, Any]],
+        self, graph: ModelGraph, store: ValueStore, programs: Programs,
         run: Callable[..., dict[str, Any]], compute: Callable[..., None],
     ) -> None:  # fmt: skip
         self._graph = graph
         self._store = store
-        self._current = current
+        self._programs = programs
         self._weak_run, self._weak_compute = WeakMethod(run), WeakMethod(compute)  # of the runner that has this
 
     def _run(self, *arguments: Any, **options: Any) -> dict[str, Any]:
@@ -58,19 +61,17 @@ class ValuesOnDemand:
             NameLookupError, UnsupportedOperatorError, RunError: as `run`.
         """
         with self._graph.lock:
-            compiler, _ = self._current()
-            state = self._store.current()
-            value = compiler.ids.get(name, 0)
-        if state.fresh(value):
+            compiler, _ = self._programs.current()
+            value, run = compiler.ids.get(name, 0), self._store.last_run()
+            state = self._store.current() if run is None or self._store.is_settled else None
+        if state is not None and state.fresh(value):
             return state.arrays[value]
-        if not state.stamps:
+        if run is not None and value:
+            array = self._looked_at(run, compiler, name, limits)
+            if array is not None:
+                return array
+        elif state is not None and not state.stamps:
             raise NotComputedError(f"{name!r} has not been computed: the model has not been run yet")
-        call = Call(limits, None, None, 1)
-        if value:
-            with Loading(call.limits):
-                state = looked_into(self._store, state, compiler, [name], call)
-            if state.fresh(value):
-                return state.arrays[value]
         try:
             (array,) = self._run(None, [name], limits=limits).values()
         except FeedError as error:
@@ -78,10 +79,25 @@ class ValuesOnDemand:
         freeze((array,))
         return array
 
+    def _looked_at(self, run: LastRun, compiler: Compiler, name: str, limits: Limits | None) -> Any:
+        """The array of a value as the last run makes it; None where its parts and nodes cannot tell."""
+        if name not in run.known:
+            call, store = Call(limits, None, None, self._programs.threads), self._store
+            program_of = partial(self._programs.program, compiler, self._programs.of(compiler))
+            with Loading(call.limits):
+                try:
+                    values = looked_at(run, compiler, name, program_of, call, store.budget)
+                except FeedError:
+                    return None
+            store.keep(run, values)
+            return values.get(name)
+        freeze((run.known[name],))
+        return run.known[name]
+
     def can_tell(self, name: str) -> bool:
         """Whether `value` gives a value of the main graph: it is kept, or made of what is kept."""
         with self._graph.lock:
-            compiler, _ = self._current()
+            compiler, _ = self._programs.current()
             state = self._store.current()
         ids, held = compiler.ids, compiler.main.scope.initializers
         if name not in ids or not state.stamps or (name in held and ids[name] not in state.arrays):
@@ -95,13 +111,13 @@ class ValuesOnDemand:
         The graph's lock must not be held. Raises as `run`.
         """
         with self._graph.lock:
-            names, state = self._current()[0].names, self._store.current()
+            names, state = self._programs.current()[0].names, self._store.current()
         missing = [value for value in values if value in names and not (state.fresh(value) or value in state.stale)]
         if len(missing) > _FEW:  # node by node takes less than one after the other
-            known = {*self.known_names()}
-            chosen = [names[value] for value in missing if names[value] in known]
-            if chosen:
-                self._compute(chosen, limits)
+            if not self._all_of_last_run(limits):
+                known = {*self.known_names()}
+                chosen = [names[value] for value in missing if names[value] in known]
+                self._compute(chosen, limits) if chosen else None
             return
         for value in missing:
             if self.can_tell(names[value]):
@@ -110,25 +126,51 @@ class ValuesOnDemand:
     def known_names(self) -> list[str]:
         """The names of all values that `can_tell` says yes to."""
         with self._graph.lock:
-            compiler, _ = self._current()
+            compiler, _ = self._programs.current()
             state = self._store.current()
         if not state.stamps:
             return []
-        ids, main = compiler.ids, compiler.main
-        known = {name for name, value in ids.items() if value in state.arrays}
-        names = [name for name in ids if name in known]
-        readable = known.union(main.scope.initializers)
-        for node in main.scope.nodes:
-            if readable.issuperset(main.reads(node)):
-                results = [name for name in node.outputs if name and name not in readable]
-                readable.update(results)
-                names += results
-        return names
+        ids = compiler.ids
+        known = [name for name, value in ids.items() if value in state.arrays]
+        return known + _told(compiler, known)
 
     def keep_all(self) -> None:
         """Compute all that `known_names` lists and keep it, as far as the budget allows. Raises as `run`."""
+        if self._all_of_last_run(None):
+            return
         with self._graph.lock:
-            state, ids = self._store.current(), self._current()[0].ids
+            state, ids = self._store.current(), self._programs.current()[0].ids
         missing = [name for name in self.known_names() if not state.fresh(ids[name])]
         if missing:
             self._compute(missing)
+
+    def _all_of_last_run(self, limits: Limits | None) -> bool:
+        """Compute and keep all that the last run did not keep, by one run from what it did; whether there is room."""
+        with self._graph.lock:
+            (compiler, programs), run = self._programs.current(), self._store.last_run()
+        if run is None:
+            return False
+        notes: dict[Any, Any] = run.program.notes
+        feeds = tuple([name for name in (*run.program.feeds, *run.names) if name in run.known])
+        if "all" not in notes or notes["all"].feeds != feeds:
+            notes["all"] = self._programs.program(compiler, programs, feeds, tuple(_told(compiler, feeds)), keep=True)
+        program, call = notes["all"], Call(limits, None, None, self._programs.threads)
+        try:
+            with Loading(call.limits):
+                arrays = call(program, [run.known[name] for name in feeds], compiler.folder)
+        except LimitError:
+            return False
+        self._store.keep(run, dict(zip(program.outputs, arrays, strict=True)))
+        return True
+
+
+def _told(compiler: Compiler, known: Collection[str]) -> list[str]:
+    """The names of the values that nodes make of those that are known, and of initializers alone."""
+    main = compiler.main
+    readable, names = {*known, *main.scope.initializers}, list[str]()
+    for node in main.scope.nodes:
+        if readable.issuperset(main.reads(node)):
+            results = [name for name in node.outputs if name and name not in readable]
+            readable.update(results)
+            names += results
+    return names

@@ -63,9 +63,11 @@ def plans_of(region: Region) -> Any:
 
 def inner_values_of(runner: Runner | By) -> dict[str, Any]:
     """All values that the parts of the last run, which kept its border, can tell by themselves."""
-    compiler, state = runner.programs.current()[0], runner.store.current()
-    run = runner.store.recent(state)
-    values: dict[int, Any] = {}
-    for part in inner_values._insides(run, state, compiler) if run is not None else ():
-        values |= inner_values._read(part, compiler, list(part.names), Call(None, None, None, 1))
-    return {compiler.names[value]: array for value, array in values.items()}
+    compiler, run = runner.programs.current()[0], runner.store.last_run()
+    values: dict[str, Any] = {}
+    for instruction in run.program.instructions if run is not None else ():
+        names = [*inner_values.places(run, instruction, compiler)]
+        if names:
+            dtypes = inner_values._dtypes(run, instruction, compiler, names, 0)
+            values |= inner_values._read(run, instruction, dtypes, Call(None, None, None, 1))
+    return values
