@@ -10,19 +10,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from onnxlab.execution.base import background
+from onnxlab.execution.planning.programs import Programs
 from onnxlab.execution.program.call import Call, Progress
+from onnxlab.execution.program.executor import NodeContext
 from onnxlab.execution.program.program import Instruction
 from onnxlab.execution.program.run_observers import Counter as StepCounter
-from onnxlab.execution.program.run_observers import Position
 from onnxlab.execution.run.runner import Runner
+from onnxlab.graph.edit.snapshot import NodeView
 from onnxlab.limits import Limits, format_bytes
 from onnxlab.ops import traits_of
 from onnxlab.printable import printable_lines
+
+_ATTEMPTS = 6
+"""Runs after which what is still not compiled is left as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +36,13 @@ class Entry:
     """One node's share of a run.
 
     Attributes:
-        node: its id, 0 for a part of several that a provider compiled.
-        seconds: of the quickest of the runs.
+        node: its id, 0 for a part of several that a provider compiled and does not time inside.
+        seconds: of the quickest of the runs; nodes that run as one step share its time by their operations.
         read, written: bytes of its inputs and outputs.
         flops: floating-point operations, estimated.
         shapes: of its outputs, as "float32[1,64]".
+        provider: its name.
+        together: how many nodes run as one step, this one among them.
     """
 
     node: int
@@ -45,6 +53,8 @@ class Entry:
     written: int
     flops: int
     shapes: tuple[str, ...]
+    provider: str = "numpy"
+    together: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +98,11 @@ class Profile:
         lines.append(f"{'node':40} {'time':>9} {'read':>9} {'written':>9} {'FLOP':>8} {'per s':>9}")
         for entry in self.slowest():
             rate = format_count(int(entry.flops / entry.seconds)) if entry.seconds else ""
+            also = f"  with {entry.together - 1} more" if entry.together > 1 else ""
             lines.append(
                 f"{entry.label[-40:]:40} {format_seconds(entry.seconds):>9} {format_bytes(entry.read):>9} "
-                f"{format_bytes(entry.written):>9} {format_count(entry.flops):>8} {rate:>9}  {', '.join(entry.shapes)}"
+                f"{format_bytes(entry.written):>9} {format_count(entry.flops):>8} {rate:>9}  "
+                f"{', '.join(entry.shapes)}{also}"
             )
         return printable_lines(lines)
 
@@ -104,12 +116,15 @@ def profile(
     limits: Limits | None = None,
     progress: Progress | None = None,
     seed: int | None = None,
+    by: Programs | None = None,
 ) -> Profile:
-    """Run a few times, node by node, and keep the quickest time of each node. Values are not kept.
+    """Run a few times, step by step, and keep the quickest time of each node. Values are not kept.
 
     Args:
         feeds, outputs, limits, progress, seed: as of `Runner.run`; missing inputs are made up.
         runs: how often; the first one also compiles and reads weights.
+        by: programs of other providers than the runner's own. What they compile is waited for; what nodes read, write
+            and compute is found out by a run node by node.
 
     Raises:
         ValueError: fewer than one run; and what `Runner.run` raises.
@@ -117,14 +132,31 @@ def profile(
     if runs < 1:
         raise ValueError(f"runs is {runs}: at least one is needed")
     samples = runner.sample_inputs(feeds) if feeds is not None or not runner.last_inputs() else None
+    turns = [runner.programs, *[by] * runs] if by is not None else [runner.programs] * runs
+    nodes: dict[int, Entry] = {}
     best: list[Entry] = []
-    for turn in range(runs):
-        call = Call(limits, _part(progress, turn, runs), seed, runner.programs.threads)
-        watch = _Watch(call.position)
-        runner.observed(watch, samples, call, outputs)
-        pairs = zip(watch.entries, best or watch.entries, strict=True)
-        best = [new if new.seconds < old.seconds else old for new, old in pairs]
+    for turn, programs in enumerate(turns):
+        call = Call(limits, _part(progress, turn, len(turns)), seed, programs.threads)
+        watch = _Watch(call, nodes)
+        runner.observed(watch, samples, call, outputs, programs)
+        if by is not None and turn == 0:
+            nodes.update((entry.node, entry) for entry in watch.entries)
+            _compile(runner, samples, outputs, limits, by)
+            continue
+        before = best if len(best) == len(watch.entries) else watch.entries
+        best = [new if new.seconds < old.seconds else old for new, old in zip(watch.entries, before, strict=True)]
     return Profile(tuple(best), runs)
+
+
+def _compile(
+    runner: Runner, feeds: Mapping[str, Any] | None, outputs: Sequence[str] | None, limits: Limits | None, by: Programs
+) -> None:
+    """Run until nothing is left to be compiled: a run asks for what the one before could not have."""
+    for _ in range(_ATTEMPTS):
+        runner.run(feeds, outputs, keep=False, limits=limits, by=by)
+        if background.wait(0):
+            return
+        background.wait(None if limits is None or limits.deadline is None else limits.deadline)
 
 
 def _part(progress: Progress | None, turn: int, runs: int) -> Progress | None:
@@ -135,30 +167,68 @@ def _part(progress: Progress | None, turn: int, runs: int) -> Progress | None:
 
 
 class _Watch(StepCounter):
-    """An observer that makes an entry for every step."""
+    """An observer that makes an entry for every node.
 
-    def __init__(self, position: Position) -> None:
-        super().__init__(position)
+    Args:
+        call: the run.
+        nodes: {node id: what it reads, writes and computes}, for those that a provider compiled.
+    """
+
+    def __init__(self, call: Call, nodes: Mapping[int, Entry]) -> None:
+        super().__init__(call.position)
         self.entries: list[Entry] = []
+        self._run = call.run
+        self._nodes = nodes
 
     def done(self, instruction: Instruction, frame: list[Any], reused: bool, seconds: float) -> Iterable[int]:
-        step = instruction.step
-        inputs = [frame[slot] for slot in instruction.reads]
-        outputs = [frame[slot] for slot in instruction.results if slot > 0]
-        arrays = [array for array in outputs if isinstance(array, np.ndarray)]
-        self.entries.append(
-            Entry(
-                step.node,
-                step.label,
-                step.op,
-                seconds,
-                sum(_nbytes(value) for value in inputs),
-                sum(_nbytes(value) for value in outputs),
-                flops(step.op, inputs, outputs),
-                tuple(f"{array.dtype}[{','.join(map(str, array.shape))}]" for array in arrays),
-            )
-        )
+        provider, inside = instruction.step.op, list[Entry]()
+        for nodes, share in self._shares(instruction, frame):
+            entries = [self._inside(node) for node in nodes]
+            whole = sum(entry.flops for entry in entries)
+            parts = [entry.flops / whole if whole else 1 / len(entries) for entry in entries]
+            inside += [
+                replace(entry, seconds=seconds * share * part, provider=provider, together=len(nodes))
+                for entry, part in zip(entries, parts, strict=True)
+            ]
+        self.entries += inside or [_entry(instruction, frame, seconds)]
         return super().done(instruction, frame, reused, seconds)
+
+    def _shares(self, instruction: Instruction, frame: list[Any]) -> Sequence[tuple[tuple[NodeView, ...], float]]:
+        """The nodes of a compiled part that run as one step, and their part of its time; none of other steps."""
+        part = instruction.step.part
+        if part is None or part.shares is None:
+            return ()
+        context = NodeContext(self._run, instruction, frame)
+        try:
+            return part.shares(context, *[frame[slot] for slot in instruction.reads])
+        finally:
+            context.release()
+
+    def _inside(self, node: NodeView) -> Entry:
+        known = self._nodes.get(node.id)
+        if known is not None:
+            return known
+        op = f"{node.domain}::{node.op_type}" if node.domain else node.op_type  # of a function that is called
+        return Entry(node.id, node.label, op, 0.0, 0, 0, 0, ())
+
+
+def _entry(instruction: Instruction, frame: list[Any], seconds: float) -> Entry:
+    """The entry of one step, when it has been called."""
+    step = instruction.step
+    inputs = [frame[slot] for slot in instruction.reads]
+    outputs = [frame[slot] for slot in instruction.results if slot > 0]
+    arrays = [array for array in outputs if isinstance(array, np.ndarray)]
+    return Entry(
+        step.node,
+        step.label,
+        step.op,
+        seconds,
+        sum(_nbytes(value) for value in inputs),
+        sum(_nbytes(value) for value in outputs),
+        flops(step.op, inputs, outputs),
+        tuple(f"{array.dtype}[{','.join(map(str, array.shape))}]" for array in arrays),
+        "numpy" if step.part is None else step.op,
+    )
 
 
 def _nbytes(value: Any) -> int:

@@ -209,8 +209,9 @@ class Running(Editing, Copying, RunnerOwner):
         return self.runner.partition(outputs, by=self.runner.by(providers))
 
     def profile(
-        self, feeds: Mapping[str, Any] | None = None, outputs: Sequence[str] | None = None, *, runs: int = 3
-    ) -> Profile:
+        self, feeds: Mapping[str, Any] | None = None, outputs: Sequence[str] | None = None, *, runs: int = 3,
+        providers: Sequence[str | Provider] | None = None, threads: int = 1,
+    ) -> Profile:  # fmt: skip
         """Measure seconds, bytes and floating-point operations of every node.
 
         A bar shows in the terminal for what takes longer than a second. Raises as `run`.
@@ -219,6 +220,7 @@ class Running(Editing, Copying, RunnerOwner):
             feeds: default: the inputs of the last run, else made-up ones.
             outputs: what is to be made; default: the graph's outputs.
             runs: the quickest time of each node counts.
+            providers, threads: as of `run`; what they compile is waited for. Default: NumPy, node by node.
 
         Returns:
             Profile: print it.
@@ -226,11 +228,14 @@ class Running(Editing, Copying, RunnerOwner):
         Examples:
             >>> len(model.profile(runs=1).entries)
             24
+            >>> len(model.profile(runs=1, providers=["numba"]).entries)
+            24
         """
         from onnxlab.analysis.profile import profile
 
         with bar(f"profile {self.name}") as drawn:
-            return profile(self.runner, feeds, outputs, runs=runs, progress=drawn)
+            by = None if providers is None else self.runner.by(providers, threads)
+            return profile(self.runner, feeds, outputs, runs=runs, progress=drawn, by=by)
 
     def sample_inputs(self, feeds: Mapping[str, Any] | None = None, *, seed: int = 0) -> dict[str, Array]:
         """Make arrays for all inputs up from what is known of them (floats are N(0, 1)).

@@ -96,3 +96,32 @@ def test_a_node_without_what_its_operator_must_have_is_estimated_all_the_same(op
     x = np.zeros((2, 3), np.float32)
     for inputs in ([], [x], [x, x], [x, x, None], [None, x, x]):
         assert flops(op, inputs, [x]) >= 0
+
+
+COMPILED = [["numba"], ["numba", "numpy"], None]
+
+
+@pytest.mark.parametrize("providers", COMPILED)
+@pytest.mark.parametrize("name", ["rapidocr_cls", "functions_ts", "lstm_gru", "gpt2_kv"])
+def test_nodes_are_the_same_whatever_runs_them(name: str, providers: Any, corpus: Any, feeds: Any) -> None:
+    model = onnxlab.load(corpus[name])
+    plain = model.profile(feeds(name), runs=1)
+    result = model.profile(feeds(name), runs=2, providers=providers)
+    by_node = {entry.node: entry for entry in plain.entries}
+    assert all(entry.seconds >= 0 for entry in result.entries)
+    for entry in result.entries:
+        known = by_node.get(entry.node)
+        if known is not None:  # it is no node of a function that was opened
+            assert (entry.label, entry.op, entry.flops, entry.shapes) == (
+                known.label, known.op, known.flops, known.shapes
+            )  # fmt: skip
+    if providers is not None:
+        compiled = [entry for entry in result.entries if entry.provider == "numba"]
+        assert 0 < sum(entry.seconds for entry in compiled) <= result.seconds
+        assert any(entry.together > 1 for entry in compiled)
+
+
+def test_the_parts_of_a_provider_that_does_not_time_inside_are_one_entry_each() -> None:
+    model = onnxlab.load()
+    (entry,) = model.profile(runs=1, providers=["onnxruntime"]).entries
+    assert (entry.node, entry.provider) == (0, "onnxruntime")

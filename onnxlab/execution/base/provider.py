@@ -66,6 +66,7 @@ class CompiledPart:
             and returns what is Repeated; None where it has to be called for each iteration.
         places: `places(*arrays)` names the values inside that `look` can tell.
         look: `look(context, names, *arrays)` computes some of these, as a run computes them, and returns {name: array}.
+        shares: `shares(context, *arrays)` times its steps: [(the nodes that run as one step, their part of its time)].
         state: what it runs by now, in words, and why it leaves something to others.
         own_threads: whether it needs no threads of BLAS.
         nodes: ids of its nodes.
@@ -78,6 +79,7 @@ class CompiledPart:
     repeat: Callable[..., Repeated | None] | None = None
     places: Callable[..., Collection[str]] | None = None
     look: Callable[..., Mapping[str, Any]] | None = None
+    shares: Callable[..., Sequence[tuple[tuple[Any, ...], float]]] | None = None
     state: Callable[[], PartState] | None = None
     own_threads: bool = False
     nodes: tuple[int, ...] = ()

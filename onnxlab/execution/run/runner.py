@@ -297,20 +297,22 @@ class Runner:
             self._requests.unpin(name)
 
     def observed(
-        self, observer: Observer, feeds: Mapping[str, Any] | None, call: Call, outputs: Sequence[str] | None = None
-    ) -> dict[str, Any]:
-        """Run once, node by node under an observer's eyes; nothing is kept. Raises as `run`."""
+        self, observer: Observer, feeds: Mapping[str, Any] | None, call: Call, outputs: Sequence[str] | None = None,
+        by: Programs | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Run once, step by step under an observer's eyes; nothing is kept. `by` and what it raises are as of `run`."""
+        owner = by or self.programs
         with self.graph.lock:
-            compiler, programs = self.programs.current()
+            compiler, programs = owner.current()
             state = self.store.current()
         names = self._requests.outputs(compiler, outputs)
         unchecked = self._requests.last_inputs(compiler, state) if feeds is None else self._given(compiler, feeds)
         arrays = self._requests.with_pins(compiler, self._requests.checked(compiler, unchecked))
         with Loading(call.limits):
-            program = self.programs.program(compiler, programs, tuple(arrays), names)
+            program = owner.program(compiler, programs, tuple(arrays), names)
         frame = program.frame(list(arrays.values()))
         call.part(lambda: execute(program, frame, call.run, observer), len(program.rows), float("inf"))
-        self.programs.prepare()
+        owner.prepare()
         return owned(program.results(frame), names, (*arrays.values(),))
 
     def hand(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,12 @@ from onnxlab.execution.numba.lowering.binder import Binder
 from onnxlab.execution.numba.plan import engine
 from onnxlab.execution.numba.plan.plan import Plan
 from onnxlab.execution.numba.plan.views import Array, View, plain
+from onnxlab.execution.numba.rules.fusion.fusions import Fused
 from onnxlab.execution.program.executor import NodeContext
+from onnxlab.graph.edit.snapshot import NodeView
+
+_TIMED = 3
+"""Runs of which the quickest time of each step counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +68,36 @@ def places_of(binder: Binder) -> dict[str, Place]:
     return places
 
 
-class InnerValues:
-    """A plan of a region for arrays of certain shapes, and the places of values in it."""
+def steps_of(binder: Binder) -> list[tuple[tuple[NodeView, ...], int]]:
+    """(nodes, number of records) of each step of a plan that has just been finished, in order.
 
-    def __init__(self, plan: Plan, places: Mapping[str, Place]) -> None:
+    What is lowered without a record waits for what reads it, and runs as one step with the first that has records.
+    """
+    steps: list[tuple[tuple[NodeView, ...], int]] = []
+    waiting: dict[str, tuple[NodeView, ...]] = {}  # by the name of an output
+    for made in binder.memo.made.values():
+        nodes = made.step.match.nodes if isinstance(made.step, Fused) else (made.step,)
+        chosen: dict[NodeView, None] = {}
+        for node in nodes:
+            if isinstance(node, NodeView):
+                chosen.update(dict.fromkeys(reader for name in node.inputs for reader in waiting.pop(name, ())))
+                chosen[node] = None
+        if made.piece.kernels or not chosen:
+            steps.append((tuple(chosen), len(made.piece.kernels)))
+        else:
+            waiting[[*chosen][-1].outputs[0]] = tuple(chosen)
+    return [*steps, *((nodes, 0) for nodes in waiting.values())]
+
+
+class InnerValues:
+    """A plan of a region for arrays of certain shapes, the places of values in it, and what its steps are."""
+
+    def __init__(
+        self, plan: Plan, places: Mapping[str, Place], steps: Sequence[tuple[tuple[NodeView, ...], int]]
+    ) -> None:
         self._plan = plan
         self._places = places
+        self._steps = steps
 
     @property
     def names(self) -> frozenset[str]:
@@ -92,6 +122,52 @@ class InnerValues:
         except IndexError:  # an index beyond its axis
             return {}
         return copying.values
+
+    def shares(
+        self, arrays: Sequence[Array], threads: int, context: NodeContext
+    ) -> list[tuple[tuple[NodeView, ...], float]]:
+        """(nodes, their part of the time of a run) of each step.
+
+        Raises:
+            LimitError: what the plan works in is more than the run may use.
+            RunStopped: the run was told to stop.
+        """
+        ends = np.cumsum([records for _, records in self._steps]).tolist()
+        context.reserve(self._plan.nbytes)
+        plan, given = self._plan.exchanged(()), plain(arrays)
+        best = np.full(self._plan.records + 1, np.inf)
+        for _ in range(_TIMED):
+            course = TimingCourse({*ends, self._plan.records})
+            plan.run(given, threads, engine.interpret, context.check, context.listening, course)
+            best[[*course.seconds]] = np.minimum(best[[*course.seconds]], [*course.seconds.values()])
+        spent = [float(best[end]) if records else 0.0 for end, (_, records) in zip(ends, self._steps, strict=True)]
+        whole = sum(spent) or 1.0
+        return [(nodes, seconds / whole) for (nodes, _), seconds in zip(self._steps, spent, strict=True)]
+
+
+class TimingCourse:
+    """The course of a run that is timed between some of its records."""
+
+    first = 0
+    nbytes = 0
+
+    def __init__(self, ends: Iterable[int]) -> None:
+        self._ends = sorted(end for end in ends if end > 0)
+        self._before = 0.0
+        self.seconds: dict[int, float] = {}
+
+    def ends(self, stages: Iterable[int]) -> list[int]:
+        """Records to stop before."""
+        return self._ends
+
+    def begin(self, arena: Array, outputs: Sequence[Array]) -> None:
+        """Begin to measure."""
+        self._before = perf_counter()
+
+    def passed(self, record: int, arena: Array, outputs: Sequence[Array]) -> None:
+        """Note the seconds since the records before."""
+        now = perf_counter()
+        self.seconds[record], self._before = now - self._before, now
 
 
 class CopyingCourse:

@@ -26,7 +26,7 @@ from onnxlab.execution.numba.plan.plan import Plan
 from onnxlab.execution.numba.plan.views import Array, plain
 from onnxlab.execution.numba.plan.weight_packing import Packed
 from onnxlab.execution.numba.region.fallback import NodeFallback
-from onnxlab.execution.numba.region.inner_values import InnerValues, places_of
+from onnxlab.execution.numba.region.inner_values import InnerValues, places_of, steps_of
 from onnxlab.execution.numba.region.repeated_plan import repeated_plan
 from onnxlab.execution.numba.region.short_plans import ShortPlan, short_plan
 from onnxlab.execution.numba.rules import registry
@@ -104,7 +104,7 @@ class Region:
 
     def compiled_part(self) -> CompiledPart:
         """The region as programs run it. BLAS is not needed, but where NumPy answers."""
-        return CompiledPart(self, self.quick, self.bound, self.repeat, self.places, self.look, self.state,
+        return CompiledPart(self, self.quick, self.bound, self.repeat, self.places, self.look, self.shares, self.state,
                             own_threads=True)  # fmt: skip
 
     def __call__(self, context: NodeContext, *arrays: Any) -> list[Any]:
@@ -294,7 +294,7 @@ class Region:
             return self._inner[1]
         with self._lock, self._binding(arrays, measuring=False) as binder:
             plan = self._finished(binder, engine.address_of)
-            self._inner = key, InnerValues(plan, places_of(binder))
+            self._inner = key, InnerValues(plan, places_of(binder), steps_of(binder))
         return self._inner[1]
 
     def places(self, *arrays: Array) -> frozenset[str]:
@@ -306,6 +306,11 @@ class Region:
         """Those of some values that the plan for these arrays leaves in memory, computed as a run computes them."""
         inner = self.inner_values(arrays)
         return {} if inner is None else inner.read(inner.names.intersection(names), arrays, self._threads(), context)
+
+    def shares(self, context: NodeContext, *arrays: Array) -> Sequence[tuple[tuple[NodeView, ...], float]]:
+        """The parts of the time of a run that its steps take; none where there is no plan yet."""
+        inner = self.inner_values(arrays)
+        return () if inner is None else inner.shares(arrays, self._threads(), context)
 
     def state(self) -> PartState:
         """What answers by now: the plan that was used last, or what NumPy does in its place."""
