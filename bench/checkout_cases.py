@@ -1,4 +1,4 @@
-"""What two checkouts are timed at: `python -P bench/checkout_cases.py MODELS`, with one of them on PYTHONPATH.
+"""Cases by which two checkouts are timed: `python -P bench/checkout_cases.py MODELS`, with one of them on PYTHONPATH.
 
 Only names that both know are used, so nothing of the package `bench` is imported, which each checkout has for itself.
 Requests are lines of standard input, answers lines of standard output: see `serve`.
@@ -110,7 +110,7 @@ def edits(model: onnxlab.Model) -> Iterator[Case]:
 
 
 def attribute_of(node: Any, name: str) -> Callable[[Any], None]:
-    """What sets an attribute of a node."""
+    """The setter of an attribute of a node."""
     return partial(node.attributes.__setitem__, name)
 
 
@@ -166,7 +166,7 @@ def serve(files: dict[str, Path]) -> None:
 
 
 def calls_in_a_burst(action: Action) -> int:
-    """As many calls as take BURST, at least one; those before find what is done once."""
+    """The number of calls that take BURST, at least one; earlier calls do the work that is done once."""
     until = time.process_time() + WARM
     while time.process_time() < until:
         action()

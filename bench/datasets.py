@@ -144,7 +144,7 @@ def cluster() -> Iterator[Line]:
 
 
 def overhead(client: Any) -> Figure:
-    """What workers do besides their samples: sending, waiting, merging, and one waiting for the other in the end."""
+    """The time of workers beside their samples: sending, waiting, merging, and waiting for each other at the end."""
     model, tasks = onnxlab.load(), importlib.import_module("distributed").get_task_stream
     onnxlab.evaluate(model, model, images(64), slow_top, chunk=16, client=client, progress=False)
     many = images(512)
@@ -159,7 +159,7 @@ def overhead(client: Any) -> Figure:
 
 
 def costs(client: Any, tasks: int = 200) -> Costs:
-    """What a task costs apart from its samples: measured with tasks that do nothing, and with parts of a real model."""
+    """The costs of a task apart from its samples: of tasks that do nothing, and of parts of a real model."""
     start = time.perf_counter()
     futures = [client.submit(_nothing, place, pure=False) for place in range(tasks)]
     submit = (time.perf_counter() - start) / tasks

@@ -107,7 +107,7 @@ def first_times(path: Path, repeats: int = 3) -> dict[str, float]:
 
 
 def _scene(model: onnxlab.Model) -> None:
-    """What a first view waits for: the groups are found, and the whole is written down."""
+    """The work before a first view: groups are searched for, and the whole is written down."""
     hub_of(model).scene.snapshot()
 
 

@@ -55,7 +55,7 @@ OVERVIEWS = {
 
 @dataclass(frozen=True)
 class Look:
-    """What one picture is like."""
+    """The figures of one picture."""
 
     model: str
     width: int
@@ -72,7 +72,7 @@ class Look:
 
     @property
     def faults(self) -> list[str]:
-        """What is not as it should be."""
+        """The names of figures beyond their limits."""
         most, least = max(self.across, self.along), min(self.across, self.along)
         wrong = {
             "cut off": not self.whole,
@@ -143,7 +143,7 @@ def looks_of(browser: Browser, name: str, path: Path) -> Iterator[Look]:
 
 
 def measured(name: str, width: int, page: Page) -> Look:
-    """What the widget says it drew."""
+    """The figures that the widget reports of its picture."""
     state: dict[str, Any] = page.evaluate("() => document.querySelector('.onnxlab').__onnxlab.view.debug()")
     shown = [box for box in state["boxes"] if box["kind"] != "frame"]
     canvas = state["canvas"]

@@ -147,7 +147,7 @@ def _nodes(model: onnx.ModelProto | None) -> int | None:
 
 
 def _by_onnxsim(path: Path) -> onnx.ModelProto | None:
-    """What onnxsim leaves, None where it is not installed or fails."""
+    """The model after onnxsim, None where it is not installed or fails."""
     try:
         import onnxsim
 
@@ -159,7 +159,7 @@ def _by_onnxsim(path: Path) -> onnx.ModelProto | None:
 
 
 def _by_onnxruntime(path: Path) -> onnx.ModelProto | None:
-    """What ONNX Runtime leaves at its extended level, None where it refuses the model."""
+    """The model after ONNX Runtime's extended level, None where it refuses the model."""
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
     target = path.with_name("optimized.onnx")

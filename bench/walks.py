@@ -1,4 +1,4 @@
-"""How many files a reader enters on the way of an edit: by a cell, by the page, by undo.
+"""The number of files that a reader enters on the way of an edit: by a cell, by the page, by undo.
 
 Counted are the files of the package in which a Python function begins, and the moves from one file to another between
 calls that follow each other; each walk is made on a small model, the third time, when nothing is imported or made ready
@@ -32,7 +32,7 @@ class Walk:
 
     @property
     def files(self) -> Counter[str]:
-        """How often each file was entered."""
+        """The number of times that each file was entered."""
         return Counter(self.entered)
 
     @property
@@ -41,7 +41,7 @@ class Walk:
         return sum(before != after for before, after in zip(self.entered, self.entered[1:], strict=False))
 
     def folders(self) -> dict[str, int]:
-        """How many files of each folder of the package were entered."""
+        """The number of entered files of each folder of the package."""
         return dict(Counter(path.split("/")[0] for path in self.files))
 
 

@@ -105,7 +105,7 @@ def settings() -> Mapping[str, Any]:
 
 
 def report(site: Path) -> str:
-    """What a visitor loads, in words.
+    """The downloads of a visitor, in words.
 
     Raises:
         BuildError: a package is missing, or would be loaded from another host.

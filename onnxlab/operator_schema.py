@@ -1,4 +1,4 @@
-"""What an operator takes and makes, as its domain defines it: formal inputs, outputs and attributes of one version."""
+"""Inputs, outputs and attributes of an operator, as its domain defines them: the formals of one version."""
 
 from __future__ import annotations
 

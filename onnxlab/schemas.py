@@ -33,7 +33,7 @@ _found: dict[tuple[str, str, int], Schema | None] = {}
 
 
 class _Registry:
-    """What is registered here.
+    """The operators that are registered here.
 
     Attributes:
         generation: grows whenever a custom operator comes or goes: what was found before may be stale.

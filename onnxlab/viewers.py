@@ -1,4 +1,4 @@
-"""Who draws a model: the layers that draw stand above `Model`, which asks for them here when it is shown.
+"""Viewers of a model: the layers that draw stand above `Model`, which asks for them here when it is shown.
 
 The front door registers them by name, so that nothing is imported before a model is shown.
 """

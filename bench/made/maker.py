@@ -93,7 +93,7 @@ class Maker:
         return str(self.node("Mul", x, self.node("Sigmoid", x)))
 
     def group_norm(self, x: str, channels: int, groups: int = 4) -> str:
-        """As torch exports it: in one instance a group."""
+        """Group normalization as torch exports it: in one instance a group."""
         shape = self.node("Shape", x)
         flat = self.node("Reshape", x, self.constant([0, groups, -1]))
         ones, zeros = self.constant(np.ones(groups), "f4"), self.constant(np.zeros(groups), "f4")

@@ -292,7 +292,7 @@ _SAID_BY_INFERENCE_TOO = frozenset(
 
 
 def errors(problems: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-    """Those that onnx.checker would refuse the model for."""
+    """The diagnostics for which onnx.checker would refuse the model."""
     return (
         problem for problem in problems
         if (problem.severity == "error" and problem.code not in BEYOND) or problem.code in LENIENT

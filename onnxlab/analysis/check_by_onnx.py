@@ -34,7 +34,7 @@ _NODE = re.compile(r"\(op_type:([^,)]*)(?:, node name: ([^)]*))?\)")
 
 
 def refusals(graph: ModelGraph, facts: Iterable[tuple[int, Fact]]) -> list[Diagnostic]:
-    """What onnx's checker, inference included, refuses a model for: a warning, or nothing.
+    """The refusal of onnx's checker, inference included, as a warning; or nothing.
 
     Args:
         facts: with ids of all values, those of bodies and calls too: onnx is not asked where it would take too long.

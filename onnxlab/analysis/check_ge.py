@@ -1,4 +1,4 @@
-"""What must hold in a dump of GE, whose references are not ONNX's: see `graph.protos.ge_dump`."""
+"""Rules of dumps of GE, whose references are not ONNX's: see `graph.protos.ge_dump`."""
 
 from collections import Counter
 

@@ -50,7 +50,7 @@ class Judge:
             return [*self._versions(), *self._made_twice(), *refused]
 
     def sentence(self, problem: Diagnostic) -> str:
-        """Why a run is refused for an error, and what to do."""
+        """The reason for refusing a run, and what to do."""
         if problem.code == GE_DUMP:
             return str(problem)
         if problem.code == "attribute-reference":

@@ -25,7 +25,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class FeatureUse:
-    """How the trees use a feature.
+    """The use of a feature by the trees.
 
     Attributes:
         feature: its column in the input.

@@ -6,7 +6,7 @@ Files:
                   too.
     grammar       The grammar of the command line: its verbs, family by family, in the order in which --help lists
                   them.
-    base/         What the verbs of the command line share: entries, inputs, outputs, answers, exit codes.
+    base/         The common parts of the verbs of the command line: entries, inputs, outputs, answers, exit codes.
     verbs/        The verbs of the command line, one family per file.
 """
 

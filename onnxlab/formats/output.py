@@ -51,7 +51,7 @@ def check_model(path: Any, inputs: Iterable[Path | None] = ()) -> Path:
 
 
 def _checked(chosen: Path, fits: Callable[[bytes], bool], name: str, inputs: Iterable[Path | None]) -> Path:
-    """What is replaced, where it is none of the inputs and fits."""
+    """The path that is replaced, where it is none of the inputs and fits."""
     target = real_target(chosen)
     for entry in inputs:
         if entry is not None and _is_same(entry, target):

@@ -318,7 +318,7 @@ def _without_origin(source: Source) -> Source:
 
 
 def _extra(source: Source) -> Any:
-    """What the format of the file holds besides the model; what another format held says nothing of it."""
+    """The content of the format of the file besides the model; that of another format is left out."""
     return source.extra if source.form == source.origin_format else None
 
 
@@ -328,7 +328,7 @@ def notes_of(source: Source, message: Any) -> Mapping[str, str]:
 
 
 def about(source: Source, model: onnx.ModelProto) -> About:
-    """What the format of a file says of the whole model besides ONNX; in Glow's dialect its partitions."""
+    """The statements of the format of a file on the whole model besides ONNX; in Glow's dialect its partitions."""
     form = registry.by_name(source.form)
     pairs, columns, rows = form.table(_extra(source))
     parts = glow_dialect.partitions({entry.key: entry.value for entry in model.metadata_props})

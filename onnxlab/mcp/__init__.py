@@ -12,7 +12,7 @@ Files:
     client    The models that a bridge reaches: those that processes of this user serve, or those of files that it was
               given.
     looking   Tools that look: the models, their nodes, values and problems, a picture, differences.
-    places    Where served models are found: one record for each process that serves some, in a folder of the user's
+    places    The places of served models: one record for each process that serves some, in a folder of the user's
               own.
     server    Models of this process, served to assistants of the same user: a socket, and threads that answer while
               cells run.

@@ -79,7 +79,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """What an assistant may call.
+    """A function that an assistant may call.
 
     Attributes:
         right: what the client must be allowed.

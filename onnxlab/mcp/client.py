@@ -23,7 +23,7 @@ PATIENCE = 90.0
 
 
 class Models(Protocol):
-    """What answers calls."""
+    """The models that answer calls."""
 
     def call(self, tool: str, arguments: JSON) -> str:
         """The answer as JSON; raises Refused."""

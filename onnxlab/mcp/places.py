@@ -1,4 +1,4 @@
-"""Where served models are found: one record for each process that serves some, in a folder of the user's own."""
+"""The places of served models: one record for each process that serves some, in a folder of the user's own."""
 
 import contextlib
 import json
@@ -18,7 +18,7 @@ LONGEST = 90
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """How to reach a process that serves models.
+    """The address of a process that serves models.
 
     Attributes:
         address: of its socket, or of its pipe where there are no such sockets.

@@ -57,7 +57,7 @@ class Serving:
 
 
 class Server:
-    """What this process serves, by name; it listens while that is anything."""
+    """The models that this process serves, by name; it listens while there are any."""
 
     def __init__(self) -> None:
         self._models: dict[str, tuple[Model, frozenset[Right], Serving]] = {}
@@ -172,7 +172,7 @@ class Server:
 
 
 def _rights(greeting: object) -> frozenset[Right]:
-    """What a client says at first that its user allows; looking always is."""
+    """The rights that a client's user grants, as it says at first; looking is always granted."""
     if not isinstance(greeting, dict):
         raise ValueError("no greeting")
     rights: set[Right] = {"look"}

@@ -2,14 +2,13 @@
 
 Files:
     commit         `Commit`: what one edit did, as followers of a Model hear of it.
-    comparing      What changed in a Model since another state of its history, what a difference changes, and values
-                   that went wrong.
+    comparing      Changes of a Model since another state of its history, the effect of a difference, and values that
+                   went wrong.
     copying        A Model copied, or sent to another process: with its files, without the session around it.
     datasets       `statistics` and `evaluate`: values of a model, and errors of one against another, over whole data
                    sets.
     differences    `diff` and `compare`: the structural difference of two models, and their values pair by pair.
-    files          What else a Model does with files: reports before it is saved, weights, and edits that were never
-                   saved.
+    files          Files of a Model: reports before it is saved, weights, and edits that were never saved.
     knowing        Knowledge of a Model without running it: facts, their reasons, and problems.
     looking        The graph of a Model: nodes and values as handles, its inputs and outputs, and networkx.
     matching       Matching in a Model: patterns of nodes, where rules match, and why they do not.
@@ -22,7 +21,7 @@ Files:
                    place.
     rewriting      Rewriting a Model: rules that leave it computing the same, tried before they stay.
     running        Runs of a Model: the whole, a selection, by which providers, and the arrays that stay.
-    saving         How a Model is saved, and what was not saved comes back.
+    saving         Saving a Model, and recovery of edits that were not saved.
     showing        Showing a Model: by the layers above it that draw, which are asked for by name at that moment.
     training       Training with the artifacts of onnxruntime-training: a training graph, an optimizer graph and a
                    checkpoint.

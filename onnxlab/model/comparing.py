@@ -1,4 +1,4 @@
-"""What changed in a Model since another state of its history, what a difference changes, and values that went wrong."""
+"""Changes of a Model since another state of its history, the effect of a difference, and values that went wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What else a Model does with files: reports before it is saved, weights, and edits that were never saved."""
+"""Files of a Model: reports before it is saved, weights, and edits that were never saved."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Files(WeightFiles):
 
     @property
     def extra(self) -> Any:
-        """What the format of its file holds besides the model, such as runtime optimizations; None for most.
+        """The content of its file besides the model, such as runtime optimizations; None for most.
 
         Examples:
             >>> model.files.extra is None

@@ -143,7 +143,7 @@ class Running(Editing, Copying, RunnerOwner):
 
     @property
     def compiled(self) -> Compiled:
-        """What runs by what after the last run, what is being compiled, and whether that is wanted; print it.
+        """The parts of the last run by provider, what is being compiled, and whether that is wanted; print it.
 
         Examples:
             >>> done = model.run(np.zeros((1, 1, 8, 8), np.float32))

@@ -1,4 +1,4 @@
-"""How a Model is saved, and what was not saved comes back."""
+"""Saving a Model, and recovery of edits that were not saved."""
 
 import os
 from collections.abc import Callable

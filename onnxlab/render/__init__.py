@@ -9,5 +9,5 @@ Files:
     runs        Groups in a row that are alike and counted up, "h.1" to "h.11", as one box of a picture.
     svg         A model as a static SVG: what GitHub, nbconvert and `onnxlab svg` show.
     text        A model in words: what `print` and plain-text output show.
-    words       What boxes and frames of a picture say, in as few characters as they have room for.
+    words       The texts of boxes and frames of a picture, in as few characters as there is room for.
 """

@@ -40,7 +40,7 @@ def runs_of(
 
 
 def _rows(groups: list[tuple[int, Group]], looks: Callable[[Group], Hashable]) -> list[list[tuple[int, Group]]]:
-    """Those whose numbers follow one another and that look alike, where there are enough."""
+    """The groups whose numbers follow one another and that look alike, where there are enough."""
     rows: list[list[tuple[int, Group]]] = [[]]
     before: tuple[int, Hashable] = (-1, None)
     for number, group in groups:

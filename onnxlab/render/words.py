@@ -1,4 +1,4 @@
-"""What boxes and frames of a picture say, in as few characters as they have room for."""
+"""The texts of boxes and frames of a picture, in as few characters as there is room for."""
 
 from onnxlab.graph.query.hierarchy import Group
 

@@ -1,4 +1,4 @@
-"""What another optimizer made of a model, brought back by the structural difference; what it need not touch stays.
+"""Results of other optimizers, brought back by the structural difference; parts that need no change stay.
 
 Names, documentation, metadata, declared types and the header stay those of the model; what a removed node said of
 itself goes to the node that makes its value now.
@@ -111,7 +111,7 @@ def _inherit(before: Iterable[onnx.NodeProto], now: Iterable[onnx.NodeProto]) ->
 
 
 def _bare(node: onnx.NodeProto) -> bytes:
-    """What a node does to which values, whatever it is called."""
+    """The content of a node and its values, whatever it is called."""
     bare = onnx.NodeProto(op_type=node.op_type, domain="" if node.domain == "ai.onnx" else node.domain,
                           input=node.input, output=node.output, overload=node.overload)  # fmt: skip
     bare.attribute.extend(sorted(node.attribute, key=lambda attribute: attribute.name))

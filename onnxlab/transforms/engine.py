@@ -101,6 +101,6 @@ def rewrite(graph: ModelGraph, facts: Mapping[int, Fact], compute: Compute, plan
 
 
 def count_nodes(graph: ModelGraph) -> int:
-    """How many nodes the graphs have, bodies and functions included, Constant not counted."""
+    """The number of nodes in the graphs, bodies and functions included, Constant not counted."""
     training = {scope.id for scope in graph.scopes.values() if scope.kind == "training"}
     return sum(not is_constant(node) and node.scope not in training for node in graph.nodes.values())

@@ -53,7 +53,7 @@ def plan_of(engine: str, graph: ModelGraph, level: str = "basic") -> Plan:
 
 
 def optimized(engine: str, proto: onnx.ModelProto, level: str = "basic") -> onnx.ModelProto:
-    """What an engine makes of a model, in a process of its own."""
+    """The model that an engine makes, in a process of its own."""
     if engine not in get_args(Engine):
         raise TransformError(f"{engine!r} is no engine; use one of {', '.join(get_args(Engine))}")
     if proto.ByteSize() > MOST_BYTES:

@@ -1,4 +1,4 @@
-"""Where rules match, kept up to date over edits: only what is near an edit is matched again."""
+"""Matches of rules, kept up to date over edits: only what is near an edit is matched again."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -44,7 +44,7 @@ class LiveMatches:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many places there are for each rule that matches, the most frequent first.
+        """The number of matches of each rule that has some, the most frequent first.
 
         Examples:
             >>> model.matches().counts

@@ -1,4 +1,4 @@
-"""What a model says of itself, documentation and metadata: carried over to what replaces a node, or listed as lost."""
+"""Documentation and metadata of a model: carried over to what replaces a node, or listed as lost."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ def statements(graph: ModelGraph) -> Statements:
 
 
 def lost(before: Statements, now: Statements) -> tuple[Loss, ...]:
-    """What was said before and is said by nothing any more."""
+    """The notes that were there before and are nowhere any more."""
     return tuple(Loss(of, key, text) for (key, text), of in before.items() if (key, text) not in now)
 
 
@@ -90,7 +90,7 @@ def carry_over(graph: ModelGraph, removed: onnx.NodeProto, heir: NodeRecord | Va
 
 
 def spoken(proto: onnx.NodeProto) -> onnx.NodeProto:
-    """What a node says of itself, for `carry_over` after it is gone."""
+    """The notes of a node, for `carry_over` after it is gone."""
     return onnx.NodeProto(doc_string=proto.doc_string, metadata_props=proto.metadata_props)
 
 

@@ -1,4 +1,4 @@
-"""Why rules do not apply at a node: for each of them the deepest point at which it failed, in words."""
+"""Reasons why rules do not apply at a node: for each of them the deepest point at which it failed, in words."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _MOST_ROOTS = 24
 
 @dataclass(frozen=True, slots=True)
 class NearMiss:
-    """What came of a rule at a node.
+    """The result of a rule at a node.
 
     Attributes:
         rule: its name.
@@ -47,7 +47,7 @@ def near_misses(
     rules: Iterable[AnyRule],
     domains: frozenset[str] = frozenset(),
 ) -> list[NearMiss]:
-    """What comes of each rule that has a node's operator in its pattern; those that apply first, then the nearest."""
+    """The results of each rule that has a node's operator in its pattern; those that apply first, then the nearest."""
     rewriting = Rewriting(graph, facts, lambda names: {}, Options(domains=domains))
     roots = [(root, (root.op_type, root.domain), makers_of(rewriting, root)) for root in _roots(graph, node)]
     misses = []
@@ -76,7 +76,7 @@ def _may_hold(rule: AnyRule, node: NodeRecord, makers: frozenset[str]) -> bool:
 def why_not(
     graph: ModelGraph, facts: Mapping[int, Fact], node: NodeRecord, rule: AnyRule, domains: frozenset[str]
 ) -> str:
-    """Why a rule does not apply at a node, in words; "" where it does."""
+    """The reason why a rule does not apply at a node, in words; "" where it does."""
     rewriting = Rewriting(graph, facts, lambda names: {}, Options(domains=domains))
     if (node.op_type, node.domain) not in rule.roots:
         op_types = " or ".join(dict.fromkeys(op_type for op_type, _ in rule.roots))
@@ -116,7 +116,7 @@ def _tried(rewriting: Rewriting, rule: AnyRule, node: NodeRecord) -> NearMiss:
 
 
 def _replaced(rewriting: Rewriting, rule: Rule, matched: Match) -> str:
-    """Why what takes the place of a match cannot, "" where it can; nothing stays of it."""
+    """The reason why the replacement of a match cannot be made, "" where it can; nothing of it stays."""
     try:
         with rewriting.graph.edit("why not") as edit:
             edit.take_back()

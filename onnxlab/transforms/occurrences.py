@@ -1,4 +1,4 @@
-"""Where the pattern of a text matches in a model, as handles."""
+"""Matches of a pattern in text form in a model, as handles."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

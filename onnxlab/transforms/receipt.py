@@ -1,4 +1,4 @@
-"""What rewriting did: each application of a rule or pass, what was lost, and what running both models said."""
+"""The record of rewriting: each application of a rule or pass, lost notes, and the verdict of running both models."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -71,7 +71,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What one call of `simplify`, `optimize` or `rewrite` did; it is one step of the history.
+    """The effect of one call of `simplify`, `optimize` or `rewrite`; it is one step of the history.
 
     Attributes:
         applied: each application, in order.
@@ -91,7 +91,7 @@ class Receipt:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How often each rule was applied, the most frequent first."""
+        """The number of applications of each rule, the most frequent first."""
         return dict(Counter(application.rule for application in self.applied).most_common())
 
     def __str__(self) -> str:

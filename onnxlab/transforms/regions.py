@@ -58,7 +58,7 @@ class Region:
     zero_signs: bool
 
     def key(self) -> bytes:
-        """What tells regions apart that need not be run twice: rule, structure, shapes, small constants."""
+        """The key of regions that need not be run twice: rule, structure, shapes, small constants."""
         names: dict[str, str] = {}
         hasher = sha256(self.rule.encode())
         for node in (*self.before, *self.after):

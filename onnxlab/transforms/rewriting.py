@@ -35,7 +35,7 @@ Compute = Callable[[Sequence[str]], dict[str, Array]]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a rewrite may do.
+    """The limits of a rewrite.
 
     Attributes:
         protected: names of nodes, values, scopes and functions that stay as they are, and prefixes of names that end
@@ -148,7 +148,7 @@ class Rewriting:
         return any(attribute.ref_attr_name for attribute in node.proto.attribute)
 
     def fact(self, value: int) -> Fact:
-        """What inference knows of a value; of one that is new, once it is asked for."""
+        """The inferred fact of a value; of one that is new, once it is asked for."""
         self.asked += 1
         known = self._frame.facts.get(value)
         if known is not None:
@@ -175,7 +175,7 @@ class Rewriting:
         return self._frame.facts.get(value, UNKNOWN)
 
     def inferred(self, node: NodeRecord) -> Fact | None:
-        """What inference says now of the first value of a new node; None where it cannot say."""
+        """The inferred fact of the first value of a new node; None where there is none."""
         if node.bodies or not node.outputs or not node.outputs[0]:
             return None
         walker = self._walker = self._walker or Walker(self.graph)
@@ -261,7 +261,7 @@ class Rewriting:
     # -- changing ---------------------------------------------------------------------------------------------------
 
     def place(self, node: NodeRecord) -> str:
-        """What tells a node from all others: a value that it makes."""
+        """The identity of a node among all others: a value that it makes."""
         return next((self.graph.values[vid].name for vid in node.outputs if vid), node.name)
 
     def allows(self, rule: str, place: str) -> bool:
@@ -288,7 +288,7 @@ class Rewriting:
         self.graph.apply(RemoveNode(node.id))
 
     def heir(self, value: ValueRecord) -> NodeRecord | ValueRecord:
-        """What gets the documentation of a node whose place a value takes: what makes it, or itself."""
+        """The receiver of the documentation of a node whose place a value takes: its maker, or the value itself."""
         return self.maker(value) or value
 
     def bypass(self, node: NodeRecord, source: ValueRecord) -> bool:
@@ -375,7 +375,7 @@ def _is_read_in_bodies(graph: ModelGraph, value: ValueRecord) -> bool:
 
 
 def _constant(attributes: Sequence[onnx.AttributeProto]) -> onnx.TensorProto | None:
-    """What a Constant holds as a tensor; None for a sparse one, and for strings outside of a tensor."""
+    """The tensor of a Constant; None for a sparse one, and for strings outside of a tensor."""
     for attribute in attributes:
         if attribute.ref_attr_name:
             return None

@@ -22,7 +22,7 @@ _FLOATS: Final = ("float16", "float32", "float64")
 
 
 def rounded_runs(graph: ModelGraph, fact: FactOf) -> list[RunModel]:
-    """What runs a model so that each float that a node computes is moved up or down by a rounding, in several ways.
+    """Runs of a model in which each float that a node computes is moved up or down by a rounding, in several ways.
 
     Whole numbers stay as they are: they are exact as a rule, and often sizes or steps of something that jumps.
     """

@@ -22,7 +22,7 @@ _LARGER: Final = (1, 16, 64, 256, 1024, 4096, 16384)
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """How a rewrite is verified.
+    """The ways to verify a rewrite.
 
     Attributes:
         verify: whether the model is run before and after.
@@ -64,7 +64,7 @@ class Subject:
         return rounded_runs(self.graph, self.inference.fact)
 
     def cases(self, trust: Trust) -> list[Case]:
-        """What the model makes of inputs of every kind; where it runs on none of them, of sizes on which it does."""
+        """The outputs of the model for inputs of every kind; where none of them runs, of sizes that do."""
         known = verification.cases(self.run, self.samples(trust))
         if trust.samples is None and known and all(case.failed for case in known):
             known = verification.cases(self.run, self._of_other_sizes()) or known
@@ -124,7 +124,7 @@ class Subject:
         return feeds
 
     def facts(self) -> dict[str, Fact]:
-        """What is known of the inputs, by name."""
+        """The known facts of the inputs, by name."""
         return {self.graph.values[vid].name: self.inference.fact(vid) for vid in self.graph.main.inputs}
 
     def compute(self, names: Sequence[str]) -> dict[str, Any]:
@@ -132,7 +132,7 @@ class Subject:
         return self._runner.run({}, list(names), keep=False, strict=False)
 
     def doubts(self, known: list[Case]) -> str:
-        """What keeps cases of this model from saying anything, "" where nothing does."""
+        """The reason why cases of this model prove nothing, "" where there is none."""
         if all(case.failed for case in known):
             return "the model could not be run, so that nothing was verified: " + next(
                 (case.failed for case in known), "no inputs can be made up for it"

@@ -1,4 +1,4 @@
-"""What would help a model: each rule alone, where it applies, what it gains, measured, and what running both says."""
+"""Suggestions for a model: each rule alone, where it applies, its measured gain, and the verdict of running both."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -79,7 +79,7 @@ class Suggestion:
 def suggestions(
     graph: ModelGraph, inference: Inference, rules: Sequence[AnyRule], options: Options, trust: Trust, timed: bool
 ) -> list[Suggestion]:
-    """What each rule and pass would gain alone, the largest gain of nodes first; nothing stays of it."""
+    """The gain of each rule and pass alone, the largest gain of nodes first; the model is left as it was."""
     with graph.lock:
         docs = {rule.name: rule.doc for rule in rules}
         tried = Rewrite(graph, inference, "suggest", engine.standard(rules), options, trust).look()

@@ -1,4 +1,4 @@
-"""Which nodes each application takes out of a graph and brings, read from the changes of the edit it is part of."""
+"""Nodes that each application takes out of a graph and brings, read from the changes of the edit it is part of."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

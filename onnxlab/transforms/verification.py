@@ -50,7 +50,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Judgment:
-    """What comparing said: the verdict of all cases, and the first case that differs: in words, as inputs, its kind."""
+    """The verdict of all cases, and the first case that differs: in words, as inputs, its kind."""
 
     verdict: Verdict
     why: str = ""
@@ -92,7 +92,7 @@ def _is_real(dtype: "np.dtype[Any]") -> bool:
 
 
 def cases(run: RunModel, feeds: list[Feeds], all_kinds: bool = False) -> list[Case]:
-    """What a model makes of inputs of every kind: of the first set; of the others only as they are.
+    """The outputs of a model for inputs of every kind: of the first set; of the others only as they are.
 
     Args:
         run: the model.
@@ -116,7 +116,7 @@ def cases(run: RunModel, feeds: list[Feeds], all_kinds: bool = False) -> list[Ca
 
 
 def case_of(run: RunModel, kind: str, feeds: Feeds) -> Case:
-    """What a model makes of some inputs, and how much inputs that are off by a rounding change that."""
+    """The outputs of a model for some inputs, and their change where inputs are off by a rounding."""
     try:
         outputs = run(feeds)
         return Case(kind, feeds, outputs, noise=_noise(outputs, run(_off_by_a_rounding(feeds))))
@@ -293,7 +293,7 @@ def _plain(value: Any) -> Any:
 
 
 def _place(old: Any, new: Any) -> str:
-    """Where two arrays differ most, in words."""
+    """The place of the largest difference of two arrays, in words."""
     if not isinstance(old, np.ndarray) or not isinstance(new, np.ndarray) or old.shape != new.shape:
         return ""
     differs = ~((old == new) | ((old != old) & (new != new)))

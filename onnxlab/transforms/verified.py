@@ -31,7 +31,7 @@ _TWICE: Final = 2  # refused places of one rule after which all of it is
 
 
 def compared(before: Subject, after: Subject, trust: Trust) -> Judgment:
-    """What running two models on the same inputs says."""
+    """The verdict of running two models on the same inputs."""
     known = before.cases(trust)
     judged = verification.judge_with_noise(after.run, known, before.rounded)
     judged = shrunk(judged, before.run, after.run, before.facts())
@@ -41,7 +41,7 @@ def compared(before: Subject, after: Subject, trust: Trust) -> Judgment:
 
 @dataclass(slots=True)
 class _Tried:
-    """What came of an attempt."""
+    """The result of an attempt."""
 
     applied: tuple[Application, ...]
     lost: tuple[Loss, ...]
@@ -207,7 +207,7 @@ class Rewrite:
 
 
 def _places(options: Options, refused: Sequence[Refusal]) -> set[tuple[str, str]]:
-    """Where rules are refused from now on: at a place, and everywhere those that were refused before."""
+    """The places where rules are refused from now on: at a place, and everywhere those that were refused before."""
     before = [rule for rule, _ in options.refused]
     rules = {refusal.rule for refusal in refused if before.count(refusal.rule) >= _TWICE}
     return {(refusal.rule, refusal.value) for refusal in refused} | {(rule, "") for rule in rules}

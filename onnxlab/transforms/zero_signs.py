@@ -1,4 +1,4 @@
-"""Where the sign of a zero matters: to divisors, Sign and the like, to what is unknown, and to all before them."""
+"""Places where the sign of a zero matters: divisors, Sign and the like, unknown operators, and all before them."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ _NEARBY: Final = 200
 
 
 class ZeroSigns:
-    """What depends on the sign of a zero in a main graph, as it was when it was first asked for."""
+    """The dependents of the sign of a zero in a main graph, as it was when it was first asked for."""
 
     def __init__(self, graph: ModelGraph) -> None:
         self._graph = graph
@@ -56,7 +56,7 @@ class ZeroSigns:
         return {*starts, *reachable(starts, lambda at: graph.index.producers(graph.nodes[at]), lambda at: True)}
 
     def _read(self, node: NodeRecord) -> list[int]:
-        """What a node reads of which the sign of a zero matters; where that is unknown all, bodies included."""
+        """The inputs of a node for which the sign of a zero matters; where that is unknown all, bodies included."""
         traits = find_traits(node.domain, node.op_type)
         if node.bodies or traits.category == "custom":
             return [vid for vid in (*node.inputs, *self._graph.index.captures(node)) if vid]

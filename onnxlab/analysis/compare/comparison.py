@@ -49,7 +49,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Comparison(metaclass=ShortHelp):
-    """What comparing values said. True where something diverges.
+    """The result of comparing values. True where something diverges.
 
     Attributes:
         entries: every pair, in the order in which the first model makes them.

@@ -17,7 +17,7 @@ FLOORS = {"float64": 1e-12, "float32": 1e-5, "float16": 4e-3, "bfloat16": 3e-2}
 
 @dataclass(frozen=True, slots=True)
 class Error:
-    """How an array differs from the one that it is compared with.
+    """The difference of an array from the one that it is compared with.
 
     Attributes:
         problem: why they cannot be compared element by element, "" where they can.
@@ -44,7 +44,7 @@ class Error:
 
 
 def floor_of(reference: Any) -> float:
-    """What roundings alone may make of the difference, relative to the peak; of integers, one at a tie."""
+    """The part of a difference that roundings alone explain, relative to the peak; of integers, one at a tie."""
     dtype = getattr(reference, "dtype", None)
     if dtype is None:
         return 0.0
@@ -70,7 +70,7 @@ def error(reference: Any, other: Any) -> Error:
 
 
 def common_part(array: Any, other: Any) -> tuple[Any, Any]:
-    """What two arrays of one rank have of each axis; anything else as it is."""
+    """The parts of two arrays of one rank that they share on each axis; other arrays as they are."""
     if not isinstance(array, np.ndarray) or not isinstance(other, np.ndarray) or array.ndim != other.ndim:
         return array, other
     both = tuple(slice(0, min(sizes)) for sizes in zip(array.shape, other.shape, strict=True))
@@ -113,7 +113,7 @@ _BLOCK = 1 << 13
 
 @dataclass(slots=True)
 class _Sums:
-    """What is added up over blocks of two arrays."""
+    """Sums over blocks of two arrays."""
 
     peak: float = 0.0
     largest: float = 0.0
@@ -152,7 +152,7 @@ class _Sums:
 
 
 def _odd(ours: Array, theirs: Array) -> Array:
-    """Where one side is special and the other is not the same."""
+    """A mask of elements where one side is special and the other is not the same."""
     finite = np.isfinite(ours) & np.isfinite(theirs)
     odd: Array = ~finite & ~((ours == theirs) | (np.isnan(ours) & np.isnan(theirs)))
     return odd

@@ -54,7 +54,7 @@ def _one_by_one(side: RunSide, feeds: Mapping[str, Any], arrays: Mapping[str, An
 
 
 def _read(graph: ModelGraph, arrays: Mapping[str, Any]) -> dict[str, Any]:
-    """Those inputs that the cut model has."""
+    """The inputs that the cut model has."""
     inputs = {graph.values[vid].name for vid in graph.main.inputs}
     return {name: array for name, array in arrays.items() if name in inputs}
 

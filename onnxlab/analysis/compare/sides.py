@@ -18,7 +18,7 @@ from onnxlab.limits import Limits
 
 
 class Side(Protocol):
-    """What makes values by name."""
+    """A source of values by name."""
 
     def values(self, feeds: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
         """The values of these names for some inputs; those that there are."""
@@ -90,7 +90,7 @@ class RecordedSide:
         return array if isinstance(array, np.ndarray) else None
 
     def values(self, feeds: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-        """What was recorded under these names."""
+        """The values that were recorded under these names."""
         arrays = ((name, self.of(name)) for name in names)
         return {name: array for name, array in arrays if array is not None}
 

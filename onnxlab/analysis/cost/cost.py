@@ -1,4 +1,4 @@
-"""What a run costs: operations and bytes of every node and group, against what the machine can do.
+"""The cost of a run: operations and bytes of every node and group, against the limits of the machine.
 
 A node that does few operations for each byte that it moves waits for memory, however fast the processor is; one that
 does many waits for arithmetic. The machine's roofline says which, and how long the node takes at least.
@@ -32,7 +32,7 @@ Bound = Literal["arithmetic", "memory", "nothing"]
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is done by a node, a group, an operator or a model.
+    """The work of a node, a group, an operator or a model.
 
     Attributes:
         label: its name.
@@ -69,7 +69,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class NodeWork(Work):
-    """What a node of the main graph does, with all that is inside of it.
+    """The work of a node of the main graph, its bodies included.
 
     Attributes:
         node: its id.

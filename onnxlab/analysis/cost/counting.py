@@ -56,7 +56,7 @@ class Counter:
         return total
 
     def node(self, frame: Frame, node: NodeRecord) -> Count:
-        """What a node does, all that is inside of it included."""
+        """The work of a node, its bodies included."""
         if self._liveness.is_constant(frame, node) and node.id not in self._walker.catalogue.call_nodes:
             return NOTHING
         if node.bodies:
@@ -98,7 +98,7 @@ class Counter:
         return total
 
     def _iterations(self, frame: Frame, node: NodeRecord, scopes: list[Scope]) -> int | None:
-        """How often the body runs: the trip count where it is known, or the length of what is scanned along axis 0."""
+        """The number of iterations: the trip count where it is known, or the length of what is scanned along axis 0."""
         first = frame.facts.get(node.inputs[0]) if node.inputs and node.inputs[0] else None
         if node.op_type == "Loop":
             known = None if first is None else first.value
@@ -118,7 +118,7 @@ class Counter:
         return self._walker.calls.key(frame, node.id) if node.id in self._walker.catalogue.call_nodes else None
 
     def _call(self, key: CallKey) -> Count:
-        """What a call of a function does."""
+        """The work of a call of a function."""
         call = self._walker.calls.memo.get(key)
         if call is None:
             return NOTHING

@@ -31,7 +31,7 @@ CACHED = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Roofline:
-    """What a machine can do at most.
+    """The limits of a machine.
 
     Attributes:
         flops: float32 operations per second, of a matrix product.
@@ -96,7 +96,7 @@ def roofline(threads: int = 1, *, renew: bool = False) -> Roofline:
 
 
 def _machine() -> str:
-    """What the figures hold for; another processor or NumPy means others."""
+    """The machine that the figures hold for; another processor or NumPy means others."""
     model = ""
     with contextlib.suppress(OSError):  # Linux alone has it
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()

@@ -9,7 +9,7 @@ Files:
     jobs        Jobs over samples: what is run for each, and what is counted. A job is sent to workers, a part comes
                 back.
     metrics     Metrics of the outputs of two models for a sample: some by name, and functions of the caller.
-    part        What was counted for some samples in a row: tallies by name, and samples that could not be used.
+    part        Counts of some samples in a row: tallies by name, and samples that could not be used.
     passes      One pass over a data set: chunk by chunk, in this process or by a Dask cluster, always merged in the
                 same order.
     samples     Samples of a data set, whatever holds them: an iterable, a sequence, a folder, a Dask bag or array.
@@ -17,7 +17,7 @@ Files:
     table       Statistics of values over a data set, as a table.
     tally       Running statistics of many values over many samples: one pass, constant memory, and two of them can be
                 merged.
-    varying     Which values are worth counting over samples, and which channels they have.
+    varying     The choice of values that are worth counting over samples, and their channels.
 """
 
 CHUNK = 32

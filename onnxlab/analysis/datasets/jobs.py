@@ -23,7 +23,7 @@ _OF_THE_SAMPLE = (LoadError, FeedError, RunError, OSError, ValueError, TypeError
 
 
 class Job(Protocol):
-    """What is done with samples."""
+    """A task over samples."""
 
     @property
     def digest(self) -> str:

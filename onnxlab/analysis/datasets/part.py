@@ -1,4 +1,4 @@
-"""What was counted for some samples in a row: tallies by name, and samples that could not be used."""
+"""Counts of some samples in a row: tallies by name, and samples that could not be used."""
 
 from __future__ import annotations
 

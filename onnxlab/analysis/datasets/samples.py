@@ -188,7 +188,7 @@ def _batched(array: Any, rank: int | None) -> Any:
 
 
 def _read(path: Path, names: Sequence[str]) -> Any:
-    """What a file holds, or the files of a folder, in the order of inputs."""
+    """The content of a file, or of the files of a folder, in the order of inputs."""
     if path.is_dir():
         files = sorted(path.glob("input_*.pb"), key=lambda file: (len(file.name), file.name))
         return {name: _tensor(file)[1] for name, file in zip(names, files, strict=False)}

@@ -308,7 +308,7 @@ def entry_of(tally: Tally, place: int, dtypes: Mapping[str, str]) -> ValueStatis
 
 
 def failure_lines(failed: Mapping[str, int], failures: tuple[Failure, ...]) -> list[str]:
-    """How many samples could not be used, and the first of them."""
+    """The number of samples that could not be used, and the first of them."""
     if not failed:
         return []
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in failed.items())

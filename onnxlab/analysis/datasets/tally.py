@@ -69,7 +69,7 @@ class Tally:
         sample.finish()
 
     def sample(self, index: int) -> SampleTally:
-        """What counts one sample, value by value; the histograms here know of each as soon as it is put."""
+        """A counter of one sample, value by value; the histograms here know of each as soon as it is put."""
         return SampleTally(self, index)
 
     def take(self, table: Array, counts: Array, present: Array, index: int) -> None:

@@ -1,4 +1,4 @@
-"""Which values are worth counting over samples, and which channels they have."""
+"""The choice of values that are worth counting over samples, and their channels."""
 
 from __future__ import annotations
 

@@ -252,7 +252,7 @@ class Becoming:
 
 
 class _Plan:
-    """What goes and what comes for one list of names to become another; names may stand in a list twice.
+    """The removals and additions by which one list of names becomes another; names may stand in a list twice.
 
     Attributes:
         removed: positions that go, the last first.

@@ -36,7 +36,7 @@ def borders(vertices: Vertices, growth: Growth) -> None:
 
 
 def settle_fused(vertices: Vertices, growth: Growth, named: Mapping[int, int]) -> None:
-    """Where a node with other contents stands for several, its value is what the last of these made.
+    """Match the value of a node that stands for several with that of the last of these.
 
     A Conv that took in the BatchNormalization behind it makes what that one made. A node that does the same as before
     makes the same value as before, whatever was taken out behind it.

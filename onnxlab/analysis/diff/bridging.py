@@ -69,7 +69,7 @@ def _went(vertices: Vertices, growth: Growth, use: Use, like: Use) -> Use | None
 
 
 def _onward(vertices: Vertices, node: int) -> Iterator[tuple[int, int]]:
-    """What reads the values that a node makes."""
+    """The readers of the values that a node makes."""
     for value in vertices.outputs[node]:
         if value >= 0:
             yield from vertices.readers[value]
@@ -91,7 +91,7 @@ def _became(vertices: Vertices, growth: Growth, use: Use, like: Use) -> Use | No
 
 
 def _before(vertices: Vertices, growth: Growth, node: int, like: int) -> int:
-    """What makes the inputs of a matched pair of nodes, past one node that came or went."""
+    """The makers of the inputs of a matched pair of nodes, past one node that came or went."""
     matches = 0
     partner, labels = growth.partner, vertices.loose
     for ours, theirs in zip(vertices.inputs[node], vertices.inputs[like], strict=False):

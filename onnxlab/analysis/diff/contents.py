@@ -99,7 +99,7 @@ def _in_blocks(data: bytes) -> int:
 
 
 def _external(tensor: onnx.TensorProto, graph: ModelGraph, size: int) -> int:
-    """As `_in_blocks` of the bytes, of which no more than a block is held."""
+    """A hash as `_in_blocks` makes it, with no more than a block of the bytes in memory."""
     read = external_data.read
     if size <= _BLOCK:
         return hash(read(tensor, graph.base_dir, size).tobytes())
@@ -109,5 +109,5 @@ def _external(tensor: onnx.TensorProto, graph: ModelGraph, size: int) -> int:
 
 
 def element_count(stored: Any) -> int:
-    """How many elements a stored message has; 1 for an attribute that is no tensor."""
+    """The number of elements of a stored message; 1 for an attribute that is no tensor."""
     return math.prod(stored.dims) if isinstance(stored, onnx.TensorProto) else 1

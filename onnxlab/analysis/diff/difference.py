@@ -92,7 +92,7 @@ class Diff(metaclass=ShortHelp):
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many changes there are of each kind.
+        """The number of changes of each kind.
 
         Examples:
             >>> onnxlab.diff(model, model).counts

@@ -71,7 +71,7 @@ def match(model: ModelGraph, other: ModelGraph, fingerprints: Fingerprints | Non
 
 
 def _root_key(scope: Scope) -> tuple[str, ...] | None:
-    """What a main graph, function or training graph is known by in every model; None for a body."""
+    """The identity of a main graph, function or training graph in every model; None for a body."""
     if scope.kind == "function":
         return function_key(scope.proto)
     return None if scope.kind == "subgraph" else (scope.kind, scope.attribute)
@@ -106,7 +106,7 @@ def _match_scopes(
 
 
 def _enter_known(vertices: Vertices, growth: Growth, scopes: tuple[Scope, Scope], matching: Matching) -> None:
-    """What is outside was matched before; formals of bodies and functions go by their place."""
+    """Enter the values that were matched outside; formals of bodies and functions go by their place."""
     ours, theirs = vertices.index
     for vid, vertex in list(ours.items()):
         if vertices.kinds[vertex] == OUTER and (other := theirs.get(matching.values.get(vid, 0), -1)) >= 0:

@@ -116,7 +116,7 @@ class Vertices:
         self._enter_rest(graph, scope, entry)
 
     def _enter_rest(self, graph: ModelGraph, scope: Scope, entry: Callable[[int], int]) -> None:
-        """What no node reads: stored values and outputs."""
+        """Enter the values that no node reads: stored ones and outputs."""
         for vid in scope.names.values():
             if graph.values[vid].initializer is not None:
                 entry(vid)

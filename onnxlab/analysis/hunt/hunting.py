@@ -22,7 +22,7 @@ _SATURATED = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is wrong with one value.
+    """A fault of one value.
 
     Attributes:
         kind: what was looked for.
@@ -150,7 +150,7 @@ def _finding(kind: Kind, value: str, node: str, bad: Any, begins: bool) -> Findi
 
 
 def _dead_channels(array: Any) -> Any:
-    """Which channels of an image, axis 1, are zero throughout; None where none is, or all are."""
+    """The channels of an image, axis 1, that are zero throughout; None where none is, or all are."""
     if array.ndim < 3 or array.shape[1] < 2:
         return None
     axes = tuple(axis for axis in range(array.ndim) if axis != 1)

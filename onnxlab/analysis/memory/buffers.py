@@ -1,4 +1,4 @@
-"""Which values share a buffer: views of others, and results that are written over an input that is needed no more.
+"""Values that share a buffer: views of others, and results that are written over an input that is needed no more.
 
 ONNX Runtime's planner does both, and so does a run of onnxlab: Reshape, Squeeze, Unsqueeze, Flatten and Identity make a
 view; an activation may write over its input, where that is of the same size and not read again. That planner also
@@ -39,7 +39,7 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """What a plan has to know of values.
+    """The facts on values that a plan needs.
 
     Attributes:
         nbytes: bytes of a value.

@@ -3,7 +3,7 @@
 Files:
     explaining  The messages in a pasted text: what they mean, the node that they are about, and what to do.
     message     An error message of another tool: how it is told, what it means and how that is mended.
-    places      Where a message points in a model: the node, what it reads, and what onnxlab itself has to say of the
-                same.
+    places      The places in a model that a message refers to: the node, its inputs, and the diagnostics of onnxlab
+                on the same.
     table       The table of messages: 24 that users of onnx, onnxruntime and torch meet most.
 """

@@ -45,7 +45,7 @@ class ErrorExplanation(metaclass=ShortHelp):
     places: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The explanation for JSON."""
         return {
             "code": self.code, "title": self.title, "about": dict(self.about), "cause": self.cause, "fix": self.fix,
             "places": list(self.places),

@@ -1,4 +1,4 @@
-"""Where a message points in a model: the node, what it reads, and what onnxlab itself has to say of the same."""
+"""The places in a model that a message refers to: the node, its inputs, and the diagnostics of onnxlab on the same."""
 
 from collections.abc import Callable, Iterable, Mapping
 

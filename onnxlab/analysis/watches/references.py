@@ -37,7 +37,7 @@ class References:
         return array  # type: ignore[no-any-return]
 
     def _arrays(self, file: str) -> Any:
-        """What is in a file; read again where it was written since."""
+        """The arrays of a file, read again where it was written since."""
         folder = self._graph.base_dir or Path.cwd()
         with os.fdopen(open_confined(folder, file, "of a watch"), "rb") as opened:
             status = os.fstat(opened.fileno())

@@ -143,7 +143,7 @@ class Watches:
 
     @property
     def failing(self) -> list[Checked]:
-        """Those that do not hold."""
+        """The checks that do not hold."""
         return [checked for checked in self.check() if checked.state == "fails"]
 
     def to_json(self) -> str:
@@ -237,7 +237,7 @@ class Watches:
         return "fails", ", ".join(f"{_WORDS.get(name, name)} = {_text(number)}" for name, number in numbers.items())
 
     def _close(self, value: int, file: str, tolerance: float) -> float:
-        """How far a value is off from what a file recorded of it, relative to the peak of that."""
+        """The distance of a value from its record in a file, relative to the peak of that."""
         array = self._store.get(value) if self._store.fresh(value) else None
         if array is None:
             raise _Unknown("not run since it changed")

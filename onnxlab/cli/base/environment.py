@@ -28,7 +28,7 @@ _NODES = 24
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found of one part of the environment.
+    """The state of one part of the environment.
 
     Attributes:
         name: of the part.
@@ -43,7 +43,7 @@ class Finding:
     hint: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The finding for JSON."""
         return asdict(self)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""What commands read: models out of files or standard input, arrays, sizes and lists of names."""
+"""Inputs of commands: models out of files or standard input, arrays, sizes and lists of names."""
 
 import argparse
 import sys

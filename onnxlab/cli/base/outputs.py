@@ -1,4 +1,4 @@
-"""What commands write: models and what is made of them, whole or not at all, and over nothing but their own kind."""
+"""Outputs of commands: models and reports, whole or not at all, and over nothing but their own kind."""
 
 import argparse
 import io

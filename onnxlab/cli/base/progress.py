@@ -1,4 +1,4 @@
-"""What a command is doing, on standard error, where a terminal is there and it takes longer than a second."""
+"""The progress of a command on standard error, where a terminal is there and it takes longer than a second."""
 
 import sys
 import threading

@@ -97,7 +97,7 @@ def _attributes(options: argparse.Namespace) -> Path:
 
 
 def _call(*words: str, check: bool = True) -> str:
-    """What git says. Raises SaveError where there is no git, or it refuses."""
+    """The output of git. Raises SaveError where there is no git, or it refuses."""
     try:
         done = subprocess.run(["git", *words], capture_output=True, text=True, check=False)
     except OSError as error:

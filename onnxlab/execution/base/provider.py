@@ -88,7 +88,7 @@ class CompiledPart:
 
 @dataclass(frozen=True, slots=True)
 class PartState:
-    """What a compiled part runs by.
+    """The means by which a compiled part runs.
 
     Attributes:
         compiled: whether its own kernels answer; otherwise the last provider does in its place.
@@ -191,7 +191,7 @@ class PartitionView:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a provider declares about itself.
+    """The declarations of a provider about itself.
 
     Attributes:
         inlines: it is shown the nodes of model-local functions in place of their calls.

@@ -30,7 +30,7 @@ def _always() -> bool:
 
 
 class Tier(Generic[K]):
-    """What is made by key, in the foreground or background.
+    """Artifacts by key, made in the foreground or background.
 
     Args:
         prepare: called in the background before anything is made there; where it fails, nothing will be.

@@ -63,7 +63,7 @@ class State:
 
 @dataclass(slots=True)
 class Marks:
-    """What commits and pins touched, before it is worked out what that makes stale.
+    """Touched values and nodes of commits and pins, before it is worked out what that makes stale.
 
     Attributes:
         edited: nodes of the main graph; -1 for all.
@@ -170,7 +170,7 @@ class ValueStore:
 
     @property
     def _open_marks(self) -> Marks:
-        """Where what happens now is marked."""
+        """The marks to which the next commit is added."""
         return self._marks if self._noted is None else self._later
 
     def _owner(self, scope: int) -> list[int]:

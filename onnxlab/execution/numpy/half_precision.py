@@ -68,7 +68,7 @@ def _held(steps: Sequence[Step], nodes: Sequence[NodeView], halves: Mapping[str,
 
 
 def _half(node: NodeView) -> Half:
-    """How a node changes small floats when it computes in float32; "" where that is not sure."""
+    """The change of small floats by a node that computes in float32; "" where that is not sure."""
     return find_traits(node.domain, node.op_type).half
 
 

@@ -4,8 +4,8 @@ Files:
     background_compile  Background compilation: programs that others stand in for, until a thread has compiled them.
     cached_partition    Steps and partitions of earlier snapshots: after an edit only what it touched is compiled and
                         judged again.
-    carry               What an edit leaves valid: one comparison of two snapshots, asked by `carry` of all that was
-                        made of the first.
+    carry               Carry-over after an edit: one comparison of two snapshots, by which `carry` judges all
+                        artifacts of the first.
     compiler            Scopes to programs: the nodes that a run needs, partitioned, compiled by their providers,
                         assembled.
     decided_branches    Branches that the shapes of the feeds decide: they are compiled as if they stood outside.

@@ -1,4 +1,4 @@
-"""What an edit leaves valid: one comparison of two snapshots, asked by `carry` of all that was made of the first."""
+"""Carry-over after an edit: one comparison of two snapshots, by which `carry` judges all artifacts of the first."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SnapshotDiff:
 
 
 class Carried(ABC, Generic[T]):
-    """What was made of a snapshot, and may hold for a later one."""
+    """An artifact of a snapshot that may hold for a later one."""
 
     snapshot: Snapshot
 
@@ -39,7 +39,7 @@ class Carried(ABC, Generic[T]):
 
 
 def carry(item: Carried[T], scope: ScopeNames) -> T | None:
-    """What was made of an earlier snapshot, for the main graph as it is now; None where it has to be made anew."""
+    """The artifact of an earlier snapshot for the main graph as it is now; None where it has to be made anew."""
     diff = difference(item.snapshot, scope.compiler.snapshot)
     return None if diff is None else item.after(diff, scope)
 

@@ -152,7 +152,7 @@ class Programs:
         return self._branches(compiler).specific(arrays, programs, later) or (compiler, programs)
 
     def _is_current(self, compiler: Compiler) -> Callable[[], bool]:
-        """What tells whether the model is still the one that the compiler is for; it does not keep the compiler."""
+        """A test whether the model is still the one that the compiler is for; it does not keep the compiler."""
         version, graph = compiler.version, self.graph
         return lambda: graph.version == version
 

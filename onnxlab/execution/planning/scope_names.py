@@ -89,7 +89,7 @@ class ScopeNames:
         return self.needed(self.scope.nodes, outputs, set(feeds))
 
     def needed(self, nodes: Sequence[NodeView], outputs: Iterable[str], fed: Container[str]) -> list[NodeView]:
-        """Those of some nodes in topological order that `outputs` need where the names of `fed` are fed."""
+        """The nodes in topological order that `outputs` need where the names of `fed` are fed."""
         return self._demand(nodes, outputs, fed.__contains__)[0]
 
     def border(self, outputs: Iterable[str], fed: Callable[[str], bool], missing: bool = False) -> list[str]:

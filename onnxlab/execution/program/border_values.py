@@ -43,5 +43,5 @@ class BorderValues:
             del self.values[first], self._sizes[first]
 
     def in_order(self) -> list[Any]:
-        """What is kept, in the order of the program's border; None for what is not."""
+        """The values that are kept, in the order of the program's border; None for the others."""
         return [self.values.get(slot) for _, slot in self._border]

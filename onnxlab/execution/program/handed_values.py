@@ -16,7 +16,7 @@ _NOTE = "handed values"
 
 @dataclass(frozen=True, slots=True)
 class _Handing:
-    """What is handed over, and when.
+    """The values that are handed over, and the steps at which.
 
     Attributes:
         steps: for each instruction, (slot, place) of what it makes, and the slots that can be let go after it.

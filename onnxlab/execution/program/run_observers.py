@@ -36,7 +36,7 @@ class Steps:
 
 @dataclass(slots=True)
 class Position:
-    """How far a run is; written by the run's thread, read by the caller's."""
+    """The progress of a run; written by the run's thread, read by the caller's."""
 
     total: int
     done: int = 0
@@ -56,7 +56,7 @@ class Position:
         return "" if instruction is None else instruction.step.label
 
     def expect(self, total: int) -> None:
-        """So many steps are to come."""
+        """Expect so many further steps."""
         self.total = total
 
 

@@ -1,14 +1,13 @@
 """Runs of one ModelGraph: general, incremental and fast ones, and what they are given and asked for.
 
 Files:
-    compiled_parts    What runs a model by now: the parts of the last run, by which provider, and what is being
+    compiled_parts    The parts that run a model by now: those of the last run, by which provider, and what is being
                       compiled.
     incremental_plan  Runs that keep their values: of a program of the whole graph, only the instructions run whose
                       results are not there.
     incremental_runs  Runs of the main graph that keep all values: what is not there or not fresh runs, the rest comes
                       from the store.
-    inner_values      Values that a run left unkept, computed when they are looked at: by the part that makes them,
-                      from what was kept.
+    inner_values      Values that a run left unkept, computed when they are looked at.
     node_selection    Selections of nodes to run: the values that they make, and those that they read from the rest of
                       the graph.
     noted_runs        Runs that keep no more than their inputs and the borders of parts: noted for the store, and

@@ -1,4 +1,4 @@
-"""What runs a model by now: the parts of the last run, by which provider, and what is being compiled."""
+"""The parts that run a model by now: those of the last run, by which provider, and what is being compiled."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class RunningPart:
 
 
 class Compiled(Spelled, metaclass=ShortHelp):
-    """What runs by what, after the last run of a model for which no providers were named; print it.
+    """The parts of the last run of a model for which no providers were named, by provider; print it.
 
     Examples:
         >>> done = model.run(np.zeros((1, 1, 8, 8), np.float32))
@@ -97,7 +97,7 @@ class Compiled(Spelled, metaclass=ShortHelp):
 
     @property
     def kernels(self) -> KernelsAhead:
-        """How many of all kernels are on disk, for every model; the others are made in the background.
+        """The share of all kernels that is on disk, for every model; the others are made in the background.
 
         That begins when the first run of a process is worth compiling, and gives way to all other work. The environment
         variable ONNXLAB_WARM=0 turns it off; `onnxlab warm` makes them at once.
@@ -126,7 +126,7 @@ class Compiled(Spelled, metaclass=ShortHelp):
         return background.wait(timeout)
 
     def states(self) -> list[PartState]:
-        """What the parts of the last run tell of themselves; nothing of nodes that run one by one."""
+        """The states of the parts of the last run; nothing of nodes that run one by one."""
         program = self._runner.usual().last()
         return [] if program is None else [_state(i.step) for i in program.instructions if i.step.part is not None]
 

@@ -28,12 +28,12 @@ class NodeSelection:
     border: tuple[str, ...]
 
     def stale(self, state: State, fed: Mapping[str, Any]) -> list[str]:
-        """What is read of the rest of the graph, is not fed, and is not known as the model is now."""
+        """The outer values that are read, not fed, and not known as the model is now."""
         ids = self.compiler.ids
         return [name for name in self.border if name not in fed and not state.fresh(ids.get(name, 0))]
 
     def kept(self, state: State, pins: Mapping[int, Any], fed: Mapping[str, Any]) -> dict[str, Any]:
-        """What is read of the rest of the graph, is not fed, and is pinned or known."""
+        """The outer values that are read, not fed, and pinned or known."""
         values = {name: self.compiler.ids.get(name, 0) for name in self.border if name not in fed}
         return {
             name: pins[value] if value in pins else state.arrays[value]

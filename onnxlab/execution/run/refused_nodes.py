@@ -17,7 +17,7 @@ class Refuse(Protocol):
     """A source of reasons that keep nodes from running."""
 
     def sentence(self, problem: Diagnostic) -> str:
-        """Why a run is refused for an error, and what to do."""
+        """The reason for refusing a run, and what to do."""
         ...
 
     def refusals(self) -> Sequence[Diagnostic]:

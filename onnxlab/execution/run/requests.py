@@ -67,7 +67,7 @@ class Requests:
         return tuple(names)
 
     def watched(self, compiler: Compiler, outputs: Sequence[str] | None) -> list[Watched]:
-        """Those outputs that are values inside bodies."""
+        """The outputs that are values inside bodies."""
         if outputs is None:
             return []
         ids, main = compiler.ids, self._graph

@@ -43,7 +43,7 @@ _NEVER = Event()
 
 
 class RunKey(NamedTuple):
-    """What a run by certain providers on so many threads, of which `Programs` are, is told from others by.
+    """The identity of a run by certain `Programs`, which are for certain providers and threads.
 
     Attributes:
         version: of the model.

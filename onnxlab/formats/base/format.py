@@ -131,7 +131,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a format says of a whole model besides ONNX.
+    """The statements of a format on a whole model, besides ONNX.
 
     Attributes:
         title: of the format.

@@ -73,7 +73,7 @@ def standard(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _described(graph: onnx.GraphProto) -> list[Any]:
-    """What doc strings of the dialect are of."""
+    """The messages whose doc strings belong to the dialect."""
     return [*graph.input, *graph.output, *graph.initializer]
 
 

@@ -100,7 +100,7 @@ def notes(optimizations: Sequence[RuntimeOptimization], node: onnx.NodeProto) ->
 def optimization_tables(
     optimizations: Sequence[RuntimeOptimization], graph: onnx.GraphProto
 ) -> tuple[dict[str, Any] | None, list[RuntimeOptimization]]:
-    """What of the records a graph may still have, as a table; and those that an edit touched, or of other graphs."""
+    """The records that a graph may still have, as a table; and those that an edit touched, or of other graphs."""
     by_optimizer: dict[str, list[dict[str, Any]]] = {}
     dropped = []
     for entry in optimizations:

@@ -261,7 +261,7 @@ class Transaction:
             self._graph.commit("edit", label, tuple(self.inverses), touched, self.origin, deeds)
 
     def _completed(self, completer: Completer, touched: Touched) -> Touched:
-        """What the edit touches, completers' changes included. A completer that fails is reported and cut off."""
+        """The parts that the edit touches, completers' included. A completer that fails is reported and cut off."""
         done, deeds = len(self.inverses), len(self._deeds)
         self._completed_by = completer
         try:

@@ -146,7 +146,7 @@ class GroupEditing(Lookup):
 
     @property
     def groups(self) -> Groups:
-        """What the picture folds, by path: each group can be renamed and dissolved, and nodes made a group.
+        """The groups of the picture, by path: each can be renamed and dissolved, and nodes made a group.
 
         What is done by hand is written to the metadata of the nodes, `onnxlab.group`: it is saved with the model, stays
         with nodes that are renamed or copied, and is undone like any edit. `clear` takes all of it away.

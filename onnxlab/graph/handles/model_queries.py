@@ -20,7 +20,7 @@ class Querying(Editing):
 
     @property
     def structure(self) -> Structure:
-        """What depends on what: ancestors, cones, paths, boundaries, and copies of blocks; see `help(model.structure)`.
+        """Ancestors, cones, paths, boundaries, and copies of blocks; see `help(model.structure)`.
 
         Examples:
             >>> len(model.structure.ancestors("/head/Softmax"))

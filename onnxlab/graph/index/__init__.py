@@ -24,8 +24,8 @@ Files:
     readonly_index      An index read in one pass from the bytes of a model: what only edits and people ask for is
                         made when asked for.
     records             Records of nodes, values and scopes. Only the index and the primitive changes write here.
-    rows                What the nodes of one scope read and make, as arrays: for what looks at all wires of very many
-                        nodes at once.
+    rows                Inputs and outputs of the nodes of one scope as arrays, for questions about all wires of very
+                        many nodes.
     tables              The tables that every part of the index reads: records by id, the nesting of scopes, the
                         nodes' neighbors.
     topology            Orders of small integers by their dependencies. Pure functions without recursion; they know

@@ -94,7 +94,7 @@ class Columns(NamedTuple):
         return cls(nodes, starts, reads[reads != END], names, makes, notes.odd, notes.rows)
 
     def of_scope(self, scope: int) -> Rows:
-        """What the nodes of a scope read and make."""
+        """The inputs and outputs of the nodes of a scope."""
         first, end = self.rows[scope]
         nodes, makes = self.nodes[first:end], self.makes[first:end].copy()
         strange = [node for node in self.odd if end > first and nodes[0] <= node <= nodes[-1]]

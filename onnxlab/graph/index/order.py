@@ -84,5 +84,5 @@ class Order(Tables):
         return list(self.ranks(scope)) if scope.backward else list(scope.node_ids)
 
     def rows(self, scope: Scope) -> Rows:
-        """What the nodes of a scope read and make, in the order of the file."""
+        """The inputs and outputs of the nodes of a scope, in the order of the file."""
         return Rows.of(list(map(self.nodes.__getitem__, scope.node_ids)))

@@ -116,7 +116,7 @@ class GlanceIndex(Index):
         return self._search.called(scope.id, name)
 
     def rows(self, scope: Scope) -> Rows:
-        """What the nodes of a scope read and make; as they were read, until wires change."""
+        """The inputs and outputs of the nodes of a scope; as they were read, until wires change."""
         return super().rows(scope) if self.rewired else self.columns.of_scope(scope.id)
 
     def arities(self) -> Numbers:

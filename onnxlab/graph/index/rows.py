@@ -1,4 +1,4 @@
-"""What the nodes of one scope read and make, as arrays: for what looks at all wires of very many nodes at once."""
+"""Inputs and outputs of the nodes of one scope as arrays, for questions about all wires of very many nodes."""
 
 from __future__ import annotations
 

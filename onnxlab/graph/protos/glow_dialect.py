@@ -74,7 +74,7 @@ def notes(message: Any) -> dict[str, str]:
 def input_quantization(
     nodes: Iterable[tuple[int, onnx.NodeProto]], described: Iterable[Any]
 ) -> dict[int, dict[str, Any]]:
-    """What nodes do not say themselves: {id: {"i0_qScale": 0.5, "i0_qOffset": 1}} of the quantized values they read.
+    """The quantization of inputs that nodes leave out: {id: {"i0_qScale": 0.5, "i0_qOffset": 1}}.
 
     Args:
         nodes: (id, message), in topological order.

@@ -69,7 +69,7 @@ def find(data: bytes, at: int, end: int, field_tag: int) -> int:
 
 
 def _after(data: bytes, at: int) -> int:
-    """Where the field at `at` ends; that of an unknown group is where its last field ends."""
+    """The end of the field at `at`; that of an unknown group is the end of its last field."""
     depth = 0
     while True:
         kind, at = varint(data, at)

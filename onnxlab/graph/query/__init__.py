@@ -26,7 +26,7 @@ Files:
     unit_words         Words of the field for a set of nodes: "attention", "residual block", "conv·bn·relu".
     units              Units of a model where names tell none: layers, blocks and stages, found in how nodes are
                        wired.
-    wires              Who reads what each node of a scope makes, and what comes of weights alone: arrays by position
-                       in topological order.
+    wires              Readers of each node of a scope, and nodes that depend on weights alone: arrays by topological
+                       position.
     patterns/          Patterns of nodes as text: the language of rewriting and of what the Numba provider fuses.
 """

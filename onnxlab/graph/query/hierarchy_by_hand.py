@@ -22,7 +22,7 @@ def shown_name(part: str) -> str:
 
 @dataclass(slots=True)
 class ByHand:
-    """What groups made by hand became.
+    """The state of groups made by hand.
 
     Attributes:
         boxes: by path; none of those that dissolve a box.

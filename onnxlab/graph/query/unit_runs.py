@@ -27,7 +27,7 @@ class Unit:
 
     @property
     def convolutions(self) -> int:
-        """How many convolutions are in it."""
+        """The number of convolutions in it."""
         return sum(op in layer_operators("convolution") for op in self.ops)
 
     @property

@@ -1,4 +1,4 @@
-"""Who reads what each node of a scope makes, and what comes of weights alone: arrays by position in topological order.
+"""Readers of each node of a scope, and nodes that depend on weights alone: arrays by topological position.
 
 Looked up one by one, a million nodes take more than ten times as long as 100,000: each look-up is a cache miss. An
 array is gone through in order.
@@ -32,7 +32,7 @@ class Connections(Protocol):
         """The ids of a scope's nodes in topological order."""
 
     def rows(self, scope: Scope) -> Rows:
-        """What the nodes of a scope read and make, in the order of the file."""
+        """The inputs and outputs of the nodes of a scope, in the order of the file."""
 
 
 class Readers:
@@ -56,7 +56,7 @@ class Readers:
 
     @cached_property
     def columns(self) -> tuple[Numbers, Numbers, Numbers]:
-        """Where the readers of each begin among all, how many there are, and all."""
+        """The beginnings of the readers of each node among all, their numbers, and all readers."""
         if not isinstance(self._given, list):
             return self._given
         counts = np.fromiter(map(len, self._given), np.int64, len(self._given))
@@ -65,7 +65,7 @@ class Readers:
 
 
 class Wires:
-    """What the nodes of a scope read of each other and from outside.
+    """The wires of the nodes of a scope, among each other and from outside.
 
     Args:
         graph: the model's index.

@@ -2,8 +2,7 @@
 
 Files:
     change          The protocol of primitive changes: `graph/edit/changes.py` has those that there are.
-    change_tracker  What changes touch: caches of the protos and the index that they make stale, and what a commit
-                    tells of them.
+    change_tracker  Changes as they touch caches of the protos and the index, and their report in a commit.
     deferred_nodes  Node messages on their way into the main graph's message and out of it.
     graph_state     The state that changes act on: the protos, the index over them, names, and what is cached of
                     these.

@@ -1,4 +1,4 @@
-"""What changes touch: caches of the protos and the index that they make stale, and what a commit tells of them.
+"""Changes as they touch caches of the protos and the index, and their report in a commit.
 
 `ChangeTracker` collects it while the changes of one edit are applied, and sums it up for the commit.
 """

@@ -57,7 +57,7 @@ def _is_wrong(diagnostic: Diagnostic) -> bool:
 
 
 def _not_behind_unknown(graph: ModelGraph, wrong: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-    """Those whose node comes before the first one of its scope whose operator onnx does not know."""
+    """The diagnostics of nodes before the first one of their scope whose operator onnx does not know."""
     limits: dict[int, int | None] = {}
     for diagnostic in wrong:
         if diagnostic.scope not in limits:

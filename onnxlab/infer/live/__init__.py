@@ -6,8 +6,7 @@ Files:
                         nothing makes.
     engine              Live inference: facts beside the graph that follow every commit.
     impact              The impact of an edit in words: changed facts, and nodes that cannot accept theirs.
-    invalidation        What a commit makes stale: facts and operators that are forgotten, and the nodes to infer
-                        again.
+    invalidation        The effects of a commit: facts and operators that are forgotten, and the nodes to infer again.
     new_errors          New errors of an edit: the first node that it made invalid.
     size_trials         Whether a model works with other sizes: tried in the background where an edit made a dim of an
                         input dynamic.

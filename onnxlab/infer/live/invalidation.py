@@ -1,4 +1,4 @@
-"""What a commit makes stale: facts and operators that are forgotten, and the nodes to infer again."""
+"""The effects of a commit: facts and operators that are forgotten, and the nodes to infer again."""
 
 from __future__ import annotations
 

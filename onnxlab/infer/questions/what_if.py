@@ -107,7 +107,7 @@ def inferred(graph: ModelGraph, policy: Policy, dims: Mapping[str, int]) -> tupl
 
 
 def input_facts(graph: ModelGraph, policy: Policy) -> dict[int, Fact]:
-    """What the model declares of its inputs, by value id, with the symbols to which `with_dims` gives sizes."""
+    """The declared facts of the model's inputs, by value id, with the symbols to which `with_dims` gives sizes."""
     with graph.lock:
         return _input_facts(Walker(graph, policy))
 

@@ -1,4 +1,4 @@
-"""What a cut of the model would take away, before it does."""
+"""The effect of a cut of the model, before it is made."""
 
 from typing import TYPE_CHECKING
 

@@ -19,8 +19,8 @@ Files:
     palette            The palette: operators of the domains that a model imports, and the slots that a value may be
                        wired to.
     profile_table      A profile of one run as the page lists it: what each node took, did and moved, and who ran it.
-    rewrites           What rewriting would do and did, for the page: rules with the nodes that go and come, what they
-                       gain, near misses.
+    rewrites           Effects of rewriting for the page: rules with the nodes that go and come, their gains, near
+                       misses.
     run_inputs         The inputs of a run that the page asked for: made up, all the same, typed, from files, or those
                        of the last run.
     scene              A model as the page draws it: the whole as strings and one Int32 buffer, and what each commit

@@ -218,7 +218,7 @@ class Inspector:
     # -- attributes ---------------------------------------------------------------------------------------
 
     def _attributes(self, node: NodeRecord, schema: Schema | None, function: Scope | None) -> list[JSON]:
-        """Those of the schema in its order, set or not; then what the node sets besides."""
+        """The attributes of the schema in its order, set or not; then what the node sets besides."""
         present = {attribute.name: attribute for attribute in node.proto.attribute}
         known: dict[str, AttributeSchema] = dict(schema.attributes) if schema else {}
         if function:

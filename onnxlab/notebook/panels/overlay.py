@@ -95,7 +95,7 @@ def _range(model: "Model", summaries: Mapping[int, Statistics], limits: Limits |
 
 
 def _provider(model: "Model", summaries: Mapping[int, Statistics], limits: Limits | None) -> Overlay:
-    """What ran each node last, and whether it is compiled by now; before a run, what would run it."""
+    """The provider that ran each node last, and whether it is compiled by now; before a run, the one that would."""
     nodes = model.graph.nodes
     kinds = {
         node: f"{part.provider}, {part.state}" if part.state else part.provider

@@ -32,7 +32,7 @@ def alone(model: Any, **params: Any) -> JSON:
 
 
 class Pairing:
-    """What the views of two models know of each other.
+    """The shared state of the views of two models.
 
     Args:
         subject: the difference that is looked at, or the comparison.
@@ -55,7 +55,7 @@ class Pairing:
         self._arrays: tuple[int, tuple[Any, Any]] | None = None
 
     def pair(self, again: bool) -> JSON:
-        """What differs by now; `again`: values are compared anew where a model was edited."""
+        """The differences by now; `again`: values are compared anew where a model was edited."""
         comparison = self.comparison
         if again and comparison is not None and comparison.compared is not None:
             self.comparison = comparison = comparison.compared.again()

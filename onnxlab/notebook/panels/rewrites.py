@@ -1,4 +1,4 @@
-"""What rewriting would do and did, for the page: rules with the nodes that go and come, what they gain, near misses."""
+"""Effects of rewriting for the page: rules with the nodes that go and come, their gains, near misses."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -50,7 +50,7 @@ def asked_rules(rules: Sequence[str]) -> list[str]:
 
 
 def preview(model: "Model", level: str, rules: list[str], microsoft: bool, protect: list[str] | None) -> JSON:
-    """What optimizing to a level would do, by rule, or what some rules would; what is protected stays."""
+    """The effect of optimizing to a level, by rule, or of some rules; protected nodes stay."""
     names = protect or ()
     if rules:
         receipt = model.rewrite(asked_rules(rules), protect=names, dry_run=True)
@@ -89,7 +89,7 @@ def _place(application: Application) -> JSON:
 
 
 def gains(model: "Model", level: str, microsoft: bool) -> JSON:
-    """What each rule gains alone, measured."""
+    """The gain of each rule alone, measured."""
     return {"gains": [_gain(gain) for gain in model.suggest(level=level_of(level), microsoft=microsoft)]}
 
 
@@ -126,7 +126,7 @@ def pattern(model: "Model", nodes: list[int], numbers: bool) -> JSON:
 
 
 def places(model: "Model", pattern: str) -> JSON:
-    """Where a pattern matches: the nodes of each place, the outermost first."""
+    """The matches of a pattern: the nodes of each, the outermost first."""
     occurrences = model.find_pattern(pattern)
     return {
         "count": len(occurrences),
@@ -135,7 +135,7 @@ def places(model: "Model", pattern: str) -> JSON:
 
 
 def on_wire(receipt: Receipt) -> JSON:
-    """What a rewrite did."""
+    """The effect of a rewrite."""
     return {
         "applied": len(receipt.applied),
         "nodes": list(receipt.nodes),

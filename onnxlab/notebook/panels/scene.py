@@ -88,7 +88,7 @@ class Scene:
         return content, buffer
 
     def _rows(self, scope: Scope) -> Rows:
-        """What the nodes of a scope read and make, in topological order."""
+        """The inputs and outputs of the nodes of a scope, in topological order."""
         index = self._graph.index
         if not scope.backward:
             return index.rows(scope)

@@ -1,4 +1,4 @@
-"""What a page does to the model, its history and its file, and what it gets."""
+"""Requests of a page that change the model, its history or its file, and their answers."""
 
 from collections.abc import Mapping
 from typing import Annotated, TypedDict
@@ -7,7 +7,7 @@ from onnxlab.notebook.protocol.schema import ID, IDS, TEXT, VERSION, Method, Not
 
 
 class Edited(TypedDict):
-    """What an edit led to."""
+    """The effect of an edit."""
 
     version: int
     python: Annotated[str, 'The edit in Python, "" where nothing changed.']
@@ -29,7 +29,7 @@ class Steps(TypedDict):
 
 
 class Uploaded(TypedDict):
-    """How much of a file is there."""
+    """The progress of an upload."""
 
     bytes: int
 
@@ -42,7 +42,7 @@ class Extracted(TypedDict):
 
 
 class Unsaved(TypedDict):
-    """What is not saved: edits, oldest first, the fields of the file that they change, and notes."""
+    """Unsaved work: edits, oldest first, the fields of the file that they change, and notes."""
 
     path: str
     copy: Annotated[str, "The name that a copy would get."]
@@ -60,7 +60,7 @@ class Saved(TypedDict):
 
 
 class Recovered(TypedDict):
-    """How many steps were made again."""
+    """The number of steps that were made again."""
 
     steps: int
 

@@ -1,4 +1,4 @@
-"""What the kernel tells a page without being asked, numbered, so that a page that missed one asks for a snapshot."""
+"""Events that the kernel sends by itself, numbered, so that a page that missed one asks for a snapshot."""
 
 from typing import Annotated, Literal, NotRequired, TypedDict
 
@@ -14,7 +14,7 @@ from onnxlab.notebook.protocol.records import (
 
 
 class CommitEvent(TypedDict):
-    """What an edit, an undo or a redo changed."""
+    """The changes of an edit, an undo or a redo."""
 
     event: Literal["commit"]
     seq: int
@@ -41,7 +41,7 @@ class CommitEvent(TypedDict):
 
 
 class ProgressEvent(TypedDict):
-    """How far a run is."""
+    """The progress of a run."""
 
     event: Literal["progress"]
     seq: int

@@ -1,4 +1,4 @@
-"""What a page asks where two models are side by side, and what it gets."""
+"""Requests of a page with two models side by side, and their answers."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal, TypedDict
@@ -67,7 +67,7 @@ class ErrorColumns(TypedDict):
 
 
 class PairInfo(TypedDict):
-    """What the views of two models know of each other."""
+    """The shared state of the views of two models."""
 
     headline: str
     names: tuple[str, str]

@@ -1,4 +1,4 @@
-"""What a page asks about the model as it is, and what it gets."""
+"""Requests of a page about the model as it is, and their answers."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
@@ -26,7 +26,7 @@ AttributeValue = WireNumber | WireInt | list[WireNumber | WireInt | str] | Tenso
 
 
 class Hello(TypedDict):
-    """What the kernel is and can."""
+    """The version and the abilities of the kernel."""
 
     protocol: int
     session: str
@@ -53,7 +53,7 @@ class AttributeInfo(TypedDict):
 
 
 class InputInfo(TypedDict):
-    """What a node reads in a slot."""
+    """An input of a node: its slot and value."""
 
     slot: int
     formal: str
@@ -65,7 +65,7 @@ class InputInfo(TypedDict):
 
 
 class OutputInfo(TypedDict):
-    """What a node makes in a slot."""
+    """An output of a node: its slot and value."""
 
     slot: int
     formal: str
@@ -104,7 +104,7 @@ class NodeInfo(TypedDict):
 
 
 class Documentation(TypedDict):
-    """What an operator does."""
+    """The documentation of an operator."""
 
     title: str
     text: str
@@ -140,7 +140,7 @@ class ExplanationStep(TypedDict):
 
 
 class Explanation(TypedDict):
-    """Why a dim is what it is: `steps` lead from the value back; `lost` is the one that lost it first, -1 for none."""
+    """The reason for a dim: `steps` lead from the value back; `lost` is the one that lost it first, -1 for none."""
 
     name: str
     fact: str
@@ -150,7 +150,7 @@ class Explanation(TypedDict):
 
 
 class About(TypedDict):
-    """What a node, a value or the model says about itself."""
+    """Notes of a node, a value or the model on itself."""
 
     doc_string: str
     metadata: dict[str, str]
@@ -159,7 +159,7 @@ class About(TypedDict):
 
 
 class FormatInfo(TypedDict):
-    """What the format of the file says of the whole model."""
+    """The statements of the format of the file on the whole model."""
 
     title: str
     uninferred: Annotated[str, 'Why nothing is inferred, "" where it is.']
@@ -170,7 +170,7 @@ class FormatInfo(TypedDict):
 
 
 class WeightPreview(TypedDict):
-    """What applying a file of weights would do; of each list the first, and how many more there are."""
+    """The effect of applying a file of weights; of each list the first, and the number of the others."""
 
     replaced: int
     missing: Annotated[list[str], "Initializers that the file does not have."]
@@ -180,7 +180,7 @@ class WeightPreview(TypedDict):
 
 
 class FileOffer(TypedDict):
-    """What a file that was sent is, and what may be done with it."""
+    """The kind of a file that was sent, and the ways to use it."""
 
     title: Annotated[str, 'Of its format, "" where that is not known.']
     nodes: int
@@ -216,7 +216,7 @@ class Operators(TypedDict):
 
 
 class Targets(TypedDict):
-    """Where a value may be wired to, by node id: free input slots, or why there is none."""
+    """The places to which a value may be wired, by node id: free input slots, or the reason against it."""
 
     allowed: dict[str, list[int]]
     refused: dict[str, str]
@@ -238,7 +238,7 @@ class AttributeColumn(TypedDict):
 
 
 class CutPreview(TypedDict):
-    """What a cut takes away and makes: ids of nodes, names of values; `siblings` are ids of values that were found."""
+    """The effect of a cut: ids of nodes, names of values; `siblings` are ids of corresponding values."""
 
     nodes: list[int]
     outputs: list[str]
@@ -268,7 +268,7 @@ class Blocks(TypedDict):
 
 
 class FeatureUse(TypedDict):
-    """How often trees ask for a feature, and their least and largest threshold."""
+    """The number of tests of a feature by trees, and their least and largest threshold."""
 
     feature: int
     splits: int

@@ -1,4 +1,4 @@
-"""What a picture of the model is made of: nodes, values, groups, scopes, problems, and where its history stands."""
+"""The parts of a picture of the model: nodes, values, groups, scopes, problems, and the state of its history."""
 
 from typing import Annotated, Literal, NotRequired, TypedDict
 
@@ -184,13 +184,13 @@ class UseEndpoint(Endpoint):
 
 
 class ProducerEndpoint(Endpoint):
-    """What makes a value, and in which slot."""
+    """The maker of a value, and the slot there."""
 
     slot: NotRequired[int]
 
 
 class Histogram(TypedDict):
-    """How many elements lie in each of equal parts between two numbers."""
+    """The numbers of elements in equal parts between two numbers."""
 
     counts: list[int]
     low: WireNumber
@@ -198,7 +198,7 @@ class Histogram(TypedDict):
 
 
 class Statistics(TypedDict):
-    """What is told of the elements of a value."""
+    """Statistics of the elements of a value."""
 
     id: int
     name: str

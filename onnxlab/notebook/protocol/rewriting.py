@@ -1,4 +1,4 @@
-"""What a page asks about rewriting: rules that apply, what goes and comes, patterns of nodes; and applying rules."""
+"""Requests of a page about rewriting: rules that apply, nodes that go and come, patterns; and applying rules."""
 
 from collections.abc import Mapping
 from typing import Annotated, TypedDict
@@ -10,7 +10,7 @@ _PROTECT = optional(list[str], "a list of names")
 
 
 class RewritePlace(TypedDict):
-    """Where a rule applies, and what that does to nodes."""
+    """A match of a rule, and its effect on nodes."""
 
     at: Annotated[int, "The node in whose place it is; 0: none."]
     label: str
@@ -31,14 +31,14 @@ class RewriteInfo(TypedDict):
 
 
 class Rewrites(TypedDict):
-    """What optimizing would do; `nodes` before and after."""
+    """The effect of optimizing; `nodes` before and after."""
 
     rules: list[RewriteInfo]
     nodes: tuple[int, int]
 
 
 class RewriteGain(TypedDict):
-    """What a rule or pass gains alone: how much less there is afterwards, and what running before and after said."""
+    """The gain of a rule or pass alone: nodes and bytes less, and the verdict of running before and after."""
 
     key: str
     nodes: int
@@ -49,13 +49,13 @@ class RewriteGain(TypedDict):
 
 
 class RewriteGains(TypedDict):
-    """What each rule gains alone, the most nodes first."""
+    """The gain of each rule alone, the most nodes first."""
 
     gains: list[RewriteGain]
 
 
 class NearMissInfo(TypedDict):
-    """What comes of a rule at a node; `why` is empty where it applies."""
+    """The result of a rule at a node; `why` is empty where it applies."""
 
     rule: str
     doc: str
@@ -76,14 +76,14 @@ class PatternText(TypedDict):
 
 
 class PatternPlaces(TypedDict):
-    """Where a pattern matches: nodes, the outermost of each place first."""
+    """The matches of a pattern: nodes, the outermost of each match first."""
 
     count: int
     places: list[list[int]]
 
 
 class Rewritten(TypedDict):
-    """What a rewrite led to: places that changed, what was taken back, and what the model says no more."""
+    """The effect of a rewrite: matches that changed, what was taken back, and notes of the model that were lost."""
 
     version: int
     python: str

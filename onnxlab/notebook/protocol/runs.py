@@ -1,4 +1,4 @@
-"""What a page runs, and what it gets of it: numbers, tensors, colors."""
+"""Runs that a page asks for, and their results: numbers, tensors, colors."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal, NotRequired, TypedDict
@@ -11,7 +11,7 @@ _AXIS = optional(int, "an axis from 0")
 
 
 class GivenInput(TypedDict):
-    """How an input of a run is made: `text` holds numbers or JSON, `file` is the id of an upload."""
+    """The source of an input of a run: `text` holds numbers or JSON, `file` is the id of an upload."""
 
     how: Literal["random", "zeros", "ones", "last", "text", "file"]
     text: NotRequired[str]
@@ -19,7 +19,7 @@ class GivenInput(TypedDict):
 
 
 class RunResult(TypedDict):
-    """What a run made."""
+    """The result of a run."""
 
     run: int
     seconds: float
@@ -27,7 +27,7 @@ class RunResult(TypedDict):
 
 
 class ProfileTable(TypedDict):
-    """What each node took in the quickest of some runs, in columns; `provider` is a place in `providers`, or -1."""
+    """The time of each node in the quickest of some runs, in columns; `provider` is a place in `providers`, or -1."""
 
     seconds: float
     runs: int
@@ -56,7 +56,7 @@ class FoundBox(TypedDict):
 
 
 class FoundBoxes(TypedDict):
-    """What a detector found, the highest scores first."""
+    """The boxes of a detector, the highest scores first."""
 
     image: Annotated[int, "The input that they lie on."]
     layout: Annotated[str, "How the numbers were read."]

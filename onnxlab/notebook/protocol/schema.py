@@ -101,7 +101,7 @@ VERSION = optional(int, "the version of the model that the view shows")
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """What a page may ask.
+    """A request that a page may make.
 
     Attributes:
         answer: the TypedDict, or an alias of one.
@@ -130,7 +130,7 @@ class Nothing(TypedDict):
 
 
 def mismatch(kind: Any, value: Any, where: str = "") -> str:
-    """Where a value is not of a type of the schema, "" where it is."""
+    """The place at which a value is not of a type of the schema, "" where it is."""
     origin, args = get_origin(kind), get_args(kind)
     if kind is Any or kind is object:
         return ""

@@ -70,7 +70,7 @@ class Editor:
         return {"bytes": self.uploads.receive(file, name, offset, data)}
 
     def file(self, file: str) -> JSON:
-        """What a file that was sent is, and what may be done with it."""
+        """The kind of a file that was sent, and the ways to use it."""
         upload = self.uploads.get(file)
         with self._graph.lock:
             return file_offers.offer(self._model, upload)

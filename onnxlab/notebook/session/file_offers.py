@@ -25,7 +25,7 @@ _ODD = re.compile(r"[^\w.+ -]|^\.")
 
 
 def offer(model: "Model", upload: Upload) -> JSON:
-    """What a file is, and what each way to use it would do to the model that is shown."""
+    """The kind of a file, and the effect of each way to use it on the model that is shown."""
     form = registry.by_content(Content.of(bytes(upload.data)))
     refused, opened = "", None
     try:
@@ -55,7 +55,7 @@ def _reason(upload: Upload, error: LoadError) -> str:
 
 
 def _note(form: Format | None, opened: "Model | None") -> str:
-    """What is missing: data that lies in files beside it; of a file of torch, torch."""
+    """The missing parts: data that lies in files beside it; of a file of torch, torch."""
     if form is not None and form.convert is not None:
         return missing_torch()
     if opened is not None and any(is_external(tensor) for tensor in opened.proto.graph.initializer):
@@ -64,7 +64,7 @@ def _note(form: Format | None, opened: "Model | None") -> str:
 
 
 def _arrays(upload: Upload, form: Format | None, opened: "Model | None") -> int:
-    """How many arrays a file holds that an input or an initializer may take one of."""
+    """The number of arrays of a file of which an input or an initializer may take one."""
     if opened is not None:
         return len(opened.proto.graph.initializer) if form is not None and form.name == "npz" else 0
     try:
@@ -78,7 +78,7 @@ def _arrays(upload: Upload, form: Format | None, opened: "Model | None") -> int:
 
 
 def _weights(model: "Model", upload: Upload, form: Format | None) -> tuple[JSON | None, str]:
-    """What applying a file of weights would do, and why it cannot be applied."""
+    """The effect of applying a file of weights, and the reason why it cannot be applied."""
     if form is None or not form.weights:
         return None, ""
     try:

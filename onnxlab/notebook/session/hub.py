@@ -102,7 +102,7 @@ class Hub:
         return {"steps": steps, "position": history.position, "dropped": len(history.dropped)}
 
     def format(self) -> JSON:
-        """What the format of the file says of the whole model."""
+        """The statements of the format of the file on the whole model."""
         about = self.model.files.about()
         rows = [list(row) for row in about.rows[:ROWS]]
         return {

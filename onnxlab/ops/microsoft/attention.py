@@ -354,7 +354,7 @@ def input_at(inputs: tuple[MaybeFact, ...], slot: int) -> MaybeFact:
 
 
 def total_length(ctx: InferContext, past: MaybeFact, axis: int, rank: int, slot: int, out: int) -> Dim:
-    """How long the past keys are: 0 without any."""
+    """The length of the past keys: 0 without any."""
     if past is None:
         return 0
     return past.shape[axis] if past.shape is not None and len(past.shape) == rank else ctx.symbol(slot, out)

@@ -303,7 +303,7 @@ def gated_delta_net(
 
 
 def _capacity(ctx: InferContext, attributes: Attributes, axis: int) -> Dim:
-    """How many entries an indexer selects for a query at most."""
+    """The most entries that an indexer selects for a query."""
     if attributes["policy_mode"] == "csa":
         return int(attributes["index_topk"]) if "index_topk" in attributes else ctx.symbol(0, axis)
     budget = attributes.get("token_budget")
@@ -314,7 +314,7 @@ def _capacity(ctx: InferContext, attributes: Attributes, axis: int) -> Dim:
 def sparse_attention_indexer(
     ctx: InferContext, attributes: Attributes, query: Fact, *others: MaybeFact
 ) -> tuple[Fact, ...]:
-    """What each query may read [batch, seq, capacity]; keys so far [batch, length, size]; what waits for a block."""
+    """The readable keys of each query [batch, seq, capacity]; keys so far [batch, length, size]; keys that wait."""
     past, pending = input_at(others, 6), input_at(others, 12)
     batch, seq = query.shape[:2] if query.shape and len(query.shape) == 3 else (ctx.symbol(0, 0), ctx.symbol(0, 1))
     selected = TensorFact(dtypes.INT32, (batch, seq, _capacity(ctx, attributes, 2)))
@@ -331,7 +331,7 @@ def sparse_attention_indexer(
 def packed_sparse_attention_indexer(
     ctx: InferContext, attributes: Attributes, query: Fact, *others: MaybeFact
 ) -> tuple[Fact, ...]:
-    """What each query may read, and how much of it; state whose shape never changes; what changes it."""
+    """The readable keys of each query, and their number; state whose shape never changes; and its changes."""
     tokens = query.shape[0] if query.shape else ctx.symbol(0, 0)
     keys, buffer, gates, lengths = (input_at(others, slot) for slot in range(11, 15))
     unchanged = [like(query, None) if fact is None else fact.bare for fact in (keys, buffer, gates, lengths)]

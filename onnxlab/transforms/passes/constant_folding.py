@@ -106,7 +106,7 @@ def _source_bytes(rewriting: Rewriting, node: NodeRecord, folded: dict[int, Node
 
 
 def _computed(rewriting: Rewriting, nodes: list[NodeRecord], folded: Mapping[int, NodeRecord]) -> dict[int, Array]:
-    """What nodes make, by value id; of each alone where one of them cannot run."""
+    """The outputs of nodes, by value id; of each alone where one of them cannot run."""
     by_scope: dict[int, list[NodeRecord]] = {}
     for node in nodes:
         by_scope.setdefault(node.scope, []).append(node)

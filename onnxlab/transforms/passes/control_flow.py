@@ -75,7 +75,7 @@ def _decide(rewriting: Rewriting, node: NodeRecord) -> None:
 
 
 def _outer_names(rewriting: Rewriting, node: NodeRecord, body: Scope) -> tuple[dict[str, str], list[onnx.NodeProto]]:
-    """What the values of a branch are called outside, and Identity nodes for outputs that have another name too."""
+    """The outer names of the values of a branch, and Identity nodes for outputs that have another name too."""
     graph = rewriting.graph
     produced = {name for ident in body.node_ids for name in graph.nodes[ident].proto.output if name}
     names: dict[str, str] = {}

@@ -32,7 +32,7 @@ def run(rewriting: Rewriting) -> None:
 
 
 def _key(node: NodeRecord) -> tuple[object, ...]:
-    """What two nodes of an operator that read the same values must have in common to make the same."""
+    """The key by which two nodes of an operator that read the same values make the same."""
     attributes = sorted(attribute.SerializeToString(deterministic=True) for attribute in node.proto.attribute)
     return (node.proto.overload, tuple(bool(vid) for vid in node.outputs), *attributes)
 

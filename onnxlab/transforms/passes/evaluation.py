@@ -16,7 +16,7 @@ from onnxlab.transforms.rewriting import Array, Rewriting
 def evaluated(
     rewriting: Rewriting, nodes: Sequence[NodeRecord], folded: Mapping[int, NodeRecord], values: Sequence[int]
 ) -> dict[int, Array]:
-    """What some nodes of one scope make of constants, by value id; nothing where they cannot run.
+    """The outputs of some nodes of one scope that read constants, by value id; nothing where they cannot run.
 
     Args:
         rewriting: the graph.

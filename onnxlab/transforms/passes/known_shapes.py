@@ -27,7 +27,7 @@ def run(rewriting: Rewriting) -> None:
 
 
 def _known(rewriting: Rewriting, node: NodeRecord) -> dict[int, Array]:
-    """What a node makes, by value id, where inference knows all of it that is read; else nothing."""
+    """The outputs of a node, by value id, where inference knows all of its inputs; else nothing."""
     if node.bodies or is_constant(node) or rewriting.is_random(node):
         return {}
     arrays = {}

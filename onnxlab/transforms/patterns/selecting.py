@@ -124,7 +124,7 @@ class _Selection:
         return Name(name, constant=constant)
 
     def _formal(self, node: NodeRecord, slot: int) -> str:
-        """What the operator's schema calls an input, for constants: "w" of a Conv."""
+        """The name of an input in the operator's schema, for constants: "w" of a Conv."""
         schema = self._graph.schema(node)
         formal = schema.input(slot) if schema is not None else None
         name = formal.name.lower() if formal is not None else ""

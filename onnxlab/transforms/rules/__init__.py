@@ -16,8 +16,8 @@ Files:
     quantization    Rules of QuantizeLinear and DequantizeLinear: pairs that undo each other, and what only moves
                     numbers between.
     redundant       Rules of nodes that repeat or prepare what the next one can do itself.
-    replacement     What takes the place of a match: nodes and constants are made, checked, and put there.
-    rule            What a rule is: patterns, named conditions, and what takes their place; and applying one.
+    replacement     The replacement of a match: nodes and constants are made, checked, and put there.
+    rule            Rules: patterns, named conditions, and replacements; and applying one.
     table           The standard set of rules, by level and by name.
     user_rules      Rules of users: written in a line, in a decorator, or in a file that is named.
 """

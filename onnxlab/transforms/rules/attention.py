@@ -50,7 +50,7 @@ _HEAD_SCORES: Final = tuple(
 
 
 def _joined(scores: str) -> str:
-    """What joins the heads of attention again, of some scores."""
+    """The pattern that joins the heads of attention again, of some scores."""
     return " or ".join(
         f"Reshape(Transpose(MatMul(Softmax({scores.format(way)}, axis={axis}), {_SPLIT.format('v', 't', 'g')}),"
         " perm=[0, 2, 1, 3]), _)"

@@ -1,4 +1,4 @@
-"""What takes the place of a match: nodes and constants are made, checked, and put there."""
+"""The replacement of a match: nodes and constants are made, checked, and put there."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -60,7 +60,7 @@ def _bypass(rewriting: Rewriting, match: Match, name: Name) -> tuple[list[NodeRe
 
 
 def _unavailable(rewriting: Rewriting, match: Match, replacement: Call) -> str:
-    """Why the model cannot have the operators of a replacement, "" where it can."""
+    """The reason why the model cannot have the operators of a replacement, "" where it can."""
     graph = rewriting.graph
     scope = graph.scopes[match.root.scope]
     for call in replacement.calls():
@@ -91,7 +91,7 @@ def _is_foreign(rewriting: Rewriting, schema: Schema, scope: Scope) -> bool:
 
 
 def _differs(before: Fact, after: Fact | None) -> str:
-    """Why what was made has another type or shape than what was there, "" where it has the same."""
+    """The difference of type or shape between the replacement and what was there, "" where there is none."""
     if after is None:
         return ""
     now_type, now = getattr(after, "elem_type", 0), after.shape

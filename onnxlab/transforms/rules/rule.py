@@ -1,4 +1,4 @@
-"""What a rule is: patterns, named conditions, and what takes their place; and applying one."""
+"""Rules: patterns, named conditions, and replacements; and applying one."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -129,7 +129,7 @@ class Rule:
         return nodes, why
 
     def why_not(self, rewriting: Rewriting, node: NodeRecord) -> str:
-        """Why the rule does not apply at a node, in words; "" where it does."""
+        """The reason why the rule does not apply at a node, in words; "" where it does."""
         outcome = self.find(rewriting, node)
         if isinstance(outcome, Failure):
             return f"{self.name}: {outcome.why}"

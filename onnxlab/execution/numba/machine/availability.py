@@ -9,7 +9,7 @@ HINT = "pip install 'onnxlab[fast]'"
 
 @cache
 def missing() -> str:
-    """Why nothing can be compiled, "" where it can."""
+    """The reason why nothing can be compiled, "" where it can."""
     return "" if find_spec("numba") is not None else f"numba is not installed: {HINT}"
 
 

@@ -139,7 +139,7 @@ class Checkpoint:
 
 
 class Course(Protocol):
-    """Where one run of a plan begins, and what is done between its records.
+    """The start of one run of a plan, and the work between its records.
 
     Attributes:
         first: the record that it begins with.

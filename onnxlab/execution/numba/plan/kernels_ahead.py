@@ -67,7 +67,7 @@ def is_under_way() -> bool:
 
 
 def state() -> KernelsAhead:
-    """What there is by now; none where Numba is not installed."""
+    """The kernels that are there by now; none where Numba is not installed."""
     if availability.missing():
         return KernelsAhead(0, len(NAMES), False, "")
     return KernelsAhead(sum(map(object_cache.has, NAMES)), len(NAMES), is_under_way(), next(iter(_left), ""))

@@ -28,7 +28,7 @@ _TIMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a value is after the first `record` records of a plan.
+    """The place of a value after the first `record` records of a plan.
 
     Attributes:
         kind, number: of the buffer (see `views.Buffer`): the arena, or the caller's array of that number.

@@ -303,7 +303,7 @@ class Region:
         return frozenset() if inner is None else inner.names
 
     def look(self, context: NodeContext, names: Iterable[str], *arrays: Array) -> dict[str, Array]:
-        """Those of some values that the plan for these arrays leaves in memory, computed as a run computes them."""
+        """The requested values that the plan for these arrays leaves in memory, computed as a run computes them."""
         inner = self.inner_values(arrays)
         return {} if inner is None else inner.read(inner.names.intersection(names), arrays, self._threads(), context)
 
@@ -313,7 +313,7 @@ class Region:
         return () if inner is None else inner.shares(arrays, self._threads(), context)
 
     def state(self) -> PartState:
-        """What answers by now: the plan that was used last, or what NumPy does in its place."""
+        """The plan that was used last, or NumPy's steps in its place."""
         plan = next(reversed(self._plans.values()), None)
         nbytes = plan.nbytes if type(plan) is Plan else None
         return PartState(type(plan) is Plan, self._tier.is_compiling, self.reason, nbytes)

@@ -1,4 +1,4 @@
-"""Where patterns of nodes match in a part that is compiled; `graph.query.patterns` says how they are written.
+"""Matches of patterns of nodes in a part that is compiled; `graph.query.patterns` says how they are written.
 
     MatMul(Softmax([Add](MatMul(q, k), mask)), v)
 

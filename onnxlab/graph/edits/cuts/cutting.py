@@ -30,7 +30,7 @@ def label_of(arguments: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What a cut of the main graph changes; all ids.
+    """The changes of a cut of the main graph; all ids.
 
     Attributes:
         outputs: values that the model computes from then on besides the outputs that it keeps.
@@ -52,7 +52,7 @@ class Cut:
 def plan_cut(
     graph: ModelGraph, outputs: Sequence[ValueRecord] = (), inputs: Sequence[ValueRecord] = (), siblings: bool = True
 ) -> Cut:
-    """What `cut` would do.
+    """The changes that `cut` would make.
 
     Raises:
         EditError: as of `cut`.
@@ -118,7 +118,7 @@ def remove_behind(graph: ModelGraph, value: ValueRecord) -> Cut:
 
 
 def plan_behind(graph: ModelGraph, value: ValueRecord) -> Cut:
-    """What `remove_behind` would do. Raises EditError as that does."""
+    """The changes that `remove_behind` would make. Raises EditError as that does."""
     _check(graph, [value], computed=False)
     behind = _behind(graph, [value])
     if not behind:

@@ -1,4 +1,4 @@
-"""Where a pattern matches, or why it does not: the deepest point that it got to, in words."""
+"""The match of a pattern, or the reason against it: the deepest point that was reached, in words."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -50,7 +50,7 @@ class Match(Generic[N, V]):
 
 
 class Failure:
-    """Why a pattern does not match: how far it got, and what failed.
+    """A failed match: the point that was reached, and what failed there.
 
     Attributes:
         depth: nodes that matched, and twice the values that were bound besides, one more where it is a near miss; a
@@ -69,7 +69,7 @@ class Failure:
 
     @property
     def why(self) -> str:
-        """What failed, in words; what nodes are called is looked up when asked."""
+        """The failure in words; names of nodes are looked up when asked."""
         return self._words.format(*map(self._label, self._nodes))
 
 
@@ -138,7 +138,7 @@ class _Attempt(Generic[N, V]):
         return [inputs]
 
     def _attributes(self, call: Call, node: N) -> dict[str, Any] | None:
-        """What the call's attributes are bound to; None where one is another one than asked for."""
+        """The values to which the call's attributes are bound; None where one differs."""
         bound: dict[str, Any] = {}
         for name, expected in call.attributes:
             value = self._wiring.attribute(node, name)

@@ -116,7 +116,7 @@ class _Parser:
                 return tuple(calls)
 
     def argument(self) -> list[Argument]:
-        """What an input may be; several where operators in it are optional."""
+        """The choices for an input; several where operators in it are optional."""
         if self._mark("*"):
             return [Rest(self._name("a name was expected behind *"))]
         if self._mark("~"):
@@ -153,7 +153,7 @@ class _Parser:
         return replace(argument, optional=self._mark("?"))
 
     def _asked(self, argument: Name) -> Name:
-        """What stands behind the colon of a name."""
+        """The name with the constraint behind its colon."""
         start = self._at
         while True:
             at = self._at

@@ -1,4 +1,4 @@
-"""What a matcher asks of nodes and values, so that it is one for live graphs and for parts that are compiled."""
+"""The interface of a matcher to nodes and values, so that one serves live graphs and parts that are compiled."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Sequence
@@ -31,7 +31,7 @@ V = TypeVar("V")
 
 
 class Source(NamedTuple, Generic[N]):
-    """What makes a value.
+    """The maker of a value.
 
     Attributes:
         node: that makes it.
@@ -55,7 +55,7 @@ class Wiring(ABC, Generic[N, V]):
 
     @abstractmethod
     def label(self, node: N) -> str:
-        """What people call a node."""
+        """The name of a node in messages."""
 
     @abstractmethod
     def name(self, value: V) -> str:
@@ -63,23 +63,23 @@ class Wiring(ABC, Generic[N, V]):
 
     @abstractmethod
     def key(self, value: V) -> Hashable:
-        """What two values have in common that are the same one."""
+        """The identity of a value, equal for two names of one."""
 
     @abstractmethod
     def graph_of(self, node: N) -> int:
-        """Which graph a node stands in: those of a match stand in one."""
+        """The graph in which a node stands: all nodes of a match stand in one."""
 
     @abstractmethod
     def inputs(self, node: N) -> list[V | None]:
-        """What a node reads, by slot; None where an input is absent, none at the end."""
+        """The inputs of a node, by slot; None where one is absent, none at the end."""
 
     @abstractmethod
     def outputs(self, node: N) -> list[V | None]:
-        """What a node makes, by slot."""
+        """The outputs of a node, by slot."""
 
     @abstractmethod
     def source(self, value: V, op_types: Collection[str] = ()) -> Source[N] | None:
-        """What makes a value, where a node of some operators is looked for; None where no node does."""
+        """The maker of a value, where a node of some operators is looked for; None where no node does."""
 
     @abstractmethod
     def attribute(self, node: N, name: str) -> Any:

@@ -208,7 +208,7 @@ DEEP = 3
 
 
 def merged(ctx: InferContext, a: Fact, b: Fact, slot: int, label: str) -> Fact:
-    """What is true of both facts; dims that differ are unknown. Raises FactError for different types.
+    """The fact that holds for both; dims that differ are unknown. Raises FactError for different types.
 
     `slot` is that of the output, or ELEMENT for elements of a sequence, whose sizes may vary.
     """

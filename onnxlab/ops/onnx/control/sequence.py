@@ -165,7 +165,7 @@ def sequence_empty_rule(ctx: InferContext, attributes: Attributes) -> Fact:
 
 @rule("SequenceConstruct", since=11)
 def sequence_construct_rule(ctx: InferContext, attributes: Attributes, *inputs: Fact) -> Fact:
-    """What is true of every input; as many elements as there are inputs."""
+    """The fact that holds for every input; as many elements as there are inputs."""
     element = added(ctx, inputs[0])
     for fact in inputs[1:]:
         element = merged(ctx, element, added(ctx, fact), ELEMENT, "the inputs")
@@ -176,7 +176,7 @@ def sequence_construct_rule(ctx: InferContext, attributes: Attributes, *inputs: 
 def sequence_insert_rule(
     ctx: InferContext, attributes: Attributes, sequence: Fact, tensor: Fact, position: MaybeFact = None
 ) -> Fact:
-    """What is true of the elements and of the new one."""
+    """The fact that holds for the elements and for the new one."""
     if not isinstance(sequence, SequenceFact):
         return UNKNOWN
     if sequence.length == 0 and elem_type(sequence.elem) == elem_type(tensor):
@@ -241,7 +241,7 @@ def split_to_sequence_rule(ctx: InferContext, attributes: Attributes, x: Fact, s
 
 
 def _pieces(split: MaybeFact, dim: Dim) -> Dim | None:
-    """How many pieces there are: one for each element, for each size given, or as often as the one size fits."""
+    """The number of pieces: one for each element, for each size given, or as often as the one size fits."""
     if split is None:
         return dim
     if split.shape is None:

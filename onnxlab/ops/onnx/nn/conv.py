@@ -330,7 +330,7 @@ def _spread(
 
 @lru_cache(4096)
 def slide(dim: Dim, kernel: Dim, stride: int, dilation: int, before: int, after: int, ceil_mode: bool = False) -> Dim:
-    """How many times a dilated window fits a padded dim.
+    """The number of places of a dilated window in a padded dim.
 
     With `ceil_mode` the last one may hang over, but must start inside the input or its leading pad.
     """

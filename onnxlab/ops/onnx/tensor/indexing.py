@@ -432,7 +432,7 @@ _TO_THE_END = (2**31 - 1, 2**63 - 1)
 
 
 def cut_size(dim: Dim, start: Dim | None, end: Dim | None, step: Dim | None) -> Dim | None:
-    """How many elements dim[start:end:step] has; None where that depends on what is not known."""
+    """The number of elements of dim[start:end:step]; None where that depends on what is not known."""
     if start is None or end is None or not isinstance(step, int):
         return None
     if step < 0 and end in _TO_THE_END:  # nothing by NumPy's rules, down to the first element in ONNX Runtime

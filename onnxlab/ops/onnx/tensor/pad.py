@@ -83,7 +83,7 @@ def pad_1(
     value: float = 0.0,
     paddings: Sequence[int] | None = None,
 ) -> Array:
-    """As Pad-11 with attributes; opset 1 called the amounts `paddings`."""
+    """Pad-11 with attributes; opset 1 called the amounts `paddings`."""
     amounts = np.asarray(pads if pads is not None else paddings, np.int64)
     return pad(ctx, data, amounts, np.asarray(value, data.dtype), mode=mode)
 

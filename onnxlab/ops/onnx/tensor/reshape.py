@@ -53,7 +53,7 @@ def reshape(data: Array, shape: Array, allowzero: int = 0) -> Array:
 
 @kernel("Reshape", since=1)
 def reshape_1(data: Array, shape: Sequence[int], consumed_inputs: Sequence[int] | None = None) -> Array:
-    """As Reshape-5, the shape as an attribute."""
+    """Reshape-5, the shape as an attribute."""
     return reshape(data, np.asarray(shape, np.int64))
 
 
@@ -78,7 +78,7 @@ def squeeze(x: Array, axes: Array | None = None) -> Array:
 
 @kernel("Squeeze", since=1)
 def squeeze_1(x: Array, axes: Sequence[int] | None = None) -> Array:
-    """As Squeeze-13, the axes as an attribute."""
+    """Squeeze-13, the axes as an attribute."""
     return squeeze(x, None if axes is None else np.asarray(axes, np.int64))
 
 
@@ -98,7 +98,7 @@ def unsqueeze(x: Array, axes: Array) -> Array:
 
 @kernel("Unsqueeze", since=1)
 def unsqueeze_1(x: Array, axes: Sequence[int]) -> Array:
-    """As Unsqueeze-13, the axes as an attribute."""
+    """Unsqueeze-13, the axes as an attribute."""
     return unsqueeze(x, np.asarray(axes, np.int64))
 
 

@@ -1,9 +1,9 @@
 // Written by `python -m tests.support.twin` from onnxlab/notebook/protocol/commands.py: change that, and run it again.
-/** What a page does to the model, its history and its file, and what it gets. */
+/** Requests of a page that change the model, its history or its file, and their answers. */
 
 import type { MethodTraits, Nothing } from "./words.ts";
 
-/** What an edit led to. */
+/** The effect of an edit. */
 export interface Edited {
   version: number;
   /** The edit in Python, "" where nothing changed. */
@@ -23,7 +23,7 @@ export interface Steps {
   dropped: number;
 }
 
-/** How much of a file is there. */
+/** The progress of an upload. */
 export interface Uploaded {
   bytes: number;
 }
@@ -34,7 +34,7 @@ export interface Extracted {
   python: string;
 }
 
-/** What is not saved: edits, oldest first, the fields of the file that they change, and notes. */
+/** Unsaved work: edits, oldest first, the fields of the file that they change, and notes. */
 export interface Unsaved {
   path: string;
   /** The name that a copy would get. */
@@ -52,7 +52,7 @@ export interface Saved {
   bytes: number;
 }
 
-/** How many steps were made again. */
+/** The number of steps that were made again. */
 export interface Recovered {
   steps: number;
 }

@@ -1,10 +1,10 @@
 // Written by `python -m tests.support.twin` from onnxlab/notebook/protocol/events.py: change that, and run it again.
-/** What the kernel tells a page without being asked, numbered, so that a page that missed one asks for a snapshot. */
+/** Events that the kernel sends by itself, numbered, so that a page that missed one asks for a snapshot. */
 
 import type { Diagnostic, GroupRecord, History, NodeRecord, ScopeRecord, ValueRecord } from "./records.ts";
 import type { WireNumber } from "./words.ts";
 
-/** What an edit, an undo or a redo changed. */
+/** The changes of an edit, an undo or a redo. */
 export interface CommitEvent {
   event: "commit";
   seq: number;
@@ -33,7 +33,7 @@ export interface CommitEvent {
   origin: string | null;
 }
 
-/** How far a run is. */
+/** The progress of a run. */
 export interface ProgressEvent {
   event: "progress";
   seq: number;

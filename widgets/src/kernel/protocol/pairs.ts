@@ -1,5 +1,5 @@
 // Written by `python -m tests.support.twin` from onnxlab/notebook/protocol/pairs.py: change that, and run it again.
-/** What a page asks where two models are side by side, and what it gets. */
+/** Requests of a page with two models side by side, and their answers. */
 
 import type { TensorPart } from "./records.ts";
 import type { MethodTraits, WireNumber } from "./words.ts";
@@ -63,7 +63,7 @@ export interface ErrorColumns {
   diverges: number;
 }
 
-/** What the views of two models know of each other. */
+/** The shared state of the views of two models. */
 export interface PairInfo {
   headline: string;
   names: [string, string];

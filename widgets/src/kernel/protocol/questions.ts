@@ -1,5 +1,5 @@
 // Written by `python -m tests.support.twin` from onnxlab/notebook/protocol/questions.py: change that, and run it again.
-/** What a page asks about the model as it is, and what it gets. */
+/** Requests of a page about the model as it is, and their answers. */
 
 import type { Diagnostic, Endpoint, ProducerEndpoint, Snapshot, Statistics, TensorPreview, UseEndpoint } from "./records.ts";
 import type { MethodTraits, Nothing, WireInt, WireNumber } from "./words.ts";
@@ -8,7 +8,7 @@ export type AttributeType = "int" | "float" | "string" | "ints" | "floats" | "st
 
 export type AttributeValue = number | "nan" | "inf" | "-inf" | string | (number | string)[] | TensorPreview | null;
 
-/** What the kernel is and can. */
+/** The version and the abilities of the kernel. */
 export interface Hello {
   protocol: number;
   session: string;
@@ -34,7 +34,7 @@ export interface AttributeInfo {
   reference: string | null;
 }
 
-/** What a node reads in a slot. */
+/** An input of a node: its slot and value. */
 export interface InputInfo {
   slot: number;
   formal: string;
@@ -45,7 +45,7 @@ export interface InputInfo {
   producer: Endpoint | null;
 }
 
-/** What a node makes in a slot. */
+/** An output of a node: its slot and value. */
 export interface OutputInfo {
   slot: number;
   formal: string;
@@ -81,7 +81,7 @@ export interface NodeInfo {
   diagnostics: Diagnostic[];
 }
 
-/** What an operator does. */
+/** The documentation of an operator. */
 export interface Documentation {
   title: string;
   text: string;
@@ -114,7 +114,7 @@ export interface ExplanationStep {
   passes: boolean;
 }
 
-/** Why a dim is what it is: `steps` lead from the value back; `lost` is the one that lost it first, -1 for none. */
+/** The reason for a dim: `steps` lead from the value back; `lost` is the one that lost it first, -1 for none. */
 export interface Explanation {
   name: string;
   fact: string;
@@ -123,7 +123,7 @@ export interface Explanation {
   lost: number;
 }
 
-/** What a node, a value or the model says about itself. */
+/** Notes of a node, a value or the model on itself. */
 export interface About {
   doc_string: string;
   metadata: Record<string, string>;
@@ -132,7 +132,7 @@ export interface About {
   fields?: Record<string, WireInt>;
 }
 
-/** What the format of the file says of the whole model. */
+/** The statements of the format of the file on the whole model. */
 export interface FormatInfo {
   title: string;
   /** Why nothing is inferred, "" where it is. */
@@ -144,7 +144,7 @@ export interface FormatInfo {
   more: number;
 }
 
-/** What applying a file of weights would do; of each list the first, and how many more there are. */
+/** The effect of applying a file of weights; of each list the first, and the number of the others. */
 export interface WeightPreview {
   replaced: number;
   /** Initializers that the file does not have. */
@@ -156,7 +156,7 @@ export interface WeightPreview {
   more: [number, number, number];
 }
 
-/** What a file that was sent is, and what may be done with it. */
+/** The kind of a file that was sent, and the ways to use it. */
 export interface FileOffer {
   /** Of its format, "" where that is not known. */
   title: string;
@@ -196,7 +196,7 @@ export interface Operators {
   operators: OperatorInfo[];
 }
 
-/** Where a value may be wired to, by node id: free input slots, or why there is none. */
+/** The places to which a value may be wired, by node id: free input slots, or the reason against it. */
 export interface Targets {
   allowed: Record<string, number[]>;
   refused: Record<string, string>;
@@ -215,7 +215,7 @@ export interface AttributeColumn {
   places: number[];
 }
 
-/** What a cut takes away and makes: ids of nodes, names of values; `siblings` are ids of values that were found. */
+/** The effect of a cut: ids of nodes, names of values; `siblings` are ids of corresponding values. */
 export interface CutPreview {
   nodes: number[];
   outputs: string[];
@@ -241,7 +241,7 @@ export interface Blocks {
   blocks: number[][];
 }
 
-/** How often trees ask for a feature, and their least and largest threshold. */
+/** The number of tests of a feature by trees, and their least and largest threshold. */
 export interface FeatureUse {
   feature: number;
   splits: number;

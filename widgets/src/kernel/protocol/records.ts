@@ -1,5 +1,5 @@
 // Written by `python -m tests.support.twin` from onnxlab/notebook/protocol/records.py: change that, and run it again.
-/** What a picture of the model is made of: nodes, values, groups, scopes, problems, and where its history stands. */
+/** The parts of a picture of the model: nodes, values, groups, scopes, problems, and the state of its history. */
 
 import type { WireNumber } from "./words.ts";
 
@@ -164,7 +164,7 @@ export interface UseEndpoint {
   slot: number;
 }
 
-/** What makes a value, and in which slot. */
+/** The maker of a value, and the slot there. */
 export interface ProducerEndpoint {
   id: number;
   label: string;
@@ -172,14 +172,14 @@ export interface ProducerEndpoint {
   slot?: number;
 }
 
-/** How many elements lie in each of equal parts between two numbers. */
+/** The numbers of elements in equal parts between two numbers. */
 export interface Histogram {
   counts: number[];
   low: WireNumber;
   high: WireNumber;
 }
 
-/** What is told of the elements of a value. */
+/** Statistics of the elements of a value. */
 export interface Statistics {
   id: number;
   name: string;

@@ -1,9 +1,9 @@
 // Written by `python -m tests.support.twin` from onnxlab/notebook/protocol/rewriting.py: change that, and run it again.
-/** What a page asks about rewriting: rules that apply, what goes and comes, patterns of nodes; and applying rules. */
+/** Requests of a page about rewriting: rules that apply, nodes that go and come, patterns; and applying rules. */
 
 import type { MethodTraits, WireInt } from "./words.ts";
 
-/** Where a rule applies, and what that does to nodes. */
+/** A match of a rule, and its effect on nodes. */
 export interface RewritePlace {
   /** The node in whose place it is; 0: none. */
   at: number;
@@ -27,13 +27,13 @@ export interface RewriteInfo {
   by_place: boolean;
 }
 
-/** What optimizing would do; `nodes` before and after. */
+/** The effect of optimizing; `nodes` before and after. */
 export interface Rewrites {
   rules: RewriteInfo[];
   nodes: [number, number];
 }
 
-/** What a rule or pass gains alone: how much less there is afterwards, and what running before and after said. */
+/** The gain of a rule or pass alone: nodes and bytes less, and the verdict of running before and after. */
 export interface RewriteGain {
   key: string;
   nodes: number;
@@ -45,12 +45,12 @@ export interface RewriteGain {
   verdict: string;
 }
 
-/** What each rule gains alone, the most nodes first. */
+/** The gain of each rule alone, the most nodes first. */
 export interface RewriteGains {
   gains: RewriteGain[];
 }
 
-/** What comes of a rule at a node; `why` is empty where it applies. */
+/** The result of a rule at a node; `why` is empty where it applies. */
 export interface NearMissInfo {
   rule: string;
   doc: string;
@@ -69,13 +69,13 @@ export interface PatternText {
   pattern: string;
 }
 
-/** Where a pattern matches: nodes, the outermost of each place first. */
+/** The matches of a pattern: nodes, the outermost of each match first. */
 export interface PatternPlaces {
   count: number;
   places: number[][];
 }
 
-/** What a rewrite led to: places that changed, what was taken back, and what the model says no more. */
+/** The effect of a rewrite: matches that changed, what was taken back, and notes of the model that were lost. */
 export interface Rewritten {
   version: number;
   python: string;

@@ -1,24 +1,24 @@
 // Written by `python -m tests.support.twin` from onnxlab/notebook/protocol/runs.py: change that, and run it again.
-/** What a page runs, and what it gets of it: numbers, tensors, colors. */
+/** Runs that a page asks for, and their results: numbers, tensors, colors. */
 
 import type { Statistics, TensorPart } from "./records.ts";
 import type { MethodTraits, Nothing, WireInt, WireNumber } from "./words.ts";
 
-/** How an input of a run is made: `text` holds numbers or JSON, `file` is the id of an upload. */
+/** The source of an input of a run: `text` holds numbers or JSON, `file` is the id of an upload. */
 export interface GivenInput {
   how: "random" | "zeros" | "ones" | "last" | "text" | "file";
   text?: string;
   file?: string;
 }
 
-/** What a run made. */
+/** The result of a run. */
 export interface RunResult {
   run: number;
   seconds: number;
   values: Statistics[];
 }
 
-/** What each node took in the quickest of some runs, in columns; `provider` is a place in `providers`, or -1. */
+/** The time of each node in the quickest of some runs, in columns; `provider` is a place in `providers`, or -1. */
 export interface ProfileTable {
   seconds: number;
   runs: number;
@@ -47,7 +47,7 @@ export interface FoundBox {
   label: number;
 }
 
-/** What a detector found, the highest scores first. */
+/** The boxes of a detector, the highest scores first. */
 export interface FoundBoxes {
   /** The input that they lie on. */
   image: number;

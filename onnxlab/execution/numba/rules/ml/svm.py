@@ -51,7 +51,7 @@ def _columns(values: Sequence[float], vectors: int) -> Array:
 
 
 def _words(binder: Binder, attributes: Mapping[str, Any], x: View, vectors: int, machines: int) -> dict[str, Word]:
-    """What is the same in both operators."""
+    """The words that both operators share."""
     columns = remembered(_columns, attributes["support_vectors"], vectors)
     weights = remembered(_padded, attributes["coefficients"], machines)
     if columns.shape[0] != x.shape[1] or weights.shape[1] != columns.shape[1]:
