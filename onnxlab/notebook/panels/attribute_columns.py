@@ -7,10 +7,13 @@ import onnx
 
 from onnxlab.errors import LoadError
 from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.index.records import NodeRecord
 from onnxlab.graph.protos.attributes import decode
 from onnxlab.graph.protos.lazy_tensor import LazyTensor
 from onnxlab.graph.protos.long_lists import LongList
 from onnxlab.notebook.protocol.messages import JSON
+
+_WINDOWS = frozenset(("kernel_shape", "strides", "dilations", "pads"))
 
 MOST_ITEMS = 16
 """Elements of a list or tensor that are written out; longer ones are searched by these and their number."""
@@ -33,7 +36,7 @@ def names(graph: ModelGraph) -> JSON:
 
 
 def column(graph: ModelGraph, name: str) -> JSON:
-    """The texts of an attribute, and for each node that has it, or whose operator has a default for it, which one."""
+    """The texts of an attribute, and which one each node has, by itself, by default or by the size of its weight."""
     texts: dict[str, int] = {}
     nodes: list[int] = []
     places: list[int] = []
@@ -42,6 +45,8 @@ def column(graph: ModelGraph, name: str) -> JSON:
         attribute_proto = next((attribute for attribute in node.proto.attribute if attribute.name == name), None)
         if attribute_proto is not None:
             written: str | None = _written(attribute_proto)
+        elif (implied := _implied(graph, node, name)) is not None:
+            written = text(implied)
         else:
             key = node.domain, node.op_type
             if key not in defaults:
@@ -53,6 +58,30 @@ def column(graph: ModelGraph, name: str) -> JSON:
             nodes.append(ident)
             places.append(texts.setdefault(written, len(texts)))
     return {"texts": list(texts), "nodes": nodes, "places": places}
+
+
+def _implied(graph: ModelGraph, node: NodeRecord, name: str) -> list[int] | None:
+    """What an operator over windows takes where nothing is said: the size of its weight, steps of one, no pads."""
+    if name not in _WINDOWS:
+        return None
+    schema = graph.schema(node)
+    if schema is None or name not in schema.attributes or "kernel_shape" not in schema.attributes:
+        return None
+    sizes = _window(graph, node, [parameter.name.lower() for parameter in schema.inputs])
+    if sizes is None or name == "kernel_shape":
+        return sizes
+    return [0] * 2 * len(sizes) if name == "pads" else [1] * len(sizes)
+
+
+def _window(graph: ModelGraph, node: NodeRecord, inputs: list[str]) -> list[int] | None:
+    """The size of a node's window: its kernel_shape, or that of its stored weight; None where neither is known."""
+    for attribute in node.proto.attribute:
+        if attribute.name == "kernel_shape":
+            return list(attribute.ints)
+    slot = inputs.index("w") if "w" in inputs else len(node.inputs)
+    vid = node.inputs[slot] if slot < len(node.inputs) else 0
+    tensor = graph.values[vid].tensor if vid else None
+    return None if tensor is None else list(tensor.dims[2:])
 
 
 def _written(attribute: onnx.AttributeProto) -> str | None:
