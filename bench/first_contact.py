@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from statistics import median
 
 from bench.measure import Figure, Line
 
@@ -62,7 +63,7 @@ def of(name: str, warm: bool, patience: float = 180.0) -> Iterator[Line]:
         output = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
     told = json.loads(output)
     calls, numpy = told["calls"], told["numpy"]
-    final = min(seconds for _, seconds in calls)
+    final = median(seconds for _, seconds in calls[-max(3, len(calls) // 10) :])
     late = [began + seconds for began, seconds in calls if seconds > 2 * final]
     until = _settled(calls, 2 * final)
     how = "warm" if warm else "cold"
@@ -75,9 +76,7 @@ def of(name: str, warm: bool, patience: float = 180.0) -> Iterator[Line]:
 
 
 def _settled(calls: list[tuple[float, float]], limit: float) -> float:
-    """Seconds until calls take no more than the limit, single ones that something else held up aside."""
-    for number, (began, _) in enumerate(calls):
-        rest = [seconds for _, seconds in calls[number:]]
-        if sum(seconds > limit for seconds in rest) <= len(rest) // 20 and rest[0] <= limit:
-            return began
-    return float("inf")
+    """Seconds until a call and, of the nine that follow, most take no more than the limit, as most do from then on."""
+    quick = [median(seconds for _, seconds in calls[number : number + 9]) <= limit for number in range(len(calls))]
+    last = max((number for number, is_quick in enumerate(quick) if not is_quick), default=-1)
+    return calls[last + 1][0] if last + 1 < len(calls) else float("inf")

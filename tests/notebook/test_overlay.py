@@ -1,5 +1,6 @@
 """Colors by number: what Python gives and what is measured reaches the page, and the page that comes later."""
 
+import numpy as np
 import pytest
 
 import onnxlab
@@ -29,6 +30,21 @@ def test_the_range_is_that_of_the_last_run(page: Page, model: onnxlab.Model) -> 
     event = page.events[-1]
     assert set(event["nodes"]) == set(model.graph.nodes)
     assert page.refused("overlay", by="color")["code"] == "malformed"
+
+
+def test_the_range_is_computed_of_a_run_in_a_cell_and_after_an_edit(page: Page, model: onnxlab.Model) -> None:
+    conv = model.nodes["/stem/conv"]
+    feeds = model.sample_inputs()
+    for _ in range(3):  # from the second on it keeps no more than borders
+        model.run(feeds)
+    for factor in (1, 3):
+        model.value("w").array = model.value("w").array * np.float32(factor)
+        page.ask("overlay", by="range")
+        event = page.events[-1]
+        numbers = dict(zip(event["nodes"], event["numbers"], strict=True))
+        assert numbers.keys() == {*model.graph.nodes}
+        expected = model.run(feeds, [conv.outputs[0].name], exact=True)[conv.outputs[0].name]
+        assert numbers[conv.id] == pytest.approx(np.abs(expected).max(), rel=1e-4)
 
 
 def test_a_view_takes_numbers_by_name_handle_and_id(model: onnxlab.Model) -> None:

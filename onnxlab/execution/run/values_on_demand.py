@@ -134,15 +134,15 @@ class ValuesOnDemand:
         known = [name for name, value in ids.items() if value in state.arrays]
         return known + _told(compiler, known)
 
-    def keep_all(self) -> None:
+    def keep_all(self, limits: Limits | None = None) -> None:
         """Compute all that `known_names` lists and keep it, as far as the budget allows. Raises as `run`."""
-        if self._all_of_last_run(None):
+        if self._all_of_last_run(limits):
             return
         with self._graph.lock:
             state, ids = self._store.current(), self._programs.current()[0].ids
         missing = [name for name in self.known_names() if not state.fresh(ids[name])]
         if missing:
-            self._compute(missing)
+            self._compute(missing, limits)
 
     def _all_of_last_run(self, limits: Limits | None) -> bool:
         """Compute and keep all that the last run did not keep, by one run from what it did; whether there is room."""

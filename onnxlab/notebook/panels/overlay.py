@@ -4,8 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from onnxlab.analysis.profile import profile
-from onnxlab.analysis.statistics import Statistics
+from onnxlab.analysis.statistics import Statistics, statistics
 from onnxlab.graph.protos import glow_dialect
 from onnxlab.limits import Limits
 from onnxlab.notebook.protocol.messages import JSON, ProtocolError, number
@@ -82,14 +84,20 @@ def _parameters(model: "Model", summaries: Mapping[int, Statistics], limits: Lim
 
 
 def _range(model: "Model", summaries: Mapping[int, Statistics], limits: Limits | None) -> Overlay:
-    if not summaries:
-        raise ProtocolError("nothing", "Nothing was run since the last edit.", "Press Run all, then color by range.")
-    numbers: dict[int, float] = {}
-    for ident, summary in summaries.items():
-        value = model.graph.values.get(ident)
+    """Of all values as the model is now, of the inputs of the last run; what was not kept is computed."""
+    store = model.runner.store
+    if not store.in_use:
+        raise ProtocolError("nothing", "Nothing was run yet, so that no inputs are known.", "Run it once.")
+    model.runner.on_demand.keep_all(limits)
+    state, numbers = store.current(), dict[int, float]()
+    for ident, array in state.arrays.items():
+        record = model.graph.values.get(ident)
+        if record is None or not record.producer or not state.fresh(ident) or not isinstance(array, np.ndarray):
+            continue
+        summary = summaries.get(ident) or statistics(array)
         ends = [abs(float(end)) for end in (summary.minimum, summary.maximum) if end is not None]
-        if value is not None and value.producer and ends:
-            maker = value.producer[0]
+        if ends:
+            maker = record.producer[0]
             numbers[maker] = max(numbers.get(maker, 0.0), *ends)
     return Overlay("largest magnitude", "", numbers)
 
