@@ -254,7 +254,7 @@ class Body(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """What a loop does between the iterations of its body, by places of inputs and outputs.
+    """The work of a loop between the iterations of its body, by places of inputs and outputs.
 
     Attributes:
         carried: (input, output): what the next iteration reads is what this one made.

@@ -91,7 +91,7 @@ print(json.dumps(wrong))
 
 @pytest.fixture(scope="module")
 def wrong(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What went wrong, by check, in a process that has the operator's files."""
+    """The faults, by check, in a process that has the operator's files."""
     folders = [tmp_path_factory.mktemp(name) for name in ("family", "compiled")]
     for folder, text in zip(folders, (FAMILY, COMPILED), strict=True):
         (folder / "soft_cap.py").write_text(text, encoding="utf-8")

@@ -18,7 +18,7 @@ def test_all_are_known() -> None:
 
 
 def texts(notebook: Any) -> list[list[str]]:
-    """What each cell shows in words, and at the end all that it prints: in how many pieces that comes is chance."""
+    """The words that each cell shows, and at the end all that it prints: in how many pieces that comes is chance."""
     found = []
     for cell in notebook.cells:
         if cell.cell_type == "code":

@@ -1,4 +1,4 @@
-"""What onnxruntime runs is run and not alarmed about; what it refuses to load is refused by `run` too."""
+"""Models that onnxruntime runs are run without alarm; those that it refuses to load are refused by `run` too."""
 
 from collections.abc import Callable
 from typing import Any

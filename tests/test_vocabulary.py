@@ -1,4 +1,4 @@
-"""Retired identifiers and spellings stay retired: tests/support/retired.txt lists them. No text speaks of persons."""
+"""Retired identifiers and spellings stay retired: tests/support/retired.txt lists them. Texts name their subject."""
 
 import ast
 import re
@@ -15,6 +15,9 @@ VAGUE = frozenset(
      "here", "asked", "thing")
 )  # fmt: skip
 """Names that fit any value, and so tell nothing of it."""
+WITHHELD = frozenset(("what", "how", "where", "who", "why", "which", "those", "they", "it", "as", "that", "so", "if"))
+"""Words that begin a sentence whose subject is told at its end, or not at all."""
+DOC_COMMENT = re.compile(r"/\*\*\s*(?:\n\s*\*\s*)?(\w+)")
 BUILDERS = "onnxlab/execution/numba/kernels/simd/"
 """Functions that emit LLVM's instructions: a change compiles every kernel anew, so they are left as they are."""
 PUBLIC = {("reserve", "what"), ("warn", "found"), ("__init__", "found")}
@@ -38,16 +41,26 @@ def retired() -> list[str]:
     return [line.split()[0] for line in lines if not line.startswith("#")]
 
 
+def tracked(*suffixes: str) -> list[Path]:
+    """The files of the repository with these suffixes."""
+    command = ["git", "ls-files", *(f"*{suffix}" for suffix in suffixes)]
+    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    return [ROOT / name for name in names if (ROOT / name).exists()]
+
+
+def docstrings(tree: ast.AST) -> Iterator[str]:
+    """The docstrings of a module, its classes and functions."""
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    yield from filter(None, (ast.get_docstring(item) for item in ast.walk(tree) if isinstance(item, kinds)))
+
+
 def uses(words: re.Pattern[str]) -> set[str]:
-    """Where the repository's sources and texts use words, this file left out."""
-    files = subprocess.run(
-        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.splitlines()
+    """The uses of words in the repository's sources and texts, this file left out."""
     return {
-        f"{name}: {match[0]}"
-        for name in files
-        if name.endswith(SUFFIXES) and (ROOT / name).exists() and (ROOT / name) != Path(__file__).resolve()
-        for match in words.finditer((ROOT / name).read_text(encoding="utf-8"))
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path in tracked(*SUFFIXES)
+        if path != Path(__file__).resolve()
+        for match in words.finditer(path.read_text(encoding="utf-8"))
     }
 
 
@@ -57,6 +70,15 @@ def test_no_retired_word_is_used() -> None:
 
 def test_no_text_speaks_of_persons() -> None:
     assert uses(re.compile(r"\b(" + "|".join(PERSONS) + r")\b", re.IGNORECASE)) == set()
+
+
+def test_docstrings_begin_with_their_subject_or_a_verb() -> None:
+    assert [
+        f"{path.relative_to(ROOT)}: {text.splitlines()[0]}"
+        for path in tracked(".py")
+        for text in docstrings(ast.parse(path.read_text(encoding="utf-8")))
+        if text.split()[0].strip("`.,:;").lower() in WITHHELD
+    ] == []
 
 
 def test_no_local_name_of_the_package_is_vague() -> None:

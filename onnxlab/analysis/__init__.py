@@ -3,7 +3,7 @@
 Files:
     check          `check`: every problem of a model at once, each pinned to its node or value, with what would mend
                    it.
-    check_by_onnx  What onnx's own checker says of a model as a whole, where nothing else is wrong with it.
+    check_by_onnx  Findings of onnx's own checker on a model as a whole, where nothing else is wrong with it.
     check_ge       Rules of dumps of GE, whose references are not ONNX's: see `graph.protos.ge_dump`.
     check_model    Checks of a model as a whole: versions, opset imports, metadata, and its functions among each
                    other.

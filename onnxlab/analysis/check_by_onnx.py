@@ -1,4 +1,4 @@
-"""What onnx's own checker says of a model as a whole, where nothing else is wrong with it.
+"""Findings of onnx's own checker on a model as a whole, where nothing else is wrong with it.
 
 Rules here and onnx's inference of single nodes know most of what it refuses, one by one; bodies, functions and outputs
 are judged by it as it does. Large weights become inputs of their type: nothing that it looks at is in them.
@@ -76,7 +76,7 @@ def _unasked(graph: ModelGraph, value: int, reader: int) -> Diagnostic:
 
 
 def _inlined(graph: ModelGraph) -> int:
-    """How many nodes onnx walks: those of a function as often as it is called."""
+    """The number of nodes that onnx walks: those of a function as often as it is called."""
     functions, sizes = graph.index.functions, dict[int, int]()
 
     def size(scope: Scope) -> int:

@@ -26,7 +26,7 @@ LONG = bool(os.environ.get("ONNXLAB_LONG"))
 
 
 def refusal(model: onnx.ModelProto | str) -> str:
-    """What onnx.checker says of a model, "" where it accepts it."""
+    """The refusal of onnx.checker, "" where it accepts the model."""
     try:
         onnx.checker.check_model(model)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:

@@ -1,4 +1,4 @@
-"""What onnx's checker says of whole models: without their weights, and not where it would take too long."""
+"""The findings of onnx's checker on whole models: without weights, and not where it would take too long."""
 
 from pathlib import Path
 

@@ -111,7 +111,7 @@ def columns(widget: Widget) -> None:
 
 
 def rewrites(widget: Widget) -> None:
-    """What optimizing would change: what goes in red, what comes in green, what each rule gains."""
+    """The effect of optimizing: nodes that go in red, nodes that come in green, the gain of each rule."""
     widget.get("rewrites-open").click()
     widget.get("rewrites-table").wait_for()
     widget.get("rewrites-measure").click()

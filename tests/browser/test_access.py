@@ -31,7 +31,7 @@ def shown(lab: Lab, corpus: Corpus) -> Widget:
 
 
 def violations(shown: Widget) -> list[dict[str, Any]]:
-    """What axe finds serious in the widget."""
+    """The serious findings of axe in the widget."""
     return [violation for violation in shown.root.evaluate(_CHECK) if violation["impact"] in SERIOUS]
 
 

@@ -1,4 +1,4 @@
-"""What happens to a view when things end: closed, reloaded, restarted, run again; and what the user sees then."""
+"""Ends of a view: closed, reloaded, restarted, run again; and the messages to the user then."""
 
 import pytest
 

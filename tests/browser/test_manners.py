@@ -5,7 +5,7 @@ from tests.support.corpus import Corpus
 
 
 def seen(widget: Widget) -> tuple[float, float]:
-    """Where the first box is inside the picture."""
+    """The place of the first box inside the picture."""
     place = widget.get("stage").bounding_box()
     box = widget.debug()["boxes"][0]
     assert place is not None

@@ -1,4 +1,4 @@
-"""What shows without a kernel: notebooks that are opened again, and exported pages."""
+"""Views without a kernel: notebooks that are opened again, and exported pages."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ STATE = "application/vnd.jupyter.widget-state+json"
 
 
 def shown(lab: Lab) -> dict[str, Any]:
-    """What a reader sees of the outputs: how many pictures and widgets, and the words."""
+    """The outputs as a reader sees them: the numbers of pictures and widgets, and the words."""
     return lab.page.evaluate(
         """() => {
             const seen = (element) => element.getClientRects().length > 0;

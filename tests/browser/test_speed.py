@@ -1,4 +1,4 @@
-"""How quick it feels: from a change in a field to the new labels, from asking for a view to its first picture.
+"""The time from a change in a field to the new labels, and from asking for a view to its first picture.
 
 The figures are printed (`pytest -s`), not asserted: they depend on what else the machine does.
 """

@@ -7,7 +7,7 @@ HOSTILE_NAME = "evil\x1b[2J\u202e<script>\n"
 
 @dataclass(frozen=True)
 class Row:
-    """How a verb is called, and how it ends.
+    """A call of a verb, and its exit code.
 
     Attributes:
         words: after the verb; {model} is a model, {same} a copy of it, {samples} a folder of samples.

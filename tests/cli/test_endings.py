@@ -1,4 +1,4 @@
-"""How commands end: each exit code, pipes that close, limits of time and memory, faults, colors."""
+"""Ends of commands: each exit code, pipes that close, limits of time and memory, faults, colors."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""How execution is put together: what is declared is not asked for by name, and caches are of one class."""
+"""Contracts of execution: declared abilities are not asked for by name, and caches are of one class."""
 
 import ast
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What several tests of files and journals begin with."""
+"""Fixtures of several tests of files and journals."""
 
 from pathlib import Path
 

@@ -18,7 +18,7 @@ from onnxlab.graph.edit import changes
 
 
 def crash(model: onnxlab.Model) -> None:
-    """What the death of the process does: the lock goes, and nothing is tidied up."""
+    """Release the lock as the death of the process does, and tidy nothing up."""
     holder = model.graph.journal._holder  # type: ignore[attr-defined]
     if holder.file:
         os.close(holder.file._descriptor)

@@ -1,4 +1,4 @@
-"""What bytes that are no model are said to be; never an exception, whatever they are."""
+"""Bytes that are no model are named; never an exception, whatever they are."""
 
 import onnx
 from hypothesis import given

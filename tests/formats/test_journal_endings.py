@@ -1,4 +1,4 @@
-"""What a session that ended leaves behind: a warning for what nothing would make again, else only an offer."""
+"""Ended sessions leave a warning for edits that nothing would make again, else only an offer."""
 
 import builtins
 import os

@@ -1,4 +1,4 @@
-"""What is said while a large file is loaded: in a terminal, in a notebook's cell, and nothing elsewhere."""
+"""The line while a large file is loaded: in a terminal, in a notebook's cell, and nothing elsewhere."""
 
 import io
 import sys
@@ -26,7 +26,7 @@ def large(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def cell(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the output of a cell shows, one after the other."""
+    """The outputs of a cell, one after the other."""
     lines: list[str] = []
 
     class Handle:

@@ -1,4 +1,4 @@
-"""What is written beside models, and under which names models are written: nothing is destroyed by a wrong word."""
+"""Files beside models, and names under which models are written: nothing is destroyed by a wrong word."""
 
 import os
 import shutil

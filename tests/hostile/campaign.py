@@ -37,7 +37,7 @@ class Finding:
 
 @dataclass
 class Campaign:
-    """What was measured.
+    """The counts of a campaign.
 
     Attributes:
         done: trials by generator.

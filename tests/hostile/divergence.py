@@ -1,4 +1,4 @@
-"""Where outputs differ from another runtime's, and whether ONNX says what the node there computes of its inputs."""
+"""The place where outputs differ from another runtime's, and whether ONNX agrees with the node there."""
 
 import numpy as np
 import onnx
@@ -83,7 +83,7 @@ def _names(node):
 
 
 def close(actual, expected, name, least=1e-30):
-    """What is beyond DESIGN §8 between two outputs, "" where nothing is.
+    """The difference beyond DESIGN §8 between two outputs, "" where there is none.
 
     An output whose numbers are all below `least` is compared as if one of them was that large.
     """

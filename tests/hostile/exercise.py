@@ -1,4 +1,4 @@
-"""What is done to every model of a trial: load, check, draw, run, edit, save; then other libraries are asked."""
+"""The exercise of every model of a trial: load, check, draw, run, edit, save; then other libraries are asked."""
 
 import contextlib
 

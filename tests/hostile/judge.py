@@ -56,7 +56,7 @@ _UNABLE = re.compile(
 
 
 def checker_refuses(path):
-    """Why onnx.checker refuses a file, "" where it does not."""
+    """The reason of onnx.checker against a file, "" where there is none."""
     try:
         onnx.checker.check_model(str(path), full_check=True)
     except Exception as error:

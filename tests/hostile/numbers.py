@@ -119,7 +119,7 @@ def oracle(case, path, feeds, names):
 
 
 def difference(actual, expected, odd, least=1e-30):
-    """What differs; with special numbers elements above LARGE need only be large or not finite on both sides."""
+    """The difference; with special numbers elements above LARGE need only be large or not finite on both sides."""
     if odd and isinstance(expected, np.ndarray) and expected.dtype.kind == "f" and isinstance(actual, np.ndarray):
         if actual.shape != expected.shape or actual.dtype != expected.dtype:
             return "another shape or dtype"

@@ -195,7 +195,7 @@ def _child(child):
 
 
 def _limit():
-    """What the next trial may take, besides what this process has taken so far."""
+    """The memory of the next trial, besides that which this process has taken so far."""
     used = math.ceil(time.process_time())
     resource.setrlimit(resource.RLIMIT_CPU, (used + SECONDS, resource.RLIM_INFINITY))
     resource.setrlimit(resource.RLIMIT_AS, (_status("VmSize") + ADDRESS_SPACE, resource.RLIM_INFINITY))

@@ -11,7 +11,7 @@ from tests.hostile.oversized import SIZES, VALUES, model
 
 
 def nested_bodies(case):
-    """If in If, hundreds deep."""
+    """A model with If in If, hundreds deep."""
     nodes = [helper.make_node("Relu", ["x"], ["y"])]
     for level in range(case.pick((5, 20, 30))):
         body = helper.make_graph(nodes, f"b{level}", [], [onnx.ValueInfoProto(name="y")])

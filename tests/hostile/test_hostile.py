@@ -65,7 +65,7 @@ def test_scores_of_16_bits_are_not_compared():
 
 
 def outcome(monkeypatch, trial, seconds=None):
-    """What the server says of a trial that does what it should not."""
+    """The answer of the server to a trial that does what it should not."""
     monkeypatch.setattr(server, "generator", lambda name: SimpleNamespace(trial=trial, WEIGHT=1))
     if seconds is not None:
         monkeypatch.setattr(server, "SECONDS", seconds)

@@ -46,7 +46,7 @@ class Broken(Exception):
 
 
 class Case:
-    """What a trial works with.
+    """The tools of a trial.
 
     Attributes:
         seed, rng: of everything that is drawn.

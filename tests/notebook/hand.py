@@ -110,7 +110,7 @@ class Hand:
         return self.ask("edit", edit=edit, on=on, subject=ids, parameters=on_wire)
 
     def send_file(self, name: str, piece: int = 100) -> None:
-        """As the page does: piece by piece."""
+        """Send a file as the page does: piece by piece."""
         data = FILES[name]
         for start in range(0, len(data), piece):
             part = base64.b64encode(data[start : start + piece]).decode()

@@ -1,4 +1,4 @@
-"""What the page asks beside edits: files in pieces, parts of the model, the palette, small tensors."""
+"""Questions of the page beside edits: files in pieces, parts of the model, the palette, small tensors."""
 
 import base64
 from typing import Any

@@ -15,7 +15,7 @@ from onnxlab.notebook.widgets import html_page
 
 
 def recorded(page: str) -> dict:
-    """What a page holds of its model."""
+    """The model as a page holds it."""
     match = re.search(r'<script type="text/plain" id="model">([A-Za-z0-9+/=]*)</script>', page)
     assert match
     return json.loads(gzip.decompress(base64.b64decode(match[1])))

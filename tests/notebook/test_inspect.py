@@ -1,4 +1,4 @@
-"""What the inspector shows, over every node and value of real models."""
+"""The inspector over every node and value of real models."""
 
 import json
 from pathlib import Path

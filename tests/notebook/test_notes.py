@@ -1,4 +1,4 @@
-"""What the format of a file says besides ONNX is in the answers that the inspector shows."""
+"""Notes of a file's format besides ONNX are in the answers that the inspector shows."""
 
 from pathlib import Path
 from typing import Any

@@ -7,7 +7,7 @@ from onnxlab.notebook.panels.scene import SHARED, front_coded
 
 
 def decoded(coded: list[str]) -> list[str]:
-    """As store.ts: JavaScript counts in units of UTF-16."""
+    """The texts decoded as by store.ts: JavaScript counts in units of UTF-16."""
     names, before = [], b""
     for code in coded:
         before = before[: 2 * SHARED.index(code[0])] + code[1:].encode("utf-16-le", "surrogatepass")

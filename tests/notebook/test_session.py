@@ -1,4 +1,4 @@
-"""What a view asks and gets: one reply per request, events in order, refusals without effect."""
+"""Questions of a view and their answers: one reply per request, events in order, refusals without effect."""
 
 import base64
 import builtins

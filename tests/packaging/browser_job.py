@@ -1,4 +1,4 @@
-"""What a visitor of a page without a server does: the tour, then edits, runs, undo and save in the widget, and more."""
+"""A visit of a page without a server: the tour, then edits, runs, undo and save in the widget, and more."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""What `pip install onnxlab` brings: no more packages and bytes than is promised."""
+"""The packages of `pip install onnxlab`: no more, and no more bytes, than is promised."""
 
 import tomllib
 from importlib.metadata import Distribution, distribution
@@ -13,7 +13,7 @@ MOST_PACKAGES, MOST_BYTES = 36, 260_000_000
 
 
 def needed() -> dict[str, Distribution]:
-    """What the package needs without extras, onnxlab itself left out, as it is installed here."""
+    """The packages that onnxlab needs without extras, itself left out, as installed here."""
     packages: dict[str, Distribution] = {}
     waiting = [Requirement(line) for line in PROJECT["dependencies"]]
     while waiting:

@@ -1,4 +1,4 @@
-"""What a release checks before anything is uploaded; `.ci/release.py` makes it."""
+"""Checks of a release before anything is uploaded; `.ci/release.py` makes it."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""What is built: the wheel carries the widget's bundle, the sdist its sources; when the build hook works."""
+"""The wheel carries the widget's bundle, the sdist its sources; and the times at which the build hook works."""
 
 import importlib.util
 import json

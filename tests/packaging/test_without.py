@@ -1,4 +1,4 @@
-"""What is optional may be absent: numba, which is an extra, the `dot` program, the notebook packages."""
+"""Optional packages may be absent: numba, which is an extra, the `dot` program, the notebook packages."""
 
 import os
 import subprocess

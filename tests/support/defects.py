@@ -126,7 +126,7 @@ def _with_input(proto: onnx.ModelProto, name: str, array: np.ndarray) -> onnx.Mo
 
 
 def named(defect: Defect, rule: Rule) -> str:
-    """What is said in place of the defect, "" where it is named."""
+    """The text in place of the defect, "" where it is named."""
     model = onnxlab.load(copied(defect.proto))
     reason = model.why_not(defect.node, rule)
     return "" if any(words in reason for words in defect.words) else reason or "it applies"

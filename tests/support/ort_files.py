@@ -1,4 +1,4 @@
-"""What onnxruntime makes of models in ONNX and ORT format: sessions that change nothing, inputs and outputs."""
+"""Results of onnxruntime for models in ONNX and ORT format: sessions that change nothing, inputs and outputs."""
 
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ def feeds(runtime_session: onnxruntime.InferenceSession, seed: int = 0) -> dict[
 
 
 def outputs(runtime_session: onnxruntime.InferenceSession, arrays: dict[str, Any]) -> list[Any] | str:
-    """What a model returns, or why it does not run."""
+    """The outputs of a model, or the reason why it does not run."""
     try:
         return list(runtime_session.run(None, arrays))
     except Exception as error:  # onnxruntime's own kinds of error, by the dozen

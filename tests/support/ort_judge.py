@@ -1,4 +1,4 @@
-"""What onnxruntime says of models, asked in a process of its own: some that are wrong make it abort."""
+"""Judgments of onnxruntime on models, in a process of its own: some wrong models make it abort."""
 
 import struct
 import subprocess
@@ -39,7 +39,7 @@ class OrtJudge:
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
     def refusal(self, data: bytes) -> str | None:
-        """Why onnxruntime refuses a model, "" where it takes it, None where it aborted."""
+        """The refusal of onnxruntime, "" where it takes the model, None where it aborted."""
         assert self._child.stdin is not None
         assert self._child.stdout is not None
         self._child.stdin.write(struct.pack("<Q", len(data)) + data)

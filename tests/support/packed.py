@@ -35,7 +35,7 @@ DTYPES: dict[int, str] = {onnx.TensorProto.FLOAT: "<f4", onnx.TensorProto.FLOAT1
 
 @dataclass(frozen=True)
 class Recipe:
-    """What random weights are drawn from: kind "u" is uniform, "n" normal, "i" uniform over integers.
+    """The source of random weights: kind "u" is uniform, "n" normal, "i" uniform over integers.
 
     Attributes:
         seed: of NumPy's RandomState, whose stream is frozen for good.
@@ -59,7 +59,7 @@ class Recipe:
 
     @classmethod
     def of(cls, raw: bytes, dtype: str) -> "Recipe | None":
-        """What stands in for `raw`, or None where that saves nothing or the numbers mean something."""
+        """The recipe in place of `raw`, or None where that saves nothing or the numbers mean something."""
         if len(raw) < SMALLEST or len(lzma.compress(raw)) < 0.8 * len(raw):
             return None
         values = np.frombuffer(raw, dtype).astype(np.float64)

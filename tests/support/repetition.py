@@ -54,7 +54,7 @@ def repeated() -> dict[str, list[Place]]:
 
 
 def count() -> int:
-    """How many runs of six lines stand somewhere else already."""
+    """The number of runs of six lines that stand somewhere else already."""
     return sum(len(occurrences) - 1 for occurrences in repeated().values())
 
 

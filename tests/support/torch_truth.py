@@ -1,4 +1,4 @@
-"""What torch itself says of its files: a script for an interpreter that has torch, which imports nothing of onnxlab.
+"""Statements of torch on its files: a script for an interpreter that has torch, which imports nothing of onnxlab.
 
     python tests/support/torch_truth.py SAMPLES TARGET
 

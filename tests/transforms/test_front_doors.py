@@ -143,7 +143,7 @@ def test_an_engine_gets_external_data_in_the_model() -> None:
 
 @pytest.mark.parametrize("name", ["silero_vad_if", "functions_ts", "lac_bigru", "script_control"])
 def test_a_dry_run_accounts_for_every_node(name: str) -> None:
-    """What goes and what comes make the numbers of nodes before and after, in bodies and functions too."""
+    """The nodes that go and come explain the numbers before and after, in bodies and functions too."""
     model = onnxlab.load(corpus.path(name))
     receipt = model.optimize("layout", microsoft=True, dry_run=True)
     taken = [node for application in receipt.applied for node in application.taken]

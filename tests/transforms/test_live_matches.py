@@ -1,4 +1,4 @@
-"""Where rules match is kept up to date over edits: as a fresh look says, whatever was edited."""
+"""Matches of rules are kept up to date over edits: equal to a fresh search, whatever was edited."""
 
 import numpy as np
 import pytest

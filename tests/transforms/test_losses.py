@@ -1,4 +1,4 @@
-"""What nodes say of themselves goes to what takes their place; what is lost is listed, word for word."""
+"""Notes of nodes go to their replacements; lost ones are listed, word for word."""
 
 import onnx
 import onnx.parser

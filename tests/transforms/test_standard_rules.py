@@ -264,7 +264,7 @@ def proto_of(example: Example) -> onnx.ModelProto:
 
 
 def outputs(proto: onnx.ModelProto, feeds: dict[str, np.ndarray], runs: bool) -> np.ndarray:
-    """What onnxruntime makes, or where it has not the operators, we do."""
+    """The outputs of onnxruntime, or where it has not the operators, ours."""
     if not runs:
         return np.asarray(onnxlab.load(onnx.ModelProto.FromString(proto.SerializeToString())).run(feeds)["y"])
     options = onnxruntime.SessionOptions()

@@ -1,4 +1,4 @@
-"""What counts as noise: rounding that a model amplifies is none of a rule's doing, and hides no wrong one."""
+"""The limits of noise: rounding that a model amplifies is no fault of a rule, and hides no wrong one."""
 
 import numpy as np
 import onnx.parser

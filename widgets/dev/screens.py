@@ -50,7 +50,7 @@ def reveal(page: Page, op: str, index: int = 0) -> int:
 
 
 def overview(page: Page) -> None:
-    """As it opens."""
+    """The view as it opens."""
 
 
 def node(page: Page) -> None:

@@ -16,10 +16,10 @@ _FEW = 512  # elements that are looked at before all
 
 def at_most(values: Collection[Any]) -> int:
     """Bytes of values as if no two of them shared a buffer, which is told sooner than what `buffers` tells."""
-    own = [value.nbytes for value in values if type(value) is np.ndarray and value.base is None]
+    owned = [value.nbytes for value in values if type(value) is np.ndarray and value.base is None]
     shared = [root(value).nbytes for value in values if type(value) is np.ndarray and value.base is not None]
     others = [value for value in values if type(value) is not np.ndarray]
-    return sum(own) + sum(shared) + sum(buffers(others).values())
+    return sum(owned) + sum(shared) + sum(buffers(others).values())
 
 
 def freeze(values: Iterable[Any]) -> None:

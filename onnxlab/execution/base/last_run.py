@@ -35,9 +35,9 @@ class LastRun:
     def known(self) -> dict[str, Any]:
         """{name: array} of what was fed or is kept; what is computed of it later is put in."""
         if self._known is None:
-            made = zip(self.names, self.made, strict=True)
+            pairs = zip(self.names, self.made, strict=True)
             fed = dict(zip(self.program.feeds, self.fed, strict=True))
-            self._known = {name: array for name, array in made if array is not None and name in self.ids} | fed
+            self._known = {name: array for name, array in pairs if array is not None and name in self.ids} | fed
         return self._known
 
     def inputs(self) -> dict[int, Any]:

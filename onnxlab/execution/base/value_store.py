@@ -369,7 +369,7 @@ class ValueStore:
 
 
 def _last_of(values: Mapping[str, Any], room: int) -> Iterator[tuple[str, Any]]:
-    """Those values for which there is room, beginning with the last."""
+    """The values for which there is room, beginning with the last."""
     for name in reversed([*values]):
         room -= at_most((values[name],))
         if room < 0:

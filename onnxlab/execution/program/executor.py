@@ -37,7 +37,7 @@ class Observer(Protocol):
 
 
 class StepContext:
-    """What the RunContext of a call knows of its step."""
+    """The part of a RunContext that belongs to a step."""
 
     __slots__ = ("_instruction",)
 

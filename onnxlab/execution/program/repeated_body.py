@@ -17,7 +17,7 @@ _NOTE = "repeated"
 
 @dataclass(frozen=True, slots=True)
 class RepeatedBody:
-    """How a body's loop is that of its part.
+    """A body whose loop is that of its part.
 
     Attributes:
         part: runs it.

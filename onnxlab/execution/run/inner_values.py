@@ -32,7 +32,7 @@ _SHARE = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Look:
-    """How a value is computed from what a run kept.
+    """The way to compute a value from what a run kept.
 
     Attributes:
         inner: parts, and the values inside of each that are computed first.

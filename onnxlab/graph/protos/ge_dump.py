@@ -73,7 +73,7 @@ def is_dump(model: onnx.ModelProto) -> bool:
 
 
 def word_of(attribute: str) -> Literal["declarations", "order"] | None:
-    """What an attribute of a node tells besides the operator: types of its ports, or its place in the schedule."""
+    """The kind of a node's attribute in GE: "declarations" are types of ports, "order" its place in the schedule."""
     if attribute.startswith(("input_desc_", "output_desc_")):
         return "declarations"
     return "order" if attribute == "id" else None

@@ -1,4 +1,4 @@
-"""What a difference says, in every form, and when there is none."""
+"""The report of a difference, in every form, and an empty one."""
 
 import json
 from pathlib import Path

@@ -38,7 +38,7 @@ def randomly_edited(seed: int) -> tuple[ModelGraph, ModelGraph]:
 
 
 def broken(seed: int) -> str:
-    """What is wrong after the difference of two random models was applied and taken back, "" where nothing is."""
+    """The fault after the difference of two random models was applied and taken back, "" where there is none."""
     a, b = randomly_edited(seed)
     before = written(a)
     patch(a, Diff(a, b))

@@ -22,7 +22,7 @@ CALLS = [(code, number) for code, calls in SAID.items() for number in range(len(
 
 
 def text_of(call: Callable[[], object]) -> str:
-    """What a call says when it fails."""
+    """The message of a call that fails."""
     with pytest.raises(BaseException) as caught:  # noqa: PT011  every package has its own
         call()
     return f"{type(caught.value).__name__}: {caught.value}"

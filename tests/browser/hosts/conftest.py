@@ -1,4 +1,4 @@
-"""What tests of hosts set in Jupyter is forgotten after them: those that come later begin in a light theme."""
+"""Settings of tests of hosts in Jupyter are forgotten after them: later tests begin in a light theme."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What a person does in the widget, counted: a click, a drag, a chord of keys, a text that is typed, a file dropped."""
+"""Actions of a person in the widget, counted: a click, a drag, a chord of keys, a typed text, a dropped file."""
 
 from pathlib import Path
 from typing import Any

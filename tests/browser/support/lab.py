@@ -224,7 +224,7 @@ class Widget:
         return int(ident)
 
     def label(self, value: str) -> str:
-        """What the picture writes at a value."""
+        """The label of a value in the picture."""
         return str(
             self.evaluate(
                 """(handle, name) =>
@@ -242,7 +242,7 @@ class Widget:
     # -- the picture ----------------------------------------------------------------------------------------
 
     def debug(self) -> dict[str, Any]:
-        """What is on the screen, in pixels of the page: boxes, labels, zoom."""
+        """The screen in pixels of the page: boxes, labels, zoom."""
         return self.evaluate("handle => handle.view.debug()")
 
     def box(self, ident: int, kind: str = "node") -> dict[str, Any] | None:
@@ -341,5 +341,5 @@ class Widget:
         return {value["name"]: value for value in values}
 
     def toasts(self) -> list[str]:
-        """What the notices say."""
+        """The texts of the notices."""
         return self.evaluate("handle => handle.app.notices.toasts.value.map((toast) => toast.text)")

@@ -1,4 +1,4 @@
-"""What a provider from outside returns is checked, and it cannot write to what it reads."""
+"""Results of a provider from outside are checked, and it cannot write to its inputs."""
 
 import numpy as np
 import pytest

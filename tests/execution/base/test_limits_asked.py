@@ -1,4 +1,4 @@
-"""What a run needs besides its values asks for memory and time too: weights, made-up inputs, patterns, nesting."""
+"""Limits of memory and time hold for weights, made-up inputs, patterns and nesting too."""
 
 import contextlib
 import time

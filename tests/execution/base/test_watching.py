@@ -27,7 +27,7 @@ g (int64 n, float[2] x) => (float[2] y) <bool yes = {1}> {
 
 
 def path(run, name):
-    """Where a value is, as people write it."""
+    """The path of a value, as people write it."""
     (value,) = [v for v in run.graph.values.values() if v.name == name]
     return f"{run.graph.scope_path(run.graph.scopes[value.scope])}/{name}"
 

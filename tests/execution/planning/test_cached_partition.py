@@ -53,7 +53,7 @@ class Edited:
         return Runner(self.graph, self.model.inference.fact, (Eager(), NumpyProvider()))
 
     def check(self):
-        """How many partitions a run made; it gives what one gives that has seen nothing before."""
+        """The number of partitions of a run, whose result is that of a runner that has seen nothing before."""
         before, feeds = self.made, {"x": np.linspace(-2, 2, 64, dtype=np.float32).reshape(4, 16)}
         ours = self.runner.run(feeds, keep=False)
         partitions_made = self.made - before

@@ -66,7 +66,7 @@ def test_a_function_that_passes_an_input_on_stays_a_call():
 
 
 def test_constants_do_not_cross_between_parts():
-    """What Constant nodes hold and Identity nodes repeat is a constant of every part that reads it."""
+    """Values of Constant nodes and copies by Identity nodes are constants of every part that reads them."""
     text = """
     <ir_version: 10, opset_import: ["" : 21]>
     g (float[2, 3] x) => (float[2, 3] y, float[1] k) <float[1] w = {3}>

@@ -44,7 +44,7 @@ def images(opset=13, height=12):
 
 
 def saved(model, path):
-    """As ONNX Runtime saves it for this processor."""
+    """The model as ONNX Runtime saves it for this processor."""
     options = onnxruntime.SessionOptions()
     options.optimized_model_filepath = str(path)
     options.log_severity_level = 4

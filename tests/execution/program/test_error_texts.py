@@ -1,4 +1,4 @@
-"""What a run says about input that breaks a rule: node, operator, each input's name, type and shape, and the rule."""
+"""Messages of a run about input that breaks a rule: node, operator, name, type and shape of inputs, and the rule."""
 
 import numpy as np
 import pytest

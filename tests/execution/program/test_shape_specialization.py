@@ -1,4 +1,4 @@
-"""What shapes alone decide is made once for each set of them, and never mistaken for that of others."""
+"""Results that shapes alone decide are made once for each set of them, and never mistaken for others."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def floats(*shape: int) -> np.ndarray:
 
 
 def rows(run: Runner, **feeds: np.ndarray) -> int:
-    """How many instructions a run of these feeds begins with."""
+    """The number of instructions with which a run of these feeds begins."""
     _, programs = current_programs(run)
     (program,) = programs.values()
     specialized = program.notes["shaped"].known.get(tuple(array.shape for array in feeds.values()))

@@ -1,4 +1,4 @@
-"""What is held no more goes at once: nothing of a model waits for Python's collection of garbage."""
+"""Objects that are held no more go at once: nothing of a model waits for Python's collection of garbage."""
 
 import gc
 import weakref

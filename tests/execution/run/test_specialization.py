@@ -23,7 +23,7 @@ LOG = "g (float[n] x) => (float[n] y, float[n] z) { y = Log (x)  z = Identity (y
 
 
 def straight(run):
-    """What runs the only feeds that were seen, and how often it was given up of late."""
+    """The fast path of the only feeds that were seen, and the number of times that it was given up of late."""
     (specialization,) = specialized_of(run).values()
     return specialization
 

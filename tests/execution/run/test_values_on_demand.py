@@ -46,7 +46,7 @@ def both(model: Any, **options: Any) -> tuple[By, Runner]:
 
 @pytest.fixture
 def pieces(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many records of how many the runs that copied values inside of parts ran."""
+    """The numbers of records, of all, of the runs that copied values inside of parts."""
     ran: list[int] = []
     passed = inner_values.CopyingCourse.passed
 

@@ -20,7 +20,7 @@ def normal(rng, *shape):
 
 
 def oracle(model, feeds):
-    """What onnxruntime makes of it, without its optimizations."""
+    """The outputs of onnxruntime, without its optimizations."""
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads, options.log_severity_level = 1, 4

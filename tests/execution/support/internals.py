@@ -1,4 +1,4 @@
-"""What tests look at inside of runners and regions: the one place that knows their private attributes."""
+"""Private attributes of runners and regions that tests read: the one place that knows them."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -32,7 +32,7 @@ COUNTS = {BEGIN: (8, 5, 3, 2), INFERRED: (6, 3, 0, 2), BUILD: (7, 9, 1, 1)}
 
 
 def counts(model: onnxlab.Model) -> tuple[int, int, int, int]:
-    """As COUNTS has them."""
+    """The counts in the order of COUNTS."""
     kinds = Counter(edge["kind"] for *_, edge in model.nx.edges(data=True))
     unconnected = sum(not name for node in model.proto.graph.node for name in node.input)
     return len(model.nodes), kinds["data"], kinds["control"], unconnected

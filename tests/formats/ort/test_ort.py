@@ -99,7 +99,7 @@ def resolver(session_table: Table) -> list[Any]:
 
 
 def different(name: str) -> list[str]:
-    """What a source says otherwise, when it is written, than onnxruntime's own file."""
+    """The differences of a source, when it is written, from onnxruntime's own file."""
     source, stored = PAIRS[name]
     data = saving.written(onnx.load_from_string(source), None, 6).data
     ours, theirs = (Buffer(item).root("InferenceSession") for item in (data, stored))

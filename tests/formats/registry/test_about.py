@@ -1,4 +1,4 @@
-"""What formats say of a whole model: for Python, and for the page that shows it."""
+"""Statements of formats on a whole model: for Python, and for the page that shows it."""
 
 from pathlib import Path
 

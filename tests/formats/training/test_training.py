@@ -124,7 +124,7 @@ CHILD = Path(__file__).parents[2] / "support" / "ort_training_child.py"
 
 
 def losses_there(case: str, checkpoint: bytes) -> list[float]:
-    """What onnxruntime-training gives for the stored batches, from a checkpoint on."""
+    """The losses of onnxruntime-training for the stored batches, from a checkpoint on."""
     graph, optimizer, _ = CASES[case]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -174,7 +174,7 @@ STEPS = st.one_of(
 @given(st.lists(STEPS, max_size=14), st.integers(0, 4))
 @pytest.mark.filterwarnings("ignore::onnxlab.errors.OnnxlabWarning")
 def test_random_edits_within_a_budget(steps: list[tuple[str, int]], lists: int) -> None:
-    """What can be undone undoes to the bytes there were, and never holds more than the budget after an edit."""
+    """Undoing restores the bytes, and an edit never leaves more than the budget."""
     model = opened(lists * LIST)
     history, states = model.history, [model.to_bytes()]
     for number, (action, argument) in enumerate(steps):

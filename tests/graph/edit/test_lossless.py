@@ -52,7 +52,7 @@ def test_the_saved_file_is_the_loaded_one(tmp_path: Path) -> None:
 
 
 def test_the_torture_model_has_every_field_of_onnx_proto() -> None:
-    """So that a field that onnx adds one day is not forgotten here."""
+    """A field that onnx adds one day must not be forgotten here."""
     seen: dict[str, set[str]] = {}
 
     def visit(message: Any) -> None:

@@ -15,7 +15,7 @@ from tests.graph.support.models import branches, chain
 
 
 def replayed(model: Model, before: bytes) -> bytes:
-    """What the script of a model's history makes of the bytes that it was loaded from."""
+    """The bytes that the script of a model's history makes of those that it was loaded from."""
     copy = onnxlab.load(before)
     namespace: dict[str, Any] = {"__name__": "script"}
     exec(model.history.to_python(), namespace)

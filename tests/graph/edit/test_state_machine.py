@@ -52,7 +52,7 @@ class Edits(RuleBasedStateMachine):
     @precondition(lambda self: self.graph.nodes)
     @rule(name=NAMES, numbers=NUMBERS)
     def edit(self, name: str, numbers: tuple[int, int, int]) -> None:
-        """Where an edit is refused nothing may have changed."""
+        """Nothing changes where an edit is refused."""
         before, index = self.graph.proto.SerializeToString(), state(self.graph)
         try:
             EDITS[name](self.draw(numbers))

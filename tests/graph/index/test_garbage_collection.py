@@ -1,4 +1,4 @@
-"""What is made while no garbage is collected is old afterwards, and still goes when it is held no more."""
+"""Objects made while no garbage is collected are old afterwards, and still go when they are held no more."""
 
 import gc
 import weakref

@@ -234,7 +234,7 @@ def test_any_edits_give_what_they_say_and_undo_to_the_same_bytes(kind: str, edit
 
 
 def edited(kind: str, edit: str, now: Any, seed: int) -> onnx.AttributeProto | None:
-    """What an edit makes of the attribute as it is."""
+    """The attribute after an edit."""
     count = {"longer": LONG + 500, "shorter": LONG + 1, "short": 3, "empty": 0}.get(edit, LONG + 9)
     proto = attribute(kind, items(kind, count, seed))
     if edit == "gone" and len(now):

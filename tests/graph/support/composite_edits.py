@@ -1,4 +1,4 @@
-"""What people ask for, at random: every edit of a Model on things picked by drawn numbers.
+"""Random edits of people: every edit of a Model on things picked by drawn numbers.
 
 An edit that has nothing to work on does nothing; one that the model refuses raises EditError.
 """
@@ -134,7 +134,7 @@ def call_instead(pick: Pick) -> None:
 
 
 def in_an_inner_scope(pick: Pick) -> None:
-    """What a body or function may take and store."""
+    """Parameters and stored values of a body or function."""
     scopes = list(pick.model.graph.scopes.values())
     path = pick.model.graph.scope_path(scopes[pick.numbers[0] % len(scopes)])
     if pick.slot:
@@ -144,7 +144,7 @@ def in_an_inner_scope(pick: Pick) -> None:
 
 
 def returned_by_an_inner_scope(pick: Pick) -> None:
-    """What a body or function gives, and what a function imports."""
+    """Results of a body or function, and imports of a function."""
     graph, scopes = pick.model.graph, list(pick.model.graph.scopes.values())
     scope = scopes[pick.numbers[0] % len(scopes)]
     path = graph.scope_path(scope)

@@ -1,4 +1,4 @@
-"""What differs between two messages, field by field: presence, order, unknown fields and NaN bits included."""
+"""Differences of two messages, field by field: presence, order, unknown fields and NaN bits included."""
 
 import struct
 from collections.abc import Iterator

@@ -17,7 +17,7 @@ DATA = Path(onnx.__file__).parent / "backend" / "test" / "data"
 
 
 def lost(source: Any, data: bytes) -> list[str]:
-    """What is not as it was in `data` after edits of a model that were undone, and after one that stays.
+    """The losses of `data` after edits of a model that were undone, and after one that stays.
 
     Args:
         source: what to load: a path, or `data` itself.

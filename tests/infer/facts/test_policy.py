@@ -1,4 +1,4 @@
-"""What declared types count, by the policy; and that where they contradict inference, both are told, always."""
+"""The weight of declared types, by the policy; contradictions of inference are told both ways, always."""
 
 import onnx
 import onnx.shape_inference

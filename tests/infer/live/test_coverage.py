@@ -1,4 +1,4 @@
-"""How much is known of the corpus without its value_info: ranks, and dims in terms of the inputs."""
+"""The known share of the corpus without its value_info: ranks, and dims in terms of the inputs."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -85,7 +85,7 @@ def test_keys_of_maps_are_compared(declared: str, codes: str) -> None:
 
 @pytest.mark.parametrize("place", ["input", "output", "value_info"])
 def test_a_declared_dim_below_zero_is_told(place: Any) -> None:
-    """It is taken as unknown, so that nothing contradicts it; onnx compares it as a size."""
+    """A negative dim is taken as unknown, so that nothing contradicts it; onnx compares it as a size."""
     imports = '<ir_version: 8, opset_import: ["" : 17]>'
     text = f"{imports} g (float[3] x) => (float[3] y) <float[3] t> {{ t = Neg (x) y = Neg (t) }}"
     model = onnx.parser.parse_model(text)

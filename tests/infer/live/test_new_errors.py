@@ -1,4 +1,4 @@
-"""What an edit did: changed facts in topological order, the first node that refuses, and both in words."""
+"""The effect of an edit: changed facts in topological order, the first node that refuses, and both in words."""
 
 from onnxlab import Model
 from tests.infer.support.models import shape_chain

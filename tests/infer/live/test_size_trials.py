@@ -65,7 +65,7 @@ def test_dims_without_a_name_are_tried_too() -> None:
 
 
 def test_sizes_are_multiples_of_the_old_one() -> None:
-    """What has to be divisible stays so."""
+    """Sizes that have to be divisible stay so."""
     ends = (("x", [12, 2]), ("y", [None, 8]))
     x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, dims) for name, dims in ends)
     node = helper.make_node("Reshape", ["x", "s"], ["y"])

@@ -46,7 +46,7 @@ class Binding:
 
 
 def contradictions(fact: Fact, value: Any, binding: Binding) -> list[str]:
-    """What is wrong about a fact of a value of a run."""
+    """The contradictions of a fact and a value of a run."""
     if isinstance(fact, SequenceFact) and isinstance(value, list):
         return [
             text for item in value if not isinstance(item, dict) for text in contradictions(fact.elem, item, binding)
@@ -89,7 +89,7 @@ def observed(path: Path, feeds: Feeds, ort_run: Oracle) -> dict[str, Any]:
 
 
 def contradictions_of_run(graph: ModelGraph, inference: Inference, arrays: Mapping[str, Any]) -> list[str]:
-    """What is wrong about the facts of the values of one run, inputs first, whose sizes bind the symbols."""
+    """The contradictions of facts and the values of one run, inputs first, whose sizes bind the symbols."""
     binding = Binding()
     return [
         f"{name}: {text}"
@@ -165,7 +165,7 @@ def optimized(path: Path, folder: Path, everything: bool = False) -> Path:
 
 
 def random_contradictions(seed: int) -> list[str] | None:
-    """What is wrong about the facts of a random model at both of its sizes; None where onnxruntime refuses it."""
+    """The contradictions in a random model at both of its sizes; None where onnxruntime refuses it."""
     sample = random_model(seed)
     names = [info.name for info in sample.model.graph.output]
     try:

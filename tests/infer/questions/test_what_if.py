@@ -1,4 +1,4 @@
-"""What if: shapes with numbers for symbols are those of a real run; memory by liveness is that of a brute force."""
+"""Shapes with numbers for symbols are those of a real run; memory by liveness is that of a brute force."""
 
 import numpy as np
 import onnx

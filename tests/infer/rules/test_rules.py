@@ -313,7 +313,7 @@ def test_the_lists_of_col2im_are_of_one_length(shape: str, length: str, lists: s
 @pytest.mark.parametrize(("condition", "inner", "found"), [("", "", ""), ("[1]", "[1]", ""), ("[N]", "[N]", ""),
                                                            ("[1]", "", "bool[1]"), ("", "[1]", "bool[]")])  # fmt: skip
 def test_the_condition_of_a_loop_keeps_its_rank_in_the_body(condition: str, inner: str, found: str) -> None:
-    """As onnxruntime merges the two; what it runs the body with has the shape that the body declares."""
+    """The ranks are merged as by onnxruntime; the value in a run has the shape that the body declares."""
     text = f"""
         <ir_version: 8, opset_import: ["" : 18]>
         g (float[2] x, bool{condition} c, int64 n) => (float[2] y) {{
@@ -344,7 +344,7 @@ SCAN_8 = """
     [("float", "Neg(next)", ""), ("int64", "Neg(next)", "float32[2]"), ("float", "Concat <axis = 7> (row, row)", "7")],
 )
 def test_the_body_of_a_scan_of_version_8_is_inferred(elem: str, row: str, found: str) -> None:
-    """It has a batch axis in front, and comes with the lengths of sequences, or without."""
+    """A Scan of version 8 has a batch axis in front, and comes with the lengths of sequences, or without."""
     text = SCAN_8.replace("ELEM", elem).replace("ROW", row)
     graph = ModelGraph(onnx.parser.parse_model(text))
     inference = Inference(graph)

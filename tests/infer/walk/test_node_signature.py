@@ -1,4 +1,4 @@
-"""What a node does, read off its bytes: equal for equal operators and attributes, whatever the names."""
+"""The signature of a node, read off its bytes: equal for equal operators and attributes, whatever the names."""
 
 import onnx
 import pytest

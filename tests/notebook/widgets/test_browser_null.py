@@ -8,7 +8,7 @@ from onnxlab.notebook.protocol.messages import ProtocolError, parse
 
 
 class JsNull:
-    """As Pyodide's."""
+    """The null of Pyodide."""
 
     def __repr__(self) -> str:
         return "jsnull"

@@ -1,4 +1,4 @@
-"""What a tab of JupyterLab asks of its kernel: a file opened in a view that fills it, saved, refused in words."""
+"""Requests of a tab of JupyterLab to its kernel: a file opened in a view that fills it, saved, refused in words."""
 
 import re
 import shutil

@@ -47,7 +47,7 @@ RANDOM = ("test_bernoulli", "test_randomuniform", "test_randomnormal", "test_mul
 
 
 def problem(case):
-    """What is wrong with our outputs, or None."""
+    """The difference of our outputs, or None."""
     names = [value.name for value in case.model.graph.input]
     for inputs, expected in case.data_sets:
         outputs = Interpreter(case.model).run(dict(zip(names, map(array, inputs), strict=False)))

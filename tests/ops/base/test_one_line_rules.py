@@ -111,7 +111,7 @@ def known_scalar(value: int) -> TensorFact:
 
 
 class Open:
-    """As much of an InferContext as a law asks for."""
+    """The part of an InferContext that a law asks for."""
 
     def symbol(self, slot: int, axis: int) -> Dim:
         return symbol(f"y{slot}.{axis}", key=("test", slot, axis))

@@ -134,7 +134,7 @@ def test_an_operator_has_one_home() -> None:
 
 
 def shapes_of_outputs(model: onnx.ModelProto, feeds: list, fixed: list[int]) -> dict[str, tuple | None]:
-    """What inference tells of the outputs' shapes from those of the inputs, and from the elements of some of them."""
+    """The inferred shapes of outputs from those of the inputs, and from the elements of some of them."""
     names = [value.name for value in model.graph.input]
     for output in model.graph.output:
         output.type.Clear()

@@ -19,7 +19,7 @@ def test_the_keys_of_another_attention():
 
 
 def bound(op_type, inputs, shared, **attributes):
-    """What ONNX Runtime makes where each present output is its past input's memory."""
+    """The outputs of ONNX Runtime where each present output is its past input's memory."""
     proto = model(op_type, inputs, attributes, 1, "com.microsoft", 3)
     session = new_session(proto.SerializeToString(), None)
     binding = session.io_binding()

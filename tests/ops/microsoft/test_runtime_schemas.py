@@ -151,7 +151,7 @@ def refused_here(model: onnx.ModelProto) -> list[Any]:
 
 
 def planted() -> tuple[int, list[tuple[str, str, str]]]:
-    """How many planted faults onnxruntime judged, and those that are judged differently here."""
+    """The number of planted faults that onnxruntime judged, and those that are judged differently here."""
     judged, different = 0, []
     with OrtJudge() as judge:
         for schema, plant in cases():

@@ -123,7 +123,7 @@ LABELS = """
 def test_a_label_encoder_has_one_list_of_keys_and_one_as_long_of_values(
     dtype: str, lists: str, code: str, found: str
 ) -> None:
-    """As onnx and onnxruntime demand from version 4 on."""
+    """The rule of onnx and onnxruntime from version 4 on."""
     text = LABELS.replace("TYPE", dtype).replace("LISTS", lists)
     problems = Inference(ModelGraph(onnx.parser.parse_model(text.replace("VERSION", "4")))).diagnostics
     assert [(problem.code, problem.found) for problem in problems] == ([(code, found)] if code else [])

@@ -49,7 +49,7 @@ def test_patches_of_a_large_image_are_gathered_in_parts(monkeypatch):
 @pytest.mark.parametrize("dilation", [1, 2, 3])
 @pytest.mark.parametrize("auto_pad", ["SAME_UPPER", "SAME_LOWER"])
 def test_windows_that_keep_the_size(size, dilation, auto_pad):
-    """What a tap reads beyond the end of a line is padding, not the line behind it."""
+    """A tap that reads beyond the end of a line reads padding, not the line behind it."""
     rank = len(size)
     for kernel in ((3,) * rank, (2, 5, 1)[:rank]):
         x, w = floats(2, 4, *size), floats(4, 2, *kernel, seed=1)

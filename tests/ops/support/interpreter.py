@@ -19,7 +19,7 @@ class Body:
 
 
 def fact(type_proto):
-    """What a kernel reads of a declared type: dtype and shape of tensors."""
+    """The declared type as a kernel reads it: dtype and shape of tensors."""
     tensor = type_proto.tensor_type
     dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type) if tensor.elem_type else None
     shape = None

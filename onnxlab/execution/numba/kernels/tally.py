@@ -178,7 +178,7 @@ _COUNTS, _TOTALS = ir.VectorType(_I32, _WIDE), ir.VectorType(_I64, _WIDE)
 
 
 def _counted(builder: Any, counts: Any) -> list[Any]:
-    """Where each histogram has these bins."""
+    """The bins of each histogram that has some."""
     return [pointer(builder, builder.add(counts, _I64(stripe * BINS * 4)), _COUNTS) for stripe in range(_STRIPES)]
 
 

@@ -75,15 +75,15 @@ def steps_of(binder: Binder) -> list[tuple[tuple[NodeView, ...], int]]:
     """
     steps: list[tuple[tuple[NodeView, ...], int]] = []
     waiting: dict[str, tuple[NodeView, ...]] = {}  # by the name of an output
-    for made in binder.memo.made.values():
-        nodes = made.step.match.nodes if isinstance(made.step, Fused) else (made.step,)
+    for lowered in binder.memo.made.values():
+        nodes = lowered.step.match.nodes if isinstance(lowered.step, Fused) else (lowered.step,)
         chosen: dict[NodeView, None] = {}
         for node in nodes:
             if isinstance(node, NodeView):
                 chosen.update(dict.fromkeys(reader for name in node.inputs for reader in waiting.pop(name, ())))
                 chosen[node] = None
-        if made.piece.kernels or not chosen:
-            steps.append((tuple(chosen), len(made.piece.kernels)))
+        if lowered.piece.kernels or not chosen:
+            steps.append((tuple(chosen), len(lowered.piece.kernels)))
         else:
             waiting[[*chosen][-1].outputs[0]] = tuple(chosen)
     return [*steps, *((nodes, 0) for nodes in waiting.values())]
@@ -134,11 +134,11 @@ class InnerValues:
         """
         ends = np.cumsum([records for _, records in self._steps]).tolist()
         context.reserve(self._plan.nbytes)
-        plan, given = self._plan.exchanged(()), plain(arrays)
+        plan, dense = self._plan.exchanged(()), plain(arrays)
         best = np.full(self._plan.records + 1, np.inf)
         for _ in range(_TIMED):
             course = TimingCourse({*ends, self._plan.records})
-            plan.run(given, threads, engine.interpret, context.check, context.listening, course)
+            plan.run(dense, threads, engine.interpret, context.check, context.listening, course)
             best[[*course.seconds]] = np.minimum(best[[*course.seconds]], [*course.seconds.values()])
         spent = [float(best[end]) if records else 0.0 for end, (_, records) in zip(ends, self._steps, strict=True)]
         whole = sum(spent) or 1.0

@@ -112,7 +112,7 @@ class RepeatedPlan:
         return place >= 0 and not bound.outputs[place].item()
 
     def _outputs(self, bound: _Bound, pieces: list[dict[int, Array]]) -> list[Array]:
-        """What each output was last, or in all iterations."""
+        """The last value of each output, or those of all iterations."""
         collected = self._repetition.collected
         return [
             array.copy() if place not in collected

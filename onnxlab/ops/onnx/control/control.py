@@ -81,7 +81,7 @@ _FOREVER = 1 << 62
 
 @cache
 def _repetition(carried: int, outputs: int) -> Repetition:
-    """How the body of a Loop is repeated."""
+    """The repetition of the body of a Loop."""
     pairs = tuple([(place + 2, place + 1) for place in range(carried)])
     return Repetition(pairs, (), tuple(range(carried + 1, outputs)), counter=0, condition=0)
 

@@ -1,4 +1,4 @@
-"""What lies behind the last element of a row is not worked on: see `poisoned`."""
+"""Elements behind the last one of a row are not worked on: see `poisoned`."""
 
 import numpy as np
 import pytest

@@ -184,7 +184,7 @@ def test_edits_of_random_regions(chunk):
 
 
 def resumed(seed, rounds=4):
-    """How many runs after edits of constants in a drawn network began later than with the first record."""
+    """The number of runs after edits of constants in a drawn network that began later than with the first record."""
     rng = np.random.default_rng(seed)
     drawing = Drawing(seed, nodes=6 + seed % 9)
     edited = Edited(drawing.model(), drawing.feeds, 1 + seed % 2)

@@ -82,7 +82,7 @@ class Editor:
 
 
 def outcome(runner, feeds):
-    """What a run gives, None where the model is wrong now."""
+    """The outputs of a run, None where the model is wrong now."""
     try:
         return runner.run(feeds, keep=False)
     except OnnxlabError:

@@ -1,4 +1,4 @@
-"""What cannot be bound goes to NumPy, one node at a time, and never fails a run that NumPy makes."""
+"""Nodes that cannot be bound go to NumPy, one at a time, and never fail a run that NumPy makes."""
 
 from dataclasses import replace
 from functools import partial

@@ -41,7 +41,7 @@ def check_drawing(seed):
 
 
 def check_inner_values(both, drawing, special, seed):
-    """What is looked at inside of the regions is what NumPy makes, node by node."""
+    """Inner values of the regions are those of NumPy, node by node."""
     both.hot.run(drawing.feeds, keep="border")
     inner = inner_values_of(both.hot)
     both.cold.run(drawing.feeds)

@@ -213,7 +213,7 @@ def test_a_forked_child_runs():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_forked_child_binds_what_its_parent_was_binding(monkeypatch):
-    """Which held the region's lock, and the graph's, in a thread that the child does not have."""
+    """The parent held the region's lock, and the graph's, in a thread that the child does not have."""
     model, x = perceptron(np.random.default_rng(6))
     graph = ModelGraph(model)
     runner = Runner(graph, Inference(graph).fact, [Eager(background=True), NumpyProvider()])
@@ -331,7 +331,7 @@ def test_the_cache_is_ours_alone(tmp_path, monkeypatch):
 @pytest.mark.parametrize("width", sorted(HOSTS.keys() - {host().name}))
 @pytest.mark.slow
 def test_other_widths_of_vectors(width):
-    """What this processor does not have, or has better, is right all the same: LLVM splits the vectors."""
+    """Instructions that this processor lacks are right all the same: LLVM splits the vectors."""
     tests = ["test_product_with_constant", "test_grouped_convolution", "test_rows", "test_masks"]
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", " or ".join(tests),
                "tests/execution/numba/rules/test_kernels.py",

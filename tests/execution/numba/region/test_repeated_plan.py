@@ -77,7 +77,7 @@ g (float[3] x, float[n, 3] steps, float[3, n] others) => (float[3] last, float[n
 
 @pytest.fixture
 def calls(monkeypatch):
-    """How many iterations each call of a repeated plan ran."""
+    """The number of iterations of each call of a repeated plan."""
     seen = []
     original = RepeatedPlan.__call__
 

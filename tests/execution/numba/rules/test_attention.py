@@ -256,7 +256,7 @@ def test_tokens_one_by_one_stay_compiled_and_values_that_always_change_do_not():
     ("MultiHeadAttention", {"num_heads": 2, "domain": "com.microsoft"}),
 ])  # fmt: skip
 def test_a_score_overflows_before_it_is_scaled(operator, attributes, ort_run):
-    """As in ONNX Runtime: 3e38 times 2 is infinite, 3e36 times 2 would not be."""
+    """The product overflows as in ONNX Runtime: 3e38 times 2 is infinite, 3e36 times 2 would not be."""
     rng = np.random.default_rng(3)
     feeds = {name: heads(rng, 1, 4, 16) for name in "qkv"}
     feeds["q"][0, 1, 0] = 3e38

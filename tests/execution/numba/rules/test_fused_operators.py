@@ -1,4 +1,4 @@
-"""What ONNX Runtime's optimizer fuses runs compiled, as ONNX Runtime runs it."""
+"""Nodes that ONNX Runtime's optimizer fuses run compiled, as ONNX Runtime runs them."""
 
 import numpy as np
 import pytest

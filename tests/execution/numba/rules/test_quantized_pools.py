@@ -13,7 +13,7 @@ def quantization(recipe, scale, zero, dtype):
 
 
 def same(model, feeds, ort_run):
-    """As ONNX Runtime to the level; means that lie between two levels may fall to either in NumPy."""
+    """Equality with ONNX Runtime to the level; means between two levels may fall to either in NumPy."""
     both = Both(model)
     compiled, plain = both.run(feeds)
     assert [region.reason for region in both.regions()] == [""]

@@ -71,7 +71,7 @@ def test_lengths_and_states(rng, op_type, direction):
 
 
 def test_empty_sequences_keep_their_state(rng):
-    """As in NumPy; onnxruntime makes it zero."""
+    """The state stays as in NumPy; onnxruntime makes it zero."""
     for op_type in GATES:
         model, feeds = layer(rng, op_type, 3, 2, 5, 9, "bidirectional", "blhc")
         both((model, feeds | {"l": np.array([0, 2], np.int32)}), onnxruntime=False)

@@ -129,7 +129,7 @@ def test_casts(source, target):
 
 
 def test_counting_and_choosing_stay_in_one_region(rng):
-    """What a greedy decoder does in each step: the best word, whether it is the last one, its row of a table."""
+    """The steps of a greedy decoder: the best word, whether it is the last one, its row of a table."""
     table = rng.standard_normal((9, 4)).astype(np.float32)
     nodes = [
         helper.make_node("ArgMax", ["scores"], ["best"], axis=1, keepdims=0),
