@@ -17,4 +17,5 @@ Files:
     server    Models of this process, served to assistants of the same user: a socket, and threads that answer while
               cells run.
     tools     All tools, and how a call of one is answered.
+    warming   The first use of what answers need: imports, and kernels, that a first call would wait for.
 """

@@ -19,6 +19,7 @@ from onnxlab.mcp import places
 from onnxlab.mcp.answers import Refused
 from onnxlab.mcp.call import Right
 from onnxlab.mcp.tools import answer
+from onnxlab.mcp.warming import warm
 
 if TYPE_CHECKING:
     from onnxlab.model import Model
@@ -85,7 +86,8 @@ class Server:
                 self._listen()
             serving = Serving(self, chosen)
             self._models[chosen] = model, rights, serving
-            return serving
+        threads.start(warm, "onnxlab assistant, first use")
+        return serving
 
     def remove(self, serving: Serving) -> None:
         """Serve no longer what was served so; the socket is closed after the last one."""

@@ -144,6 +144,25 @@ def test_it_answers_while_a_cell_runs() -> None:
     assert len(times["busy"]) == 12, "every call was answered before the cell ended"
 
 
+def test_the_first_call_of_a_tool_takes_no_longer_than_the_others() -> None:
+    code = (
+        "import json, sys, onnxlab, threading\n"
+        "from onnxlab.mcp.server import _server\n"
+        "serving = onnxlab.serve(onnxlab.load())\n"
+        "for thread in threading.enumerate():\n"
+        "    if thread.name.endswith('first use'): thread.join()\n"
+        "before = {name for name in sys.modules if name.startswith(('onnxlab', 'numba'))}\n"
+        "for tool in ('run', 'picture', 'diff', 'check'):\n"
+        "    reply = _server.reply(json.dumps({'tool': tool, 'arguments': {}}).encode(), frozenset({'look'}))\n"
+        "    assert 'answer' in json.loads(reply), reply\n"
+        "later = {name for name in sys.modules if name.startswith(('onnxlab', 'numba'))} - before\n"
+        "print(len(later), sorted(later))\n"
+    )
+    environment = {**os.environ, "ONNXLAB_COMPILE": "0"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert int(done.stdout.split()[0]) <= 12, done.stdout  # operators that the small model does not have
+
+
 def test_a_real_assistant_over_standard_input(tmp_path: Path) -> None:
     """The client of the package mcp: the tools it is told of, a look, an edit without and with leave."""
     import anyio
