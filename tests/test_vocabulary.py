@@ -81,6 +81,15 @@ def test_docstrings_begin_with_their_subject_or_a_verb() -> None:
     ] == []
 
 
+def test_comments_of_typescript_begin_with_their_subject_or_a_verb() -> None:
+    assert [
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path in tracked(".ts", ".tsx", ".mjs")
+        for match in DOC_COMMENT.finditer(path.read_text(encoding="utf-8"))
+        if match[1].lower() in WITHHELD
+    ] == []
+
+
 def test_no_local_name_of_the_package_is_vague() -> None:
     vague = {
         f"{path.relative_to(ROOT)}: {name} in {function}"

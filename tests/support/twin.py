@@ -174,8 +174,8 @@ def words() -> str:
     """kernel/protocol/words.ts."""
     traits = (
         ("recorded", "string", 'The parameter by which a page without a kernel holds the answers, "": it holds one.'),
-        ("edits", "true", "It changes the model."),
-        ("long", "true", "It takes as long as it takes."),
+        ("edits", "true", "Whether it changes the model."),
+        ("long", "true", "Whether it may take long."),
         ("repeatable", "true", "Asking twice does no harm."),
     )
     fields = "".join(f"{_comment(text, '  ')}  {name}?: {kind};\n" for name, kind, text in reversed(traits))
@@ -186,7 +186,7 @@ def words() -> str:
             for name, (alias, text) in ALIASES.items()
         ),
         _interface(schema.Nothing),
-        f"{_comment('What is known of a method.')}export interface MethodTraits {{\n{fields}}}\n",
+        f"{_comment('The traits of a method.')}export interface MethodTraits {{\n{fields}}}\n",
     ]
     return "\n".join([_HEAD.format("onnxlab/notebook/protocol/schema.py"), *parts])
 
@@ -234,9 +234,9 @@ def edit_fields() -> str:
         [
             _TABLE,
             'import type { EditName, Subject } from "./edits.ts";\n',
-            "/** What a form calls a parameter. */\n"
+            "/** The name of a parameter in a form. */\n"
             "export interface EditField {\n  kind: string;\n  label: string;\n  hint?: string;\n}\n",
-            "/** What each edit may be made to, and the parameters that forms ask for. */\n"
+            "/** The subjects of each edit, and the parameters that forms ask for. */\n"
             "export const EDITS: Record<EditName, { on: readonly Subject[]; fields: Record<string, EditField> }> = {\n"
             f"{''.join(rows)}}};\n",
         ]

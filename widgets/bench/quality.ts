@@ -1,4 +1,4 @@
-/** What makes one drawing of a graph better than another, measured alike for every layout engine. */
+/** Measures by which one drawing of a graph is better than another, alike for every layout engine. */
 
 export interface Point {
   x: number;

@@ -28,7 +28,7 @@ interface Touched {
 
 type Params = Record<string, unknown>;
 
-/** How messages travel: `delay` milliseconds each way; `mangle` may drop, repeat or hold back. */
+/** The conditions of transport: `delay` milliseconds each way; `mangle` may drop, repeat or hold back. */
 export interface Weather {
   delay?: number;
   mangle?: (message: Message, deliver: (message: Message) => void) => void;
@@ -41,7 +41,7 @@ export class FakeKernel {
   /** A kernel that runs a cell: requests wait until it is false again. */
   busy = false;
   seq = 0;
-  /** How often another model was shown. */
+  /** The number of times that another model was shown. */
   shown = 0;
   model: FakeModel;
   weather: Weather;

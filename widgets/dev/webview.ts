@@ -18,7 +18,7 @@ interface WidgetView {
   luminoWidget: unknown;
 }
 
-/** What is used of the extension's widget manager. */
+/** The part of the extension's widget manager that is used. */
 interface WidgetManager {
   get_model(id: string): Promise<unknown> | undefined;
   create_view(model: unknown, options: { el: HTMLElement }): Promise<WidgetView>;
@@ -33,7 +33,7 @@ interface Packaged {
   requirejs: { config(options: object): void };
 }
 
-/** What one execution came to. */
+/** The result of one execution. */
 interface Executed {
   text: string;
   error: string;

@@ -1,8 +1,8 @@
-/** What the tab asks of its kernel: see onnxlab/notebook/widgets/documents.py. */
+/** Requests of the tab to its kernel: see onnxlab/notebook/widgets/documents.py. */
 
 import type { Kernel, Reply } from "./shared.ts";
 
-/** Why a file is not shown, in words for its tab. */
+/** The reason why a file is not shown, in words for its tab. */
 export interface Problem {
   title: string;
   message: string;
@@ -18,7 +18,7 @@ export interface Opened {
 
 export interface Saved {
   problem?: Problem;
-  /** What the file does not hold as it was. */
+  /** The parts of the model that the file does not hold as they were. */
   notes?: string[];
 }
 

@@ -14,7 +14,7 @@ export interface Kernel {
   requestExecute(content: object): { done: Promise<{ content: Reply }> };
 }
 
-/** What a kernel answers to an execution. */
+/** The answer of a kernel to an execution. */
 export interface Reply {
   status: string;
   ename?: string;

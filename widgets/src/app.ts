@@ -67,7 +67,7 @@ export class App {
   readonly attached = new Cell<Picture | null>(null);
 
   readonly scope = new Cell(0);
-  /** What to call the model instead of its own name; "" for that. */
+  /** The title of the model instead of its own name; "" for that. */
   readonly title = new Cell("");
   readonly drawer = new Cell<Drawer>(null);
   readonly inspectorOpen = new Cell(true);
@@ -77,12 +77,12 @@ export class App {
   readonly drawerHeight = new Cell(0);
   /** Whether the tree beside the picture shows. */
   readonly outlineOpen = new Cell(false);
-  /** Which groups show, and which surround what shows. */
+  /** The groups that show, and those around what shows. */
   readonly seen = new Cell<InView>({ path: [], groups: new Set() });
   readonly menu = new Cell<PointerTarget | null>(null);
   /** Whether the page of keys shows. */
   readonly keysOpen = new Cell(false);
-  /** Which way the picture is to read, and which way it does. */
+  /** The direction that is wished for the picture, and the one that it has. */
   readonly reading = new Cell<Reading>("auto");
   readonly flow = new Cell<Flow>("down");
   /** Called when the user chose another way, for the trait. */
@@ -93,7 +93,7 @@ export class App {
   readonly tall = new Cell(false);
   /** Called when the user chose otherwise, for the trait. */
   onColumns: (columns: boolean) => void = () => undefined;
-  /** Why there is no model to show; null while there is hope. */
+  /** The reason why there is no model to show; null while there is hope. */
   readonly failure = new Cell<RequestError | null>(null);
 
   #offs: (() => void)[] = [];

@@ -1,5 +1,5 @@
 /**
- * What anywidget loads for each view: a few lines that fetch the bundle from the kernel once for a page.
+ * The module that anywidget loads for each view: a few lines that fetch the bundle from the kernel once for a page.
  *
  * anywidget imports the text that a widget brings anew for every widget, and a browser keeps an imported module for
  * good: with the whole bundle in it every view that was ever opened would cost a megabyte until the page is closed.

@@ -25,7 +25,7 @@ export interface Shared {
   selection(): number[];
   setSelection(nodes: number[]): void;
   onSelection(listener: () => void): () => void;
-  /** Which way the picture is to read. */
+  /** The direction of the picture. */
   reading(): Reading;
   setReading(reading: Reading): void;
   /** Whether what is many times taller than wide is drawn in columns. */

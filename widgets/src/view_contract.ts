@@ -1,4 +1,4 @@
-/** What the panels ask of the picture. graph/view/view.ts is the one implementation; tests use a smaller one. */
+/** The picture as the panels see it. graph/view/view.ts is the one implementation; tests use a smaller one. */
 
 import type { Flow, Reading } from "./graph/scene/flow.ts";
 import type { InView } from "./graph/view/lookout.ts";
@@ -6,7 +6,7 @@ import type { Diagnostic, Statistics } from "./kernel/protocol.ts";
 import type { Heat } from "./look/node_heat.ts";
 import type { Theme } from "./look/page_theme.ts";
 
-/** What the pointer is on. Ids are 0 where it is on something else. */
+/** The target of the pointer. Ids are 0 where it is on something else. */
 export interface PointerTarget {
   node: number;
   value: number;
@@ -16,7 +16,7 @@ export interface PointerTarget {
   y: number;
 }
 
-/** What shows and how large; `build` tells whether boxes are still where they were. */
+/** The place and the size of a thing; `build` tells whether boxes are still where they were. */
 export interface Place {
   scope: number;
   x: number;
@@ -32,7 +32,7 @@ export interface Anchor {
   y: number;
 }
 
-/** What shows of a scope, so that a picture beside it can show the same. */
+/** The look at a scope, so that a picture beside it can show the same. */
 export interface Look {
   scope: number;
   /** Keys of what is open. */
@@ -40,7 +40,7 @@ export interface Look {
   zoom: number;
   /** All of it shows. */
   whole: boolean;
-  /** What is to stay where it is, the most important first. */
+  /** The anchors that are to stay where they are, the most important first. */
   anchors: readonly Anchor[];
 }
 
@@ -59,7 +59,7 @@ export interface PictureEvents {
   wiredrop: { node: number; share: number };
   /** The scope shown now. */
   scope: number;
-  /** Which way the picture reads now; whether something in it is in columns, or would be if that was wanted. */
+  /** The direction of the picture now; whether something in it is in columns, or would be if that was wanted. */
   laidout: { flow: Flow; isTall: boolean };
   /** The view is about to jump elsewhere. */
   leave: void;
@@ -70,7 +70,7 @@ export interface PictureEvents {
   ready: void;
 }
 
-/** What lies over the plain picture. Nodes and values by id. */
+/** The layer over the plain picture. Nodes and values by id. */
 export interface Given {
   diagnostics: readonly Diagnostic[];
   /** Nodes that a search found. */
@@ -81,15 +81,15 @@ export interface Given {
   dimmed: readonly number[];
   /** Nodes that a rewrite would take out. */
   going: readonly number[];
-  /** What a rewrite would bring: nodes in whose place it comes, and operators; none where a node is only changed. */
+  /** The nodes of a rewrite: those in whose place others come, and operators; none where a node is only changed. */
   coming: readonly (readonly [node: number, operators: readonly string[]])[];
-  /** What alone is drawn strongly; no nodes: everything is. */
+  /** The nodes and values that alone are drawn strongly; no nodes: everything is. */
   trail: { nodes: ReadonlySet<number>; values: ReadonlySet<number> };
   bookmarks: readonly number[];
   pinned: ReadonlySet<number>;
   /** A small picture of a value's numbers where there is one already; asks for it where there is none. */
   thumbnail: ((value: number) => CanvasImageSource | null) | null;
-  /** What a run found, null: nothing any more. */
+  /** The statistics of a run, null: nothing any more. */
   statistics: readonly Statistics[] | null;
 }
 
@@ -100,7 +100,7 @@ export interface Picture {
   selectedValue: number;
   /** The group that is marked, 0: none. Setting it unselects nodes and notifies no listener. */
   selectedGroup: number;
-  /** Which way it is to read. */
+  /** The wished direction. */
   reading: Reading;
   /** Whether what is many times taller than wide is drawn in columns. */
   columns: boolean;
@@ -110,12 +110,12 @@ export interface Picture {
   readonly place: Place;
   /** Goes to a place; where boxes have moved since, to a node instead (0: none). */
   show(place: Place, node: number): void;
-  /** What shows, null before anything does; `show` shows what a picture beside it shows. */
+  /** The look of the view, null before anything shows; `show` takes that of a picture beside it. */
   readonly linked: { readonly look: Look | null; show(look: Look): void };
   fit(): void;
   /** Goes back to where a group was entered by a double-click; false where none was. */
   back(): boolean;
-  /** What is at a point of the browser's viewport; null outside of the picture. */
+  /** The target at a point of the browser's viewport; null outside of the picture. */
   targetAt(clientX: number, clientY: number): PointerTarget | null;
   /** Moves to what is selected if nothing of it shows; opens nothing. */
   seek(): void;

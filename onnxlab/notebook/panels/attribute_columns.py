@@ -61,7 +61,7 @@ def column(graph: ModelGraph, name: str) -> JSON:
 
 
 def _implied(graph: ModelGraph, node: NodeRecord, name: str) -> list[int] | None:
-    """What an operator over windows takes where nothing is said: the size of its weight, steps of one, no pads."""
+    """The defaults of an operator over windows: the size of its weight, steps of one, no pads."""
     if name not in _WINDOWS:
         return None
     schema = graph.schema(node)

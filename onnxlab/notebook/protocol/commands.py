@@ -100,7 +100,7 @@ COMMANDS: Mapping[str, Method] = {
         {"nodes": IDS}, Extracted,
         "Nodes as a model of their own, or for none the whole model; its bytes come as a buffer.",
     ),
-    "unsaved": Method({}, Unsaved, "What saving would change in the file.", repeatable=True),
+    "unsaved": Method({}, Unsaved, "The changes that saving would make in the file.", repeatable=True),
     "save": Method(
         {"copy": optional(bool, "true or false"), "version": VERSION}, Saved,
         "Replaces the file, or writes a copy beside it, which the model belongs to from then on.",

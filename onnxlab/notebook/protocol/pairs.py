@@ -56,12 +56,12 @@ class ErrorColumns(TypedDict):
     a: list[int]
     b: Annotated[list[int], "0: recorded values."]
     relative: list[WireNumber]
-    noise: Annotated[list[WireNumber], "What roundings explain."]
+    noise: Annotated[list[WireNumber], "The part that roundings explain."]
     local: Annotated[list[WireNumber], "Of the node that makes it alone; [] where it was not asked for."]
     sqnr: list[WireNumber]
     cosine: list[WireNumber]
     first: Annotated[list[list[int]], "Index of the first element that is off, [] for none."]
-    problems: Annotated[list[str], 'Why two values cannot be compared by element, "" where they can.']
+    problems: Annotated[list[str], 'The reasons why two values cannot be compared by element, "" where they can.']
     guilty: Annotated[list[int], "Places of those whose own node is off, the furthest first."]
     diverges: Annotated[int, "Place of the first that roundings do not explain, -1 for none."]
 
@@ -87,7 +87,7 @@ class PairInfo(TypedDict):
 
 PAIRS: Mapping[str, Method] = {
     "pair": Method(
-        {"again": FLAG}, PairInfo, "What differs now; `again`: values are compared anew.",
+        {"again": FLAG}, PairInfo, "The differences now; `again`: values are compared anew.",
         repeatable=True, long=True, recorded="",
     ),
     "paired_tensor": Method(

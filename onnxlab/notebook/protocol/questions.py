@@ -162,7 +162,7 @@ class FormatInfo(TypedDict):
     """The statements of the format of the file on the whole model."""
 
     title: str
-    uninferred: Annotated[str, 'Why nothing is inferred, "" where it is.']
+    uninferred: Annotated[str, 'The reason why nothing is inferred, "" where it is.']
     pairs: dict[str, str]
     columns: list[str]
     rows: list[list[str]]
@@ -185,8 +185,8 @@ class FileOffer(TypedDict):
     title: Annotated[str, 'Of its format, "" where that is not known.']
     nodes: int
     initializers: int
-    refused: Annotated[str, 'Why it does not open as a model, "" where it does.']
-    note: Annotated[str, "What is missing of it."]
+    refused: Annotated[str, 'The reason why it does not open as a model, "" where it does.']
+    note: Annotated[str, "The missing parts of it."]
     arrays: Annotated[int, "Arrays that an input or an initializer may take one of."]
     weights: WeightPreview | None
     torch: Annotated[str, 'The cell in which torch converts it, since that runs what is in it; "" for most.']
@@ -309,11 +309,11 @@ class MemoryCurve(TypedDict):
     weights: WireInt
     inputs: WireInt
     at_peak: list[AliveInfo]
-    more: Annotated[int, "What is alive at the peak and not listed."]
+    more: Annotated[int, "The number of values that are alive at the peak and not listed."]
     values: Annotated[list[int], "Inputs and outputs."]
     labels: Annotated[list[str], "Their shapes with these sizes."]
     open: Annotated[int, "Values of unknown size, which are not counted."]
-    refused: Annotated[list[str], "What nodes cannot accept with these sizes."]
+    refused: Annotated[list[str], "The refusals of nodes with these sizes."]
 
 
 QUESTIONS: Mapping[str, Method] = {
@@ -328,9 +328,9 @@ QUESTIONS: Mapping[str, Method] = {
     ),
     "about": Method(
         {"node": _NODE, "value": _VALUE}, About,
-        "What a node, a value, or without either the model says about itself.", repeatable=True, recorded="",
+        "The notes of a node, a value, or without either the model on itself.", repeatable=True, recorded="",
     ),
-    "file": Method({"file": TEXT}, FileOffer, "What a file that was sent is.", repeatable=True),
+    "file": Method({"file": TEXT}, FileOffer, "The kind of a file that was sent.", repeatable=True),
     "format": Method({}, FormatInfo, repeatable=True, recorded=""),
     "elements": Method(
         {"node": _NODE, "name": optional(str, "the name of an attribute"), "value": _VALUE}, Elements,
@@ -345,7 +345,7 @@ QUESTIONS: Mapping[str, Method] = {
     "attribute_column": Method({"name": TEXT}, AttributeColumn, repeatable=True, recorded="name"),
     "cut_preview": Method(
         {"outputs": IDS, "inputs": IDS, "siblings": FLAG, "behind": FLAG}, CutPreview,
-        "What ending the model at values, or starting it at others, takes away.", repeatable=True,
+        "The effect of ending the model at values, or starting it at others.", repeatable=True,
     ),
     "copies": Method(
         {"nodes": IDS}, Copies, "The corresponding nodes in every copy of the block.", repeatable=True
@@ -353,7 +353,7 @@ QUESTIONS: Mapping[str, Method] = {
     "trees": Method({"node": ID, "tree": optional(int, "a number from 0")}, TreesInfo, repeatable=True),
     "memory": Method(
         {"sizes": optional(dict[str, int], "an object of sizes by the names of dims")}, MemoryCurve,
-        "What a run takes for sizes of dims.", repeatable=True, long=True,
+        "The memory of a run for sizes of dims.", repeatable=True, long=True,
     ),
     "costs": Method({}, Costs, repeatable=True, recorded=""),
     "blocks": Method({}, Blocks, repeatable=True, recorded=""),

@@ -60,7 +60,7 @@ class ValueRecord(TypedDict):
 
     id: int
     name: str
-    label: Annotated[str, 'What inference knows, short: "1×64×112×112"; "" when nothing is known.']
+    label: Annotated[str, 'The inferred fact, short: "1×64×112×112"; "" when nothing is known.']
     flags: int
     scope: int
     dtype: NotRequired[Annotated[str, 'Element type, "float32"; "" where it is unknown.']]
@@ -75,7 +75,7 @@ class GroupRecord(TypedDict):
     kind: str
     scope: int
     about: NotRequired[
-        Annotated[str, 'What it is in the words of the field, "residual block"; "" where its name says it.']
+        Annotated[str, 'The kind in the words of the field, "residual block"; "" where its name says it.']
     ]
     units: NotRequired[Annotated[int, "Of a stage: how many units follow one another in it; else 0."]]
 
@@ -96,7 +96,7 @@ class OverlayNumbers(TypedDict):
     """Numbers to color nodes by, two columns; none: the boxes have their own colors."""
 
     kinds: NotRequired[
-        Annotated[list[str], "What the numbers stand for where they are places in a list: a few kinds, not sizes."]
+        Annotated[list[str], "The texts for which the numbers stand where they are places in a list, not sizes."]
     ]
     title: str
     unit: str
@@ -119,9 +119,7 @@ class Sections(TypedDict):
     value_flags: tuple[int, int]
     value_scope: tuple[int, int]
     value_label: NotRequired[
-        Annotated[
-            tuple[int, int], "Where it is there, `labels` are the distinct ones, of which each value has a place."
-        ]
+        Annotated[tuple[int, int], "The places of values in `labels`, which are distinct ones where this is there."]
     ]
 
 
@@ -156,7 +154,7 @@ class Snapshot(TypedDict):
     overlay: NotRequired[OverlayNumbers | None]
     pinned: NotRequired[Annotated[list[int], "Values that are pinned."]]
     opsets: NotRequired[Annotated[dict[str, int], "Opset version by domain."]]
-    shown: NotRequired[Annotated[int, "How often the view showed another model before."]]
+    shown: NotRequired[Annotated[int, "The number of times that the view showed another model before."]]
     former: NotRequired[Annotated[str, 'The name of the one before, "" for none.']]
     sections: Sections
 
@@ -238,6 +236,6 @@ class TensorPart(TypedDict):
     rows: int
     columns: int
     at: list[int]
-    image: Annotated[bool, "It may be looked at as an image."]
+    image: Annotated[bool, "Whether it may be looked at as an image."]
     cells: list[list[WireNumber | WireInt | str]]
     picture: TensorPicture | None

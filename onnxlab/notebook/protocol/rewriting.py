@@ -60,7 +60,7 @@ class NearMissInfo(TypedDict):
     rule: str
     doc: str
     why: str
-    progress: Annotated[float, "How much of its pattern matched, from 0 to 1."]
+    progress: Annotated[float, "The part of its pattern that matched, from 0 to 1."]
 
 
 class NearMisses(TypedDict):
@@ -89,7 +89,7 @@ class Rewritten(TypedDict):
     python: str
     applied: int
     nodes: tuple[int, int]
-    verdict: Annotated[str, "What running the model before and after said."]
+    verdict: Annotated[str, "The verdict of running the model before and after."]
     refused: list[str]
     lost: list[str]
 
@@ -97,11 +97,11 @@ class Rewritten(TypedDict):
 REWRITING: Mapping[str, Method] = {
     "rewrites": Method(
         {"level": TEXT, "rules": _RULES, "microsoft": FLAG, "protect": _PROTECT}, Rewrites,
-        "What optimizing to a level would do, or what some rules would: texts, or keys of rules.",
+        "The effect of optimizing to a level, or of some rules: texts, or keys of rules.",
         repeatable=True, long=True,
     ),
     "gains": Method(
-        {"level": TEXT, "microsoft": FLAG}, RewriteGains, "What each rule of a level gains alone, measured by runs.",
+        {"level": TEXT, "microsoft": FLAG}, RewriteGains, "The gain of each rule of a level alone, measured by runs.",
         repeatable=True, long=True,
     ),
     "near_misses": Method({"node": ID}, NearMisses, repeatable=True),

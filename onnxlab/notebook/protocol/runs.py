@@ -59,8 +59,8 @@ class FoundBoxes(TypedDict):
     """The boxes of a detector, the highest scores first."""
 
     image: Annotated[int, "The input that they lie on."]
-    layout: Annotated[str, "How the numbers were read."]
-    layouts: Annotated[list[str], "How else they may be."]
+    layout: Annotated[str, "The layout in which the numbers were read."]
+    layouts: Annotated[list[str], "The other layouts in which they may be read."]
     count: Annotated[int, "All of them, sent or not."]
     boxes: list[FoundBox]
 

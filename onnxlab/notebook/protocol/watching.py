@@ -15,15 +15,15 @@ class WatchInfo(TypedDict):
     text: str
     state: WatchState
     why: str
-    values: Annotated[list[int], "Those that fail, or that it is about where none does; not all of many."]
+    values: Annotated[list[int], "The values that fail, or the subject where none does; not all of many."]
 
 
 class WatchList(TypedDict):
     """All watches, in the order in which they were added."""
 
     watches: list[WatchInfo]
-    refused: Annotated[list[str], "What the model's file brings and cannot be read."]
-    measures: Annotated[list[str], "What an expression may ask for."]
+    refused: Annotated[list[str], "The watches of the model's file that cannot be read."]
+    measures: Annotated[list[str], "The measures that an expression may ask for."]
 
 
 WATCHING: Mapping[str, Method] = {

@@ -1,4 +1,4 @@
-/** What can be done to several nodes at once, each as one step of the history: in the search, the inspector, tables. */
+/** Actions on several nodes at once, each as one step of the history: in the search, the inspector, tables. */
 
 import type { App } from "../app.ts";
 import { COMMANDS } from "./commands/commands.ts";
@@ -7,7 +7,7 @@ export interface BulkAction {
   id: string;
   label: string;
   title: string;
-  /** It changes the model. */
+  /** Whether it changes the model. */
   edits: boolean;
   act: (app: App, nodes: number[]) => void;
 }

@@ -16,7 +16,7 @@ export interface AskedCut {
   siblings: boolean;
   /** Null until the kernel has said. */
   preview: CutPreview | null;
-  /** Why it cannot be, "" while it can. */
+  /** The reason against the cut, "" while there is none. */
   refused: string;
 }
 

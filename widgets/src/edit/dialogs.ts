@@ -20,7 +20,7 @@ type Changed = NewElements["elements"];
 
 export class Dialogs {
   readonly form = new Cell<Form | null>(null);
-  /** What the open list of all edits is about; null: it is closed. */
+  /** The subject of the open list of all edits; null: it is closed. */
   readonly list = new Cell<Target | null>(null);
   readonly #app: App;
 

@@ -2,14 +2,14 @@
 
 import type { EditName, Subject } from "./edits.ts";
 
-/** What a form calls a parameter. */
+/** The name of a parameter in a form. */
 export interface EditField {
   kind: string;
   label: string;
   hint?: string;
 }
 
-/** What each edit may be made to, and the parameters that forms ask for. */
+/** The subjects of each edit, and the parameters that forms ask for. */
 export const EDITS: Record<EditName, { on: readonly Subject[]; fields: Record<string, EditField> }> = {
   add_node: { on: ["model"], fields: {} },
   add_input: {

@@ -1,4 +1,4 @@
-/** What the last edit did to shapes elsewhere: old beside new, and the first node that cannot live with it. */
+/** The effect of the last edit on shapes elsewhere: old beside new, and the first node that cannot live with it. */
 
 import type { App } from "../app.ts";
 import type { Diagnostic } from "../kernel/protocol.ts";

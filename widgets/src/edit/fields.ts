@@ -1,4 +1,4 @@
-/** What a dialog asks for before an edit: fields of a few kinds, and their texts as the kernel takes them. Pure. */
+/** The questions of a dialog before an edit: fields of a few kinds, and their texts as the kernel takes them. Pure. */
 
 export interface Choice {
   value: string;
@@ -28,12 +28,12 @@ export type Field = Named &
     | { kind: "grid"; shape: number[]; numbers: (number | string | boolean)[] }
   );
 
-/** What stands in a field: text, a mark, a value's id, a file. */
+/** The content of a field: text, a mark, a value's id, a file. */
 export type Entry = string | boolean | number | File | ReadonlyMap<number, string> | null;
 
 export type Read = { ok: true; given: unknown } | { ok: false; error: string };
 
-/** What a field holds before the user types. */
+/** The content of a field before the user types. */
 export function initialEntry(field: Field): Entry {
   if (field.kind === "file") return field.initial ?? null;
   if (field.kind === "grid") return new Map();

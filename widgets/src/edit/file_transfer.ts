@@ -14,7 +14,7 @@ export interface FileInHand {
   file: File | null;
   /** The id by which the kernel knows it. */
   id: string;
-  /** How much of it is there, from 0 to 1. */
+  /** The part of it that is there, from 0 to 1. */
   sent: number;
   offer: FileOffer | null;
   /** The value on whose line it was dropped, 0: none. */

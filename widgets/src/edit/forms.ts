@@ -9,7 +9,7 @@ export const NUMBERS_HINT = "One number fills the tensor; several are its elemen
 
 const dtypes = ELEMENT_TYPE_NAMES.filter(Boolean).map((value) => ({ value, label: value }));
 
-/** What stands in the fields of a form before the user types, by parameter; of an array, by "dtype", "shape", "numbers". */
+/** The content of a form's fields before the user types, by parameter; of an array, by "dtype", "shape", "numbers". */
 export type Initial = Readonly<Record<string, string | boolean | File | null>>;
 
 /** Choices of an element type. */
@@ -66,7 +66,7 @@ function fileOf(given: Initial[string] | undefined): File | null {
   return typeof File !== "undefined" && given instanceof File ? given : null;
 }
 
-/** What a form's answers are as parameters: the fields of an array as one of them. */
+/** The answers of a form as parameters: the fields of an array as one of them. */
 export function parametersOf<E extends EditName>(edit: E, answers: Record<string, unknown>): Edits[E] {
   const array = Object.entries(EDITS[edit].fields).find(([, { kind }]) => kind === "array")?.[0];
   if (!array || !("numbers" in answers)) return answers as unknown as Edits[E];

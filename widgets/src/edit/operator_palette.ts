@@ -17,7 +17,7 @@ export interface PaletteQuestion {
 }
 
 export class OperatorPalette {
-  /** What the palette is open for; null: it is closed. */
+  /** The question for which the palette is open; null: it is closed. */
   readonly question = new Cell<PaletteQuestion | null>(null);
   /** An operator that is being dragged out of the palette. */
   readonly carried = new Cell<OperatorInfo | null>(null);

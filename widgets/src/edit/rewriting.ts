@@ -35,11 +35,11 @@ export class Rewriting {
   readonly asked = new Cell<AskedRewrite>({ level: "basic", rules: [], microsoft: false, protect: [] });
   readonly found = new Cell<LookedAt | null>(null);
   readonly shown = new Cell<ShownRewrite>(ALL);
-  /** What is being waited for, "" for nothing. */
+  /** The work that is waited for, "" for none. */
   readonly busy = new Cell("");
   /** Whether the pattern of the selected nodes is asked for. */
   readonly likes = new Cell(false);
-  /** What came of it last. */
+  /** The result of the last action, in words. */
   readonly said = new Cell("");
   readonly #app: App;
 

@@ -67,7 +67,7 @@ export class WireDrag {
   }
 
   /**
-   * Why the node under the pointer cannot take the wire, or what dropping it does; "" while there is nothing to say.
+   * The refusal of the node under the pointer, or the effect of dropping the wire; "" while there is neither.
    */
   hint(): string {
     const wire = this.wire.value;
@@ -78,7 +78,7 @@ export class WireDrag {
     return wire.targets.refused[wire.over] ?? `Drop here: the node reads ${name}`;
   }
 
-  /** Why an input of a node cannot read a value, "" where it can. */
+  /** The reason why an input of a node cannot read a value, "" where it can. */
   async refusal(value: number, node: number, slot: number): Promise<string> {
     const { allowed, refused } = await this.#app.client.request("targets", { value, nodes: [node] });
     const free = allowed[node];

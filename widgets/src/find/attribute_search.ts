@@ -5,7 +5,7 @@ import type { Client } from "../kernel/client.ts";
 /** The texts of one attribute by node. */
 export type Column = ReadonlyMap<number, string>;
 
-/** What a query may ask of attributes. */
+/** The attributes that a query may ask for. */
 export interface AttributeSource {
   /** Null until the kernel has said. */
   names: ReadonlyMap<string, number> | null;

@@ -1,4 +1,4 @@
-/** How the last word of a query may go on: fields, attributes, operators, values of what stands before the colon. Pure. */
+/** The ways to go on with the last word of a query: fields, attributes, operators, values of a field. Pure. */
 
 import type { Store } from "../model/store.ts";
 import type { AttributeSource } from "./attribute_search.ts";
@@ -11,7 +11,7 @@ export interface Completion {
   query: string;
   /** The word as it would be. */
   word: string;
-  /** How many nodes have it; 0: unknown. */
+  /** The number of nodes that have it; 0: unknown. */
   count: number;
 }
 

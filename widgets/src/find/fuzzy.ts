@@ -7,7 +7,7 @@ const INITIALS = 45,
 const ONE_SLIP = 4,
   TWO_SLIPS = 8;
 
-/** How well a word fits an operator that does not hold it, 0: not at all. `op` as it is written, `word` lower-case. */
+/** The likeness of a word and an operator that does not hold it, 0: none. `op` as it is written, `word` lower-case. */
 export function fuzzyScore(op: string, word: string): number {
   if (word.length >= 2 && initials(op) === word) return INITIALS;
   if (word.length < ONE_SLIP) return 0;

@@ -1,4 +1,4 @@
-/** Where one has been in a model and wants to be again: back and forward, bookmarks, and ways that are lit. */
+/** Places in a model to return to: back and forward, bookmarks, and ways that are lit. */
 
 import type { App } from "../app.ts";
 import { nodeLabel, plural } from "../model/names.ts";
@@ -21,7 +21,7 @@ export interface Trail {
 const MOST = 60;
 
 export class Travel {
-  /** How many steps there are back and forward. */
+  /** The numbers of steps back and forward. */
   readonly reach = new Cell({ back: 0, forward: 0 });
   /** Node ids, oldest first. */
   readonly bookmarks = new Cell<readonly number[]>([]);

@@ -70,7 +70,7 @@ function homeOf(store: Store, node: number, scope: number): number {
   return at?.scope === scope ? at.id : 0;
 }
 
-/** What the bodies of the nodes of a scope read from outside. */
+/** The outer values that the bodies of the nodes of a scope read. */
 function captures(store: Store, scope: number): Map<number, number[]> {
   const found = new Map<number, number[]>();
   if (store.scopes.size < 2) return found;

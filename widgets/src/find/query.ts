@@ -22,7 +22,7 @@ import { elements } from "../model/tables.ts";
 
 import { type AttributeSource, attributePattern } from "./attribute_search.ts";
 
-/** What a condition is asked about. */
+/** The subject of a condition. */
 export interface Asked {
   store: Store;
   /** Statistics of the last run by value. */
@@ -50,7 +50,7 @@ export interface Query {
   nodesOnly: boolean;
   /** Names that are no field of our own: attributes, if nodes have them. */
   attributes: string[];
-  /** What could not be understood, as a sentence; "" when all is well. */
+  /** The part that could not be understood, as a sentence; "" when all is well. */
   problem: string;
 }
 
@@ -78,7 +78,7 @@ export function judge({ node, value, not }: Test, asked: Asked, before: readonly
   };
 }
 
-/** Which values something holds for, by id. */
+/** The ids of values for which something holds. */
 function marked(values: readonly ValueRecord[], fits: (value: ValueRecord) => boolean): (id: number) => boolean {
   const found = new Uint8Array(values.reduce((most, { id }) => Math.max(most, id), 0) + 1);
   for (const value of values) if (fits(value)) found[value.id] = 1;

@@ -25,7 +25,7 @@ export interface Hits {
   hits: Hit[];
   /** All matches, those beyond the limit included. */
   total: number;
-  /** Why the query cannot be understood, "" when it can. */
+  /** The reason why the query cannot be understood, "" when it can. */
   problem?: string;
   /** Attributes that it asks about are still on their way. */
   pending?: boolean;
@@ -36,7 +36,7 @@ const EXACT = 100,
   WORD = 50,
   INSIDE = 30;
 const OP_BONUS = 5;
-/** Where nothing but conditions is asked. */
+/** The score where nothing but conditions is asked. */
 const ANY = 50;
 const VALUE_PENALTY = 20;
 
@@ -113,7 +113,7 @@ export class SearchIndex {
     return { hits: best.sorted().map((hit) => this.#describe(hit)), total: best.total, problem: "" };
   }
 
-  /** What a query asks by that is neither a field nor an attribute of the model, as a sentence. */
+  /** The names in a query that are neither a field nor an attribute of the model, as a sentence. */
   #unknown({ attributes }: Query): string {
     const known = this.#attributes.names,
       field = known && attributes.find((name) => !known.has(name));
@@ -142,7 +142,7 @@ export class SearchIndex {
   }
 }
 
-/** What each name counts for besides itself: scores by word, of what it is of. */
+/** The words that each name counts for besides itself: scores by word, of its subject. */
 interface Also {
   of: Uint32Array;
   scores: Float64Array[];
@@ -192,7 +192,7 @@ class Names<T> {
   /** Lower-case. */
   readonly names: string[];
   readonly #text: string;
-  /** Where each name begins in the text. */
+  /** The beginning of each name in the text. */
   readonly #starts: Int32Array;
 
   constructor(records: (T & { name: string })[]) {

@@ -1,10 +1,10 @@
-/** What is selected, and so what the inspector is about: in the panels, in the picture and in the kernel. */
+/** The selection, and so the subject of the inspector: in the panels, in the picture and in the kernel. */
 
 import type { App } from "../app.ts";
 import { neighbors, nodeLabel, plural, valueLabel } from "../model/names.ts";
 import { Cell } from "../state.ts";
 
-/** What the inspector is about. */
+/** The subject of the inspector. */
 export type Subject =
   | { kind: "model" }
   | { kind: "nodes"; nodes: number[] }

@@ -33,7 +33,7 @@ export interface Answer {
   buffers: DataView[];
 }
 
-/** What a channel tells its client, and asks of it. */
+/** The events of a channel for its client, and its questions. */
 export interface ChannelOwner {
   /** Whether the client holds a snapshot, without which the connection is not "ready". */
   synchronized(): boolean;
@@ -50,7 +50,7 @@ interface Pending {
   method: Method;
   params: unknown;
   sent: number;
-  /** When the kernel answered a ping sent after this request; 0: it did not yet. */
+  /** The time at which the kernel answered a ping sent after this request; 0: it did not yet. */
   overtaken: number;
   resolve: (answer: Answer) => void;
   reject: (error: RequestError) => void;
@@ -197,7 +197,7 @@ export class Channel {
     this.#owner.lost();
   }
 
-  /** Where nothing is overdue any more: back to ready, and no timer while nothing is asked. */
+  /** Return to ready where nothing is overdue any more, and stop the timer while nothing is asked. */
   settle(): void {
     const heard = this.#lastHeard;
     const overdue = [...this.#pending.values()].some(

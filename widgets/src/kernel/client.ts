@@ -48,12 +48,12 @@ export class Client {
   session = "";
   /** Gone because Python closed this view, not because the kernel ended. */
   closedByKernel = false;
-  /** What this kernel offers (Hello.can); empty before it answered. */
+  /** The abilities of this kernel (Hello.can); empty before it answered. */
   can: Record<string, boolean> = {};
 
   /** The name of the model that the view showed before, "" where there is none. */
   former = "";
-  /** How many models the view has shown; null before the first snapshot. */
+  /** The number of models that the view has shown; null before the first snapshot. */
   #shown: number | null = null;
 
   readonly store: Store;

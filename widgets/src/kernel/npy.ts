@@ -1,6 +1,6 @@
 /** NumPy's file format, as far as the page writes it, and images as arrays of the shape that an input takes. */
 
-/** How the bytes of an image become numbers: (byte / divisor − mean) / std, by channel in the order that is given. */
+/** The way from bytes of an image to numbers: (byte / divisor − mean) / std, by channel in the order that is given. */
 export interface ImageNumbers {
   divisor: number;
   mean: readonly number[];
@@ -25,7 +25,7 @@ export const IMAGE_PRESETS: Record<string, ImageNumbers> = {
   "Caffe (BGR)": { divisor: 1, mean: [103.939, 116.779, 123.68], std: [1, 1, 1], reversed: true },
 };
 
-/** How an image comes to the size that an input takes. */
+/** The way to bring an image to the size that an input takes. */
 export type ImageFit = "stretch" | "crop" | "pad";
 
 /** A .npy file of float32. */
@@ -41,7 +41,7 @@ export function npy(data: Float32Array, shape: readonly number[]): Uint8Array<Ar
   return file;
 }
 
-/** Where an input of some shape has its channels and how large an image it takes; 0 where any size will do. */
+/** The axis of channels of an input of some shape, and its size of images; 0 where any size will do. */
 export function imagePlace(
   label: string,
 ): { last: boolean; channels: number; height: number; width: number; rank: number } | null {
@@ -77,7 +77,7 @@ export function imageArray(
   return { data, shape: rank === 4 ? [1, ...shape] : shape };
 }
 
-/** Where an image of one size is drawn in another: [x, y, width, height]; what lies outside is cut off. */
+/** The place of an image of one size in another: [x, y, width, height]; what lies outside is cut off. */
 export function imageFrame(
   from: { width: number; height: number },
   to: { width: number; height: number },

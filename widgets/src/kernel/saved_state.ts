@@ -1,5 +1,5 @@
 /**
- * What a saved notebook holds of a view. JupyterLab shows an output's widget from the kernel's models or else from
+ * The part of a view in a saved notebook. JupyterLab shows an output's widget from the kernel's models or else from
  * those in the notebook's metadata, and an error where it has neither. So each time the notebook is written, a model
  * of a few lines goes into the metadata under the view's id: it says how to get the widget back, below the picture.
  *

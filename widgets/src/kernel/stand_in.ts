@@ -3,7 +3,7 @@
  * while it lives. Its SVG carries the attribute `data-onnxlab`; Jupyter shows it as an element or as an image.
  */
 
-/** How far up the page the output before the widget's own is looked for. */
+/** The number of levels up the page at which the output before the widget's own is looked for. */
 const MAX_DEPTH = 12;
 
 const SCROLLED = "jp-mod-outputsScrolled";

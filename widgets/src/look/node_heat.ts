@@ -6,7 +6,7 @@ export interface Heat {
   title: string;
   unit: string;
   numbers: Map<number, number>;
-  /** What the numbers stand for where they are places in this list; [] where they are sizes. */
+  /** The texts for which the numbers stand where they are places in this list; [] where they are sizes. */
   kinds: string[];
   /** Numbers that differ by powers of ten, such as errors: a group has the largest of its nodes, not the sum. */
   scale?: "log";

@@ -21,7 +21,7 @@ function saidBy(element: HTMLElement): Theme | undefined {
   return said.find((word) => word === "dark" || word === "light") as Theme | undefined;
 }
 
-/** What the page's own style sheet says, where it says one of the two. */
+/** The theme of the page's own style sheet, where it names one of the two. */
 function schemeOf(document: Document): Theme | undefined {
   const scheme = document.defaultView?.getComputedStyle(document.documentElement).colorScheme ?? "";
   return scheme === "dark" || scheme === "light" ? scheme : undefined;

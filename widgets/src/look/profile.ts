@@ -1,4 +1,4 @@
-/** Where the time of a run goes: a profile of the model as it is, by node, by group and by operator. */
+/** The time of a run: a profile of the model as it is, by node, by group and by operator. */
 
 import type { App } from "../app.ts";
 import type { ProfileTable } from "../kernel/protocol.ts";
@@ -121,7 +121,7 @@ export function profileRows(store: Store, table: ProfileTable, by: ProfileBy): P
     .sort((a, b) => b.ms - a.ms);
 }
 
-/** What was done and moved in that time. */
+/** The work and the bytes of that time. */
 function why(ms: number, { flops, moved, least, arithmetic }: Sum): string {
   const words = [];
   if (least > 0) words.push(arithmetic > least / 2 ? "arithmetic" : "memory");

@@ -28,7 +28,7 @@ const PAINTED = "colored";
 export class Runs {
   readonly running = new Cell<Running | null>(null);
   readonly results = new Cell<Results | null>(null);
-  /** What the boxes are colored by; null: by what they are. */
+  /** The measure that colors the boxes; null: their kinds. */
   readonly overlay = new Cell<Heat | null>(null);
   /** A measure is being taken. */
   readonly measuring = new Cell(false);
@@ -38,7 +38,7 @@ export class Runs {
     this.#app = app;
   }
 
-  /** How the inputs of the last run were made, in words; "" before the first. */
+  /** The inputs of the last run, in words; "" before the first. */
   ranWith = "";
 
   /** Runs some nodes (null: all) and shows the statistics of what they made; `quiet`: without opening the results. */

@@ -6,7 +6,7 @@ import { GRAPH_INPUT, INITIALIZER } from "../kernel/protocol.ts";
 import { Cell } from "../state.ts";
 import { pixels } from "./color_map.ts";
 
-/** How an input is to be made, with what the page remembers of it. */
+/** The way to make an input, with what the page remembers of it. */
 export interface Choice extends GivenInput {
   /** Name of the chosen file. */
   fileName?: string;
@@ -54,7 +54,7 @@ export class Numbers {
     this.#app = app;
   }
 
-  /** What a run is asked with besides its nodes; nothing where nothing was chosen. */
+  /** The request of a run besides its nodes; nothing where nothing was chosen. */
   get asked(): {
     seed?: number;
     inputs?: Record<string, GivenInput>;
@@ -73,7 +73,7 @@ export class Numbers {
     };
   }
 
-  /** What a run is asked with, in words: "random, seed 3, batch = 2". */
+  /** The request of a run, in words: "random, seed 3, batch = 2". */
   get inWords(): string {
     const { choices, sizes, seed } = this.inputs.value;
     const words = Object.entries(choices).map(([name, { how, fileName, text }]) =>

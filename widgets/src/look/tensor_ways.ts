@@ -15,11 +15,11 @@ export const WAY_WORDS: Record<Way, string> = {
 /** Values beyond which the largest few are not looked for. */
 const MOST_RANKED = 200_000;
 
-/** What the model around a value tells of it. */
+/** The facts that the model around a value tells of it. */
 export interface Around {
   /** A Softmax makes it. */
   isSoftmax?: boolean;
-  /** It is an output of the model. */
+  /** Whether it is an output of the model. */
   isOutput?: boolean;
   /** The model takes an image. */
   takesImages?: boolean;

@@ -1,4 +1,4 @@
-/** How things of the model are called on screen. Pure functions of the store. */
+/** Names of things of the model on screen. Pure functions of the store. */
 
 import type { Store } from "./store.ts";
 
@@ -46,7 +46,7 @@ export function mainScope(store: Store): number {
   return 0;
 }
 
-/** What a scope is called in the breadcrumb: the model, "if_3 · then_branch", or a function's name. */
+/** The name of a scope in the breadcrumb: the model, "if_3 · then_branch", or a function's name. */
 export function scopeLabel(store: Store, id: number, title = ""): string {
   const scope = store.scopes.get(id);
   if (!scope) return `scope ${id}`;

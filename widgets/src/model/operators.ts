@@ -5,11 +5,11 @@ import { scoreWord } from "../find/search.ts";
 import type { OperatorInfo } from "../kernel/protocol.ts";
 import { shortOp } from "./names.ts";
 
-/** What a word found only in the summary is worth, beside scores of names between 30 and 100. */
+/** The score of a word that is only in the summary, beside scores of names between 30 and 100. */
 const MEANING = 10;
 
 /**
- * Those in which every word occurs, best first; all of them for no words: those like another operator first, then by
+ * Operators in which every word occurs, best first; all for no words: those like another operator first, then by
  * name.
  */
 export function rankOperators(operators: readonly OperatorInfo[], query: string, like = ""): OperatorInfo[] {
@@ -24,7 +24,7 @@ export function rankOperators(operators: readonly OperatorInfo[], query: string,
   return scored.map(({ operator }) => operator);
 }
 
-/** How well an operator may stand where another one does: the same kind, the same wires. */
+/** The likeness of an operator to another one in whose place it may stand: the same kind, the same wires. */
 function likeness({ category, inputs }: OperatorInfo, model: OperatorInfo): number {
   const takes = inputs[0] <= model.inputs[1] && inputs[1] >= model.inputs[0];
   return (takes ? 1 : 0) + (takes && category === model.category ? 2 : 0);

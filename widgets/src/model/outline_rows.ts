@@ -12,15 +12,15 @@ export interface OutlineRow {
   depth: number;
   name: string;
   detail: string;
-  /** It can be opened. */
+  /** Whether it can be opened. */
   more: boolean;
   open: boolean;
-  /** What it weighs by the measure, 0 to 1 of the largest beside all. */
+  /** The share by the measure, 0 to 1 of the largest beside all. */
   share: number;
   problem: boolean;
 }
 
-/** What is known of all groups of a model. */
+/** The known facts of all groups of a model. */
 export interface OutlineData {
   /** Groups and nodes in file order by parent group; 0 is the top. */
   children: Map<number, { kind: "group" | "node"; id: number }[]>;

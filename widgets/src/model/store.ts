@@ -1,5 +1,5 @@
 /**
- * What the page knows about the model: records by id, and who makes and uses each value.
+ * The model as the page knows it: records by id, and who makes and uses each value.
  *
  * A store is filled by a snapshot and kept in step by commit events; it never talks to the kernel (client.ts does) and
  * draws nothing. Listeners hear of each change once, with what changed.
@@ -27,7 +27,7 @@ export interface Port {
   slot: number;
 }
 
-/** What a commit changed, for listeners. */
+/** The changes of a commit, for listeners. */
 export interface CommitChange {
   version: number;
   label: string;

@@ -8,7 +8,7 @@ export type Cell = string | number;
 
 export interface Row {
   key: string;
-  /** What a click on the first cell shows; of an operator all its nodes. */
+  /** The target of a click on the first cell; of an operator all its nodes. */
   kind: "node" | "value" | "scope" | "group" | "operator" | "none";
   id: number;
   cells: Cell[];
@@ -60,7 +60,7 @@ export type TableName =
   | "metadata"
   | "diagnostics";
 
-/** What tables show besides what the store holds, asked of the kernel when a table is opened. */
+/** The columns of tables besides those of the store, asked of the kernel when a table is opened. */
 export interface Extra {
   flops: ReadonlyMap<number, number>;
   about: About | null;

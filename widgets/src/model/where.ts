@@ -1,4 +1,4 @@
-/** Where in the model one is, from what the picture says surrounds what shows. Pure. */
+/** The place in the model, from the containers around what the picture shows. Pure. */
 
 import type { Around } from "../graph/view/lookout.ts";
 import { groupsAround } from "./names.ts";

@@ -1,5 +1,5 @@
 /**
- * Who makes and who reads each value: of the snapshot as typed arrays by the value's id, which a model of 100,000
+ * Makers and readers of each value: of the snapshot as typed arrays by the value's id, which a model of 100,000
  * nodes has in a few milliseconds, and beside them the readers of those values that edits have touched since.
  */
 

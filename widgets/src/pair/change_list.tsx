@@ -1,4 +1,4 @@
-/** What was added, removed, changed, renamed and moved: a click shows both sides. */
+/** The changes by kind: added, removed, changed, renamed and moved; a click shows both sides. */
 
 import { useState } from "preact/hooks";
 import type { ChangeInfo, ChangeKind, PairInfo } from "../kernel/protocol.ts";
@@ -100,7 +100,7 @@ function Row(props: { pair: Pair; change: ChangeInfo; place: number; selected: b
   );
 }
 
-/** Where nearly everything was renamed or moved that is one thing to say, and what else changed comes first. */
+/** The kinds that are told in one line, where nearly everything was renamed or moved; other changes come first. */
 function quiet(info: PairInfo): ReadonlySet<ChangeKind> {
   const loud = info.changes.some(({ kind }) => kind !== "renamed" && kind !== "moved");
   return loud ? new Set<ChangeKind>(["renamed", "moved"]) : new Set<ChangeKind>();

@@ -9,7 +9,7 @@ import { Pair, type Side } from "./pair.ts";
 import { PairBar } from "./pair_bar.tsx";
 import { PairPanel } from "./pair_panel.tsx";
 
-/** How high the whole is. */
+/** The height of the whole. */
 export interface PairSize {
   height(): number;
   onHeight(listener: () => void): () => void;

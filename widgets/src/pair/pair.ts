@@ -15,7 +15,7 @@ import type { Look } from "../view_contract.ts";
 import { Partners } from "./partners.ts";
 
 export type Side = 0 | 1;
-/** What both graphs are colored by. */
+/** The measure that colors both graphs. */
 export type ColoredBy = "difference" | "error" | "local" | "operator";
 
 /** Milliseconds after an edit until both models are compared again. */
@@ -220,7 +220,7 @@ export class Pair {
   }
 }
 
-/** What the boxes of a side are colored by. */
+/** The measure that colors the boxes of a side. */
 function heatOfSide(info: PairInfo, side: Side, by: ColoredBy, app: App): Heat | null {
   if (by === "difference") {
     const { nodes, kinds } = info.colors[side];

@@ -76,7 +76,7 @@ export function PairBar({ pair }: { pair: Pair }) {
   );
 }
 
-/** What the colors of both graphs stand for: kinds that there are, or the scale of errors. */
+/** The legend of both graphs: kinds that there are, or the scale of errors. */
 function Colors({ info, by }: { info: PairInfo; by: ColoredBy }) {
   if (by === "operator") return null;
   if (by !== "difference")

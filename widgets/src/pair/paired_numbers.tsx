@@ -149,7 +149,7 @@ function Cells({ part, at }: { part: TensorPart; at: readonly number[] }) {
   );
 }
 
-/** Where a window of so many numbers around one begins. */
+/** The beginning of a window of so many numbers around one. */
 function corner(at: number | undefined, size: number): number {
   return Math.max(0, (at ?? 0) - Math.floor(size / 2));
 }

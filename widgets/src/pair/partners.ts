@@ -1,4 +1,4 @@
-/** What stands for what of two models: nodes, values and scopes as the kernel paired them, groups by their nodes. */
+/** The pairs of two models: nodes, values and scopes as the kernel paired them, groups by their nodes. */
 
 import { BODY, INPUT, idOf, keyOf, kindOf, NODE, OUTPUT, OUTSIDE } from "../graph/groups/group_keys.ts";
 import type { PairedColumns, PairInfo } from "../kernel/protocol.ts";

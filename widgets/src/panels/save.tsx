@@ -1,4 +1,4 @@
-/** What Save is about to do to the file, before it does: the edits, the fields that they change, a copy instead. */
+/** The effect of Save on the file, before it is made: the edits, the fields that they change, a copy instead. */
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { App } from "../app.ts";

@@ -11,7 +11,7 @@ import { Hierarchy } from "../../src/graph/groups/hierarchy.ts";
 import { transformer } from "../fixtures/networks.ts";
 import { sceneOf } from "../fixtures/scenes.ts";
 
-/** What is written, with the middle of each word. */
+/** The written titles, with the middle of each. */
 function written(zoom: number): { title: string; x: number; y: number }[] {
   const store = transformer(6).store(),
     hierarchy = new Hierarchy(store, 1),

@@ -27,7 +27,7 @@ async function until(condition: () => boolean, what: string, ms = 3000): Promise
   }
 }
 
-/** What the store holds, to be compared with what the kernel has. */
+/** The content of the store, to be compared with that of the kernel. */
 function picture(store: Store, kernel: FakeKernel): [unknown, unknown] {
   const nodes = (all: Iterable<{ id: number; name: string; inputs: number[] }>) =>
     [...all].map(({ id, name, inputs }) => [id, name, inputs]).sort((a, b) => (a[0] as number) - (b[0] as number));

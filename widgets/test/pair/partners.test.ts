@@ -1,4 +1,4 @@
-/** What stands for what of two models, and the colors of boxes by kinds of which the first does not occur. */
+/** The pairs of two models, and the colors of boxes by kinds of which the first does not occur. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -5,7 +5,7 @@ import type { EditName, Edits, Subject } from "../edits.ts";
 import type { Field } from "../fields.ts";
 import { formFields, parametersOf } from "../forms.ts";
 
-/** What a command is done to: nodes, or a value, or else the model (the scope that one is in). */
+/** The subject of a command: nodes, or a value, or else the model (the scope in view). */
 export interface Target {
   nodes: number[];
   value: number;

@@ -27,7 +27,7 @@ export function commandsFor(app: App, target: Target): Command[] {
   return [...[...about, "model"].flatMap(fitting), ...LOOKS.filter(({ fits }) => fits?.(app, target) ?? true)];
 }
 
-/** What a list of commands is about, in words. */
+/** The subject of a list of commands, in words. */
 export function targetLabel(app: App, target: Target): string {
   const [node = 0] = target.nodes;
   if (target.nodes.length > 1) return plural(target.nodes.length, "node");

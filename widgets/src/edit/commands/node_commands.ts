@@ -17,7 +17,7 @@ function slots(app: App, target: Target): { value: string; label: string }[] {
   return [...found, { value: String(inputs.length), label: `${inputs.length}: a further input` }];
 }
 
-/** What was typed, for an attribute of a type: a list for a list, 1.0 as a number. */
+/** The typed value, for an attribute of a type: a list for a list, 1.0 as a number. */
 function attributeValue(type: string, value: unknown): Numbers {
   const items = (Array.isArray(value) ? value : [value]).map((item) => {
     if (type.startsWith("string")) return String(item);

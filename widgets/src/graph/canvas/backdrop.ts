@@ -11,7 +11,7 @@ import { type DrawList, FAR } from "./visible.ts";
 /** Below this zoom lines are straight, corners square, and what is too small to see is left out. */
 const STRAIGHT_ZOOM = 0.12;
 
-/** What of the marks changes how blocks and lines look. */
+/** The marks that change how blocks and lines look. */
 export interface Look {
   heat: Marks["heat"];
   /** Of the lines, 0 to 1. */
@@ -108,7 +108,7 @@ export function heatColor(mark: { share: number; kind?: number } | undefined, pa
   return palette.heat(mark?.share ?? 0);
 }
 
-/** How much thicker a line of several values is. */
+/** The thickness of a line of several values, in that of one. */
 export const RIBBON = 2;
 
 interface Lines {

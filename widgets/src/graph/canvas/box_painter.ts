@@ -175,7 +175,7 @@ export class BoxPainter {
     ctx.fillRect(x + PADDING, bottom - 7, Math.max(1, room * share), 2);
   }
 
-  /** As many facts as there is room for, and how many are left out. */
+  /** The facts for which there is room, and the number of those left out. */
   #fitFacts(parts: string[], room: number): string {
     const text = this.#text;
     for (let shown = parts.length; shown > 1; shown--) {

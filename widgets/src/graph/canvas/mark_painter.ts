@@ -9,7 +9,7 @@ import type { TextFitter } from "./text.ts";
 import type { Palette } from "./theme.ts";
 import { type DrawList, FAR, NEAR } from "./visible.ts";
 
-/** How far the number of a box stands out at the right. */
+/** The distance by which the number of a box stands out at the right. */
 const NUMBER_OUT = 12;
 
 export class MarkPainter {
@@ -61,7 +61,7 @@ export class MarkPainter {
     ctx.globalAlpha = 1;
   }
 
-  /** What would go in red, what would come in green. */
+  /** Draw nodes that would go in red, and nodes that would come in green. */
   #rewrites(scene: Scene, list: DrawList, camera: Camera, marks: Marks): void {
     const ctx = this.#ctx,
       { error, coming } = this.#palette,
@@ -83,7 +83,7 @@ export class MarkPainter {
     }
   }
 
-  /** How many nodes of a group would go, and what would come. */
+  /** Draw the numbers of nodes of a group that would go and come. */
   #amounts(scene: Scene, list: DrawList, marks: Marks): void {
     if (list.detail === FAR) return;
     const { error, coming, onBadge } = this.#palette;

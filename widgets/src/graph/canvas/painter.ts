@@ -30,7 +30,7 @@ export interface Mark {
   kind?: number;
 }
 
-/** What lies over the plain picture. Indices are of the scene's boxes. */
+/** Marks over the plain picture. Indices are of the scene's boxes. */
 export interface Marks {
   selected: ReadonlySet<number>;
   /** Box that the keyboard is at, -1: none, or the view has no focus. */
@@ -53,7 +53,7 @@ export interface Marks {
   /** Boxes that a rewrite would take nodes out of, and how many; what would come in a box, in words. */
   going: ReadonlyMap<number, number>;
   coming: ReadonlyMap<number, string>;
-  /** Where values leave the box under the pointer. */
+  /** The places where values leave the box under the pointer. */
   ports: readonly { readonly x: number; readonly y: number }[];
   /** The wire that is dragged, in scene coordinates. */
   wire: { fromX: number; fromY: number; x: number; y: number } | null;
@@ -83,9 +83,9 @@ export interface Texts {
   /** Parts of the line of facts. */
   facts(box: Box): string[];
   label(value: number): string;
-  /** How many equal ones there are of a group or in a run, "" of anything else. */
+  /** The number of equal groups, or of groups in a run, "" of anything else. */
   times(box: Box): string;
-  /** What a click in the title bar of a run makes of it, "" for other frames. */
+  /** The effect of a click in the title bar of a run, "" for other frames. */
   turns(box: Box): string;
   /** Name of what makes a value, for portals. */
   origin(value: number): string;
@@ -323,7 +323,7 @@ export class Painter {
     ctx.stroke();
   }
 
-  /** What a value was and is, over everything else as long as it flashes. */
+  /** Draw the old and the new text of a value over everything else as long as it flashes. */
   #flashed([before, now]: readonly [string, string], x: number, y: number, strength: number): void {
     const ctx = this.#ctx,
       text = this.#text,

@@ -11,7 +11,7 @@ import type { SceneIndex } from "./visible.ts";
 
 export interface RendererOptions {
   texts: Texts;
-  /** What to draw now; null for nothing yet. */
+  /** The scene to draw now; null for nothing yet. */
   current(): { index: SceneIndex; marks: Marks; motion: Frame | null } | null;
   /** Called when the element has a new size, which the camera knows by then. */
   resized(): void;
@@ -58,7 +58,7 @@ export class Renderer {
   /** Widths in the fonts that are drawn with. */
   readonly measure: Measure = (text, font) => this.#fitter!.measure(text, font);
 
-  /** Where the canvas is in the browser's viewport. */
+  /** The place of the canvas in the browser's viewport. */
   get place(): DOMRect {
     return this.#surface.canvas.getBoundingClientRect();
   }

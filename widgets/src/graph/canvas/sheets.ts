@@ -13,7 +13,7 @@ import type { DrawList, SceneIndex } from "./visible.ts";
 export const FRAME_LOAD = 6000;
 /** Device pixels. */
 const BAND = 48;
-/** How much of the view a sharp bitmap reaches beyond it at each side, so that panning stays within. */
+/** The part of the view by which a sharp bitmap reaches beyond it at each side, so that panning stays within. */
 const BEYOND = 0.25;
 /** A bitmap is shown scaled at most so much, down and up; beyond, the one of the whole scene serves as well. */
 const LEAST = 0.4,
@@ -23,7 +23,7 @@ const RIM = 20;
 
 export type DrawPart = (context: CanvasRenderingContext2D, list: DrawList, zoom: number) => void;
 
-/** What bitmaps are made of; others are to be made when any of it is another. */
+/** The subject of bitmaps; new ones are made when any of it changes. */
 export interface Subject extends Look {
   index: SceneIndex;
   pixelRatio: number;
@@ -167,7 +167,7 @@ export class Sheets {
   }
 }
 
-/** That of the view if all is in it, or else one at which all would be. */
+/** The zoom of the view if all is in it, or else one at which all would be. */
 function wholeZoom(bounds: Rect, camera: Camera): number {
   const fits = Math.min(camera.width / bounds.width, camera.height / bounds.height);
   return camera.zoom <= fits && camera.zoom > fits / 2 ? camera.zoom : fits;

@@ -7,7 +7,7 @@ export interface SurfaceOptions {
   resize(width: number, height: number): void;
 }
 
-/** How far from the screen a picture is still painted, so that it is there when it is scrolled to. */
+/** The distance from the screen at which a picture is still painted, so that it is there when it is scrolled to. */
 const MARGIN = "200px";
 
 export class Surface {

@@ -11,7 +11,7 @@ export const FONTS: Record<Font, { size: number; weight: number }> = {
 
 const MAX_CACHED = 50_000;
 
-/** What text measuring needs of a canvas context. */
+/** The part of a canvas context that text measuring needs. */
 export interface TextContext {
   font: string;
   measureText(text: string): { width: number };

@@ -64,7 +64,7 @@ export interface Palette {
   onChanged: string;
   error: string;
   warning: string;
-  /** What a rewrite would bring. */
+  /** Nodes that a rewrite would bring. */
   coming: string;
   onBadge: string;
   family: string;
@@ -138,7 +138,7 @@ export function readPalette(element: HTMLElement): Palette {
   return palette;
 }
 
-/** Where a probe can hold a color each. */
+/** The properties in which a probe can hold a color each. */
 const PROBED = ["color", "backgroundColor", "borderTopColor"] as const;
 
 /** Custom properties as text, and as colors whatever notation they use. */

@@ -4,7 +4,7 @@ import type { Scene } from "../scene/scene.ts";
 import type { Rect } from "./camera.ts";
 import { SpatialGrid } from "./spatial.ts";
 
-/** How much of each box is drawn. */
+/** The levels of detail of boxes. */
 export const FAR = 0,
   MIDDLE = 1,
   NEAR = 2;
@@ -118,7 +118,7 @@ export class SceneIndex {
     };
   }
 
-  /** What a rectangle of the scene shows at a zoom. */
+  /** The part of a rectangle of the scene that shows at a zoom. */
   visible({ x, y, width, height }: Rect, zoom: number): DrawList {
     return new DrawList(detailAt(zoom), this.scene.frame, (grid) =>
       this.#grids[grid].query(x, y, x + width, y + height),

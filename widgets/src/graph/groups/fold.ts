@@ -1,5 +1,5 @@
 /**
- * What is open: a set of keys of containers per scope. Pure functions of such sets, and the choice that a first look
+ * Open containers: a set of their keys per scope. Pure functions of such sets, and the choice that a first look
  * starts with.
  *
  * An open run shows one of its groups for all, without a frame around it (or one of each kind, where several
@@ -41,7 +41,7 @@ export function firstLook(store: Store, hierarchy: Hierarchy, limit = FIRST_LOOK
   return open;
 }
 
-/** What is open when some containers are too, and what shows of them. */
+/** The open containers when some more are opened, and what shows of them. */
 export function opened(
   hierarchy: Hierarchy,
   before: ReadonlySet<number>,
@@ -58,7 +58,7 @@ function openInto(hierarchy: Hierarchy, open: Set<number>, containers: readonly 
   return inside;
 }
 
-/** What shows when a container is opened: itself, of a node its bodies, of a run its first group or groups. */
+/** The parts of an opened container: itself, of a node its bodies, of a run its first group or groups. */
 function partsOf(hierarchy: Hierarchy, container: Container): Container[] {
   const get = (key: number): Container => hierarchy.containers.get(key)!;
   if (container.kind === "node") return container.groups.map(get);

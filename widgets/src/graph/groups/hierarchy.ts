@@ -11,7 +11,7 @@ import { type Bundle, bundlesOf } from "./bundles.ts";
 import { BODY, GROUP, idOf, keyOf, NODE, RUN } from "./group_keys.ts";
 import { findRuns } from "./repeats.ts";
 
-/** What can be open: something with boxes inside; or (key 0) the scope itself. */
+/** A box that can be open: one with boxes inside; or (key 0) the scope itself. */
 export interface Container {
   /** Of its box or frame (keys.ts). */
   key: number;
@@ -19,7 +19,7 @@ export interface Container {
   parent: number;
   /** Relative to the parent's name. */
   name: string;
-  /** As the kernel says of groups; "node", "body" or "run" of the others. */
+  /** The kind of a group, from the kernel; "node", "body" or "run" of the others. */
   kind: string;
   /** The scope of what is directly inside; of a node its own. */
   scope: number;

@@ -15,7 +15,7 @@ export const READABLE = 1;
 const HOPELESS = 0.6;
 /** Scenes of more boxes are not laid out for a comparison. */
 const MANY = 400;
-/** How much larger the other way to read must let things be. */
+/** The factor by which the other direction must enlarge things to be chosen. */
 const GAIN = 1.5;
 
 interface Canvas {
@@ -130,7 +130,7 @@ export class Overviewer {
     return built instanceof Promise ? built.then(judge) : judge(built);
   }
 
-  /** What is open, in the way to read that suits the canvas best. `found`: scenes of the ways before. */
+  /** The open containers in the direction that suits the canvas best. `found`: scenes of the directions before. */
   #compare(found: readonly Scene[], at: number): Overview | Promise<Overview> {
     const open = this.#open,
       flow = this.#flows[at] ?? this.#suiting(found),
@@ -158,7 +158,7 @@ export class Overviewer {
   }
 }
 
-/** What most of the model is in says most of it. */
+/** Classes in the order of the share of the model that is in them. */
 function largestFirst(classes: Class[]): Class[] {
   const sizeOf = ({ containers }: Class): number => containers.reduce((sum, { size }) => sum + size, 0);
   return classes.sort((a, b) => sizeOf(b) - sizeOf(a));

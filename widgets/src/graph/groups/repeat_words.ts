@@ -1,4 +1,4 @@
-/** What the picture says of equal groups and of runs. Pure. */
+/** Texts of equal groups and of runs in the picture. Pure. */
 
 import type { Box } from "../scene/boxes.ts";
 import { GROUP, idOf } from "./group_keys.ts";
@@ -24,7 +24,7 @@ export function times(box: Box, run: Run | null, equal: ReadonlyMap<number, read
   return verified ? ` ×${count}` : ` · ${count} alike`;
 }
 
-/** What a click on a run's title bar makes of it. */
+/** The effect of a click on a run's title bar. */
 export function turns(run: Run | null): string {
   if (!run) return "";
   return run.all ? "show one" : `show all ${run.groups.length / run.period}`;

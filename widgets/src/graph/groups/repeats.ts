@@ -14,7 +14,7 @@ import type { Container, Hierarchy } from "./hierarchy.ts";
 export interface FoundRun {
   /** Keys of the groups, each reading from the one before. */
   groups: number[];
-  /** So many kinds of groups alternate: one, or for example those with and without shifted windows. */
+  /** The number of kinds of groups that alternate: one, or for example those with and without shifted windows. */
   period: number;
   name: string;
 }
@@ -62,7 +62,7 @@ interface Members {
   nodes: readonly number[];
 }
 
-/** Those of at least LEAST that have the same key. */
+/** The groups of at least LEAST items that have the same key. */
 function gathered<T>(items: readonly T[], keyOf: (item: T) => number): T[][] {
   const byKey = new Map<number, T[]>();
   for (const item of items) {
@@ -129,7 +129,7 @@ export function alike(store: Store, left: readonly number[], right: readonly num
   });
 }
 
-/** What is directly inside a container, by key, and what each of it reads from. */
+/** The items directly inside a container, by key, and those that each of them reads from. */
 class Quotient {
   readonly reads = new Map<number, Set<number>>();
   readonly #itemOf = new Map<number, number>();

@@ -1,4 +1,4 @@
-/** What a folded group makes and holds, for its card: computed once for each hierarchy. */
+/** The outputs and the content of a folded group, for its card: computed once for each hierarchy. */
 
 import { GRAPH_OUTPUT } from "../../kernel/protocol.ts";
 import type { Store } from "../../model/store.ts";

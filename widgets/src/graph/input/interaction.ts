@@ -1,4 +1,4 @@
-/** What gestures and keys mean: clicks select, double clicks fold and enter, arrows walk. */
+/** The meaning of gestures and keys: clicks select, double clicks fold and enter, arrows walk. */
 
 import type { Store } from "../../model/store.ts";
 import type { PointerTarget } from "../../view_contract.ts";
@@ -105,7 +105,7 @@ export class Interaction implements GestureHandler, KeyboardTarget {
     return this.#stage.index!.scene.boxes[pick.what === "ground" ? pick.frame : pick.index];
   }
 
-  /** What a pick means to the panels. */
+  /** The pick as the panels name it. */
   #target(pick: Pick, x: number, y: number): PointerTarget {
     const target: PointerTarget = { node: 0, value: 0, group: 0, x, y };
     const box = this.#boxOf(pick);
@@ -222,7 +222,7 @@ export class Interaction implements GestureHandler, KeyboardTarget {
     this.#stage.menuAsked(target);
   }
 
-  /** What is at a point of the picture, as the panels call it. */
+  /** The target at a point of the picture, as the panels name it. */
   targetAt(x: number, y: number): PointerTarget | null {
     const pick = this.#pick(x, y);
     return pick && this.#target(pick, x, y);

@@ -2,7 +2,7 @@
 
 import type { Direction } from "./walk.ts";
 
-/** What keys can do to a view. */
+/** The actions of keys on a view. */
 export interface KeyboardTarget {
   walk(direction: Direction, add: boolean): void;
   walkOrder(by: 1 | -1): boolean;

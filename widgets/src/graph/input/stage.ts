@@ -1,4 +1,4 @@
-/** What gestures and keys see of a view and can do to it: the Stage of interaction.ts, over the view's parts. */
+/** The side of a view that gestures and keys see: the Stage of interaction.ts, over the view's parts. */
 
 import type { Emitter } from "../../emitter.ts";
 import type { Store } from "../../model/store.ts";

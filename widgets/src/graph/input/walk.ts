@@ -9,7 +9,7 @@ import type { Scene } from "../scene/scene.ts";
 
 export type Direction = "up" | "down" | "left" | "right";
 
-/** What the directions of a picture that reads to the right are in one that reads down. */
+/** The directions of a picture that reads to the right, in one that reads down. */
 const TURNED: Record<Direction, Direction> = { left: "up", right: "down", up: "left", down: "right" };
 
 /** A scene whose rows run across, whichever way it reads. */
@@ -93,7 +93,7 @@ function ends(ground: Ground, node: number, value: number, kind: typeof INPUT | 
   return inside.length ? inside : [box];
 }
 
-/** What an input or output of a subgraph is outside of it. */
+/** The outer values of an input or output of a subgraph. */
 function outerValues({ store, hierarchy }: Ground, value: number, kind: typeof INPUT | typeof OUTPUT): number[] {
   const body = store.scopes.get(store.values.get(value)?.scope ?? 0),
     node = store.nodes.get(body?.owner ?? 0);

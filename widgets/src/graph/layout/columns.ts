@@ -31,11 +31,11 @@ export const SIGN_RADIUS = 9;
 const SIGN_AWAY = 22,
   SIGN_ROOM = SIGN_AWAY + SIGN_RADIUS,
   SIGN_GAP = 4;
-/** How far a column may be from the height of the mean, as a share of it. */
+/** The distance that a column may have from the height of the mean, as a share of it. */
 const SLACK = 0.3,
   LITTLE_SLACK = 0.1;
 
-/** What an end of a column that is too far away costs, in lines. */
+/** The cost of an end of a column that is too far away, in lines. */
 const FAR_OFF = 100;
 
 /** A layout in columns: width by height is `aspect` about; `rows` are the first ones of the columns but the first. */
@@ -70,7 +70,7 @@ export function inColumns(
 /** Columns of a canvas at most, and rows up to which every number of them is tried. */
 const MOST_COLUMNS = 8,
   FEW_ROWS = 200;
-/** How much larger one column more must let things be. */
+/** The factor by which one column more must enlarge things. */
 const GAIN = 1.06;
 
 /**

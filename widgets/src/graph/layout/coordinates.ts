@@ -24,7 +24,7 @@ export function xCoordinates(layers: Layered): Float64Array {
 
 /** Vertices and arcs up to which the sideways length of all lines is made the least that the order allows. */
 const EXACT = 30_000;
-/** What a unit sideways costs: between boxes, so that where a main path and a shortcut meet the shortcut bends; … */
+/** The cost of a unit sideways: between boxes, so that where a main path and a shortcut meet the shortcut bends; … */
 const BOX_TO_BOX = 2,
   BOX_TO_WIRE = 1;
 /** … and inside a line, which rather bends at its ends. */
@@ -347,7 +347,7 @@ function neighbor({ rank, rowStart, order, pos }: Layered, v: number, step: -1 |
 }
 
 /**
- * How far each arc to another run would move v to become straight. Arcs between boxes count twice, so that where a main
+ * The moves of v that would make each arc to another run straight. Arcs between boxes count twice, so that where a main
  * path and a shortcut meet, the shortcut bends.
  */
 function collectPulls(graph: Layered, x: Float64Array, run: Int32Array, v: number, pulls: number[]): void {

@@ -1,4 +1,4 @@
-/** When a picture fills a canvas. */
+/** The limits between which a picture fills a canvas. */
 
 /** Shares of the sides of a canvas, the longer one first, that a picture should fill. */
 const LONG = 0.65,

@@ -5,7 +5,7 @@
  * lengths are CSS pixels at zoom 1; y grows downwards.
  */
 
-/** Where a box may go: anywhere, or (boundary ports of a group) above or below everything else. */
+/** The range of a box: anywhere, or (boundary ports of a group) above or below everything else. */
 export const FREE = 0;
 export const TOP = 1;
 export const BOTTOM = 2;
@@ -36,7 +36,7 @@ export interface LayoutInput {
   portals?: boolean;
 }
 
-/** How the line to a target is drawn. */
+/** The shape of the line to a target. */
 export const LINE = 0;
 /** Cut into two named stubs, because it would be long or one of very many. */
 export const PORTAL = 1;
@@ -56,7 +56,7 @@ export interface LayoutResult {
   y: Float32Array;
   /** Row per box, from 0. */
   row: Int32Array;
-  /** Where each row ends: curves to the rows below begin there. */
+  /** The end of each row: curves to the rows below begin there. */
   rowBottom: Float32Array;
   /** Extent of everything, boxes, lines and strips for labels included; the left top corner is (0, 0). */
   width: number;

@@ -31,7 +31,7 @@ const LEAVING_GAP = 8;
 const PORT_MARGIN = 14;
 
 interface Rows {
-  /** Where curves above end and where curves below begin, per row. */
+  /** The ends of curves above and the beginnings of curves below, per row. */
   top: Float64Array;
   bottom: Float64Array;
   /** Top of each box. */

@@ -1,5 +1,5 @@
 /**
- * What lies on the boxes: put together once for each change, drawn, told by the outline, and shown on the small map.
+ * The marks on the boxes: put together once for each change, drawn, told by the outline, and shown on the small map.
  */
 
 import { plural } from "../../model/names.ts";
@@ -17,7 +17,7 @@ export interface MarkLayerOptions {
   readonly outline: Outline;
   /** The small map, once there is one. */
   minimap(): Minimap | undefined;
-  /** What is shown now. */
+  /** The scene that is shown now. */
   ground(): Ground | null;
   /** Draws a frame soon. */
   invalidate(): void;
@@ -80,7 +80,7 @@ export class MarkLayer {
     this.#mapChanged();
   }
 
-  /** What an edit changed flashes, and then stays marked. */
+  /** Mark changed values: they flash, and then stay marked. */
   setChanged(changed: ReadonlyMap<number, readonly [string, string]>, refusing: number): void {
     this.overlay.changed = changed;
     this.overlay.refusing = refusing;

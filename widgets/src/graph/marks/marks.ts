@@ -27,7 +27,7 @@ export function badgesOf(ground: Ground, diagnostics: readonly Diagnostic[]): Ma
   return badges;
 }
 
-/** How many of the nodes each box is or holds. */
+/** The number of the nodes that each box is or holds. */
 export function countsOf(ground: Ground, nodes: Iterable<number>): Map<number, number> {
   const counts = new Map<number, number>();
   for (const node of nodes) {
@@ -37,7 +37,7 @@ export function countsOf(ground: Ground, nodes: Iterable<number>): Map<number, n
   return counts;
 }
 
-/** What comes in each box, in words: the operator, or how many nodes; "changed" where no node comes. */
+/** The nodes that come in each box, in words: the operator, or their number; "changed" where no node comes. */
 export function comingOf(ground: Ground, coming: Given["coming"]): Map<number, string> {
   const operators = new Map<number, string[]>();
   for (const [node, names] of coming) {

@@ -32,7 +32,7 @@ export interface MinimapOptions {
 }
 
 /**
- * How the scene lies in the map: both axes have a scale of their own, as flat graphs are hundreds of times taller than
+ * The place of the scene in the map: both axes have a scale of their own, as flat graphs are hundreds of times taller than
  * wide.
  */
 export function placing(

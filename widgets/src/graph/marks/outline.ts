@@ -1,5 +1,5 @@
 /**
- * What the picture shows as a tree for screen readers, and the element that has the keyboard's focus.
+ * The picture as a tree for screen readers, and the element that has the keyboard's focus.
  *
  * The tree lies invisibly over the canvas and holds only the items around the current one: a window that moves along.
  */
@@ -16,11 +16,11 @@ export interface Spoken {
   facts(index: number): string;
   /** "2 errors", "" for none. */
   problems(index: number): string;
-  /** What a rewrite that is looked at would do, "" for nothing. */
+  /** The effect of a rewrite that is looked at, "" for nothing. */
   rewrites(index: number): string;
 }
 
-/** What a box is, where its words do not say it. */
+/** The kind of a box, where its words leave it out. */
 const KINDS: Partial<Record<Kind, string>> = {
   [GROUP]: "group",
   [INPUT]: "input",

@@ -1,4 +1,4 @@
-/** What lies over the plain picture: selection, hover, keyboard focus, search matches, problems, runs. No DOM. */
+/** The layer over the plain picture: selection, hover, keyboard focus, search matches, problems, runs. No DOM. */
 
 import type { Diagnostic, Statistics } from "../../kernel/protocol.ts";
 import type { Heat } from "../../look/node_heat.ts";
@@ -152,7 +152,7 @@ export class Overlay {
   }
 
   /**
-   * What the painter draws; `keyboard`: whether the focus is shown; `flash`: how strongly changed shapes are marked.
+   * The marks to draw; `keyboard`: whether the focus is shown; `flash`: how strongly changed shapes are marked.
    */
   marks(ground: Ground, keyboard: boolean, flash = 0): Marks {
     this.#counted ??= {

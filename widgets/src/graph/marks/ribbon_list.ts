@@ -1,6 +1,6 @@
 /** The list that a click on a ribbon opens: the values that go from box to box as one line. */
 
-/** What the list says of a value. */
+/** The words of the list for a value. */
 export interface RibbonWords {
   name(value: number): string;
   label(value: number): string;

@@ -1,5 +1,5 @@
 /**
- * How the formals of a subgraph belong to the inputs and outputs of the node that runs it.
+ * Pairs of the formals of a subgraph with the inputs and outputs of the node that runs it.
  *
  * onnx.proto and the operators' documentation fix it by place: the branches of an If take nothing and give what the If
  * gives; a Loop hands its condition and carried values on (its body's first input is the iteration, its first output
@@ -27,13 +27,13 @@ const PLACES: Record<string, Places> = {
   SequenceMap: { input: (place) => place, output: (place) => place },
 };
 
-/** What a body is given; nothing for operators whose pairing is not known. */
+/** The values that a body is given; nothing for operators whose pairing is not known. */
 export function boundInputs(node: NodeRecord, body: ScopeRecord): Binding[] {
   const places = PLACES[node.op];
   return pairs(body.inputs, node.inputs, (place) => places?.input(place, node, body) ?? null);
 }
 
-/** What a body gives. */
+/** The values that a body gives. */
 export function boundOutputs(node: NodeRecord, body: ScopeRecord): Binding[] {
   const places = PLACES[node.op];
   return pairs(body.outputs, node.outputs, (place) => places?.output(place) ?? null);

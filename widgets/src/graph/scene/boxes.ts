@@ -1,4 +1,4 @@
-/** What each box says, and how large that makes it. Sizes hang on names only, so that new shapes move nothing. */
+/** The texts of each box, and its size from them. Sizes hang on names only, so that new shapes move nothing. */
 
 import { plural } from "../../model/names.ts";
 import { shortDims } from "../../model/short_dims.ts";
@@ -34,7 +34,7 @@ export interface Box {
   category: string;
   /** Of a run in which several kinds of groups alternate: its words say what each of them is. */
   eachAlike: boolean;
-  /** It can be opened to a frame. */
+  /** Whether it can be opened to a frame. */
   folds: boolean;
   /** Id of the function that a node calls and that can be entered, 0: none. */
   scope: number;
@@ -221,7 +221,7 @@ function terminalFacts(store: Store, { id, parameters }: Box): string[] {
   return [...labels].filter(Boolean).map((label) => shortDims(store).shortened(label));
 }
 
-/** How many parameters a group holds; of one without any what leaves it, "→ 56×56×64". */
+/** The number of parameters of a group; of one without any its output, "→ 56×56×64". */
 function cardFacts(store: Store, box: Box): string[] {
   if (box.elements) return [`${inShort(box.elements)} parameters`];
   const label = store.values.get(box.made)?.label ?? "";

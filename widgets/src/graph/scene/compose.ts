@@ -18,12 +18,12 @@ const NO_JOINT = { number: 0, elsewhere: null };
 export interface Part {
   content: Content;
   boxes: Box[];
-  /** What is open, by item index. */
+  /** The open parts, by item index. */
   open: Map<number, Part>;
   /** Levels of open ones below, 0 for none. */
   height: number;
   input: LayoutInput | null;
-  /** As it was laid out, and as it is drawn: the same unless it is in columns. */
+  /** The result of the layout, and as it is drawn: the same unless it is in columns. */
   tall: LayoutResult | null;
   result: LayoutResult | null;
 }
@@ -263,7 +263,7 @@ class Composer {
 /** Distance between two lines with a label between them. */
 const LABEL_ROOM = 14;
 
-/** How far above (or below) a line to the right its label stands, where no other line is; null where there is none. */
+/** The distance of a label above (or below) a line to the right, where no other line is; null where there is none. */
 export function freeSide(at: number, others: readonly number[]): number | null {
   if (!others.some((other) => other <= at && at - other < LABEL_ROOM)) return -7;
   return others.some((other) => other >= at && other - at < LABEL_ROOM) ? null : 9;

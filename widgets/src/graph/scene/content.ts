@@ -1,5 +1,5 @@
 /**
- * What one container shows: its items, the values between them, and the values that cross its border.
+ * The content of one container: its items, the values between them, and the values that cross its border.
  *
  * It is the same whether groups inside are folded or open, so folding computes none of it again. A value that a
  * subgraph reads from outside of itself is a capture: a line of its own, from what makes it through the frames to what
@@ -165,7 +165,7 @@ class Collector {
     return net;
   }
 
-  /** What is directly inside, in file order. */
+  /** Add the items directly inside, in file order. */
   #addItems(): void {
     const { containers } = this.#hierarchy;
     const members = [
@@ -263,7 +263,7 @@ class Collector {
 
   // ------------------------------------------------------------------------------------------------- scopes and bodies
 
-  /** What a body inside is handed by its node, and what it gives out of what it captured. */
+  /** Add the values that a body inside is handed by its node, and those that it returns out of its captures. */
   #addFormals(key: number): void {
     const body = this.#store.scopes.get(idOf(key))!,
       node = this.#store.nodes.get(body.owner)!;
@@ -322,7 +322,7 @@ class Collector {
     }
   }
 
-  /** What a body gives, as far as it is read outside, each value once. */
+  /** The values that a body returns, as far as they are read outside, each once. */
   #results(key: number): Binding[] {
     const body = this.#store.scopes.get(idOf(key))!,
       node = this.#store.nodes.get(body.owner)!;

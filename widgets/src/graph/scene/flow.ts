@@ -1,5 +1,5 @@
 /**
- * Which way a picture reads. Layouts know only one: rows from top to bottom. A picture that reads to the right is laid
+ * The direction of a picture. Layouts know only one: rows from top to bottom. A picture that reads to the right is laid
  * out with widths and heights exchanged, and turned when it is put together: "along" is the way of the lines, "across"
  * the other.
  */
@@ -10,7 +10,7 @@ import type { Box } from "./boxes.ts";
 import { FRAME_HEADER, FRAME_PADDING } from "./scene.ts";
 
 export type Flow = "down" | "right";
-/** What is wished: a way to read, or the one that suits the canvas. */
+/** The wish for a direction: one of them, or the one that suits the canvas. */
 export type Reading = Flow | "auto";
 
 /** Room behind a box that reads to the right, for the shape on its line. */
@@ -28,12 +28,12 @@ export function stack({ folds, kind }: Box): number {
   return folds ? (kind === RUN ? 8 : 4) : 0;
 }
 
-/** How far the line of a box runs within what layouts take for the box. */
+/** The length of the line of a box within the room that layouts take for the box. */
 export function tail(flow: Flow, { kind }: Box, open: boolean): number {
   return flow === "right" && !open && !isTerminal(kind) ? LABEL_ROOM : 0;
 }
 
-/** Where the content of a frame begins, its title bar being at the top either way. */
+/** The place at which the content of a frame begins, its title bar being at the top either way. */
 export function inset(flow: Flow, box: Box, inner: LayoutResult): { across: number; along: number } {
   if (flow === "down") return { across: (box.width - inner.width) / 2, along: FRAME_HEADER };
   return { across: FRAME_HEADER, along: FRAME_PADDING };

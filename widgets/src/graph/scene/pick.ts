@@ -1,4 +1,4 @@
-/** What is at a point of the scene. Pure: from a scene's index, no canvas needed. */
+/** The object at a point of the scene. Pure: from a scene's index, no canvas needed. */
 
 import type { SceneIndex } from "../canvas/visible.ts";
 import { RUN } from "../groups/group_keys.ts";

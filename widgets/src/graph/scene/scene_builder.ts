@@ -45,7 +45,7 @@ export class SceneBuilder {
   readonly #measure: Measure;
   readonly #solver: Solver;
   #contents = new Map<number, Content>();
-  /** Where boxes were in their container, by key. */
+  /** The places of boxes in their container, by key. */
   #places = new Map<number, number>();
   /** Rows of boxes in their container, by key. */
   #rows = new Map<number, number>();
@@ -295,7 +295,7 @@ function sizeFrame(flow: Flow, box: Box, inner: LayoutResult, measure: Measure):
   );
 }
 
-/** Where the port of a line is on a frame, across the flow; NaN where it has none. */
+/** The place of a line's port on a frame, across the flow; NaN where it has none. */
 function portX(flow: Flow, box: Box, inner: Part, values: readonly number[], side: typeof TOP | typeof BOTTOM): number {
   const { items, top, portOf, like } = inner.content;
   const ports = side === TOP ? portOf.top : portOf.bottom,

@@ -18,7 +18,7 @@ function repeats(step: string, op: string): boolean {
 }
 
 /**
- * What a node's box says under its operator: nothing where the name only repeats it. A node that is all of its scope is
+ * The text of a node's box under its operator: nothing where the name only repeats it. A node that is all of its scope is
  * called after it, "conv_in" of "/conv_in/Conv"; `around`: the name of the group that it stands in; `calls`: the functions
  * that it is made of.
  */

@@ -1,4 +1,4 @@
-/** What boxes and lines say: as the model is now, without the scene changing. */
+/** The texts of boxes and lines: as the model is now, without the scene changing. */
 
 import { shortDims } from "../../model/short_dims.ts";
 import type { Store } from "../../model/store.ts";
@@ -46,7 +46,7 @@ export class Words implements Texts {
     return box.kind === RUN ? turns(this.#runOf(box.id)) : "";
   }
 
-  /** What a cut line is called at its targets: the name of the value, or of what makes it where that is shorter. */
+  /** The label of a cut line at its targets: the name of the value, or of its maker where that is shorter. */
   origin(value: number): string {
     const name = this.name(value);
     const producer = this.#store.nodes.get(this.#store.producer(value)?.node ?? 0);

@@ -19,10 +19,10 @@ export interface DebugBox {
   /** Frames around it. */
   depth: number;
   label: string;
-  /** What it is, and how many units it stands for: 1 but for stages and runs. */
+  /** The kind, and the number of units that it stands for: 1 but for stages and runs. */
   about: string;
   units: number;
-  /** It is a run of equal groups, folded or open. */
+  /** Whether it is a run of equal groups, folded or open. */
   isRun: boolean;
   /** Place of its last node in the file. */
   order: number;
@@ -35,12 +35,12 @@ export interface DebugBox {
 export interface DebugState {
   scope: number;
   zoom: number;
-  /** That would have boxes if all were unfolded. */
+  /** The nodes that would have boxes if all were unfolded. */
   nodes: number;
   boxes: DebugBox[];
   /** Beside lines; `area`: what of it is written. */
   labels: { value: number; text: string; x: number; y: number; area: Area }[];
-  /** Where lines are cut: numbers, and names. */
+  /** The ends of cut lines: numbers, and names. */
   signs: Area[];
   portals: number;
   frames: number;
@@ -49,7 +49,7 @@ export interface DebugState {
   canvas: Area;
   /** Pixels of the smallest text in boxes; 0 where none is drawn. */
   smallestText: number;
-  /** What lies on the canvas. */
+  /** The panels on the canvas. */
   panels: Area[];
 }
 
@@ -156,7 +156,7 @@ function areaOf({ left, top, width, height }: DOMRect): Area {
   return { x: left, y: top, w: width, h: height };
 }
 
-/** Where only titles are drawn they grow to 10 pixels. */
+/** The smallest size of text: titles that stand alone grow to 10 pixels. */
 function smallestText(zoom: number): number {
   const detail = detailAt(zoom);
   if (detail === FAR) return 0;
@@ -178,7 +178,7 @@ function meaning(
   };
 }
 
-/** What a view shows. */
+/** The state of a view. */
 export function stateOf(
   explorer: Explorer,
   renderer: Renderer,

@@ -13,7 +13,7 @@ interface Left {
   zoom: number;
 }
 
-/** What is entered is shown at most this large; and at least this, its beginning then. */
+/** The limits of zoom of an entered box: at most this large; and at least this, its beginning then. */
 const MOST = 1.25,
   LEAST = 0.6;
 const STEPS = 60;

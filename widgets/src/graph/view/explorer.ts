@@ -1,5 +1,5 @@
 /**
- * Which part of the model is shown: the scope, its open groups, and the scene that follows from them and the store.
+ * The part of the model that is shown: the scope, its open groups, and the scene that follows from them and the store.
  *
  * Each scope remembers how it was looked at. Every change ends in one scene, the last asked for; what the user looks at
  * stays where it is on the screen.

@@ -1,4 +1,4 @@
-/** What shows of a model, so that a picture beside it can show the same: open groups, zoom, and where boxes are. */
+/** The look of a model, for a picture beside it to show the same: open groups, zoom, and places of boxes. */
 
 import type { Look } from "../../view_contract.ts";
 import type { Renderer } from "../canvas/renderer.ts";

@@ -54,7 +54,7 @@ export class Lookout {
   }
 }
 
-/** What shows of a scene. Pure. */
+/** The part of a scene that shows. Pure. */
 export function inView({ scene, ...index }: Pick<SceneIndex, "scene"> & Partial<SceneIndex>, camera: Camera): InView {
   const { x, y, width, height } = camera.view;
   const middle = { x: x + width / 2, y: y + height / 2 };

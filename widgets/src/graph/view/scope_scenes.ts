@@ -12,7 +12,7 @@ import { SceneBuilder } from "../scene/scene_builder.ts";
 import { roomOf, type Viewpoint } from "./viewpoint.ts";
 
 export class ScopeScenes {
-  /** Which way pictures are to read. */
+  /** The wished direction of pictures. */
   reading: Reading = "auto";
   /** Whether what is very tall is put into columns. */
   columns = true;

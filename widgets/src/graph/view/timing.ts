@@ -1,4 +1,4 @@
-/** How long frames took, on the page's own timeline, where tests and measures find it. */
+/** The times of frames, on the page's own timeline, where tests and measures find them. */
 
 /** The browser keeps every mark: they are cleared every so many, or a long session would fill its memory with them. */
 const MARKS_KEPT = 1000;

@@ -67,7 +67,7 @@ export class GraphView implements Picture {
   );
   readonly #motion = new Motion(calm);
   #ready = false;
-  /** What is selected is to be sought in the first scene. */
+  /** Whether the selection is to be sought in the first scene. */
   #seeking = false;
 
   constructor(element: HTMLElement, store: Store) {
@@ -393,7 +393,7 @@ export class GraphView implements Picture {
     this.#outline.element.focus(options);
   }
 
-  /** What is on the screen, for browser tests: in pixels of the page's viewport. */
+  /** The screen for browser tests: in pixels of the page's viewport. */
   debug(): DebugState {
     return stateOf(this.#explorer, this.#renderer, this.#words, this.#store, this.#minimap);
   }

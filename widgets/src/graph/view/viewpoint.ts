@@ -1,4 +1,4 @@
-/** How one scope is looked at: which groups are open, and rules for where the camera goes. */
+/** The look at one scope: its open groups, and rules for the way of the camera. */
 
 import type { Anchor } from "../../view_contract.ts";
 import type { Camera } from "../canvas/camera.ts";
@@ -27,7 +27,7 @@ export const RESIZED_MS = 150;
 
 export class Viewpoint {
   open: ReadonlySet<number> = new Set();
-  /** Which way it reads where none is wished. */
+  /** The direction where none is wished. */
   flow: Flow = "down";
   /** A group that nearly everything is in has no frame: unless only so all can be read. */
   frameless = true;
@@ -41,7 +41,7 @@ export class Viewpoint {
     this.#saved = { x, y, zoom };
   }
 
-  /** Where the scope was left is elsewhere now. */
+  /** Forget the place where the scope was left. */
   forget(): void {
     this.#saved = null;
   }
@@ -145,7 +145,7 @@ export function isOccupied(
   return found.some((i) => !frame[i] || (y[i]! + FRAME_TITLE > high && y[i]! < low));
 }
 
-/** What there is room for within the margins; `tight`: where only so all can be read. */
+/** The room within the margins; `tight`: where only so all can be read. */
 export function roomOf({ width, height }: Camera, tight = false): { width: number; height: number } {
   const margin = tight ? TIGHT : MARGIN;
   return { width: width - 2 * margin, height: height - 2 * margin };

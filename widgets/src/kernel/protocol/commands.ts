@@ -85,7 +85,7 @@ export interface Commands {
   apply_weights: [{ file: string; version?: number | null }, Edited];
   /** Nodes as a model of their own, or for none the whole model; its bytes come as a buffer. */
   extract: [{ nodes: number[] }, Extracted];
-  /** What saving would change in the file. */
+  /** The changes that saving would make in the file. */
   unsaved: [Record<string, never>, Unsaved];
   /** Replaces the file, or writes a copy beside it, which the model belongs to from then on. */
   save: [{ copy?: boolean | null; version?: number | null }, Saved];

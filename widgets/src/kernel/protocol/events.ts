@@ -76,7 +76,7 @@ export interface OpenedEvent {
 
 /** Other numbers to color nodes by. */
 export interface OverlayEvent {
-  /** What the numbers stand for where they are places in a list: a few kinds, not sizes. */
+  /** The texts for which the numbers stand where they are places in a list, not sizes. */
   kinds?: string[];
   title: string;
   unit: string;

@@ -16,7 +16,7 @@ export type EditMethod = EditCommands | EditRewriting;
 export type Params<M extends Method> = Methods[M][0];
 export type Result<M extends Method> = Methods[M][1];
 
-/** What is known of each method. */
+/** The traits of each method. */
 export const METHODS: Record<Method, MethodTraits> = {
   ...QUESTIONS,
   ...COMMANDS,

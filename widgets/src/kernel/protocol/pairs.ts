@@ -47,7 +47,7 @@ export interface ErrorColumns {
   /** 0: recorded values. */
   b: number[];
   relative: WireNumber[];
-  /** What roundings explain. */
+  /** The part that roundings explain. */
   noise: WireNumber[];
   /** Of the node that makes it alone; [] where it was not asked for. */
   local: WireNumber[];
@@ -55,7 +55,7 @@ export interface ErrorColumns {
   cosine: WireNumber[];
   /** Index of the first element that is off, [] for none. */
   first: number[][];
-  /** Why two values cannot be compared by element, "" where they can. */
+  /** The reasons why two values cannot be compared by element, "" where they can. */
   problems: string[];
   /** Places of those whose own node is off, the furthest first. */
   guilty: number[];
@@ -87,7 +87,7 @@ export interface PairInfo {
 
 /** By method: its parameters and its answer. */
 export interface Pairs {
-  /** What differs now; `again`: values are compared anew. */
+  /** The differences now; `again`: values are compared anew. */
   pair: [{ again: boolean }, PairInfo];
   /** A value of the first model that was compared: "a", "b", or their "difference". */
   paired_tensor: [

@@ -135,7 +135,7 @@ export interface About {
 /** The statements of the format of the file on the whole model. */
 export interface FormatInfo {
   title: string;
-  /** Why nothing is inferred, "" where it is. */
+  /** The reason why nothing is inferred, "" where it is. */
   uninferred: string;
   pairs: Record<string, string>;
   columns: string[];
@@ -162,9 +162,9 @@ export interface FileOffer {
   title: string;
   nodes: number;
   initializers: number;
-  /** Why it does not open as a model, "" where it does. */
+  /** The reason why it does not open as a model, "" where it does. */
   refused: string;
-  /** What is missing of it. */
+  /** The missing parts of it. */
   note: string;
   /** Arrays that an input or an initializer may take one of. */
   arrays: number;
@@ -286,7 +286,7 @@ export interface MemoryCurve {
   weights: WireInt;
   inputs: WireInt;
   at_peak: AliveInfo[];
-  /** What is alive at the peak and not listed. */
+  /** The number of values that are alive at the peak and not listed. */
   more: number;
   /** Inputs and outputs. */
   values: number[];
@@ -294,7 +294,7 @@ export interface MemoryCurve {
   labels: string[];
   /** Values of unknown size, which are not counted. */
   open: number;
-  /** What nodes cannot accept with these sizes. */
+  /** The refusals of nodes with these sizes. */
   refused: string[];
 }
 
@@ -308,9 +308,9 @@ export interface Questions {
   doc: [{ node: number }, Documentation];
   value: [{ value: number }, ValueInfo];
   explain: [{ value: number; axis?: number | null }, Explanation];
-  /** What a node, a value, or without either the model says about itself. */
+  /** The notes of a node, a value, or without either the model on itself. */
   about: [{ node?: number | null; value?: number | null }, About];
-  /** What a file that was sent is. */
+  /** The kind of a file that was sent. */
   file: [{ file: string }, FileOffer];
   format: [Record<string, never>, FormatInfo];
   /** All elements of a small tensor: of an initializer, or of a node's attribute. */
@@ -321,12 +321,12 @@ export interface Questions {
   targets: [{ value: number; nodes: number[] }, Targets];
   attribute_names: [Record<string, never>, AttributeNames];
   attribute_column: [{ name: string }, AttributeColumn];
-  /** What ending the model at values, or starting it at others, takes away. */
+  /** The effect of ending the model at values, or starting it at others. */
   cut_preview: [{ outputs: number[]; inputs: number[]; siblings: boolean; behind: boolean }, CutPreview];
   /** The corresponding nodes in every copy of the block. */
   copies: [{ nodes: number[] }, Copies];
   trees: [{ node: number; tree?: number | null }, TreesInfo];
-  /** What a run takes for sizes of dims. */
+  /** The memory of a run for sizes of dims. */
   memory: [{ sizes?: Record<string, number> | null }, MemoryCurve];
   costs: [Record<string, never>, Costs];
   blocks: [Record<string, never>, Blocks];

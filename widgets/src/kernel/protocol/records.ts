@@ -47,7 +47,7 @@ export interface NodeRecord {
 export interface ValueRecord {
   id: number;
   name: string;
-  /** What inference knows, short: "1×64×112×112"; "" when nothing is known. */
+  /** The inferred fact, short: "1×64×112×112"; "" when nothing is known. */
   label: string;
   flags: number;
   scope: number;
@@ -63,7 +63,7 @@ export interface GroupRecord {
   name: string;
   kind: string;
   scope: number;
-  /** What it is in the words of the field, "residual block"; "" where its name says it. */
+  /** The kind in the words of the field, "residual block"; "" where its name says it. */
   about?: string;
   /** Of a stage: how many units follow one another in it; else 0. */
   units?: number;
@@ -83,7 +83,7 @@ export interface ScopeRecord {
 
 /** Numbers to color nodes by, two columns; none: the boxes have their own colors. */
 export interface OverlayNumbers {
-  /** What the numbers stand for where they are places in a list: a few kinds, not sizes. */
+  /** The texts for which the numbers stand where they are places in a list, not sizes. */
   kinds?: string[];
   title: string;
   unit: string;
@@ -104,7 +104,7 @@ export interface Sections {
   value_id: [number, number];
   value_flags: [number, number];
   value_scope: [number, number];
-  /** Where it is there, `labels` are the distinct ones, of which each value has a place. */
+  /** The places of values in `labels`, which are distinct ones where this is there. */
   value_label?: [number, number];
 }
 
@@ -135,7 +135,7 @@ export interface Snapshot {
   pinned?: number[];
   /** Opset version by domain. */
   opsets?: Record<string, number>;
-  /** How often the view showed another model before. */
+  /** The number of times that the view showed another model before. */
   shown?: number;
   /** The name of the one before, "" for none. */
   former?: string;
@@ -215,7 +215,7 @@ export interface TensorPart {
   rows: number;
   columns: number;
   at: number[];
-  /** It may be looked at as an image. */
+  /** Whether it may be looked at as an image. */
   image: boolean;
   cells: ((number | "nan" | "inf" | "-inf" | string)[])[];
   picture: TensorPicture | null;

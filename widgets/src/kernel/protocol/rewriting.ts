@@ -55,7 +55,7 @@ export interface NearMissInfo {
   rule: string;
   doc: string;
   why: string;
-  /** How much of its pattern matched, from 0 to 1. */
+  /** The part of its pattern that matched, from 0 to 1. */
   progress: number;
 }
 
@@ -81,7 +81,7 @@ export interface Rewritten {
   python: string;
   applied: number;
   nodes: [number, number];
-  /** What running the model before and after said. */
+  /** The verdict of running the model before and after. */
   verdict: string;
   refused: string[];
   lost: string[];
@@ -92,9 +92,9 @@ export type EditRewriting = "rewrite";
 
 /** By method: its parameters and its answer. */
 export interface Rewriting {
-  /** What optimizing to a level would do, or what some rules would: texts, or keys of rules. */
+  /** The effect of optimizing to a level, or of some rules: texts, or keys of rules. */
   rewrites: [{ level: string; rules: string[]; microsoft: boolean; protect?: string[] | null }, Rewrites];
-  /** What each rule of a level gains alone, measured by runs. */
+  /** The gain of each rule of a level alone, measured by runs. */
   gains: [{ level: string; microsoft: boolean }, RewriteGains];
   near_misses: [{ node: number }, NearMisses];
   /** Nodes as a pattern, with constants as they are (`numbers`) or as any constant. */

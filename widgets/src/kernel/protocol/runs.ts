@@ -51,9 +51,9 @@ export interface FoundBox {
 export interface FoundBoxes {
   /** The input that they lie on. */
   image: number;
-  /** How the numbers were read. */
+  /** The layout in which the numbers were read. */
   layout: string;
-  /** How else they may be. */
+  /** The other layouts in which they may be read. */
   layouts: string[];
   /** All of them, sent or not. */
   count: number;

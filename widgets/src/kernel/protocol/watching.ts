@@ -12,16 +12,16 @@ export interface WatchInfo {
   text: string;
   state: WatchState;
   why: string;
-  /** Those that fail, or that it is about where none does; not all of many. */
+  /** The values that fail, or the subject where none does; not all of many. */
   values: number[];
 }
 
 /** All watches, in the order in which they were added. */
 export interface WatchList {
   watches: WatchInfo[];
-  /** What the model's file brings and cannot be read. */
+  /** The watches of the model's file that cannot be read. */
   refused: string[];
-  /** What an expression may ask for. */
+  /** The measures that an expression may ask for. */
   measures: string[];
 }
 

@@ -11,13 +11,13 @@ export type WireInt = number | string;
 /** An answer that says only that it was done. */
 export type Nothing = Record<string, never>;
 
-/** What is known of a method. */
+/** The traits of a method. */
 export interface MethodTraits {
   /** Asking twice does no harm. */
   repeatable?: true;
-  /** It takes as long as it takes. */
+  /** Whether it may take long. */
   long?: true;
-  /** It changes the model. */
+  /** Whether it changes the model. */
   edits?: true;
   /** The parameter by which a page without a kernel holds the answers, "": it holds one. */
   recorded?: string;

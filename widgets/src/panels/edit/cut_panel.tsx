@@ -1,4 +1,4 @@
-/** What a cut takes away, with what it makes instead, before it is made. */
+/** The parts that a cut takes away, with those that it makes instead, before it is made. */
 
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { App } from "../../app.ts";

@@ -115,7 +115,7 @@ export function Changes({ app }: { app: App }) {
   );
 }
 
-/** Why a value has its shape: a way back through the values that it follows from. */
+/** The reason for a value's shape: a way back through the values that it follows from. */
 export function Why({ app, value }: { app: App; value: number }) {
   const { value: explained, axis } = useCell(app.blast.explained);
   if (!app.client.editable) return null;

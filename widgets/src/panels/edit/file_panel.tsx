@@ -1,4 +1,4 @@
-/** What is done with a file that was dropped or chosen: opened here, inserted, or its weights put into the model. */
+/** The uses of a file that was dropped or chosen: opened here, inserted, or its weights put into the model. */
 
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
@@ -221,14 +221,14 @@ function waysOf({ refused, nodes, weights }: FileOffer): Way[] {
   return ways;
 }
 
-/** What stands chosen at first: on a line insertion, for weights that fit their application. */
+/** The use that is chosen at first: on a line insertion, for weights that fit their application. */
 function preferred(offer: FileOffer, wire: number): Way {
   const ways = waysOf(offer);
   if (ways.includes("weights")) return "weights";
   return wire && ways.includes("insert") ? "insert" : "open";
 }
 
-/** What applying weights would do, name by name. */
+/** The effect of applying weights, name by name. */
 function Effect({ weights }: { weights: WeightPreview }) {
   const { replaced, missing, extra, misfits, more } = weights;
   const lists: [string, string[], number][] = [

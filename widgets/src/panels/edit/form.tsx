@@ -24,7 +24,7 @@ export function focusPicture(inside: HTMLElement | null): void {
     ?.focus({ preventScroll: true });
 }
 
-/** What leaves a dialog when Escape is pressed in it. */
+/** The handler that leaves a dialog when Escape is pressed in it. */
 export function onEscape(close: () => void): (event: KeyboardEvent) => void {
   return (event) => {
     if (event.key !== "Escape") return;

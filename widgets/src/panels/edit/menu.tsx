@@ -148,7 +148,7 @@ function editItems(app: App, target: Target): [Item[], Item[]] {
   return [commands.filter(({ on }) => on !== "model").map(item), commands.filter(({ on }) => on === "model").map(item)];
 }
 
-/** What is no edit: running, looking around. */
+/** The items that are no edit: running, looking around. */
 function nodeItems(app: App, nodes: number[]): Item[] {
   const called = nodes.length === 1 ? calledFunction(app.store, nodes[0]!) : 0;
   const bodies = [...app.store.scopes.values()].filter(

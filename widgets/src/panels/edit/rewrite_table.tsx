@@ -159,7 +159,7 @@ function Text({ testid, able, act, words }: { testid: string; able: boolean; act
   );
 }
 
-/** How much less or more there is. */
+/** The difference in words: less or more. */
 const fewer = (number: number | string, unit: string): string =>
   Number(number) === 0 ? "0" : `${Number(number) > 0 ? "−" : "+"}${quantity(Math.abs(Number(number)), unit)}`;
 

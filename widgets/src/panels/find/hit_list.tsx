@@ -1,4 +1,4 @@
-/** What a search found, how its last word may go on, and what can be done to all of it. */
+/** The hits of a search, the ways to go on with its last word, and actions on all of them. */
 
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { App } from "../../app.ts";

@@ -146,7 +146,7 @@ export function StatusLine({ app }: { app: App }) {
   );
 }
 
-/** What was done last, in Python, to be copied into a cell. */
+/** The last action, in Python, to be copied into a cell. */
 function LastLine({ app }: { app: App }) {
   const line = useCell(app.edits.line);
   if (!line) return null;

@@ -6,7 +6,7 @@ import { useCell } from "../../state.ts";
 import { focusPicture } from "../edit/form.tsx";
 import { ToolButton } from "../parts/controls.tsx";
 
-/** What no command has: looking around. */
+/** The keys that no command has: looking around. */
 const LOOKING: [keys: string, what: string][] = [
   ["Arrows", "walk along values and rows; with Shift add to the selection"],
   ["Tab", "the next box"],

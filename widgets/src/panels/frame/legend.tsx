@@ -1,4 +1,4 @@
-/** What the boxes are colored by, from nothing to the most, and the choice of measures. */
+/** The scale of the boxes' colors, from nothing to the most, and the choice of measures. */
 
 import type { App } from "../../app.ts";
 import { KINDS } from "../../graph/canvas/theme.ts";

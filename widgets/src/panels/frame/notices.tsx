@@ -1,4 +1,4 @@
-/** What the widget says on its own: the banner about the kernel, toasts, and the page before the first picture. */
+/** The notices of the widget: the banner about the kernel, toasts, and the page before the first picture. */
 
 import { useState } from "preact/hooks";
 import type { App } from "../../app.ts";

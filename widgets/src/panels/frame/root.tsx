@@ -88,7 +88,7 @@ function drop(app: App, event: DragEvent): void {
   else if (file) void app.files.drop(file, target ?? { value: 0, node: 0 });
 }
 
-/** What a wire in hand would do where it is. */
+/** The effect of a wire in hand at its place. */
 function WireHint({ app }: { app: App }) {
   const wire = useCell(app.wires.wire);
   if (!wire) return null;

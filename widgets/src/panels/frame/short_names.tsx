@@ -1,4 +1,4 @@
-/** What the short names of long dims in the picture stand for: a table, and a line of the first of them. */
+/** The short names of long dims in the picture: a table, and a line of the first of them. */
 
 import type { App } from "../../app.ts";
 import { plural } from "../../model/names.ts";

@@ -1,4 +1,4 @@
-/** What the pointer is on, in a few words beside it. All of it is text of the model, and stays text. */
+/** The tooltip: a few words beside the pointer. All of it is text of the model, and stays text. */
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { App } from "../../app.ts";

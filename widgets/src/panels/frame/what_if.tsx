@@ -1,4 +1,4 @@
-/** What a run would take for other sizes of the dims: shapes, and memory as a curve over the nodes; nothing is run. */
+/** The needs of a run for other sizes of the dims: shapes, and memory as a curve over the nodes; nothing is run. */
 
 import { useEffect, useState } from "preact/hooks";
 import type { App } from "../../app.ts";

@@ -1,4 +1,4 @@
-/** What the format of the file says of the whole model besides ONNX: a sentence, and a table. */
+/** The statements of the file's format on the whole model besides ONNX: a sentence, and a table. */
 
 import type { App } from "../../app.ts";
 import { plural } from "../../model/names.ts";

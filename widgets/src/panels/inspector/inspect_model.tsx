@@ -1,4 +1,4 @@
-/** What the inspector shows while nothing is selected: the scope in view at a glance. */
+/** The inspector while nothing is selected: the scope in view at a glance. */
 
 import { useState } from "preact/hooks";
 import type { App } from "../../app.ts";

@@ -145,7 +145,7 @@ function splitDims(text: string): string[] {
   return dims.map((dim) => dim.trim());
 }
 
-/** What can be done with the numbers of a value: look into them, keep them in later runs. */
+/** Actions on the numbers of a value: look into them, keep them in later runs. */
 function Look({ app, value }: { app: App; value: number }) {
   const pinned = useCell(app.numbers.pinned).has(value);
   useCell(app.runs.results);

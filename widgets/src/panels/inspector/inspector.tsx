@@ -33,7 +33,7 @@ export function Inspector({ app }: { app: App }) {
   );
 }
 
-/** What can be done to what is shown: the same list as the key E opens. */
+/** Actions on the subject: the same list as the key E opens. */
 function AllEdits({ app }: { app: App }) {
   useEvents(app.client, "connection");
   useEvents(app.store, "reset");

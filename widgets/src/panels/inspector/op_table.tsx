@@ -1,4 +1,4 @@
-/** How often each operator occurs, as bars; a click searches for it. */
+/** The number of nodes of each operator, as bars; a click searches for it. */
 
 import { useState } from "preact/hooks";
 import type { App } from "../../app.ts";

@@ -8,7 +8,7 @@ import { count, plural } from "../../model/names.ts";
 import { useCell } from "../../state.ts";
 import { Elided, Section, ToolButton } from "../parts/controls.tsx";
 
-/** What selected nodes are as a pattern; every place that is like it, and what is to take their place. */
+/** The pattern of selected nodes; every place that is like it, and its replacement. */
 export function LikeThese({ app, nodes }: { app: App; nodes: number[] }) {
   const wanted = useCell(app.rewriting.likes);
   const [pattern, setPattern] = useState("");
@@ -88,7 +88,7 @@ function Text({ label, testid, text, setText, placeholder }: TextProps) {
   );
 }
 
-/** Where a pattern matches: marked like what a search finds, and gone through one by one. */
+/** The matches of a pattern: marked like the hits of a search, and gone through one by one. */
 function Places({ app, pattern }: { app: App; pattern: string }) {
   const [found, setFound] = useState<PatternPlaces | null>(null);
   const [at, setAt] = useState(-1);
@@ -141,7 +141,7 @@ function Places({ app, pattern }: { app: App; pattern: string }) {
   );
 }
 
-/** What is to take the place of a pattern, and a look at what that would change. */
+/** The replacement of a pattern, and a look at the changes that it would make. */
 function Replacement({ app, pattern }: { app: App; pattern: string }) {
   const [text, setText] = useState("");
   return (

@@ -1,4 +1,4 @@
-/** What shall hold of a value, in its inspector. */
+/** The watches of a value, in its inspector. */
 
 import type { App } from "../../app.ts";
 import { useCell } from "../../state.ts";

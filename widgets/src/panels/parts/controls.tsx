@@ -72,7 +72,7 @@ interface TextFieldProps {
   /** Focus and select the text when it turns true. */
   grab?: boolean;
   onGrabbed?: () => void;
-  /** What is wrong with the text, "" when nothing; asked at every keystroke. */
+  /** The fault of the text, "" when there is none; asked at every keystroke. */
   check?: (text: string) => string;
   /** Makes the change; a RequestError is shown beside the field and the text stays for mending. */
   commit: (text: string) => Promise<void>;

@@ -1,4 +1,4 @@
-/** What the view tells of what happened: toasts, and text handed to the clipboard. */
+/** The messages of the view on what happened: toasts, and text handed to the clipboard. */
 
 import type { App } from "../../app.ts";
 import { asRequestError, type RequestError } from "../../kernel/request_error.ts";

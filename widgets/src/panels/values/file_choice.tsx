@@ -17,7 +17,7 @@ import type { Choice } from "../../look/tensor_state.ts";
 
 const FITS: Record<ImageFit, string> = { crop: "crop", pad: "pad", stretch: "stretch" };
 
-/** What was chosen last holds for the next image too. */
+/** The last choice, which holds for the next image too. */
 const last: { numbers: ImageNumbers; fit: ImageFit } = { numbers: IMAGE_PRESETS["0 to 1"]!, fit: "crop" };
 
 interface Props {
@@ -73,7 +73,7 @@ interface ImageProps {
   fail: (problem: string) => void;
 }
 
-/** How an image fills the input, and which numbers its bytes become. */
+/** The fit of an image into the input, and the numbers that its bytes become. */
 function ImageChoice({ value, file, send, fail }: ImageProps) {
   const [numbers, setNumbers] = useState(last.numbers);
   const [fit, setFit] = useState<ImageFit>(last.fit);

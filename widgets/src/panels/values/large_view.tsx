@@ -125,7 +125,7 @@ function OpenView({ app, value }: { app: App; value: number }) {
   );
 }
 
-/** What the model around a value tells of how to look at it. */
+/** The facts of the model around a value that tell how to look at it. */
 function around(app: App, value: number): Around {
   const { store } = app;
   const producer = store.producer(value);

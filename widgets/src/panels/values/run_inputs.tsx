@@ -1,5 +1,5 @@
 /**
- * What a run is fed: for each input how it is made, sizes for names of dims, the seed of what is random; how long it
+ * The inputs of a run: for each the way to make it, sizes for names of dims, the seed of what is random; how long it
  * may take.
  */
 

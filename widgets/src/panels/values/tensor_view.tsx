@@ -21,7 +21,7 @@ const MOST = 15_000_000;
 
 type Mode = "heat" | "gray" | "image";
 
-/** What is shown: axes and indices; undefined: what the kernel takes by default. */
+/** The part that is shown: axes and indices; undefined: what the kernel takes by default. */
 interface Shown {
   rows?: number;
   columns?: number;
@@ -131,7 +131,7 @@ function Scale({ drawn, mode }: { drawn: Drawn; mode: Mode }) {
   );
 }
 
-/** Which axes are rows and columns, and where on the others. */
+/** The axes that are rows and columns, and the indices on the others. */
 function Axes({ part, change }: { part: TensorPart; change: (shown: Shown) => void }) {
   const { shape, rows, columns, at } = part;
   if (shape.length < 2) return null;
