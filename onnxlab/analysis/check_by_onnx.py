@@ -77,20 +77,20 @@ def _unasked(graph: ModelGraph, value: int, reader: int) -> Diagnostic:
 
 def _inlined(graph: ModelGraph) -> int:
     """The number of nodes that onnx walks: those of a function as often as it is called."""
-    functions, sizes = graph.index.functions, dict[int, int]()
+    return _size(graph, graph.main, {}) if graph.index.functions else len(graph.nodes)
 
-    def size(scope: Scope) -> int:
-        if scope.id not in sizes:
-            sizes[scope.id] = 0  # for a circle
-            total = len(scope.node_ids)
-            for node in map(graph.nodes.__getitem__, scope.node_ids):
-                total += sum(size(graph.scopes[body]) for bodies in node.bodies.values() for body in bodies)
-                called = functions.get(function_key(node.proto))
-                total += size(graph.scopes[called]) if called else 0
-            sizes[scope.id] = total
-        return sizes[scope.id]
 
-    return size(graph.main) if functions else len(graph.nodes)
+def _size(graph: ModelGraph, scope: Scope, sizes: dict[int, int]) -> int:
+    """The nodes of a scope with those of its bodies and called functions; `sizes` are of scopes counted before."""
+    if scope.id not in sizes:
+        sizes[scope.id] = 0  # for a circle
+        total = len(scope.node_ids)
+        for node in map(graph.nodes.__getitem__, scope.node_ids):
+            total += sum(_size(graph, graph.scopes[body], sizes) for bodies in node.bodies.values() for body in bodies)
+            called = graph.index.functions.get(function_key(node.proto))
+            total += _size(graph, graph.scopes[called], sizes) if called else 0
+        sizes[scope.id] = total
+    return sizes[scope.id]
 
 
 def outline(proto: onnx.ModelProto) -> bytes:
