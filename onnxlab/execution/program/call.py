@@ -61,6 +61,7 @@ class Call:
         if not program.instructions:
             self.limits.check()
             return program.results(program.frame(feeds))
+        self.run.is_kept = border is not None
         observer = Counter(self.position) if self.progress is not None else watch
         nbytes = sum(array.nbytes for array in feeds if isinstance(array, np.ndarray))
         fed, seconds = program.notes.get(PACE, (0, 1.0))

@@ -71,6 +71,11 @@ class NodeContext(StepContext):
         self._reserved = 0
 
     @property
+    def is_kept(self) -> bool:
+        """Whether the run is looked at afterwards, or gone on with after an edit."""
+        return self._run.is_kept
+
+    @property
     def rng(self) -> np.random.Generator:
         """The run's generator of random numbers."""
         return self._run.rng

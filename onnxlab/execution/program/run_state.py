@@ -33,6 +33,7 @@ class Run:
         self.limits = limits
         self.memory = Memory(limits)
         self.seen: dict[int, list[Any]] = {}  # by value id: what watched values of bodies were
+        self.is_kept = False  # whether values of it are going to be looked at
         self._seed = seed
         self._rng: np.random.Generator | None = None
 

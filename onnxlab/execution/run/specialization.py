@@ -172,6 +172,7 @@ class Specialization:
         program, arrays = self.program, list(feeds.values())
         leaving = BorderValues(program, _BORDER) if border is not None and program.border else None
         run = Run(Limits(int(SHARE_OF_MEMORY * available_memory()), stop=_NEVER))
+        run.is_kept = border is not None
         with np.errstate(all="ignore"), blas.limited(self._threads) if self._threads else nullcontext():
             results = run_program(program, arrays, run, self._folder, border=leaving)
         if border is not None and leaving is not None:

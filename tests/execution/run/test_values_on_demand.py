@@ -1,5 +1,7 @@
 """Values that a run left unkept, looked at afterwards: by the part that makes them, from what was kept."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -9,8 +11,9 @@ from hypothesis import strategies as st
 
 import onnxlab
 from onnxlab.errors import LimitError, NotComputedError, RunError
+from onnxlab.execution.numba.plan import checkpoints
 from onnxlab.execution.numba.provider import NumbaProvider
-from onnxlab.execution.numba.region import inner_values
+from onnxlab.execution.numba.region import inner_values, region
 from onnxlab.execution.numba.region.region import Region
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph import edits
@@ -222,10 +225,65 @@ def scale(graph: ModelGraph, name: str, factor: float) -> None:
     edits.set_initializer(graph, record, array * np.float32(factor))
 
 
+@contextmanager
+def notes_in_every_run() -> Iterator[None]:
+    """Runs of microseconds note states too, which takes longer than they do."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checkpoints, "_WORTH", 0)
+        patch.setattr(checkpoints, "_ALWAYS", 1e9)
+        patch.setattr(region, "_UNCOUNTED", -1)
+        yield
+
+
+def noted(hot: By) -> list[int]:
+    """The records before which states are noted in every run, of the only part."""
+    (part,) = [instruction.call for program in programs_of(hot) for instruction in program.instructions]
+    (plan,) = plans_of(part).values()
+    return [int(plan.trace.firsts[step]) for step in plan.cheap]
+
+
+def test_looks_and_the_first_edit_go_on_from_what_a_run_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, looked = list[int](), list[int]()
+    begin = checkpoints.ResumedRun.begin
+    monkeypatch.setattr(
+        checkpoints.ResumedRun, "begin", lambda self, *args: (begun.append(self.first), begin(self, *args))[1]
+    )
+    with notes_in_every_run():
+        model, feeds, names = blocks(np.random.default_rng(9), layers=8)
+        hot, cold = both(model)
+        for factor in (1, 2):
+            feeds = {"x": feeds["x"] * np.float32(factor)}
+            hot.run(feeds, keep="border")
+        steps = noted(hot)
+        assert len(steps) > 2
+        for number, name in enumerate(names[::5]):
+            feeds = {"x": feeds["x"] + np.float32(number)}
+            hot.run(feeds, keep="border", limits=Limits())  # by the part, not as one of microseconds
+            cold.run(feeds)
+            begun.clear()
+            assert_close(hot.on_demand.value(name), cold.value(name), 1e-4)
+            looked += begun
+        assert max(looked) == max(steps)
+        begun.clear()
+        for graph in (hot.graph, cold.graph):
+            scale(graph, "c5", 1.5)
+        ours, theirs = (run.run(feeds, keep="border")[names[-1]] for run in (hot, cold))
+        assert_close(ours, theirs, 1e-5)
+        assert begun[0] in steps, "the first edit of all"
+
+
 @settings(max_examples=40, deadline=None)
-@given(st.lists(st.integers(0, 9), max_size=12), st.integers(0, 20))
+@given(st.lists(st.integers(0, 9), max_size=12), st.integers(0, 20), st.booleans())
 @pytest.mark.slow
-def test_any_row_of_runs_edits_and_looks_tells_the_values_of_the_model_as_it_is(steps: list[int], seed: int) -> None:
+def test_any_row_of_runs_edits_and_looks_tells_the_values_of_the_model_as_it_is(
+    steps: list[int], seed: int, noting: bool
+) -> None:
+    with notes_in_every_run() if noting else nullcontext():
+        check_row(steps, seed)
+
+
+def check_row(steps: list[int], seed: int) -> None:
+    """Runs, edits and looks in a row, and all values at the end."""
     model, feeds, names = blocks(np.random.default_rng(seed), layers=3)
     graph = ModelGraph(model)
     base = Runner(graph, Inference(graph).fact)

@@ -28,6 +28,12 @@ _SPANS = 16
 """Into so many spans of the same work a run is divided, in each of which a state may be noted."""
 _COPYING = 0.25  # nanoseconds per byte of a state that is noted
 _SHARE = 0.2  # of a span's work, that noting a state may take
+_ALWAYS = 0.006  # of a run's work, that noting states in every run may take
+_AGAIN = 0.1  # nanoseconds per byte of a state, into memory that a run before let go
+_SHARES = (0.5, 0.75, 0.9)
+"""Of a run's work, after which states are noted in every run, the most wanted first."""
+_WIDTH = 0.06
+"""How far from there the narrowest place is looked for."""
 _KEPT = 8
 """Regions and shapes whose last run is remembered."""
 _LEAST = 1 << 24
@@ -42,11 +48,13 @@ class Traced(Protocol):
         work: nanoseconds of each record.
         trace: its steps, None where they were not noted.
         constants_nbytes: bytes of the constants that it holds.
+        cheap: the steps before which every run may note a state, None where they were not chosen yet.
     """
 
     outputs: tuple[Any, ...]
     work: Array
     trace: Trace | None
+    cheap: list[int] | None
 
     @property
     def constants_nbytes(self) -> int:
@@ -163,17 +171,26 @@ class Course(Protocol):
 class ResumedRun:
     """One run of a plan: from which record on, and what it notes of itself.
 
+    Args:
+        before: an earlier run.
+        steps: before which states are noted; default: where an edit may matter next.
+        latest: the last step that it may begin with.
+
     Attributes:
         first: the record that it begins with.
         nbytes: what it is going to keep besides what it takes over.
     """
 
-    def __init__(self, plan: Traced, trace: Trace, before: Checkpoint, inputs: Sequence[Array]) -> None:
+    def __init__(
+        self, plan: Traced, trace: Trace, before: Checkpoint, inputs: Sequence[Array],
+        steps: Iterable[int] | None = None, latest: int | None = None,
+    ) -> None:  # fmt: skip
         self._trace = trace
         common = sum(1 for _ in takewhile(bool, map(is_, before.tokens, trace.tokens)))
         known = len(before.inputs) == len(inputs) and all(map(same, before.inputs, inputs))
         self._inputs = before.inputs if known else None
         self._given = inputs
+        common = common if latest is None else min(common, latest)
         self._states = {step: state for step, state in before.states.items() if known and step <= common}
         self._begin = next(filter(self._serves, sorted(self._states, reverse=True)), 0)
         self._states = {step: state for step, state in self._states.items() if step <= self._begin}
@@ -181,9 +198,14 @@ class ResumedRun:
         self._place = common
         self.nbytes = 0 if known else sum(array.nbytes for array in inputs)
         self._steps: dict[int, int] = {}
-        if not (self._begin and before.place == common):  # else values are being tried at one place
+        if steps is not None:
+            self._steps = {int(trace.firsts[step]): step for step in steps}
+        elif not (self._begin and before.place == common):  # else values are being tried at one place
             self._choose(plan)
         self._alive = {step: trace.alive(step) for step in (self._begin, *self._steps.values())}
+        if steps is not None:
+            noted = [place for step in self._steps.values() for _, place in self._alive[step]]
+            self.nbytes += sum(place.stop - place.start for place in noted)
 
     def _choose(self, plan: Traced) -> None:
         """Choose the states to note."""
@@ -249,6 +271,26 @@ def _chosen(plan: Traced, trace: Trace, sizes: Array, common: int) -> Iterator[i
             yield step
 
 
+def cheap_steps(plan: Traced, trace: Trace, taken: int) -> list[int]:
+    """Steps before which a state may be noted in every run, the middle and the end first: it takes next to no time.
+
+    Args:
+        taken: bytes that are copied besides.
+    """
+    sizes = trace.sizes({number: _nbytes(result) for number, result in enumerate(plan.outputs)})
+    spent = np.concatenate(([0.0], np.cumsum(plan.work)))[trace.firsts]
+    room = min(spent[-1] * _ALWAYS / _AGAIN, max(plan.constants_nbytes, _LEAST)) - taken
+    chosen = []
+    for share in _SHARES:
+        first, last = np.searchsorted(spent, (np.array([-1, 1]) * _WIDTH + share) * spent[-1]).tolist()
+        near = [(int(sizes[step]), step) for step in range(max(first, 1), min(last, len(trace.tokens)))]
+        nbytes, step = min(near, default=(0, 0))
+        if step and nbytes <= room and step not in chosen:
+            room -= nbytes
+            chosen.append(step)
+    return sorted(chosen)
+
+
 class Checkpoints:
     """The last runs of the regions of a provider."""
 
@@ -273,6 +315,20 @@ class Checkpoints:
         if sum(array.nbytes for array in inputs) > max(plan.constants_nbytes, _LEAST):
             return None
         return ResumedRun(plan, trace, before, inputs)
+
+    def get(self, about: object) -> Checkpoint | None:
+        """What the last run left; see `course`."""
+        with self._lock:
+            return self._kept.get(about)
+
+    def noting(self, plan: Traced, inputs: Sequence[Array]) -> ResumedRun | None:
+        """A run of all of a plan that notes some states, for looks and for the first edit; None where it is short."""
+        trace = plan.trace
+        if trace is None or plan.work.sum() < _WORTH:
+            return None
+        if plan.cheap is None:
+            plan.cheap = cheap_steps(plan, trace, sum(array.nbytes for array in inputs))
+        return ResumedRun(plan, trace, Checkpoint(trace.tokens), inputs, plan.cheap) if plan.cheap else None
 
     def put(self, about: object, plan: Traced, past: Checkpoint) -> None:
         """Remember a run in place of the one before. All together take no more than the constants of the plan."""

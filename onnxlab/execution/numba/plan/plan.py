@@ -35,6 +35,7 @@ class Plan:
         few: (word, offset, array) of the addresses in the caller's arrays, inputs first; None where there are many.
         fault: place in the arena where kernels tell that an index is beyond its axis, -1 where none does.
         trace: its steps, None where they were not traced.
+        cheap: the steps before which every run may note a state (see `checkpoints`).
         new: whether it is the first of its region for these shapes, and has not run.
     """
 
@@ -46,6 +47,7 @@ class Plan:
         self.template = template
         self.trace = trace
         self.new = False
+        self.cheap: list[int] | None = None
         self.patches = patches
         self.arena = arena
         self.records = len(work)

@@ -16,6 +16,7 @@ import numpy as np
 
 from onnxlab.execution.numba.lowering.binder import Binder
 from onnxlab.execution.numba.plan import engine
+from onnxlab.execution.numba.plan.checkpoints import Checkpoint, ResumedRun
 from onnxlab.execution.numba.plan.plan import Plan
 from onnxlab.execution.numba.plan.views import Array, View, plain
 from onnxlab.execution.numba.rules.fusion.fusions import Fused
@@ -105,15 +106,20 @@ class InnerValues:
         return frozenset(self._places)
 
     def read(
-        self, names: Iterable[str], arrays: Sequence[Array], threads: int, context: NodeContext
-    ) -> dict[str, Array]:
+        self, names: Iterable[str], arrays: Sequence[Array], threads: int, context: NodeContext,
+        before: Checkpoint | None = None,
+    ) -> dict[str, Array]:  # fmt: skip
         """Run the plan as far as these values need, and copy them; none where that fails, which NumPy explains.
+
+        Args:
+            before: what a run has noted; it is gone on with where that was one of such a plan, and of these arrays.
 
         Raises:
             LimitError: what the plan works in is more than the run may use.
             RunStopped: the run was told to stop.
         """
-        copying = CopyingCourse(self._plan, {name: self._places[name] for name in names}, plain(arrays))
+        places = {name: self._places[name] for name in names}
+        copying = CopyingCourse(places, plain(arrays), self._resumed(places.values(), plain(arrays), before))
         context.reserve(self._plan.nbytes)
         plan = self._plan.exchanged(())  # its memory goes when the values are copied
         run = partial(plan.run, copying.inputs, threads, engine.interpret, context.check, context.listening)
@@ -122,6 +128,18 @@ class InnerValues:
         except IndexError:  # an index beyond its axis
             return {}
         return copying.values
+
+    def _resumed(
+        self, places: Iterable[Place], inputs: Sequence[Array], before: Checkpoint | None
+    ) -> ResumedRun | None:
+        """What brings memory to a state before all of these are written; None where there is none."""
+        trace = self._plan.trace
+        if trace is None or before is None or not before.states:
+            return None
+        first = min((place.record for place in places), default=0)
+        latest = int(np.searchsorted(trace.firsts, first)) - 1
+        resumed = ResumedRun(self._plan, trace, before, inputs, (), latest)
+        return resumed if resumed.first else None
 
     def shares(
         self, arrays: Sequence[Array], threads: int, context: NodeContext
@@ -171,14 +189,19 @@ class TimingCourse:
 
 
 class CopyingCourse:
-    """The course of a run (see `checkpoints.Course`) that stops where values can be copied, and after the last."""
+    """The course of a run (see `checkpoints.Course`) that stops where values can be copied, and after the last.
 
-    first = 0
+    Args:
+        resumed: what brings memory to the state that it begins with; None where it begins with the first record.
+    """
+
     nbytes = 0
 
-    def __init__(self, plan: Plan, places: Mapping[str, Place], inputs: Sequence[Array]) -> None:
+    def __init__(self, places: Mapping[str, Place], inputs: Sequence[Array], resumed: ResumedRun | None = None) -> None:
+        self.first = 0 if resumed is None else resumed.first
         self.inputs = list(inputs)
         self.values: dict[str, Array] = {}
+        self._resumed = resumed
         self._at: dict[int, list[tuple[str, Place]]] = {}
         for name, place in places.items():
             self._at.setdefault(place.record, []).append((name, place))
@@ -186,11 +209,13 @@ class CopyingCourse:
     def ends(self, stages: Iterable[int]) -> list[int]:
         """Records to stop before."""
         last = max(self._at, default=0)
-        return sorted({end for end in (*stages, *self._at) if 0 < end <= last})
+        return sorted({end for end in (*stages, *self._at) if self.first < end <= last})
 
     def begin(self, arena: Array, outputs: Sequence[Array]) -> None:
-        """Copy what is there before the first record."""
-        self.passed(0, arena, outputs)
+        """Copy what is there before the record that it begins with."""
+        if self._resumed is not None:
+            self._resumed.begin(arena, outputs)
+        self.passed(self.first, arena, outputs)
 
     def passed(self, record: int, arena: Array, outputs: Sequence[Array]) -> None:
         """Copy what is there after so many records."""

@@ -134,12 +134,12 @@ class Region:
     def _run(self, plan: Plan, arrays: list[Array], context: NodeContext) -> list[Array]:
         """Run a plan; for the first time, from where it does something else than that of before the last edit."""
         run = partial(plan.run, arrays, self._threads(), engine.interpret, context.check, context.listening)
-        if not plan.new:
+        is_first, plan.new = plan.new, False
+        if not (is_first or context.is_kept):
             return run()
-        plan.new = False
-        pasts = self._packed.shared.pasts
-        about = self.part.inputs, self.part.outputs, *((array.shape, array.dtype) for array in arrays)
-        course = pasts.course(about, plan, arrays)
+        pasts, about = self._packed.shared.pasts, self._of_runs(arrays)
+        course = pasts.course(about, plan, arrays) if is_first else None
+        course = course or (pasts.noting(plan, arrays) if context.is_kept else None)
         if course is None:
             return run()
         try:
@@ -149,6 +149,10 @@ class Region:
         results = run(course)
         pasts.put(about, plan, course.past())
         return results
+
+    def _of_runs(self, arrays: Sequence[Array]) -> Any:
+        """The key of what runs on such arrays leave for later ones, however the region is edited."""
+        return self.part.inputs, self.part.outputs, *((array.shape, array.dtype) for array in arrays)
 
     def quick(self, *arrays: Any) -> Any:
         """Call without a context; None where that does not do: there is no plan yet, or it takes long or much."""
@@ -305,7 +309,10 @@ class Region:
     def look(self, context: NodeContext, names: Iterable[str], *arrays: Array) -> dict[str, Array]:
         """The requested values that the plan for these arrays leaves in memory, computed as a run computes them."""
         inner = self.inner_values(arrays)
-        return {} if inner is None else inner.read(inner.names.intersection(names), arrays, self._threads(), context)
+        if inner is None:
+            return {}
+        before = self._packed.shared.pasts.get(self._of_runs(arrays))
+        return inner.read(inner.names.intersection(names), arrays, self._threads(), context, before)
 
     def shares(self, context: NodeContext, *arrays: Array) -> Sequence[tuple[tuple[NodeView, ...], float]]:
         """The parts of the time of a run that its steps take; none where there is no plan yet."""
