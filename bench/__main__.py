@@ -26,6 +26,7 @@ TOPICS = (
     "execution",
     "speed",
     "regions",
+    "run_memory",
     "widget",
     "frames",
     "attributes",
