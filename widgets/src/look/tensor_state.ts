@@ -83,8 +83,8 @@ export class Numbers {
           ? `${name} = ${text ?? ""}`
           : `${name}: ${how}`,
     );
-    if (!words.length) words.push("random");
-    if (seed) words.push(`seed ${seed}`);
+    if (!words.length) words.push("random", `seed ${seed}`);
+    else if (seed) words.push(`seed ${seed}`);
     words.push(...Object.entries(sizes).map(([name, size]) => `${name} = ${size}`));
     return words.join(", ");
   }

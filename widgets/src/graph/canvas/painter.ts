@@ -265,7 +265,7 @@ export class Painter {
       const ran = marks.ran.get(value);
       const pinned = marks.pinned.has(value);
       if (ran !== undefined || pinned)
-        this.#dot(x - (turned ? 4 : 6), y + (turned ? 7 : 0), ran?.bad ? palette.error : palette.accent, pinned);
+        this.#dot(left - (turned ? 4 : 6), y + (turned ? 7 : 0), ran?.bad ? palette.error : palette.accent, pinned);
       const label = this.#texts.label(value);
       const picture = ran && zoom >= PICTURES_FROM ? marks.thumbnail?.(value) : null;
       // Its numbers stand behind the shape: below it there may be a box.

@@ -37,6 +37,23 @@ export function countsOf(ground: Ground, nodes: Iterable<number>): Map<number, n
   return counts;
 }
 
+/** The boxes of nodes that are drawn faintly, with the inputs that nothing else reads and the outputs that they make. */
+export function faintBoxes(ground: Ground, nodes: readonly number[]): Map<number, number> {
+  const boxes = countsOf(ground, nodes);
+  if (!nodes.length) return boxes;
+  const faint = new Set(nodes),
+    { scene, store } = ground;
+  scene.boxes.forEach(({ kind, id, parameters }, i) => {
+    const values = parameters.length ? parameters : [id];
+    const isGone = (value: number): boolean =>
+      kind === OUTPUT
+        ? faint.has(store.maker(value))
+        : store.uses(value).length > 0 && store.uses(value).every(({ node }) => faint.has(node));
+    if ((kind === OUTPUT || kind === INPUT) && values.every(isGone)) boxes.set(i, 1);
+  });
+  return boxes;
+}
+
 /** The nodes that come in each box, in words: the operator, or their number; "changed" where no node comes. */
 export function comingOf(ground: Ground, coming: Given["coming"]): Map<number, string> {
   const operators = new Map<number, string[]>();
