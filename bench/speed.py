@@ -133,7 +133,7 @@ def against(
     sessions = [session(data, level, threads) for level in ("ORT_ENABLE_ALL", "ORT_DISABLE_ALL")]
     sides: list[Callable[[], Any]] = [lambda: runner.run(feeds, keep=False)]
     if plain:
-        settle(opened, feeds)
+        settle(opened, feeds, threads)
         sides = [lambda: opened.run(next(inputs_in_turn), threads=threads)]
     sides += [lambda reference=reference: reference.run(None, feeds) for reference in sessions]  # type: ignore[misc]
     with one_processor() if threads == 1 else nullcontext():
@@ -152,10 +152,10 @@ def others(feeds: Feeds) -> list[Feeds]:
     return made
 
 
-def settle(model: Any, feeds: Feeds) -> None:
+def settle(model: Any, feeds: Feeds, threads: int = 1) -> None:
     """Run until nothing is left to be compiled in the background."""
     for _ in range(6):
-        model.run(feeds)
+        model.run(feeds, threads=threads)
         background.wait()
 
 

@@ -19,4 +19,6 @@ Files:
     run_observers         Observers of runs: rows of those that keep their values, and a count of how far a run got.
     run_state             The state of one run: its budget, its random numbers, and the memory that its frames hold.
     shape_specialization  Shape specialization: results of shapes alone, computed once for inputs of the same shapes.
+    straight_line         Steps of a short run as one Python function: a line for each call, values in local
+                          variables.
 """

@@ -241,13 +241,13 @@ def execute(
     """
     limits, memory = run.limits, run.memory
     flagged, held, key, array, scalar = limits.stop.is_set, memory.held, id(frame), np.ndarray, np.generic
-    stoppable, timed = run.stoppable, limits.deadline is not None
+    timed = limits.deadline is not None
     instruction = None
     drop: Iterable[int]
     try:
         # Everything below is paid per node: local names, one tuple to unpack, no call that can be spared.
         for instruction, plain, single, take, call, slot, dead in program.rows if rows is None else rows:
-            if stoppable and (timed or limits.interrupted or flagged()):
+            if timed or limits.interrupted or flagged():
                 limits.check()
             if observer is not None:
                 drop = _observed(instruction, frame, run, observer)
@@ -337,6 +337,8 @@ def spread(instruction: Instruction, frame: list[Any], result: Any, memory: Memo
         raise RunError(f"{len(slots)} outputs are listed, but the kernel made {len(results)}")
     for slot, value in zip(slots, results, strict=False):
         if slot > 0:
+            if type(value) is np.ndarray and value.base is None and value.nbytes <= SMALL:
+                frame[slot] = value
+                continue
             frame[slot] = value = np.asarray(value) if isinstance(value, np.generic) else value
-            if type(value) is not np.ndarray or value.base is not None or value.nbytes > SMALL:
-                memory.hold(id(frame), slot, value)
+            memory.hold(id(frame), slot, value)

@@ -21,13 +21,7 @@ _OVERHEAD = 128  # bytes of an array besides its elements
 
 
 class Run:
-    """The state of one run: its budget, its random numbers and the large arrays that it holds.
-
-    Attributes:
-        stoppable: whether the stop flag and the deadline are looked at between steps.
-    """
-
-    stoppable = True
+    """The state of one run: its budget, its random numbers and the large arrays that it holds."""
 
     def __init__(self, limits: Limits, seed: int | None = None) -> None:
         self.limits = limits

@@ -14,7 +14,7 @@ from contextlib import nullcontext
 from functools import partial
 from threading import Event
 from time import perf_counter
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,10 +25,11 @@ from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.program import constant_folding, shape_specialization
 from onnxlab.execution.program.border_values import BorderValues
 from onnxlab.execution.program.constant_folding import Folder
-from onnxlab.execution.program.executor import ProgramBody, StepContext, execute, run_program
-from onnxlab.execution.program.program import Instruction, Program, Row, Taker
+from onnxlab.execution.program.executor import ProgramBody, StepContext, run_program
+from onnxlab.execution.program.program import Instruction, Program
 from onnxlab.execution.program.repeated_body import repeated_body
-from onnxlab.execution.program.run_state import SMALL, Memory, Run, is_small
+from onnxlab.execution.program.run_state import SMALL, Run
+from onnxlab.execution.program.straight_line import Function, Line, straight_line
 from onnxlab.limits import SHARE_OF_MEMORY, Limits, Repeated, Repetition, available_memory
 from onnxlab.ops import traits_of
 
@@ -38,6 +39,9 @@ _BORDER = 1 << 26  # bytes of border values of so short a run
 _SIGNATURES = 64  # of what a body reads
 _ITERATIONS = 1 << 14
 """Runs of bodies in a run: those that may never end are left to runs that can be stopped."""
+_STEPS = 256
+"""Steps of a program up to which it is tried without a budget: of more, a budget is the least."""
+_BODIES = "bodies"  # note of a program: those of its steps
 _NEVER = Event()
 """The stop flag of runs too short to be stopped: making a flag takes longer than all the rest."""
 
@@ -67,27 +71,6 @@ def run_key(version: int, feeds: Mapping[str, Any], outputs: Sequence[str] | Non
     return RunKey._make((version, (*feeds,), tuple(signature), None if outputs is None else (*outputs,)))
 
 
-class _Short(Limits):
-    """The budget of a run without one: whatever asks for memory, or whether to go on, ends it."""
-
-    def check(self) -> NoReturn:
-        """Raise LimitError."""
-        raise LimitError("this is no short run")
-
-
-class _Nothing(Memory):
-    """The memory of such a run."""
-
-    def hold(self, frame: int, slot: int, value: Any) -> None:
-        """Raise LimitError for what is large."""
-        if not is_small(value):
-            raise LimitError("this is no small value")
-
-
-_SHORT_RUN = Run(_Short(0, stop=_NEVER))
-_SHORT_RUN.memory, _SHORT_RUN.stoppable = _Nothing(_SHORT_RUN.limits), False
-
-
 class Specialization:
     """A program that has run, for feeds of one signature, which were taken as they are.
 
@@ -106,13 +89,12 @@ class Specialization:
         self._folder = folder
         instructions = program.instructions
         self._threads = threads if any(map(_uses_blas, instructions)) else 0
-        self._template: list[Any] = []
-        self._rows: list[Row] | None = None
-        self._outputs: list[tuple[str, int, bool]] = []  # name, slot, whether nothing else can show its array
+        self._run: Function | None = None
+        self._outputs: list[tuple[str, bool]] = []  # name, whether nothing else can show its array
         self._quiet = False
         self._border = [slot for _, slot in program.border]
         self._failures = self._pause = 0
-        self._possible = bool(instructions) and all(_takes(i) for i in instructions if not i.constant)
+        self._possible = 0 < len(instructions) <= _STEPS and all(_takes(i) for i in instructions if not i.constant)
 
     def run(self, feeds: Mapping[str, Any], border: list[Any] | None = None) -> dict[str, Any]:
         """The outputs, as arrays that the caller may write to, made in the caller's thread. Raises what nodes raise.
@@ -122,50 +104,48 @@ class Specialization:
         """
         began = perf_counter()  # thread_time takes ten times as long; so one run that was held up counts little
         arrays = list(feeds.values())
-        frame = self._frame(arrays) if self._possible else None
-        if frame is None:
+        values = self._values(arrays) if self._possible else None
+        if values is None:
             results = self._counted(feeds, border)
         else:
             if border is not None and self._border:
-                border += [frame[slot] for slot in self._border]
-            results = self._owned(frame, arrays)
+                border += values[len(self._outputs) :]
+            results = self._owned(values, arrays)
         self.seconds = min(perf_counter() - began, 2 * self.seconds)
         return results
 
-    def _frame(self, arrays: list[Any]) -> list[Any] | None:
-        """The frame after all steps, None where something is not small, or it is not known what shapes decide."""
+    def _values(self, arrays: list[Any]) -> tuple[Any, ...] | None:
+        """The result of `values`, None where something is not small, or it is not known what shapes decide."""
         if self._pause:
             self._pause -= 1
             return None
-        if self._rows is None and self._prepared(arrays) is None:
+        if self._run is None and self._prepared(arrays) is None:
             return None
         try:
             if self._quiet:
-                return self.frame(arrays, [_ITERATIONS])
+                return self.values(arrays, [_ITERATIONS])
             with np.errstate(all="ignore"), blas.limited(self._threads) if self._threads else nullcontext():
-                return self.frame(arrays, [_ITERATIONS])
+                return self.values(arrays, [_ITERATIONS])
         except Exception:  # the run with a budget says which node it is
             self._failures = min(self._failures + 1, _LONGEST_PAUSE)
-            self._rows, self._pause = None, 1 << self._failures
+            self._run, self._pause = None, 1 << self._failures
             return None
 
-    def frame(self, arrays: Sequence[Any], left: list[int]) -> list[Any]:
-        """The frame after all steps, at the end of which `left` stands: how often bodies may still run.
+    def values(self, arrays: Sequence[Any], left: list[int]) -> tuple[Any, ...]:
+        """The outputs, and the values of the border.
+
+        Args:
+            left: how often bodies may still run.
 
         Raises:
-            LimitError: something is not small, or not known yet.
-            RunError: a step failed.
+            LimitError: something is not small, or not known yet; and what kernels raise.
         """
-        rows = self._rows
-        if rows is None:
-            rows = self._prepared(arrays) if self._possible else None
-            if rows is None:
+        run = self._run
+        if run is None:
+            run = self._prepared(arrays) if self._possible else None
+            if run is None:
                 raise LimitError("this is not known to be a short run")
-        frame = [*self._template, left]
-        for slot, array in zip(self.program.feed_slots, arrays, strict=True):
-            frame[slot] = array
-        execute(self.program, frame, _SHORT_RUN, None, rows)
-        return frame
+        return run(arrays, left)
 
     def _counted(self, feeds: Mapping[str, Any], border: list[Any] | None) -> dict[str, Any]:
         """A run with a budget."""
@@ -179,15 +159,15 @@ class Specialization:
             border += leaving.in_order()
         return owned(results, program.outputs, arrays)
 
-    def _owned(self, frame: list[Any], arrays: Sequence[Any]) -> dict[str, Any]:
+    def _owned(self, values: Sequence[Any], arrays: Sequence[Any]) -> dict[str, Any]:
         results = {}
         shown = {*map(id, arrays)}
-        for name, slot, fresh in self._outputs:
-            results[name] = frame[slot] if fresh else _own(frame[slot], shown)
+        for (name, fresh), value in zip(self._outputs, values, strict=False):
+            results[name] = value if fresh else _own(value, shown)
         return results
 
-    def _prepared(self, arrays: Sequence[Any]) -> list[Row] | None:
-        """The rows that are left for feeds of these shapes, None before it is known what shapes decide."""
+    def _prepared(self, arrays: Sequence[Any]) -> Function | None:
+        """The function of what is left to do for feeds of these shapes, None before it is known what shapes decide."""
         program = self.program
         plain = constant_folding.known_fold(program)
         begin = shape_specialization.final(program, arrays, plain)
@@ -198,26 +178,25 @@ class Specialization:
             self._possible = False
             return None
         fed = dict(zip(program.feed_slots, arrays, strict=True))
-        rows: list[Row] = []
+        lines: list[Line] = []
         fresh: list[int] = []
         self._quiet = True
-        for instruction, plain_call, single, take, call, slot, drop in begin.rows:
-            bound, part = None, instruction.step.part
+        for instruction, _, _, _, call, _, _ in begin.rows:
+            bound, part, context = None, instruction.step.part, None
             if part is not None and part.bind is not None and all(read in fed for read in instruction.reads):
                 bound = part.bind(*(fed[read] for read in instruction.reads))
-            elif part is None and instruction.step.context:
-                plain_call, single, take = True, False, _with_context(instruction)
+            if instruction.step.context:
+                context = partial(_ShortContext, instruction, _short_bodies(program, instruction))
             row = traits_of(instruction.step.op)
             if bound is not None or row.fresh:
                 fresh.extend(instruction.results)
             self._quiet = self._quiet and (call is not instruction.call or row.quiet)
-            drop = tuple([slot for slot in drop if slot not in self._border]) if self._border else drop
-            rows.append((instruction, plain_call, single, take, bound or call, slot, drop))
+            lines.append(Line(instruction, bound or call, context))
         slots = program.output_slots
-        self._outputs = [(name, slot, slot in fresh and slots.count(slot) == 1)
+        self._outputs = [(name, slot in fresh and slots.count(slot) == 1)
                          for name, slot in zip(program.outputs, slots, strict=True)]  # fmt: skip
-        self._template, self._rows = begin.template, rows
-        return rows
+        self._run = straight_line(lines, program.feed_slots, (*slots, *self._border), begin.template)
+        return self._run
 
 
 def _bodies(instruction: Instruction) -> list[ProgramBody]:
@@ -244,72 +223,83 @@ def _uses_blas(instruction: Instruction) -> bool:
 
 
 class _ShortBody(Lru[Any, Specialization]):
-    """A body's specializations by the types and shapes of what it reads; `slots` are those of what it captures."""
+    """A body's specializations by the types and shapes of what it reads; `places` are of what it captures."""
 
-    def __init__(self, body: ProgramBody, slots: Sequence[int]) -> None:
+    def __init__(self, body: ProgramBody, places: Sequence[int]) -> None:
         super().__init__("specializations of bodies", _SIGNATURES)
         self.body = body
-        self.slots = slots
+        self.places = places
 
     def run(self, arrays: Sequence[Any], left: list[int]) -> list[Any]:
-        """The outputs of the body. Raises as `Specialization.frame`."""
+        """The outputs of the body. Raises as `Specialization.values`."""
         left[0] -= 1
-        program = self.body.made
-        if program is None or left[0] < 0 or len(arrays) != len(program.feed_slots):
-            raise LimitError("this is no short run")
         key = tuple([(x.dtype, x.shape) if type(x) is np.ndarray else type(x) for x in arrays])
-        specialization = self.get(key)
-        if specialization is None:
-            specialization = self.keep(key, Specialization(program, self.body.folder, 0, 0.0))
-        frame = specialization.frame(arrays, left)
-        return [frame[slot] for slot in program.output_slots]
+        specialization = self.get(key) or self._made(key)
+        if left[0] < 0:
+            raise LimitError("this is no short run")
+        return [*specialization.values(arrays, left)]
+
+    def _made(self, key: tuple[Any, ...]) -> Specialization:
+        program = self.body.made
+        if program is None or len(key) != len(program.feed_slots):
+            raise LimitError("this is not known to be a short run")
+        return self.keep(key, Specialization(program, self.body.folder, 0, 0.0))
 
 
 class _ShortContext(StepContext):
     """The RunContext of one call in a short run."""
 
-    __slots__ = ("_bodies", "_frame")
+    __slots__ = ("_bodies", "_captured", "_left")
 
-    def __init__(self, instruction: Instruction, bodies: Mapping[ProgramBody, _ShortBody], frame: list[Any]) -> None:
-        self._instruction, self._bodies, self._frame = instruction, bodies, frame
+    def __init__(
+        self, instruction: Instruction, bodies: dict[ProgramBody, _ShortBody], captured: tuple[Any, ...],
+        left: list[int],
+    ) -> None:  # fmt: skip
+        self._instruction, self._bodies, self._captured, self._left = instruction, bodies, captured, left
 
     def reserve(self, nbytes: int, what: str = "") -> None:
         """Raise LimitError for what is large."""
         if nbytes > SMALL:
+            self._left[0] = -1
             raise LimitError("this is no short run")
 
     def check(self) -> None:
-        """Do nothing: so short a run is not stopped."""
+        """Raise LimitError where something was large: so short a run is not stopped otherwise."""
+        if self._left[0] < 0:
+            raise LimitError("this is no short run")
 
     def run(self, body: ProgramBody, feeds: Sequence[Any]) -> list[Any]:
-        """Run a body once. Raises as `Specialization.frame`."""
-        short, frame = self._bodies[body], self._frame
-        return short.run([*feeds, *[frame[slot] for slot in short.slots]], frame[-1])
+        """Run a body once. Raises as `Specialization.values`."""
+        short, captured = self._bodies[body], self._captured
+        return short.run([*feeds, *[captured[place] for place in short.places]], self._left)
+
+    def call(self, body: ProgramBody, feeds: Sequence[Any]) -> list[Any]:
+        """Run the program of a compiled part. Raises as `Specialization.values`."""
+        short = self._bodies.get(body) or self._bodies.setdefault(body, _ShortBody(body, ()))
+        return short.run(feeds, self._left)
 
     def repeat(self, body: ProgramBody, repetition: Repetition, most: int, feeds: Sequence[Any]) -> Repeated | None:
         """Run a body in a loop, all at once; None where it has to be run iteration by iteration."""
-        loop, frame = repeated_body(body.made, repetition), self._frame
+        loop, left = repeated_body(body.made, repetition), self._left
         if loop is None:
             return None
-        left = frame[-1]
-        results = loop.run(self, min(most, left[0]), [*feeds, *[frame[slot] for slot in self._bodies[body].slots]])
+        captured = [self._captured[place] for place in self._bodies[body].places]
+        results = loop.run(self, min(most, left[0]), [*feeds, *captured])
         left[0] -= 0 if results is None else results[0]
         if left[0] <= 0:
             raise LimitError("this is no short run")
         return results
 
 
-def _with_context(instruction: Instruction) -> Taker:
-    """A taker of a step's inputs, behind the context of a call."""
-    captures = dict(instruction.captures)
-    bodies = {body: _ShortBody(body, [captures[name] for name in body.captures]) for body in _bodies(instruction)}
-    single, take = instruction.arity == 1, instruction.take
-
-    def taken(frame: list[Any]) -> tuple[Any, ...]:
-        context = _ShortContext(instruction, bodies, frame)
-        return (context, take(frame)) if single else (context, *take(frame))
-
-    return taken
+def _short_bodies(program: Program, instruction: Instruction) -> dict[ProgramBody, _ShortBody]:
+    """The bodies of a step, the same for all signatures of its program."""
+    known: dict[Instruction, dict[ProgramBody, _ShortBody]] = program.notes.setdefault(_BODIES, {})
+    if instruction not in known:
+        places = {name: place for place, (name, _) in enumerate(instruction.captures)}
+        known[instruction] = {
+            body: _ShortBody(body, [places[name] for name in body.captures]) for body in _bodies(instruction)
+        }
+    return known[instruction]
 
 
 def owned(results: Sequence[Any], names: Sequence[str], fed: Sequence[Any]) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def test_what_is_small_needs_no_budget_and_warns_of_nothing():
             results = run.run({"x": np.array([number], np.float32)}, keep=False)
             assert results["y"].tolist() == results["z"].tolist() == [0.0 if number else -np.inf]
             results["y"][:] = results["z"][:] = 7  # they are the caller's
-    assert straight(run)._rows is not None
+    assert straight(run)._run is not None
 
 
 def test_what_turns_out_to_be_large_is_left_to_an_ordinary_run():
@@ -61,7 +61,7 @@ def test_what_turns_out_to_be_large_is_left_to_an_ordinary_run():
     assert straight(run)._failures == 1
     for _ in range(4):
         run.run({"x": few}, keep=False)
-    assert straight(run)._rows is not None, "tried again"
+    assert straight(run)._run is not None, "tried again"
 
 
 def test_what_fails_is_told_as_ever():
@@ -99,7 +99,7 @@ def test_a_bound_plan_takes_any_arrays_and_gives_away_its_own_copies():
     for ours, theirs in pairs:
         for name in names:
             np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-5, atol=1e-6)
-    assert any(outputs[2] for outputs in straight(both.hot)._outputs), "the region was bound"
+    assert any(fresh for _, fresh in straight(both.hot)._outputs), "the region was bound"
 
 
 def test_bound_plans_run_in_many_threads():
@@ -237,7 +237,7 @@ def test_bodies_run_without_a_budget_too(ort_run):
             np.testing.assert_allclose(results[name], expected, rtol=1e-5, atol=1e-6)
         for array in results.values():
             array[...] = 7  # they are the caller's
-    assert straight(run)._rows is not None
+    assert straight(run)._run is not None
 
 
 def test_a_loop_without_an_end_is_left_to_a_run_that_can_be_stopped():
@@ -268,4 +268,4 @@ def test_what_differs_from_run_to_run_is_not_called_twice_in_a_body():
     """)
     for way in (False, False, False, True, True, False):
         run.run({"x": np.ones(1, np.float32), "way": np.array(way)}, keep=False)
-    assert not any(each._possible and each._rows for each in specialized_of(run).values())
+    assert not any(each._possible and each._run for each in specialized_of(run).values())

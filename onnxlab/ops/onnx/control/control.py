@@ -39,9 +39,9 @@ from onnxlab.shapes.expressions import symbol_atoms
 @kernel("If", context=True)
 def if_(ctx: RunContext, condition: Array, then_branch: Body, else_branch: Body) -> tuple[Any, ...]:
     """The outputs of one of two bodies."""
-    if np.asarray(condition).size != 1:
+    if condition.size != 1:
         raise ValueError(f"cond has shape {condition.shape}: expected one element")
-    return tuple(ctx.run(then_branch if bool(np.asarray(condition).reshape(())) else else_branch, ()))
+    return tuple(ctx.run(then_branch if condition.item() else else_branch, ()))
 
 
 @kernel("Loop", context=True)

@@ -1,0 +1,134 @@
+"""Steps of a short run as one Python function: a line for each call, values in local variables.
+
+Where kernels take a microsecond, a loop that looks at each step, its kind and its slots takes as long as they do. What
+is written out names nothing but numbers: of slots, and of what is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from types import CodeType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onnxlab.errors import LimitError
+from onnxlab.execution.program.program import Instruction
+from onnxlab.execution.program.run_state import SMALL, is_small
+
+Function = Callable[[Sequence[Any], list[int]], tuple[Any, ...]]
+"""`function(arrays, left)`: the values of slots, from those that are fed; `left` is for contexts."""
+
+
+class Line(NamedTuple):
+    """One step.
+
+    Attributes:
+        call: what is called.
+        context: `context(captured, left)` makes the first argument of the step's own call, where that has one; what is
+            called instead of it returns None where it cannot do without.
+    """
+
+    instruction: Instruction
+    call: Callable[..., Any]
+    context: Callable[[tuple[Any, ...], list[int]], Any] | None = None
+
+
+def straight_line(
+    lines: Sequence[Line], feeds: Sequence[int], slots: Sequence[int], template: Sequence[Any]
+) -> Function:
+    """The function that runs `lines` and returns the values of `slots`; it raises LimitError for what is not small.
+
+    Args:
+        feeds: slots of what it is called with.
+        template: what slots hold before.
+    """
+    known: dict[str, Any] = {"array": np.ndarray, "small": _small, "check": _check, "only": _only, "all_of": _all_of}
+    variables = {*feeds, *(slot for line in lines for slot in line.instruction.results)}
+
+    def name(slot: int) -> str:
+        if slot not in variables:
+            known[f"k{slot}"] = template[slot]
+        return f"v{slot}" if slot in variables else f"k{slot}"
+
+    text = ["def run(arrays, left):", f"    {_listed(f'v{slot}' for slot in feeds)} = arrays"]
+    for number, line in enumerate(lines):
+        text += _written(number, line, name)
+        known |= {f"c{number}": line.call, f"x{number}": line.context, f"s{number}": line.instruction.step.size,
+                  f"own{number}": line.instruction.call}  # fmt: skip
+    text.append(f"    return {_listed(map(name, slots))}")
+    exec(_compiled("\n".join(text)), known)  # numbers alone, nothing of a model
+    function: Function = known["run"]
+    return function
+
+
+@lru_cache(maxsize=256)
+def _compiled(text: str) -> CodeType:
+    """Code that is the same for programs of the same structure."""
+    return compile(text, "<short run>", "exec")
+
+
+def _listed(names: Iterable[str]) -> str:
+    """A tuple of names."""
+    listed = [*names]
+    return f"({', '.join(listed)},)" if listed else "()"
+
+
+def _written(number: int, line: Line, name: Callable[[int], str]) -> list[str]:
+    """The text of a step."""
+    instruction = line.instruction
+    arguments = [*map(name, instruction.reads[: instruction.arity])]
+    text = []
+    if instruction.step.size is not None and instruction.quick is None:
+        text.append(f"    check(s{number}({', '.join(arguments)}))")
+    inputs, again = ", ".join(arguments), ""
+    if line.context is not None:
+        captured = _listed(map(name, instruction.reads[instruction.arity :]))
+        with_context = f"{', '.join([f'x{number}({captured}, left)', *arguments])}"
+        if line.call is instruction.call:
+            inputs = with_context
+        else:
+            again = f"own{number}({with_context})"
+    results, of_part = instruction.results, instruction.step.node == 0
+    several = len(results) > 1
+    value = "results" if several else f"v{results[0]}" if results and results[0] > 0 else "unread"
+    text.append(f"    {value} = c{number}({inputs})")
+    if again:
+        text.append(f"    if {value} is None: {value} = {again}")
+    if not several:
+        return [*text, f"    if type({value}) is not array or {value}.nbytes > {SMALL}: "
+                       f"{value} = only({value}, {of_part})"]  # fmt: skip
+    text.append(f"    results = all_of(results, {len(results)}, {of_part})")
+    for place, slot in enumerate(results):
+        if slot > 0:
+            text.append(f"    v{slot} = results[{place}]")
+            text.append(f"    if type(v{slot}) is not array or v{slot}.nbytes > {SMALL}: v{slot} = small(v{slot})")
+    return text
+
+
+def _check(nbytes: int) -> None:
+    if nbytes > SMALL:
+        raise LimitError("this is no short run")
+
+
+def _small(value: Any) -> Any:
+    """A value as slots hold it. Raises LimitError where it is not small."""
+    value = np.asarray(value) if isinstance(value, np.generic) else value  # what NumPy makes of arrays without axes
+    if not is_small(value):
+        raise LimitError("this is no small value")
+    return value
+
+
+def _only(result: Any, of_part: bool) -> Any:
+    """The only output, of what a step returned. Raises as `_small`."""
+    listed = isinstance(result, tuple) or (of_part and isinstance(result, list))
+    return _small(result[0] if listed else result)
+
+
+def _all_of(results: Any, count: int, of_part: bool) -> Sequence[Any]:
+    """Several outputs, of what a step returned. Raises LimitError where they are fewer."""
+    if not (isinstance(results, tuple) or (of_part and isinstance(results, list))) or len(results) < count:
+        raise LimitError("outputs are missing")
+    listed: Sequence[Any] = results
+    return listed
