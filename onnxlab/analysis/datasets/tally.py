@@ -204,6 +204,8 @@ class SampleTally:
 
     def finish(self) -> None:
         """Add the sample to the tally."""
+        if not self._present:
+            return  # the tally has no values
         if self._rows is not None and self._places:
             rows = self._rows.finish()
             self._table[self._places] = rows

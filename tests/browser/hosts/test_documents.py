@@ -14,9 +14,11 @@ from onnxlab.model.opening import EXAMPLE
 from tests.browser.support.hosts import only_widget, opened_page, set_theme
 from tests.browser.support.jupyter import Jupyter
 from tests.browser.support.lab import Widget
+from tests.support.samples import samples
 
 SCREENS = Path("build/screens")
 CONV = "/stem/conv/Conv"
+DUMPS = Path(__file__).resolve().parents[2] / "formats" / "ge"
 
 
 @pytest.fixture
@@ -121,6 +123,30 @@ def test_a_file_that_is_no_model_says_why(context: BrowserContext, jupyter: Jupy
     )
     page.locator('[data-testid="onnxlab-root"]:not([data-old])').wait_for()
     only_widget(page)
+
+
+def test_texts_of_other_tools_are_opened(context: BrowserContext, jupyter: Jupyter, folder: Path) -> None:
+    """A dump of GE by a double-click, one with an ending that says nothing and a graph of Glow by "Open With"."""
+    shutil.copy(DUMPS / "ge_onnx_00000003_graph_3_Build.pbtxt", folder)
+    shutil.copy(DUMPS / "ge_onnx_00000001_graph_1_PreRunBegin.pbtxt", folder / "begin.txt")
+    (folder / "glow.txt").write_bytes(samples("glow/samples")["fusedSLWS.onnxtxt"])
+    page = open_lab(context, jupyter)
+    page.locator(".jp-DirListing-item", has_text="Build.pbtxt").dblclick()
+    assert "ge:Split" in operators(page, "Build.pbtxt")
+    for name, operator in (("begin.txt", "ge:Conv2D"), ("glow.txt", "FusedRowwiseQuantizedSparseLengthsWeightedSum")):
+        page.locator(".jp-DirListing-item", has_text=name).click(button="right")
+        page.locator(".lm-Menu-item", has_text="Open With").hover()
+        page.locator(".lm-Menu-item", has_text=re.compile("^ONNX model$")).click()
+        assert operator in operators(page, name)
+        page.screenshot(path=SCREENS / f"document_{name.removesuffix('.txt')}.png")
+
+
+def operators(page: Page, name: str) -> set[str]:
+    """Operators of the model in a tab."""
+    tab(page, name).wait_for()
+    widget = Widget(page, page.get_by_test_id("onnxlab-root").filter(visible=True))
+    widget.wait_drawn()
+    return set(widget.evaluate("h => [...h.store.nodes.values()].map((node) => node.op)"))
 
 
 def test_a_model_opens_in_notebook_7(context: BrowserContext, jupyter: Jupyter, folder: Path) -> None:
