@@ -114,7 +114,10 @@ def _check(nbytes: int) -> None:
 
 def _small(value: Any) -> Any:
     """A value as slots hold it. Raises LimitError where it is not small."""
-    value = np.asarray(value) if isinstance(value, np.generic) else value  # what NumPy makes of arrays without axes
+    if isinstance(value, np.generic):  # what NumPy makes of arrays without axes
+        return np.asarray(value)
+    if type(value) is np.ndarray and value.base is None and value.nbytes <= SMALL:
+        return value
     if not is_small(value):
         raise LimitError("this is no small value")
     return value

@@ -140,11 +140,9 @@ class Specialization:
         Raises:
             LimitError: something is not small, or not known yet; and what kernels raise.
         """
-        run = self._run
+        run = self._run or (self._prepared(arrays) if self._possible else None)
         if run is None:
-            run = self._prepared(arrays) if self._possible else None
-            if run is None:
-                raise LimitError("this is not known to be a short run")
+            raise LimitError("this is not known to be a short run")
         return run(arrays, left)
 
     def _counted(self, feeds: Mapping[str, Any], border: list[Any] | None) -> dict[str, Any]:
@@ -223,21 +221,29 @@ def _uses_blas(instruction: Instruction) -> bool:
 
 
 class _ShortBody(Lru[Any, Specialization]):
-    """A body's specializations by the types and shapes of what it reads; `places` are of what it captures."""
+    """A body's specializations by the types and shapes of what it reads.
+
+    Args:
+        places: of what it captures, among what its step does.
+    """
 
     def __init__(self, body: ProgramBody, places: Sequence[int]) -> None:
         super().__init__("specializations of bodies", _SIGNATURES)
         self.body = body
-        self.places = places
+        self._places = places
 
-    def run(self, arrays: Sequence[Any], left: list[int]) -> list[Any]:
+    def captured(self, values: tuple[Any, ...]) -> Sequence[Any]:
+        """What the body captures, of what its step does."""
+        return [values[place] for place in self._places]
+
+    def run(self, arrays: Sequence[Any], left: list[int]) -> Sequence[Any]:
         """The outputs of the body. Raises as `Specialization.values`."""
         left[0] -= 1
         key = tuple([(x.dtype, x.shape) if type(x) is np.ndarray else type(x) for x in arrays])
         specialization = self.get(key) or self._made(key)
         if left[0] < 0:
             raise LimitError("this is no short run")
-        return [*specialization.values(arrays, left)]
+        return specialization.values(arrays, left)
 
     def _made(self, key: tuple[Any, ...]) -> Specialization:
         program = self.body.made
@@ -270,20 +276,20 @@ class _ShortContext(StepContext):
 
     def run(self, body: ProgramBody, feeds: Sequence[Any]) -> list[Any]:
         """Run a body once. Raises as `Specialization.values`."""
-        short, captured = self._bodies[body], self._captured
-        return short.run([*feeds, *[captured[place] for place in short.places]], self._left)
+        short = self._bodies[body]
+        return [*short.run([*feeds, *short.captured(self._captured)], self._left)]
 
     def call(self, body: ProgramBody, feeds: Sequence[Any]) -> list[Any]:
         """Run the program of a compiled part. Raises as `Specialization.values`."""
         short = self._bodies.get(body) or self._bodies.setdefault(body, _ShortBody(body, ()))
-        return short.run(feeds, self._left)
+        return [*short.run(feeds, self._left)]
 
     def repeat(self, body: ProgramBody, repetition: Repetition, most: int, feeds: Sequence[Any]) -> Repeated | None:
         """Run a body in a loop, all at once; None where it has to be run iteration by iteration."""
         loop, left = repeated_body(body.made, repetition), self._left
         if loop is None:
             return None
-        captured = [self._captured[place] for place in self._bodies[body].places]
+        captured = self._bodies[body].captured(self._captured)
         results = loop.run(self, min(most, left[0]), [*feeds, *captured])
         left[0] -= 0 if results is None else results[0]
         if left[0] <= 0:
