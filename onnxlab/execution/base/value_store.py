@@ -307,7 +307,7 @@ class ValueStore:
             if self._later:  # in place of the run that was noted before
                 self._marks.add(self._later)
                 self._later = Marks()
-            self._noted, self.in_use = run, True
+            self._noted, self._recent, self.in_use = run, None, True
 
     def last_run(self) -> LastRun | None:
         """The run that was noted last, where nothing has been edited, pinned or run with all values kept since."""
@@ -318,6 +318,17 @@ class ValueStore:
             arrays = self._state.arrays
             known = run is self._noted or all(arrays.get(value) is array for value, array in run.inputs().items())
             return run if known else None
+
+    def let_go(self) -> None:
+        """Drop what runs of other inputs than the last have left, so that there is room for all values of that one."""
+        with self._graph.lock, self._lock:
+            if self._noted is None:
+                return
+            fed, arrays = self._noted.inputs(), self._state.arrays
+            if any(value in arrays and not same(arrays[value], array) for value, array in fed.items()):
+                left = {value: array for value, array in arrays.items() if value in fed}
+                held = sum(buffers(left.values()).values())
+                self._replace_state(replace(self._state, arrays=left, held=held))
 
     def keep(self, run: LastRun, values: Mapping[str, Any]) -> None:
         """Keep values that were computed of what the last run kept, the last of them where the budget is small."""

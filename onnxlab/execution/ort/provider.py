@@ -30,6 +30,7 @@ from onnxlab.forking import fork_safe
 from onnxlab.graph.edit.snapshot import AttributeRef, NodeView
 from onnxlab.graph.protos import tensors
 from onnxlab.infer.facts.type_protos import type_of_fact
+from onnxlab.ops import find_traits
 from onnxlab.shapes import Fact, TensorFact
 
 _EMBEDDED = 1 << 30
@@ -117,6 +118,8 @@ class OnnxRuntimeProvider(Provider):
             return "it has bodies"
         if (node.domain, node.op_type, node.overload) in view.scope.compiler.snapshot.functions:
             return "it calls a function of the model"
+        if find_traits(node.domain, node.op_type).random and (node.op_type != "Dropout" or len(node.inputs) > 2):
+            return "it draws random numbers, which a run's seed decides"
         facts = [view.fact(name) for name in (*node.inputs, *node.outputs) if name and view.constant(name) is None]
         if not all(isinstance(fact, TensorFact) and fact.elem_type in _PLAIN for fact in facts):
             return "a value has a type that is unknown or that onnxruntime's Python interface does not take"

@@ -154,6 +154,7 @@ class ValuesOnDemand:
         feeds = tuple([name for name in (*run.program.feeds, *run.names) if name in run.known])
         if "all" not in notes or notes["all"].feeds != feeds:
             notes["all"] = self._programs.program(compiler, programs, feeds, tuple(_told(compiler, feeds)), keep=True)
+        self._store.let_go()
         program, call = notes["all"], Call(limits, None, None, self._programs.threads)
         try:
             with Loading(call.limits):

@@ -113,7 +113,9 @@ def _provider(model: "Model", summaries: Mapping[int, Statistics], limits: Limit
     }
     kinds = kinds or {node.id: part.provider for part in model.partition().parts for node in part.nodes}
     names = list(dict.fromkeys(kinds.values()))
-    return Overlay("provider", "", {node: float(names.index(kind)) for node, kind in kinds.items()}, tuple(names))
+    kernels = model.compiled.kernels
+    title = f"provider ({kernels})" if kernels.under_way else "provider"
+    return Overlay(title, "", {node: float(names.index(kind)) for node, kind in kinds.items()}, tuple(names))
 
 
 def _partition(model: "Model", summaries: Mapping[int, Statistics], limits: Limits | None) -> Overlay:

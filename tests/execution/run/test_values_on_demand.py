@@ -1,5 +1,6 @@
 """Values that a run left unkept, looked at afterwards: by the part that makes them, from what was kept."""
 
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -131,6 +132,26 @@ def test_other_inputs_leave_nothing_of_those_before() -> None:
     cold.run(others)
     for name in names[::3]:
         assert_close(hot.on_demand.value(name), cold.value(name), 1e-5)
+
+
+def test_all_values_of_other_inputs_take_no_second_room() -> None:
+    model, feeds, names = blocks(np.random.default_rng(10))
+    hot, cold = both(model)
+    hot.run(feeds, keep="border")
+    hot.on_demand.keep_all()
+    before = weakref.ref(hot.store.get(hot.graph.main.names[names[3]]))
+    others = {"x": feeds["x"] * np.float32(2)}
+    hot.run(others, keep="border")
+    hot.store.let_go()
+    assert before() is None
+    hot.on_demand.keep_all()
+    assert len(hot.store) == len(names) + 1
+    cold.run(others)
+    for name in names:
+        assert_close(hot.on_demand.value(name), cold.value(name), 1e-5)
+    hot.run(others, keep="border")
+    hot.store.let_go()
+    assert len(hot.store) == len(names) + 1, "of the same inputs"
 
 
 def test_halves_are_halves() -> None:
