@@ -15,7 +15,7 @@ _TOOLS = ("run", "picture", "diff", "check", "summary")
 @cache
 def warm() -> None:
     """Use tools that only look once, on a model of two nodes; a process needs that once."""
-    with contextlib.suppress(Exception):  # whoever calls the tool is told what is wrong
+    with contextlib.suppress(Exception):  # a call of the tool tells what is wrong
         models = {"small": load(onnx.parser.parse_model(_MODEL))}
         for tool in _TOOLS:
             answer(models, frozenset({"look"}), tool, {})

@@ -84,7 +84,7 @@ def _parameters(model: "Model", summaries: Mapping[int, Statistics], limits: Lim
 
 
 def _range(model: "Model", summaries: Mapping[int, Statistics], limits: Limits | None) -> Overlay:
-    """Of all values as the model is now, of the inputs of the last run; what was not kept is computed."""
+    """The largest magnitude that each node makes of the inputs of the last run; what was not kept is computed."""
     store = model.runner.store
     if not store.in_use:
         raise ProtocolError("nothing", "Nothing was run yet, so that no inputs are known.", "Run it once.")

@@ -56,7 +56,7 @@ FEEDS = {"x": np.linspace(-2, 2, 48, dtype=np.float32).reshape(3, 16), "n": np.a
 
 
 def node_by_node(run: Any, *names: str) -> dict[str, Any]:
-    """What NumPy makes of the model as it is."""
+    """The values that NumPy makes of the model as it is."""
     fresh = onnxlab.load(onnx.ModelProto.FromString(run.model.proto.SerializeToString()))
     return fresh.run(FEEDS, list(names), exact=True)
 

@@ -271,15 +271,15 @@ def _chosen(plan: Traced, trace: Trace, sizes: Array, common: int) -> Iterator[i
             yield step
 
 
-def cheap_steps(plan: Traced, trace: Trace, taken: int) -> list[int]:
+def cheap_steps(plan: Traced, trace: Trace, copied: int) -> list[int]:
     """Steps before which a state may be noted in every run, the middle and the end first: it takes next to no time.
 
     Args:
-        taken: bytes that are copied besides.
+        copied: bytes that are copied besides.
     """
     sizes = trace.sizes({number: _nbytes(result) for number, result in enumerate(plan.outputs)})
     spent = np.concatenate(([0.0], np.cumsum(plan.work)))[trace.firsts]
-    room = min(spent[-1] * _ALWAYS / _AGAIN, max(plan.constants_nbytes, _LEAST)) - taken
+    room = min(spent[-1] * _ALWAYS / _AGAIN, max(plan.constants_nbytes, _LEAST)) - copied
     chosen = []
     for share in _SHARES:
         first, last = np.searchsorted(spent, (np.array([-1, 1]) * _WIDTH + share) * spent[-1]).tolist()
@@ -317,7 +317,7 @@ class Checkpoints:
         return ResumedRun(plan, trace, before, inputs)
 
     def get(self, about: object) -> Checkpoint | None:
-        """What the last run left; see `course`."""
+        """The states of the last run; see `course`."""
         with self._lock:
             return self._kept.get(about)
 

@@ -132,7 +132,7 @@ class InnerValues:
     def _resumed(
         self, places: Iterable[Place], inputs: Sequence[Array], before: Checkpoint | None
     ) -> ResumedRun | None:
-        """What brings memory to a state before all of these are written; None where there is none."""
+        """The course that brings memory to a state before all of these are written; None where there is none."""
         trace = self._plan.trace
         if trace is None or before is None or not before.states:
             return None
