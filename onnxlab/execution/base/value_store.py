@@ -333,7 +333,8 @@ class ValueStore:
     def keep(self, run: LastRun, values: Mapping[str, Any]) -> None:
         """Keep values that were computed of what the last run kept, the last of them where the budget is small."""
         freeze(values.values())
-        chosen = {name: array for name, array in values.items() if name not in run.known and name in run.ids}
+        known, ids = run.known, run.ids
+        chosen = {name: array for name, array in values.items() if name not in known and name in ids}
         room, nbytes = self.budget - run.held, at_most(chosen.values())
         if nbytes > room and (nbytes := sum(buffers(chosen.values()).values())) > room:
             chosen = dict(_last_of(chosen, room))

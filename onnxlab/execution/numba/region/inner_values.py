@@ -23,6 +23,8 @@ from onnxlab.execution.numba.rules.fusion.fusions import Fused
 from onnxlab.execution.program.executor import NodeContext
 from onnxlab.graph.edit.snapshot import NodeView
 
+_SMALL = 1 << 20
+"""Bytes that a plan works in which is not let go between looks."""
 _TIMED = 3
 """Runs of which the quickest time of each step counts."""
 
@@ -91,19 +93,19 @@ def steps_of(binder: Binder) -> list[tuple[tuple[NodeView, ...], int]]:
 
 
 class InnerValues:
-    """A plan of a region for arrays of certain shapes, the places of values in it, and what its steps are."""
+    """A plan of a region for arrays of certain shapes, the places of values in it, and what its steps are.
+
+    Attributes:
+        names: of the values that have a place.
+    """
 
     def __init__(
         self, plan: Plan, places: Mapping[str, Place], steps: Sequence[tuple[tuple[NodeView, ...], int]]
     ) -> None:
         self._plan = plan
         self._places = places
+        self.names = frozenset(places)
         self._steps = steps
-
-    @property
-    def names(self) -> frozenset[str]:
-        """Names of the values that have a place."""
-        return frozenset(self._places)
 
     def read(
         self, names: Iterable[str], arrays: Sequence[Array], threads: int, context: NodeContext,
@@ -121,7 +123,8 @@ class InnerValues:
         places = {name: self._places[name] for name in names}
         copying = CopyingCourse(places, plain(arrays), self._resumed(places.values(), plain(arrays), before))
         context.reserve(self._plan.nbytes)
-        plan = self._plan.exchanged(())  # its memory goes when the values are copied
+        small = self._plan.nbytes <= _SMALL
+        plan = self._plan if small else self._plan.exchanged(())  # whose memory goes when the values are copied
         run = partial(plan.run, copying.inputs, threads, engine.interpret, context.check, context.listening)
         try:
             run(copying)
