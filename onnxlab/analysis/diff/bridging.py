@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxlab.analysis.diff.growing import Growth
-from onnxlab.analysis.diff.vertices import NODE, Vertices
+from onnxlab.analysis.diff.vertices import NODE, STORED, Vertices
 
 _MANY = 8
 """Readers of a value beyond which they are not looked at one by one."""
+
+_FAR = 4
+"""Nodes that are looked at behind a stored value."""
 
 
 def bridge(vertices: Vertices, growth: Growth) -> int:
@@ -23,6 +26,37 @@ def bridge(vertices: Vertices, growth: Growth) -> int:
         elif vertices.readers[vertex] and vertices.readers[other]:
             matches += _behind(vertices, growth, vertex, other)
     return matches
+
+
+def follow_stored(vertices: Vertices, growth: Growth) -> int:
+    """Go on behind different readers of one stored value, as where MatMul and Add became Gemm; count matches.
+
+    The first node of equal operators on the way behind both is the same one.
+    """
+    matches, labels = 0, vertices.loose
+    for vertex in range(vertices.first):
+        other = growth.partner[vertex]
+        if other < 0 or vertices.kinds[vertex] != STORED:
+            continue
+        theirs = {labels[node]: node for node in reversed(_way(vertices, growth, other))}
+        pairs = ((node, theirs[labels[node]]) for node in _way(vertices, growth, vertex) if labels[node] in theirs)
+        for node, like in pairs:
+            matches += growth.force(node, like)
+            break
+    return matches
+
+
+def _way(vertices: Vertices, growth: Growth, value: int) -> list[int]:
+    """The unmatched nodes behind a value, as long as each is the only reader of what the one before makes."""
+    way: list[int] = []
+    while len(way) < _FAR and value >= 0 and len(vertices.readers[value]) == 1:
+        node = vertices.readers[value][0][0]
+        if growth.partner[node] >= 0:
+            break
+        way.append(node)
+        made = [output for output in vertices.outputs[node] if output >= 0]
+        value = made[0] if len(made) == 1 else -1
+    return way
 
 
 def _behind(vertices: Vertices, growth: Growth, vertex: int, other: int) -> int:

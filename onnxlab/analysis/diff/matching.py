@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from onnxlab.analysis.diff.borders import borders, settle_fused
-from onnxlab.analysis.diff.bridging import bridge
+from onnxlab.analysis.diff.bridging import bridge, follow_stored
 from onnxlab.analysis.diff.growing import Growth
 from onnxlab.analysis.diff.refinement import DEPTHS, Refinement, groups, unique_pairs
 from onnxlab.analysis.diff.vertices import NODE, OUTER, Vertices
@@ -92,7 +92,7 @@ def _match_scopes(
     _ties(vertices, growth, refinement, DEPTHS[0])
     growth.loosen()
     _spread(vertices, growth, refinement, names)
-    while bridge(vertices, growth):
+    while bridge(vertices, growth) or follow_stored(vertices, growth):
         _spread(vertices, growth, refinement, names)
     _ties(vertices, growth, refinement, DEPTHS[2])
     borders(vertices, growth)

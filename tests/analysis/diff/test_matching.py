@@ -89,3 +89,17 @@ def test_what_is_fused_is_found_by_name_where_its_reader_became_another() -> Non
     names = {a.graph.values[vid].name: b.graph.values[other].name for vid, other in diff.matching.values.items()}
     assert names["stem/bn_out"] == "stem/bn_out"
     assert "stem/conv_out" not in names
+
+
+def test_what_stands_behind_fused_products_is_matched() -> None:
+    head = (
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[n, 2] x) => (float[n, 2] y) <float[2, 2] w = {1, 2, 3, 4}, '
+    )
+    head += "float[2] b = {5, 6}, float[2, 2] v = {7, 8, 9, 10}, float[2] c = {11, 12}> "
+    text = "{ p = MatMul(x, w) q = Add(p, b) r = Relu(q) s = MatMul(r, v) t = Add(s, c) y = Abs(t) }"
+    a = onnxlab.load(onnx.parser.parse_model(head + text))
+    b = onnxlab.load(onnx.parser.parse_model(head + "{ k = Gemm(x, w, b) l = Relu(k) m = Gemm(l, v, c) y = Abs(m) }"))
+    pairs = onnxlab.diff(a, b).matching.values
+    names = {a.graph.values[ours].name: b.graph.values[theirs].name for ours, theirs in pairs.items()}
+    assert {"q": "k", "r": "l", "t": "m", "y": "y"}.items() <= names.items()
+    assert names.keys().isdisjoint({"p", "s"})
