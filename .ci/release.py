@@ -102,8 +102,8 @@ def check_source(path: Path) -> None:
     """Look whether a source distribution has what builds the wheel."""
     with tarfile.open(path) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    wanted = {"pyproject.toml", "hatch_build.py", "widgets/package-lock.json", "LICENSE", "CHANGELOG.md"}
-    if missing := wanted - names:
+    needed_files = {"pyproject.toml", "hatch_build.py", "widgets/package-lock.json", "LICENSE", "CHANGELOG.md"}
+    if missing := needed_files - names:
         raise ReleaseError(f"{path.name} has no {', '.join(sorted(missing))}")
 
 
@@ -113,17 +113,18 @@ def bill_of_materials(wheel: Path) -> Mapping[str, Any]:
     bill: dict[str, Any] = json.loads(run(npm, ROOT / "widgets"))
     with zipfile.ZipFile(wheel) as archive:
         metadata = metadata_of(archive)
-    own = f"pkg:pypi/onnxlab@{metadata['Version']}"
+    package_url = f"pkg:pypi/onnxlab@{metadata['Version']}"
     needed = [line for line in metadata.get_all("Requires-Dist") if "extra ==" not in line]
     bundled = [part["bom-ref"] for part in bill["components"]]
     packages = [component(line) for line in needed]
     bill["metadata"]["component"] = {
-        "bom-ref": own, "type": "library", "name": "onnxlab", "version": metadata["Version"], "purl": own,
+        "bom-ref": package_url, "type": "library", "name": "onnxlab", "version": metadata["Version"],
+        "purl": package_url,
         "licenses": [{"license": {"id": metadata["License-Expression"]}}],
         "hashes": [{"alg": "SHA-256", "content": hashlib.sha256(wheel.read_bytes()).hexdigest()}],
     }  # fmt: skip
     bill["components"] += packages
-    bill["dependencies"] = [{"ref": own, "dependsOn": [*bundled, *(part["bom-ref"] for part in packages)]}]
+    bill["dependencies"] = [{"ref": package_url, "dependsOn": [*bundled, *(part["bom-ref"] for part in packages)]}]
     return bill
 
 

@@ -149,8 +149,8 @@ def _told(name: str, old: float, new: float) -> float:
 def _files() -> dict[str, Path]:
     names = ("swin_s", "bert_base", "resnet50", "gpt2_kv", "silero_vad_if", "minilm_int8", "rapidocr_rec",
              "whisper_encoder", "deep_chain_12k")  # fmt: skip
-    made = {"nodes_100000": models.many_nodes(), "external": models.large_external()}
-    return {name: models.CORPUS[name] for name in names} | made | {"digits": HERE / "onnxlab" / "data" / "digits.onnx"}
+    drawn = {"nodes_100000": models.many_nodes(), "external": models.large_external()}
+    return {name: models.CORPUS[name] for name in names} | drawn | {"digits": HERE / "onnxlab" / "data" / "digits.onnx"}
 
 
 if __name__ == "__main__":

@@ -61,13 +61,13 @@ def of(name: str, warm: bool, patience: float = 180.0) -> Iterator[Line]:
         environment = os.environ | ({} if warm else {"ONNXLAB_CACHE": folder})
         command = [sys.executable, "-c", _CALLS, name, str(patience)]
         output = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
-    told = json.loads(output)
-    calls, numpy = told["calls"], told["numpy"]
+    report = json.loads(output)
+    calls, numpy = report["calls"], report["numpy"]
     final = median(seconds for _, seconds in calls[-max(3, len(calls) // 10) :])
     late = [began + seconds for began, seconds in calls if seconds > 2 * final]
     until = _settled(calls, 2 * final)
     how = "warm" if warm else "cold"
-    note = f"{len(calls)} calls, the last of {final * 1e3:.3g} ms, NumPy's {min(numpy) * 1e3:.3g}; {told['compiled']}"
+    note = f"{len(calls)} calls, the last of {final * 1e3:.3g} ms, NumPy's {min(numpy) * 1e3:.3g}; {report['compiled']}"
     label = f"{name}, {how} cache: first call until half of the final speed"
     yield Figure(label, until, "s", at_most=1.0 if warm else 15.0, note=note)
     wait = max(seconds for _, seconds in calls[1:]) - max(numpy[1:])

@@ -100,11 +100,11 @@ def of(name: str, ratios: dict[str, list[float]]) -> Iterator[Line]:
         np.savez(file, **inputs(name, path(name)))  # type: ignore[arg-type]
         (theirs,) = _told(_THEIRS, name, file, "")
         for how, side in (("compiled", "usual"), ("NumPy alone", "numpy")):
-            began, hot, kept = _told(_OURS, name, file, side)
-            ratio = max(hot - kept, 1) / max(theirs, 1)
+            began, hot, held = _told(_OURS, name, file, side)
+            ratio = max(hot - held, 1) / max(theirs, 1)
             if theirs >= _LEAST:
                 ratios[how].append(max(ratio, 1e-2))
-            kept_of = f"{hot / 1e6:.1f} MB of which {kept / 1e6:.1f} are kept"
+            kept_of = f"{hot / 1e6:.1f} MB of which {held / 1e6:.1f} are kept"
             note = f"{kept_of}, to {theirs / 1e6:.1f}; first runs {began / 1e6:.1f}"
             yield Figure(f"{name}, peak of a run to onnxruntime's, {how}", ratio, note=note)
 

@@ -102,11 +102,11 @@ def string_labels() -> Case:
     numbers = writer.node("LabelEncoder", joined, domain=_ML, keys_strings=[f"{a}{b}" for a in _WORDS for b in _WORDS],
                           values_floats=[float(i) for i in range(len(_WORDS) ** 2)], default_float=-1.0)  # fmt: skip
     matches = writer.node("RegexFullMatch", joined, pattern="(node|edge|graph).*")
-    kept = writer.node("Where", matches, numbers, writer.constant(0.0, np.float32))
+    chosen = writer.node("Where", matches, numbers, writer.constant(0.0, np.float32))
     rng = np.random.default_rng(0)
     feeds: Feeds = {name: np.array(_WORDS, object)[rng.integers(0, len(_WORDS), 64)] for name in "ab"}
     kinds = [(name, TensorProto.STRING, ["rows"]) for name in "ab"]
-    return _model(writer.graph("labels", kinds, [(kept, TensorProto.FLOAT, ["rows"])]), 20), feeds
+    return _model(writer.graph("labels", kinds, [(chosen, TensorProto.FLOAT, ["rows"])]), 20), feeds
 
 
 # -- graphs ------------------------------------------------------------------------------------------------------------
@@ -129,8 +129,8 @@ def graph_network(nodes: int = 64, edges: int = 256, width: int = 16) -> Case:
             places = writer.node("Expand", writer.node("Unsqueeze", end, writer.constant([1])),
                                  writer.node("Shape", messages))  # fmt: skip
             sums = writer.node("ScatterElements", zeros, places, messages, axis=0, reduction="add")
-        own = writer.node("MatMul", state, writer.normal(width, width))
-        state = writer.node("Relu", writer.node("Add", sums, own))
+        self_loops = writer.node("MatMul", state, writer.normal(width, width))
+        state = writer.node("Relu", writer.node("Add", sums, self_loops))
     mean = writer.node("ReduceMean", state, writer.node("Unsqueeze", first, writer.constant([0])), keepdims=0)
     score = writer.node("Softmax", writer.node("MatMul", mean, writer.normal(width, 4)), axis=-1)
     inputs = [("x", TensorProto.FLOAT, ["nodes", width]), ("edges", TensorProto.INT64, [2, "edges"])]
@@ -159,13 +159,13 @@ def decode_loop(steps: int = 12, width: int = 32, words: int = 64) -> Case:
     scores = body.node("MatMul", state, body.normal(width, words))
     best = body.node("ArgMax", scores, axis=1, keepdims=0)
     going = body.node("Not", body.node("Equal", body.node("Squeeze", best), body.constant(words)))
-    kept = body.node("Identity", best)
+    token = body.node("Identity", best)
     inner = body.graph(
         "step",
         [("number", TensorProto.INT64, []), _flag("before"), ("word", TensorProto.INT64, [1]),
          ("state", TensorProto.FLOAT, [1, width])],
         [_flag(going), (best, TensorProto.INT64, [1]), (state, TensorProto.FLOAT, [1, width]),
-         (kept, TensorProto.INT64, [1])],
+         (token, TensorProto.INT64, [1])],
     )  # fmt: skip
     writer = Writer()
     yes = writer.constant(True, np.bool_)

@@ -143,13 +143,13 @@ def against(
 
 def others(feeds: Feeds) -> list[Feeds]:
     """The feeds, and two more of the same shapes whose first elements are others, where they are floats."""
-    made = [feeds]
+    variants = [feeds]
     for step in (1, 2):
-        made.append({name: array.copy() for name, array in feeds.items()})
-        for array in made[-1].values():
+        variants.append({name: array.copy() for name, array in feeds.items()})
+        for array in variants[-1].values():
             if array.dtype.kind == "f" and array.size:
                 array.flat[0] *= 1 + step / 8
-    return made
+    return variants
 
 
 def settle(model: Any, feeds: Feeds, threads: int = 1) -> None:

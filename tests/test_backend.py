@@ -36,13 +36,13 @@ def cases() -> dict[str, Any]:
     """{name: test} of every case that counts here."""
     suite = onnx.backend.test.BackendTest(Backend, __name__)
     suite.exclude(NOT_HERE)
-    found = {}
+    by_name = {}
     for case_class in suite.test_cases.values():
         for name in dir(case_class):
             test = getattr(case_class, name)
             if name.startswith("test_") and not getattr(test, "__unittest_skip__", False):
-                found[name] = (case_class, test)
-    return found
+                by_name[name] = (case_class, test)
+    return by_name
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -67,8 +67,8 @@ def test_cases_of_the_onnx_wheel(chunk: int) -> None:
 
 def test_one_node() -> None:
     node = onnx.helper.make_node("Sub", ["a", "b"], ["c"])
-    (found,) = run_node(node, [np.array([3.0]), np.array([1.0])])
-    assert found.tolist() == [2.0]
+    (output,) = run_node(node, [np.array([3.0]), np.array([1.0])])
+    assert output.tolist() == [2.0]
 
 
 def test_inputs_by_position_by_name_and_alone() -> None:
@@ -77,11 +77,11 @@ def test_inputs_by_position_by_name_and_alone() -> None:
         " <float[1] w = {2}> { y = Mul (x, w) }"
     )
     ready = Backend.prepare(model)
-    one, three = np.ones(1, np.float32), np.full(1, 3, np.float32)
+    first, three = np.ones(1, np.float32), np.full(1, 3, np.float32)
     assert ready.run(three) == ready.run([three]) == ready.run({"x": three}) == ([6],)
-    assert ready.run([three, one]) == ([3],)
+    assert ready.run([three, first]) == ([3],)
     with pytest.raises(FeedError, match=r"takes 1 inputs \(x\), given 3"):
-        ready.run([one, one, one])
+        ready.run([first, first, first])
 
 
 def test_only_the_cpu_is_supported() -> None:

@@ -101,7 +101,7 @@ def test_an_attribute_of_the_wrong_type_in_the_file_is_a_diagnostic_not_an_obsta
     strides.CopyFrom(helper.make_attribute("strides", "two"))
     model = onnxlab.Model(proto)
     conv = model.nodes[0]
-    assert any(found.node == conv.id for found in model.diagnostics)
+    assert any(problem.node == conv.id for problem in model.diagnostics)
     model.nodes["/stem/relu/Relu"].name = "still editable"
     with pytest.raises(RunError, match="/stem/conv/Conv"):
         model.run({"image": np.zeros((1, 1, 8, 8), np.float32)})

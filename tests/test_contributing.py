@@ -37,5 +37,5 @@ def test_what_it_says_of_a_file_is_in_it(path: str, names: list[str]) -> None:
 
 def test_the_table_of_places_has_thirty_rows_of_its_own() -> None:
     rows = re.findall(r"^\| (.+?) \| `((?:onnxlab|widgets)/[^`]*)` \|$", TEXT, re.MULTILINE)
-    assert len({what for what, _ in rows}) == len(rows) >= 30
+    assert len({subject for subject, _ in rows}) == len(rows) >= 30
     assert len({where for _, where in rows}) >= 30

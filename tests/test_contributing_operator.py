@@ -98,13 +98,13 @@ def wrong(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     command = [sys.executable, "-c", WITH_FILES + REPORT, *map(str, folders), json.dumps(CHECKS)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    found: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    faults: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+    return faults
 
 
-@pytest.mark.parametrize("what", CHECKS)
-def test_a_new_operator_is_complete(what: str, wrong: dict[str, str]) -> None:
-    assert wrong.get(what, "") == ""
+@pytest.mark.parametrize("check", CHECKS)
+def test_a_new_operator_is_complete(check: str, wrong: dict[str, str]) -> None:
+    assert wrong.get(check, "") == ""
 
 
 def test_the_checks_can_fail(tmp_path: Path) -> None:

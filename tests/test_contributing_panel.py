@@ -37,7 +37,7 @@ WRITTEN = {"widgets/src/kernel/protocol/questions.ts"}
 
 def run(folder: Path, *command: str | Path) -> None:
     """Run a command in the copy; what it says fails the test."""
-    done = subprocess.run([str(each) for each in command], cwd=folder, capture_output=True, text=True)
+    done = subprocess.run([str(word) for word in command], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

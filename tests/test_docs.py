@@ -29,8 +29,8 @@ def test_the_python_in_it_runs(path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("name", PAGES)
 def test_made_pages_are_current(name: str) -> None:
-    made = PAGES[name]()
-    assert (DOCS / name).read_text(encoding="utf-8") == made, "run `python -m tests.support.docs_pages`"
+    page = PAGES[name]()
+    assert (DOCS / name).read_text(encoding="utf-8") == page, "run `python -m tests.support.docs_pages`"
 
 
 def literal_codes(source: str) -> Iterator[str]:
@@ -40,10 +40,10 @@ def literal_codes(source: str) -> Iterator[str]:
             continue
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))
         place = {"Diagnostic": 1, "error": 0, "warning": 0}.get(name)
-        given: list[ast.expr] = [word.value for word in node.keywords if word.arg == "code" and name == "FactError"]
+        codes: list[ast.expr] = [word.value for word in node.keywords if word.arg == "code" and name == "FactError"]
         if place is not None:
-            given += node.args[place : place + 1]
-        for part in (inner for expression in given for inner in ast.walk(expression)):
+            codes += node.args[place : place + 1]
+        for part in (inner for expression in codes for inner in ast.walk(expression)):
             if isinstance(part, ast.Constant) and isinstance(part.value, str) and CODE.fullmatch(part.value):
                 yield part.value
 
@@ -57,8 +57,8 @@ def test_every_diagnostic_code_has_its_line() -> None:
     assert len(used) > 40
     assert used <= listed, "docs/diagnostics.md lacks these"
     written = "".join(sources)
-    made = {code for code in listed if f'f"{code.split("-")[0]}-{{' in written}  # f"declared-{what}"
-    assert not [code for code in listed - made if f'"{code}"' not in written], "these are no more"
+    composed = {code for code in listed if f'f"{code.split("-")[0]}-{{' in written}  # f"declared-{what}"
+    assert not [code for code in listed - composed if f'"{code}"' not in written], "these are no more"
 
 
 def test_readme_is_short() -> None:
@@ -72,7 +72,7 @@ def test_the_site_builds_without_a_warning() -> None:
     done = subprocess.run(
         command, cwd=ROOT, env=os.environ | offline, capture_output=True, text=True, timeout=250, check=False
     )
-    said = done.stdout + done.stderr
-    assert done.returncode == 0, said
-    assert "griffe" not in said  # docstrings whose parameters are not the function's
+    printed = done.stdout + done.stderr
+    assert done.returncode == 0, printed
+    assert "griffe" not in printed  # docstrings whose parameters are not the function's
     assert (ROOT / "build" / "site" / "api" / "index.html").stat().st_size > 50_000

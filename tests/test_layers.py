@@ -112,8 +112,8 @@ def dynamic_import(call: ast.Call) -> str | None:
 def violations(path: Path, source: str) -> list[str]:
     """Imports of a file that climb, as "line 3 imports model"."""
     package = ["onnxlab", *path.relative_to(PACKAGE).parts[:-1]]
-    own = LAYERS.index(layer_of(path))
-    return [f"line {line} imports {row}" for line, row in imported_layers(source, package) if LAYERS.index(row) > own]
+    layer = LAYERS.index(layer_of(path))
+    return [f"line {line} imports {row}" for line, row in imported_layers(source, package) if LAYERS.index(row) > layer]
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
@@ -180,14 +180,14 @@ def test_sublayers_name_folders() -> None:
     "path", [path for path in MODULES if path.name != "__init__.py"], ids=lambda path: str(path.relative_to(PACKAGE))
 )
 def test_sub_packages_import_from_those_below(path: Path) -> None:
-    own = sublayer_of(".".join(("onnxlab", *path.relative_to(PACKAGE).with_suffix("").parts)))
-    if own is None:
+    sublayer = sublayer_of(".".join(("onnxlab", *path.relative_to(PACKAGE).with_suffix("").parts)))
+    if sublayer is None:
         assert path.parent.name not in SUBLAYERS or path.parent.parent != PACKAGE, "put it into a sub-package"
         return
     climbs = [
         f"line {line} imports {module}"
         for line, module in imported_modules(path)
-        if (other := sublayer_of(module)) is not None and other[0] == own[0] and other[1] > own[1]
+        if (other := sublayer_of(module)) is not None and other[0] == sublayer[0] and other[1] > sublayer[1]
     ]
     assert climbs == []
 

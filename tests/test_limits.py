@@ -26,8 +26,8 @@ def test_reserve_counts_what_is_held_and_says_how_much_was_asked() -> None:
 
 
 def test_each_run_has_its_own_count_and_shares_the_stop_flag() -> None:
-    given = Limits(bytes=100, iterations=2)
-    first, second = given.begin(), given.begin()
+    limits = Limits(bytes=100, iterations=2)
+    first, second = limits.begin(), limits.begin()
     first.reserve(100)
     second.reserve(100)
     for _ in range(2):
@@ -35,15 +35,15 @@ def test_each_run_has_its_own_count_and_shares_the_stop_flag() -> None:
     with pytest.raises(LimitError, match="more than 2 iterations"):
         first.iterate()
     second.iterate()
-    given.stop.set()
+    limits.stop.set()
     with pytest.raises(RunStopped):
         second.check()
 
 
 def test_the_deadline_counts_from_begin() -> None:
-    given = Limits(deadline=0.02)
+    limits = Limits(deadline=0.02)
     time.sleep(0.03)
-    budget = given.begin()
+    budget = limits.begin()
     budget.check()
     time.sleep(0.03)
     with pytest.raises(LimitError, match=r"limit of 0\.02 s"):
@@ -87,13 +87,13 @@ def _check_for_ever(budget: Any) -> None:
 
 def test_nobody_is_told_to_end_who_is_done() -> None:
     """The observer that tells holds the others back, so that none of them has gone on to something else meanwhile."""
-    running, told = Limits().begin(), []
+    running, calls = Limits().begin(), []
 
     def slow() -> None:
         left = threading.Thread(target=leave)
         left.start()
         left.join(0.05)
-        told.append(left.is_alive())
+        calls.append(left.is_alive())
 
     def leave() -> None:
         context.__exit__(None, None, None)
@@ -101,10 +101,10 @@ def test_nobody_is_told_to_end_who_is_done() -> None:
     context = running.listening(slow)
     context.__enter__()
     running.end()
-    assert told == [True], "it could not leave while it was told"
+    assert calls == [True], "it could not leave while it was told"
     for _ in range(100):
         if not running._listeners:
             break
         time.sleep(0.01)
     running.end()
-    assert len(told) == 1
+    assert len(calls) == 1

@@ -19,13 +19,13 @@ def test_all_are_known() -> None:
 
 def texts(notebook: Any) -> list[list[str]]:
     """The words that each cell shows, and at the end all that it prints: in how many pieces that comes is chance."""
-    found = []
+    words = []
     for cell in notebook.cells:
         if cell.cell_type == "code":
             streams = [output for output in cell.outputs if output.output_type == "stream"]
             shown = [output["data"].get("text/plain", "") for output in cell.outputs if output not in streams]
-            found.append([*shown, "".join(output["text"] for output in streams if output.name != "stderr")])
-    return found
+            words.append([*shown, "".join(output["text"] for output in streams if output.name != "stderr")])
+    return words
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -47,8 +47,8 @@ def test_what_is_not_visible_is_written_as_in_python(text: str, shown: str) -> N
 def nasty() -> onnx.ModelProto:
     """A model in which every name is nasty, with a problem of every other kind."""
 
-    def called(what: str) -> str:
-        return what + NASTY
+    def called(name: str) -> str:
+        return name + NASTY
 
     def declared(name: str, *dims: Any) -> onnx.ValueInfoProto:
         return helper.make_tensor_value_info(called(name), TensorProto.FLOAT, dims)
@@ -101,9 +101,9 @@ def test_reports_and_representations(file: Path) -> None:
     model = onnxlab.load(file)
     model.nodes[0].name = "renamed\x1b"
     commit = model.value("x" + NASTY).set_dim(0, "n\x1b\u202e\n0 errors")
-    for found in (commit, model.last_change, model, model.history, model.metadata, model.opsets, model.values):
-        shows(str(found))
-        shows(repr(found))
+    for report in (commit, model.last_change, model, model.history, model.metadata, model.opsets, model.values):
+        shows(str(report))
+        shows(repr(report))
     shows(str(model.with_dims()))
     shows(str(model.partition(["numba", "numpy"])))
     for item in model.check():
@@ -172,14 +172,14 @@ def test_the_command_line(verb: str, form: list[str], file: Path, capsys: pytest
     if verb == "svg" and form:
         return
     cli.main([verb, str(file), *form])
-    said = capsys.readouterr()
-    for text in (said.out, said.err):
+    printed = capsys.readouterr()
+    for text in (printed.out, printed.err):
         if text:
             shows(text.removesuffix("\n"))
-    assert said.err.count("\n") <= 1
-    if form and said.out:
-        found = json.loads(said.out)
-        assert verb != "info" or found["inputs"][0]["name"] == "x" + NASTY
+    assert printed.err.count("\n") <= 1
+    if form and printed.out:
+        report = json.loads(printed.out)
+        assert verb != "info" or report["inputs"][0]["name"] == "x" + NASTY
 
 
 def test_warnings_on_the_command_line_are_lines(file: Path, tmp_path: Path) -> None:
@@ -188,9 +188,11 @@ def test_warnings_on_the_command_line_are_lines(file: Path, tmp_path: Path) -> N
     (tmp_path / "other.svg").hardlink_to(hard)
     command = [sys.executable, "-m", "onnxlab.cli", "svg", str(file), "-o", str(hard)]
     done = subprocess.run(command, capture_output=True, check=True)
-    said = done.stderr.decode()
-    assert said.startswith(r"onnxlab: warning: out\x1b.svg has another name (a hard link), which keeps the old content")
-    shows(said.removesuffix("\n"), 1)
+    printed = done.stderr.decode()
+    assert printed.startswith(
+        r"onnxlab: warning: out\x1b.svg has another name (a hard link), which keeps the old content"
+    )
+    shows(printed.removesuffix("\n"), 1)
 
 
 def test_the_progress_bar(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,9 +24,9 @@ def model(
     nodes: list[onnx.NodeProto], inputs: Any = None, outputs: Any = None, opset: int = 17, ir: int = 9, **graph: Any
 ) -> onnx.ModelProto:
     inputs = inputs or [info("x", [2, 3])]
-    made = helper.make_graph(nodes, "g", inputs, outputs or [info("y", None)], **graph)
+    graph_proto = helper.make_graph(nodes, "g", inputs, outputs or [info("y", None)], **graph)
     imports = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
-    return helper.make_model(made, opset_imports=imports if ir >= 3 else [], ir_version=ir)
+    return helper.make_model(graph_proto, opset_imports=imports if ir >= 3 else [], ir_version=ir)
 
 
 def test_a_sparse_initializer_is_read_as_a_dense_one(ort_run: OrtRun) -> None:
@@ -53,12 +53,12 @@ def test_a_fused_gemm_ends_with_any_activation_of_onnxruntime(
     activation: str, parameters: tuple[float, ...], providers: list[str] | None, ort_run: OrtRun
 ) -> None:
     names = ("activation_alpha", "activation_beta", "activation_gamma")
-    given: dict[str, Any] = {"activation": activation, **dict(zip(names, parameters, strict=False))}
+    attributes: dict[str, Any] = {"activation": activation, **dict(zip(names, parameters, strict=False))}
     weight = onnx.numpy_helper.from_array(np.linspace(-1, 1, 6, dtype=np.float32).reshape(3, 2), "w")
-    node = helper.make_node("FusedGemm", ["x", "w"], ["y"], domain="com.microsoft", **given)
+    node = helper.make_node("FusedGemm", ["x", "w"], ["y"], domain="com.microsoft", **attributes)
     proto = model([node], initializer=[weight])
-    found = onnxlab.Model(proto).run(X, providers=providers)["y"]
-    np.testing.assert_allclose(found, ort_run(proto.SerializeToString(), {"x": X})["y"], rtol=1e-5, atol=1e-6)
+    ours = onnxlab.Model(proto).run(X, providers=providers)["y"]
+    np.testing.assert_allclose(ours, ort_run(proto.SerializeToString(), {"x": X})["y"], rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("pads", [0, 1])
@@ -68,10 +68,10 @@ def test_a_convolution_of_nothing_is_its_bias(shapes: Any, pads: int, providers:
     x, w = (np.zeros(shape, np.float32) for shape in shapes)  # onnxruntime hangs in some of these
     node = helper.make_node("Conv", ["x", "w", "b"], ["y"], pads=[pads] * 2 * (x.ndim - 2))
     proto = model([node], [info("x", x.shape), info("w", w.shape), info("b", [2])])
-    found = onnxlab.Model(proto).run({"x": x, "w": w, "b": np.array([3, 4], np.float32)}, providers=providers)["y"]
-    assert found.shape == (len(x), 2, *(size - 2 + 2 * pads for size in x.shape[2:]))
-    np.testing.assert_array_equal(found, np.broadcast_to([[3], [4]], (*found.shape[:2], 1)).reshape(
-        len(x), 2, *(1,) * (x.ndim - 2)) + 0 * found)  # fmt: skip
+    ours = onnxlab.Model(proto).run({"x": x, "w": w, "b": np.array([3, 4], np.float32)}, providers=providers)["y"]
+    assert ours.shape == (len(x), 2, *(size - 2 + 2 * pads for size in x.shape[2:]))
+    np.testing.assert_array_equal(ours, np.broadcast_to([[3], [4]], (*ours.shape[:2], 1)).reshape(
+        len(x), 2, *(1,) * (x.ndim - 2)) + 0 * ours)  # fmt: skip
 
 
 @pytest.mark.parametrize("ir", [1, 2])
@@ -130,21 +130,21 @@ def _with_import(proto: onnx.ModelProto, domain: str, version: int) -> onnx.Mode
 
 
 def fed(proto: onnx.ModelProto) -> dict[str, Any]:
-    types = {each.name: each.type.tensor_type.elem_type for each in proto.graph.input}
+    types = {formal.name: formal.type.tensor_type.elem_type for formal in proto.graph.input}
     return {name: X.astype(helper.tensor_dtype_to_np_dtype(elem)) for name, elem in types.items()}
 
 
-@pytest.mark.parametrize("what", REFUSED)
+@pytest.mark.parametrize("fault", REFUSED)
 @pytest.mark.parametrize("providers", [None, ["numpy"]])
-def test_a_run_refuses_what_onnxruntime_does_not_load(what: str, providers: Any, ort_run: OrtRun) -> None:
-    proto = REFUSED[what]()
+def test_a_run_refuses_what_onnxruntime_does_not_load(fault: str, providers: Any, ort_run: OrtRun) -> None:
+    proto = REFUSED[fault]()
     with pytest.raises(Exception, match=r"."):
         ort_run(proto.SerializeToString(), fed(proto))
     opened = onnxlab.Model(proto)
-    assert any(each.severity == "error" or each.code == "declared-type" for each in opened.check())
+    assert any(problem.severity == "error" or problem.code == "declared-type" for problem in opened.check())
     with pytest.raises(RunError, match="onnxruntime refuses such a model too: strict=False runs it all the same"):
         opened.run(fed(proto), providers=providers)
-    if what not in ("too many inputs", "attribute missing", "a deprecated operator", "two writers"):
+    if fault not in ("too many inputs", "attribute missing", "a deprecated operator", "two writers"):
         assert opened.run(fed(proto), providers=providers, strict=False)["y"].shape == (2, 3)
         with pytest.raises(RunError, match="strict=False"):
             opened.run(fed(proto), providers=providers)
@@ -154,9 +154,9 @@ def test_a_run_refuses_what_onnxruntime_does_not_load(what: str, providers: Any,
     helper.make_node("Constant", [], ["y"], value_floats=[1.0]), helper.make_node("Neg", ["x"], ["z"]),
 ])  # fmt: skip
 def test_an_output_whose_declared_type_onnxruntime_does_not_compare_is_no_reason(node: Any, ort_run: OrtRun) -> None:
-    made = ("y", [1]) if node.op_type == "Constant" else ("x", [2, 3])
-    proto = model([node], outputs=[info(*made, TensorProto.INT64)])
-    assert [each.code for each in onnxlab.Model(proto).check()] == ["declared-type"]
+    declared = ("y", [1]) if node.op_type == "Constant" else ("x", [2, 3])
+    proto = model([node], outputs=[info(*declared, TensorProto.INT64)])
+    assert [problem.code for problem in onnxlab.Model(proto).check()] == ["declared-type"]
     ort_run(proto.SerializeToString(), {"x": X})
     assert len(onnxlab.Model(proto).run(X)) == 1
 
@@ -211,10 +211,10 @@ def test_versions_that_a_runtime_does_not_read_are_told() -> None:
     assert opened.check(providers=["onnxruntime", "numpy"]) == []
     assert onnxlab.check(opened.proto, providers=["onnxruntime", "numpy"]) == []
     opened = onnxlab.Model(model([RELU], outputs=[info("y", [2, 3])], opset=99, ir=ir + 1))
-    codes = [each.code for each in opened.check(providers=["onnxruntime"])]
+    codes = [problem.code for problem in opened.check(providers=["onnxruntime"])]
     assert codes == ["ir-version", "opset-newer", "runtime-ir-version", "runtime-opset"]
-    assert [each.code for each in onnxlab.check(opened.proto, providers=["onnxruntime"])] == codes
-    assert [each.code for each in onnxlab.check(opened, providers=["onnxruntime"])] == codes
-    said = str(opened.check(providers=["onnxruntime"])[-1])
-    assert "onnxruntime reads version" in said
-    assert "convert_opset" in said
+    assert [problem.code for problem in onnxlab.check(opened.proto, providers=["onnxruntime"])] == codes
+    assert [problem.code for problem in onnxlab.check(opened, providers=["onnxruntime"])] == codes
+    message = str(opened.check(providers=["onnxruntime"])[-1])
+    assert "onnxruntime reads version" in message
+    assert "convert_opset" in message

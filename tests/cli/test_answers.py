@@ -17,9 +17,9 @@ def test_info_says_what_is_in_a_model(model: str, capsys: pytest.CaptureFixture[
     assert cli.main(["info", model]) == 0
     assert "input x: float32[n,3]" in capsys.readouterr().out
     assert cli.main(["info", "--json", model]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["operators"] == {"Add": 1}
-    assert found["inputs"][0] == {"name": "x", "type": "float32[n,3]"}
+    report = json.loads(capsys.readouterr().out)
+    assert report["operators"] == {"Add": 1}
+    assert report["inputs"][0] == {"name": "x", "type": "float32[n,3]"}
 
 
 def test_warm_says_where_kernels_are_kept(capsys: pytest.CaptureFixture[str]) -> None:
@@ -38,8 +38,8 @@ def test_check_names_the_node_at_fault(broken: str, capsys: pytest.CaptureFixtur
     assert cli.main(["check", broken]) == 1
     assert capsys.readouterr().out.startswith("add: error: ")
     assert cli.main(["check", "--json", broken]) == 1
-    found = json.loads(capsys.readouterr().out)
-    assert (found["errors"], found["problems"][0]["node"]) == (1, "add")
+    findings = json.loads(capsys.readouterr().out)
+    assert (findings["errors"], findings["problems"][0]["node"]) == (1, "add")
 
 
 def test_run_takes_arrays_by_name(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -47,8 +47,8 @@ def test_run_takes_arrays_by_name(model: str, tmp_path: Path, capsys: pytest.Cap
     np.savez(tmp_path / "rest.npz", y=np.full((2, 3), np.inf, np.float32))
     feeds = [f"x={tmp_path / 'x.npy'}", str(tmp_path / "rest.npz")]
     assert cli.main(["run", model, *feeds, "--json", "--save", str(tmp_path / "out.npz")]) == 0
-    found = json.loads(capsys.readouterr().out)["outputs"]["z"]
-    assert (found["shape"], found["inf"], found["maximum"]) == ([2, 3], 6, "inf")
+    output = json.loads(capsys.readouterr().out)["outputs"]["z"]
+    assert (output["shape"], output["inf"], output["maximum"]) == ([2, 3], 6, "inf")
     assert np.isinf(np.load(tmp_path / "out.npz")["z"]).all()
 
 
@@ -91,10 +91,10 @@ def test_an_error_is_one_line_and_an_exit_code(
     model: str, arguments: list[str], code: int, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main([argument.format(model=model) for argument in arguments]) == code
-    said = capsys.readouterr().err
-    assert said.startswith("onnxlab: ")
-    assert words in said
-    assert said.count("\n") == 1
+    message = capsys.readouterr().err
+    assert message.startswith("onnxlab: ")
+    assert words in message
+    assert message.count("\n") == 1
 
 
 def test_a_run_that_fails_names_the_node(broken: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -110,16 +110,16 @@ def test_a_wrong_command_line_exits_with_2(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_show_opens_jupyterlab_on_a_scratch_notebook(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[list[str]] = []
+    commands: list[list[str]] = []
 
     def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
-        asked.append(command)
+        commands.append(command)
         return subprocess.CompletedProcess(command, 0)
 
     monkeypatch.setattr(subprocess, "run", run)
     assert cli.main(["show", model, "--no-browser", "--port", "9999"]) == 0
-    assert {"--no-browser", "--port=9999"} <= set(asked[0])
-    notebook = json.loads(Path(asked[0][3]).read_text(encoding="utf-8"))
+    assert {"--no-browser", "--port=9999"} <= set(commands[0])
+    notebook = json.loads(Path(commands[0][3]).read_text(encoding="utf-8"))
     assert repr(model) in notebook["cells"][0]["source"]
 
 
@@ -130,9 +130,9 @@ def test_help_imports_nothing_heavy() -> None:
         "except SystemExit: pass\n"
         "print(sorted({'onnx', 'numpy', 'networkx', 'anywidget', 'numba', 'IPython'} & set(sys.modules)))"
     )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert said.splitlines()[-1] == "[]"
-    assert "Exit codes" in said
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed.splitlines()[-1] == "[]"
+    assert "Exit codes" in printed
 
 
 def test_info_and_svg_work_on_every_kind_of_model(corpus: Corpus, capsys: pytest.CaptureFixture[str]) -> None:

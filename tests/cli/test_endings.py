@@ -39,18 +39,18 @@ def endless(tmp_path: Path) -> str:
 
 def test_no_words_print_the_help(capsys: Capture) -> None:
     assert cli.main([]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert said.startswith("usage: onnxlab")
-    assert all(f"{code} " in said for code in exits.MEANINGS)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert printed.startswith("usage: onnxlab")
+    assert all(f"{code} " in printed for code in exits.MEANINGS)
 
 
 @pytest.mark.parametrize("words", [["info"], ["run", "m.onnx", "--seed", "x"], ["svg", "m.onnx", "--limit", "many"]])
 def test_a_wrong_command_line_is_said_in_json_too(words: list[str], capsys: Capture) -> None:
     assert cli.main([*words, "--json"]) == exits.USAGE
-    said = capsys.readouterr()
-    assert json.loads(said.out)["code"] == exits.USAGE
-    assert said.err.count("\n") == 1
-    assert f"`onnxlab {words[0]} --help`" in said.err
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["code"] == exits.USAGE
+    assert printed.err.count("\n") == 1
+    assert f"`onnxlab {words[0]} --help`" in printed.err
 
 
 def test_every_error_has_a_code_that_is_explained() -> None:
@@ -126,9 +126,9 @@ def test_limit_holds_a_run_to_so_many_bytes(tmp_path: Path, capsys: Capture) -> 
 
 def test_debug_shows_where(model: str, capsys: Capture) -> None:
     assert cli.main(["info", "none.onnx", "--debug"]) == exits.UNREADABLE
-    said = capsys.readouterr().err
-    assert "Traceback" in said
-    assert said.endswith("there is no such file\n")
+    message = capsys.readouterr().err
+    assert "Traceback" in message
+    assert message.endswith("there is no such file\n")
 
 
 def test_a_fault_is_one_line_that_says_so(model: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
@@ -137,9 +137,9 @@ def test_a_fault_is_one_line_that_says_so(model: str, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("onnxlab.render.text.summary", fail)
     assert cli.main(["info", model]) == exits.FAILED
-    said = capsys.readouterr().err
-    assert said.startswith("onnxlab: a fault of onnxlab: ZeroDivisionError: by \\x1b[2J zero; `--debug`")
-    assert said.count("\n") == 1
+    message = capsys.readouterr().err
+    assert message.startswith("onnxlab: a fault of onnxlab: ZeroDivisionError: by \\x1b[2J zero; `--debug`")
+    assert message.count("\n") == 1
 
 
 def test_colors_come_only_where_they_are_shown(
@@ -181,9 +181,9 @@ def test_external_data_is_piped_inside_of_the_model(tmp_path: Path, capfdbinary:
 
 def test_edit_says_what_it_would_change_and_leaves_no_edits_behind(model: str, capsys: Capture) -> None:
     assert cli.main(["edit", model, "--dim", "x[1]=5", "--rename", "z=sum", "-e", "model.nodes[0].name = 'plus'"]) == 0
-    said = capsys.readouterr().out
-    assert "plus" in said
-    assert "do not broadcast: 5 against 3" in said
+    printed = capsys.readouterr().out
+    assert "plus" in printed
+    assert "do not broadcast: 5 against 3" in printed
     assert onnxlab.load(model).files.recoverable == ()
     assert cli.main(["edit", model, "-e", "1 / 0"]) == exits.USAGE
     assert "statement 1 failed: ZeroDivisionError: division by zero; nothing was changed" in capsys.readouterr().err
@@ -223,6 +223,6 @@ def test_progress_shows_in_a_terminal_alone(monkeypatch: pytest.MonkeyPatch, cap
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     with progress.ticking("reading \x1bm.onnx"):
         time.sleep(0.3)
-    said = capsys.readouterr().err
-    assert "\rreading \\x1bm.onnx … 0 s" in said
-    assert said.endswith(f"\r{'':79}\r")
+    printed = capsys.readouterr().err
+    assert "\rreading \\x1bm.onnx … 0 s" in printed
+    assert printed.endswith(f"\r{'':79}\r")

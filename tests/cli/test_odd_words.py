@@ -83,11 +83,11 @@ def test_odd_words_end_well(
         words = command(generator, name, verbs()[name])
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(read[folder / "good.onnx"])))
         code = cli.main(words)
-        said = capfd.readouterr()
+        printed = capfd.readouterr()
         assert code in exits.MEANINGS, words
-        assert "fault of onnxlab" not in said.err, (words, said.err)
-        assert "\x1b" not in said.out + said.err, words
+        assert "fault of onnxlab" not in printed.err, (words, printed.err)
+        assert "\x1b" not in printed.out + printed.err, words
         if code not in (exits.DONE, exits.DIFFERENT):
-            assert said.err.startswith("onnxlab: "), words
+            assert printed.err.startswith("onnxlab: "), words
         assert {path: path.read_bytes() for path in read} == read, words
     assert os.getcwd() == str(folder)

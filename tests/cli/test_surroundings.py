@@ -90,10 +90,10 @@ def test_a_merge_of_two_changes_is_refused_and_leaves_ours(repository: Path) -> 
     proto.graph.node[0].op_type = "Sub"
     save(proto)
     commit("sub")
-    said = git("merge", "other", code=1)
-    assert "both sides changed this model" in said
-    assert "Sub" in said
-    assert "Mul" in said
+    printed = git("merge", "other", code=1)
+    assert "both sides changed this model" in printed
+    assert "Sub" in printed
+    assert "Mul" in printed
     assert onnx.load("m.onnx").graph.node[0].op_type == "Sub"
     assert "UU m.onnx" in git("status", "--short")
 
@@ -163,8 +163,8 @@ def test_git_says_why_it_cannot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 
 def test_doctor_finds_all_well_here(capsys: Capture) -> None:
     assert cli.main(["doctor"]) == 0
-    said = capsys.readouterr().out
-    assert "ok     example: opens, is edited, undone and run" in said
+    printed = capsys.readouterr().out
+    assert "ok     example: opens, is edited, undone and run" in printed
     assert cli.main(["doctor", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["schema"] == "onnxlab/doctor/1"
@@ -175,10 +175,10 @@ def test_doctor_says_what_is_absent_or_does_not_work(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(environment, "_version", lambda name: "" if name in ("numba", "onnx") else "1")
     monkeypatch.setattr("onnxlab.notebook.widgets.bundle.STATIC", Path("/nowhere"))
     assert cli.main(["doctor"]) == 1
-    said = capsys.readouterr().out
-    assert "absent numba: needed for compiled kernels (pip install 'onnxlab[fast]')" in said
-    assert "ERROR  onnx: not installed (pip install onnx)" in said
-    assert "ERROR  widget's bundle: OnnxlabError: /nowhere/widget.js is missing" in said
+    printed = capsys.readouterr().out
+    assert "absent numba: needed for compiled kernels (pip install 'onnxlab[fast]')" in printed
+    assert "ERROR  onnx: not installed (pip install onnx)" in printed
+    assert "ERROR  widget's bundle: OnnxlabError: /nowhere/widget.js is missing" in printed
 
 
 def test_report_holds_no_names_and_no_weights(tmp_path: Path, capsys: Capture) -> None:
@@ -210,9 +210,9 @@ def test_no_text_of_the_model_ends_a_block_of_a_report(tmp_path: Path, capsys: C
 def test_report_says_where_a_fault_is(model: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     monkeypatch.setattr("onnxlab.render.svg.draw", lambda *_, **_named: 1 / 0)
     assert cli.main(["report", model]) == 0
-    said = capsys.readouterr().out
-    assert "draw: ZeroDivisionError" in said
-    assert "render/svg.py:" in said
+    printed = capsys.readouterr().out
+    assert "draw: ZeroDivisionError" in printed
+    assert "render/svg.py:" in printed
     assert set(doctor.ATTEMPTS) == {"draw", "write", "run", "simplify"}
 
 

@@ -57,9 +57,9 @@ def test_every_verb_is_in_the_table() -> None:
 def test_good(verb: str, model: str, samples: str, capsys: Capture) -> None:
     before = Path(model).read_bytes()
     assert cli.main(words_of(verb, model, samples)) == TABLE[verb].good
-    said = capsys.readouterr()
-    assert said.out.strip()
-    assert said.err == ""
+    printed = capsys.readouterr()
+    assert printed.out.strip()
+    assert printed.err == ""
     assert Path(model).read_bytes() == before
     assert {path.name for path in Path(model).parent.iterdir()} == {"add.onnx", "samples"}
 
@@ -67,20 +67,20 @@ def test_good(verb: str, model: str, samples: str, capsys: Capture) -> None:
 @every_verb
 def test_broken(verb: str, broken: str, samples: str, capsys: Capture) -> None:
     assert cli.main(words_of(verb, broken, samples)) == TABLE[verb].broken
-    said = capsys.readouterr()
-    assert "Traceback" not in said.err
-    assert "fault of onnxlab" not in said.err
+    printed = capsys.readouterr()
+    assert "Traceback" not in printed.err
+    assert "fault of onnxlab" not in printed.err
     if TABLE[verb].broken > 1:
-        assert said.err.startswith("onnxlab: ")
-        assert "add" in said.err or "sample" in said.err
+        assert printed.err.startswith("onnxlab: ")
+        assert "add" in printed.err or "sample" in printed.err
 
 
 @every_verb
 def test_missing(verb: str, tmp_path: Path, samples: str, capsys: Capture) -> None:
     assert cli.main(words_of(verb, str(tmp_path / "none.onnx"), samples)) == 3
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err == f"onnxlab: cannot load {tmp_path / 'none.onnx'}: there is no such file\n"
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err == f"onnxlab: cannot load {tmp_path / 'none.onnx'}: there is no such file\n"
 
 
 @every_verb
@@ -91,20 +91,20 @@ def test_no_model(verb: str, content: bytes, tmp_path: Path, samples: str, capsy
     path = tmp_path / "odd.onnx"
     path.write_bytes(content)
     assert cli.main(words_of(verb, str(path), samples)) == 3
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err.startswith(f"onnxlab: cannot load {path}: ")
-    assert said.err.count("\n") == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith(f"onnxlab: cannot load {path}: ")
+    assert printed.err.count("\n") == 1
 
 
 @every_verb
 @pytest.mark.parametrize("json_flag", [(), ("--json",)])
 def test_hostile(verb: str, json_flag: tuple[str, ...], hostile: str, samples: str, capsys: Capture) -> None:
     assert cli.main([*words_of(verb, hostile, samples, HOSTILE_NAME), *json_flag]) == TABLE[verb].hostile
-    said = capsys.readouterr()
-    assert not {"\x1b", "\u202e", "\x07"} & set(said.out + said.err)
+    printed = capsys.readouterr()
+    assert not {"\x1b", "\u202e", "\x07"} & set(printed.out + printed.err)
     if verb == "svg" and not json_flag:
-        assert "<script>" not in said.out
+        assert "<script>" not in printed.out
 
 
 @every_verb
@@ -129,10 +129,10 @@ def test_json(verb: str, model: str, broken: str, samples: str, capsys: Capture)
     answer = strict(capsys.readouterr().out)
     assert answer["schema"] == f"onnxlab/{TABLE[verb].schema or f'{verb}/1'}"
     assert cli.main([*words_of(verb, "none.onnx", samples), "--json"]) == 3
-    said = capsys.readouterr()
-    error = strict(said.out)
+    printed = capsys.readouterr()
+    error = strict(printed.out)
     assert (error["schema"], error["code"], error["error"]) == ("onnxlab/error/1", 3, "LoadError")
-    assert said.err == f"onnxlab: {error['message']}\n"
+    assert printed.err == f"onnxlab: {error['message']}\n"
     code = cli.main([*words_of(verb, broken, samples), "--json"])
     assert code == TABLE[verb].broken
     assert strict(capsys.readouterr().out)["schema"] == ("onnxlab/error/1" if code > 1 else answer["schema"])
@@ -151,9 +151,9 @@ def strict(text: str) -> Any:
 @every_verb
 def test_quiet(verb: str, model: str, samples: str, capsys: Capture) -> None:
     assert cli.main([*words_of(verb, model, samples), "-q"]) == TABLE[verb].good
-    said = capsys.readouterr()
-    assert (said.out == "") == (verb not in ("svg", "report"))  # these are what was asked for
-    assert said.err == ""
+    printed = capsys.readouterr()
+    assert (printed.out == "") == (verb not in ("svg", "report"))  # these are what was asked for
+    assert printed.err == ""
 
 
 WRITERS = [verb for verb, row in TABLE.items() if row.output]
@@ -169,11 +169,11 @@ def test_over_its_own_input(verb: str, model: str, samples: str, tmp_path: Path,
         source = str(odd)
         before = odd.read_bytes(), Path(model).read_bytes()
         code = cli.main(writing(verb, words_of(verb, source, samples), target))
-        said = capsys.readouterr().err
+        printed = capsys.readouterr().err
         assert (odd.read_bytes(), Path(model).read_bytes()) == before or (verb in MODELS and target == model)
         if verb not in MODELS or target != model:
             assert code == 5
-            assert "is read from there" in said or "ends in .svg" in said or "whose name ends in" in said
+            assert "is read from there" in printed or "ends in .svg" in printed or "whose name ends in" in printed
 
 
 MODELS = {verb for verb, row in TABLE.items() if row.output and row.output[1] == ".onnx"}

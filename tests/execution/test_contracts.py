@@ -26,17 +26,17 @@ def calls(*names: str) -> Iterator[tuple[str, ast.Call]]:
 
 
 def test_members_are_declared_not_asked_for() -> None:
-    asked = [
+    uses = [
         (file, node.args[1].value)
         for file, node in calls("getattr", "hasattr")
         if len(node.args) > 1 and isinstance(node.args[1], ast.Constant)
     ]
-    assert [entry for entry in asked if entry[1] not in _OF_PYTHON] == []
+    assert [entry for entry in uses if entry[1] not in _OF_PYTHON] == []
 
 
 def test_bounded_caches_are_of_one_class() -> None:
-    made = [(file, node.lineno) for file, node in calls("popitem", "OrderedDict") if file != "base/lru.py"]
-    assert [entry for entry in made if entry[0] != "planning/decided_branches.py"] == [], "it empties its cache"
+    caches = [(file, node.lineno) for file, node in calls("popitem", "OrderedDict") if file != "base/lru.py"]
+    assert [entry for entry in caches if entry[0] != "planning/decided_branches.py"] == [], "it empties its cache"
 
 
 def test_providers_and_their_parts_declare_what_they_can_do() -> None:

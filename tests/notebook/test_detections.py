@@ -37,9 +37,9 @@ def detector(**outputs: Array) -> onnxlab.Model:
 
 
 def read(model: onnxlab.Model, name: str = "y", layout: str | None = None) -> list[tuple[list[float], float, int]]:
-    found = detections.boxes(model, Tensors(model), model.value(name).id, None, layout)
-    assert found["image"] == model.value("image").id
-    return [(box["corners"], box["score"], box["label"]) for box in found["boxes"]]
+    answer = detections.boxes(model, Tensors(model), model.value(name).id, None, layout)
+    assert answer["image"] == model.value("image").id
+    return [(box["corners"], box["score"], box["label"]) for box in answer["boxes"]]
 
 
 def columns(*parts: Any) -> Array:
@@ -66,9 +66,9 @@ FULL = np.concatenate([columns(CENTERS, ONE_HOT), np.zeros((200, 15), np.float32
          "yolov8"],
 )  # fmt: skip
 def test_rows_of_every_known_layout_are_the_same_boxes(array: Array) -> None:
-    found = read(detector(y=array))[:2]
-    assert np.allclose([corners for corners, _, _ in found], SHARES, atol=1e-6)
-    assert [(round(score, 6), label) for _, score, label in found] == list(zip(SCORES, LABELS, strict=True))
+    boxes = read(detector(y=array))[:2]
+    assert np.allclose([corners for corners, _, _ in boxes], SHARES, atol=1e-6)
+    assert [(round(score, 6), label) for _, score, label in boxes] == list(zip(SCORES, LABELS, strict=True))
 
 
 def test_boxes_that_stand_alone_take_scores_and_classes_from_the_other_outputs() -> None:

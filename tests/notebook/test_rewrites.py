@@ -57,10 +57,10 @@ def test_nodes_that_go_are_told_from_operators_that_come() -> None:
         (ids[4], [ids[3], ids[4]], ["Gemm"]),
     ]
     assert rules["matmul_add"]["by_place"]
-    one = done(page, rules=["matmul_add"], at=ids[4])
-    assert one["applied"] == 1
+    receipt = done(page, rules=["matmul_add"], at=ids[4])
+    assert receipt["applied"] == 1
     assert [node.op_type for node in model.nodes] == ["MatMul", "Add", "Mul", "Gemm"]
-    assert one["python"].startswith("model.rewrite(['matmul_add'], nodes=[")
+    assert receipt["python"].startswith("model.rewrite(['matmul_add'], nodes=[")
     page.session.close()
 
 

@@ -54,11 +54,11 @@ def disguise(system: str) -> None:
     class Disguised(ModuleType):
         def __getattribute__(self, name: str) -> Any:
             if _asks_for_itself():
-                own = object.__getattribute__(self, "__name__")
-                if name in MISSING[system].get(own, ()):
-                    raise AttributeError(f"module {own!r} has no attribute {name!r} on {system}")
-                if name in OTHER[system].get(own, {}):
-                    return OTHER[system][own][name]
+                module_name = object.__getattribute__(self, "__name__")
+                if name in MISSING[system].get(module_name, ()):
+                    raise AttributeError(f"module {module_name!r} has no attribute {name!r} on {system}")
+                if name in OTHER[system].get(module_name, {}):
+                    return OTHER[system][module_name][name]
             return super().__getattribute__(name)
 
     for module in (os, signal, socket, sys):

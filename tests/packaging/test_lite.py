@@ -65,8 +65,8 @@ def test_what_onnxlab_needs_in_a_browser_is_pure_or_in_pyodide() -> None:
     in_pyodide = {"ml-dtypes", "networkx", "numpy", "threadpoolctl", "tqdm"}
     pure_or_compiled_on_pypi = {"anywidget", "flatbuffers", "graphviz", "ipywidgets", "onnx", "shtab"}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    here = {line.split(">")[0] for line in project["dependencies"] if "sys_platform != 'emscripten'" not in line}
-    assert here <= in_pyodide | pure_or_compiled_on_pypi
+    needed_here = {line.split(">")[0] for line in project["dependencies"] if "sys_platform != 'emscripten'" not in line}
+    assert needed_here <= in_pyodide | pure_or_compiled_on_pypi
 
 
 def test_a_failing_step_says_its_last_words(lite: ModuleType) -> None:

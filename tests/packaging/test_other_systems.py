@@ -26,8 +26,8 @@ def run(folder: Path, *command: str) -> Any:
 @pytest.mark.slow
 @pytest.mark.parametrize("system", ["win32", "darwin"])
 def test_the_tour_and_the_widget_do_as_here(system: str, tmp_path: Path) -> None:
-    there = run(tmp_path, OTHER, system, str(JOB), "native")
-    assert there == run(tmp_path, str(JOB), "native")
+    elsewhere = run(tmp_path, OTHER, system, str(JOB), "native")
+    assert elsewhere == run(tmp_path, str(JOB), "native")
 
 
 @pytest.mark.parametrize(
@@ -41,6 +41,6 @@ def test_onnxlab_alone_sees_the_other_system(system: str, expected: list[Any], t
         "as_onnxlab, as_others = {'__name__': 'onnxlab.probe'}, {'__name__': 'probe'}\n"
         "exec(code, as_onnxlab)\nexec(code, as_others)\nprint(json.dumps([as_onnxlab['told'], as_others['told']]))\n"
     )
-    there, here = run(tmp_path, OTHER, system, str(probe))
-    assert there == expected
-    assert here == [True, sys.platform, os.name]
+    elsewhere, native = run(tmp_path, OTHER, system, str(probe))
+    assert elsewhere == expected
+    assert native == [True, sys.platform, os.name]

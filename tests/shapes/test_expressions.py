@@ -104,10 +104,10 @@ def test_growth_is_bounded_and_still_evaluates() -> None:
 
 
 def test_interning_is_weak() -> None:
-    made = symbol("only_here") * 12345
-    key = frozenset(made.terms.items())
+    product = symbol("only_here") * 12345
+    key = frozenset(product.terms.items())
     assert key in _exprs
-    del made, key
+    del product, key
     gc.collect()
     assert not any("only_here" in str(expr) for expr in list(_exprs.values()))
 
@@ -118,10 +118,10 @@ def test_pickling_keeps_identity() -> None:
 
 
 def test_unknown_symbols_are_equal_by_key_and_not_by_name() -> None:
-    one, other = symbol("d", key=("unknown", 1)), symbol("d", key=("unknown", 2))
-    assert one is not other
-    assert symbol("renamed", key=("unknown", 1)) is one
-    assert str(one) == "renamed"
+    first, other = symbol("d", key=("unknown", 1)), symbol("d", key=("unknown", 2))
+    assert first is not other
+    assert symbol("renamed", key=("unknown", 1)) is first
+    assert str(first) == "renamed"
 
 
 dims = st.recursive(

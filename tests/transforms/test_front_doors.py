@@ -146,9 +146,9 @@ def test_a_dry_run_accounts_for_every_node(name: str) -> None:
     """The nodes that go and come explain the numbers before and after, in bodies and functions too."""
     model = onnxlab.load(corpus.path(name))
     receipt = model.optimize("layout", microsoft=True, dry_run=True)
-    taken = [node for application in receipt.applied for node in application.taken]
-    assert len({node.id for node in taken}) == len(taken)
-    gone = sum(node.op_type != "Constant" for node in taken)
+    removed = [node for application in receipt.applied for node in application.taken]
+    assert len({node.id for node in removed}) == len(removed)
+    gone = sum(node.op_type != "Constant" for node in removed)
     came = sum(op_type != "Constant" for application in receipt.applied for op_type in application.given)
     assert receipt.nodes[0] - gone + came == receipt.nodes[1]
     assert model.version == 0
@@ -158,6 +158,6 @@ def test_no_times_are_told_where_memory_is_short(path: Path, monkeypatch: pytest
     model = onnxlab.load(path)
     assert all(suggestion.seconds for suggestion in model.suggest(level="basic"))
     monkeypatch.setattr(suggestions, "available_memory", lambda: 8)
-    told = model.suggest(level="basic")
-    assert [(suggestion.rule, suggestion.seconds) for suggestion in told] == [("relu_again", {})]
-    assert told[0].verdict == "bit equal"
+    advice = model.suggest(level="basic")
+    assert [(suggestion.rule, suggestion.seconds) for suggestion in advice] == [("relu_again", {})]
+    assert advice[0].verdict == "bit equal"

@@ -37,8 +37,8 @@ def hook(name: str) -> str:
 
 def node_of(page: Page, op: str, index: int = 0) -> int:
     """Id of the index-th node of an operator."""
-    found = page.evaluate(f"[...lab.model.nodes.values()].filter(n => n.op === '{op}')[{index}].id")
-    return int(found)
+    ident = page.evaluate(f"[...lab.model.nodes.values()].filter(n => n.op === '{op}')[{index}].id")
+    return int(ident)
 
 
 def reveal(page: Page, op: str, index: int = 0) -> int:

@@ -233,7 +233,7 @@ class _ShortBody(Lru[Any, Specialization]):
         self._places = places
 
     def captured(self, values: tuple[Any, ...]) -> Sequence[Any]:
-        """What the body captures, of what its step does."""
+        """The values that the body captures, of those of its step."""
         return [values[place] for place in self._places]
 
     def run(self, arrays: Sequence[Any], left: list[int]) -> Sequence[Any]:

@@ -81,5 +81,5 @@ def test_two_sizes_of_a_dim_are_compared_in_what_both_have() -> None:
     assert not comparison
     assert len(comparison) == 22, "all but the values that are sizes"
     assert onnxlab.compare(model, model, ({"image": batch[:1]}, {"image": batch[::-1]}))
-    one, four = comparison.arrays("logits")
-    assert (one.shape, four.shape) == ((1, 10), (4, 10))
+    single, four = comparison.arrays("logits")
+    assert (single.shape, four.shape) == ((1, 10), (4, 10))

@@ -38,10 +38,10 @@ def test_what_the_installed_packages_say_is_explained(code: str, number: int) ->
     text = text_of(SAID[code][number])
     explanations = onnxlab.explain_error(f"Traceback (most recent call last):\n  File …\n{text}\n")
     assert [explanation.code for explanation in explanations] == [code], text
-    said = str(explanations[0])
-    assert "{" not in said.replace("{4,2}", "").replace("{6}", "")
-    assert "cause: " in said
-    assert "fix: " in said
+    explained = str(explanations[0])
+    assert "{" not in explained.replace("{4,2}", "").replace("{6}", "")
+    assert "cause: " in explained
+    assert "fix: " in explained
     assert onnxlab.explain_error(text.replace(" ", "\n  "))[0].code == code  # as a terminal wraps it
 
 

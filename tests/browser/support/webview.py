@@ -80,8 +80,8 @@ class Webview:
         self.page.on("console", self._note)
         self.page.route(f"{jupyter.url}/webview/**", self._serve)
         kernel = jupyter.take_kernel()
-        asked = f"token={jupyter.token}&kernel={kernel}" + ("&text" if text_only else "")
-        self.page.goto(f"{jupyter.url}/webview/index.html?{asked}")
+        query = f"token={jupyter.token}&kernel={kernel}" + ("&text" if text_only else "")
+        self.page.goto(f"{jupyter.url}/webview/index.html?{query}")
         self.theme(theme)
         self.page.wait_for_function("() => window.webview")
 

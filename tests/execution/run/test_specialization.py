@@ -268,4 +268,4 @@ def test_what_differs_from_run_to_run_is_not_called_twice_in_a_body():
     """)
     for way in (False, False, False, True, True, False):
         run.run({"x": np.ones(1, np.float32), "way": np.array(way)}, keep=False)
-    assert not any(each._possible and each._run for each in specialized_of(run).values())
+    assert not any(body._possible and body._run for body in specialized_of(run).values())

@@ -289,7 +289,7 @@ COL2IM = """
 
 
 @pytest.mark.parametrize(
-    ("shape", "length", "lists", "fact", "found"),
+    ("shape", "length", "lists", "fact", "actual"),
     [
         ("1, 10, 5", "k", "(x, image, block)", "float32[1,2,5,5]", ""),
         ("N, C, 5", "k", "(x, image, block)", "float32[N,y.1,5,5]", ""),
@@ -302,17 +302,17 @@ COL2IM = """
         ("10, 5", "k", "(x, image, block)", "float32[?]", "[10, 5]"),
     ],
 )  # fmt: skip
-def test_the_lists_of_col2im_are_of_one_length(shape: str, length: str, lists: str, fact: str, found: str) -> None:
+def test_the_lists_of_col2im_are_of_one_length(shape: str, length: str, lists: str, fact: str, actual: str) -> None:
     text = COL2IM.replace("SHAPE", shape).replace("K", length).replace("LISTS", lists)
     graph = ModelGraph(onnx.parser.parse_model(text))
     inference = Inference(graph)
     assert str(inference.fact(graph.resolve_value("y"))) == fact
-    assert [problem.found for problem in inference.diagnostics] == ([found] if found else [])
+    assert [problem.found for problem in inference.diagnostics] == ([actual] if actual else [])
 
 
-@pytest.mark.parametrize(("condition", "inner", "found"), [("", "", ""), ("[1]", "[1]", ""), ("[N]", "[N]", ""),
+@pytest.mark.parametrize(("condition", "inner", "actual"), [("", "", ""), ("[1]", "[1]", ""), ("[N]", "[N]", ""),
                                                            ("[1]", "", "bool[1]"), ("", "[1]", "bool[]")])  # fmt: skip
-def test_the_condition_of_a_loop_keeps_its_rank_in_the_body(condition: str, inner: str, found: str) -> None:
+def test_the_condition_of_a_loop_keeps_its_rank_in_the_body(condition: str, inner: str, actual: str) -> None:
     """The ranks are merged as by onnxruntime; the value in a run has the shape that the body declares."""
     text = f"""
         <ir_version: 8, opset_import: ["" : 18]>
@@ -325,7 +325,7 @@ def test_the_condition_of_a_loop_keeps_its_rank_in_the_body(condition: str, inne
         }}
     """
     inference = Inference(ModelGraph(onnx.parser.parse_model(text)))
-    assert [problem.found for problem in inference.diagnostics] == ([found] if found else [])
+    assert [problem.found for problem in inference.diagnostics] == ([actual] if actual else [])
 
 
 SCAN_8 = """
@@ -340,15 +340,15 @@ SCAN_8 = """
 
 
 @pytest.mark.parametrize(
-    ("elem", "row", "found"),
+    ("elem", "row", "actual"),
     [("float", "Neg(next)", ""), ("int64", "Neg(next)", "float32[2]"), ("float", "Concat <axis = 7> (row, row)", "7")],
 )
-def test_the_body_of_a_scan_of_version_8_is_inferred(elem: str, row: str, found: str) -> None:
+def test_the_body_of_a_scan_of_version_8_is_inferred(elem: str, row: str, actual: str) -> None:
     """A Scan of version 8 has a batch axis in front, and comes with the lengths of sequences, or without."""
     text = SCAN_8.replace("ELEM", elem).replace("ROW", row)
     graph = ModelGraph(onnx.parser.parse_model(text))
     inference = Inference(graph)
-    assert [problem.found for problem in inference.diagnostics] == ([found] if found else [])
-    if found != "7":
+    assert [problem.found for problem in inference.diagnostics] == ([actual] if actual else [])
+    if actual != "7":
         facts = [str(inference.fact(graph.resolve_value(name))) for name in "yz"]
         assert facts == ["float32[b,2]", "float32[b,3,2]"]

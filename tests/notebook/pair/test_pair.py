@@ -69,23 +69,23 @@ def wrong(models: tuple[onnxlab.Model, onnxlab.Model]) -> Iterator[Sides]:
 def test_changes_have_the_nodes_of_both_sides(models: tuple[onnxlab.Model, onnxlab.Model]) -> None:
     a, b = models
     b.nodes["/stem/relu/Relu"].op_type = "Abs"
-    told = Pairing(onnxlab.diff(a, b)).pair(again=False)
+    answer = Pairing(onnxlab.diff(a, b)).pair(again=False)
     relu = a.nodes["/stem/relu/Relu"].id, b.nodes["/stem/relu/Relu"].id
-    (change,) = told["changes"]
+    (change,) = answer["changes"]
     assert (change["kind"], change["a_nodes"], change["b_nodes"]) == ("changed", [relu[0]], [relu[1]])
-    assert [side["nodes"] for side in told["colors"]] == [[relu[0]], [relu[1]]]
-    assert told["errors"] is None
-    assert told["sides"] == 2
+    assert [side["nodes"] for side in answer["colors"]] == [[relu[0]], [relu[1]]]
+    assert answer["errors"] is None
+    assert answer["sides"] == 2
 
 
 def test_fused_nodes_and_what_reads_other_weights_are_colored() -> None:
     a, b = onnxlab.load(), onnxlab.load()
     b.simplify(verify=False)
-    told = Pairing(onnxlab.diff(a, b)).pair(again=False)
-    kinds = dict(zip(told["colors"][0]["nodes"], told["colors"][0]["kinds"], strict=True))
+    answer = Pairing(onnxlab.diff(a, b)).pair(again=False)
+    kinds = dict(zip(answer["colors"][0]["nodes"], answer["colors"][0]["kinds"], strict=True))
     assert KINDS[kinds[a.nodes["/stem/bn/BatchNormalization"].id]] == "fused"
     assert KINDS[kinds[a.nodes["/head/Shape"].id]] == "removed"
-    assert any(a.nodes["/stem/bn/BatchNormalization"].id in region["a_nodes"] for region in told["regions"])
+    assert any(a.nodes["/stem/bn/BatchNormalization"].id in region["a_nodes"] for region in answer["regions"])
 
 
 def test_the_pair_follows_edits(models: tuple[onnxlab.Model, onnxlab.Model]) -> None:
@@ -96,9 +96,9 @@ def test_the_pair_follows_edits(models: tuple[onnxlab.Model, onnxlab.Model]) -> 
 
 
 def test_errors_and_numbers_of_both_sides(wrong: Sides, models: tuple[onnxlab.Model, onnxlab.Model]) -> None:
-    told = wrong.ask("a", "pair", again=False)["result"]
-    assert mismatch(PAIRS["pair"].answer, told) == ""
-    errors = told["errors"]
+    answer = wrong.ask("a", "pair", again=False)["result"]
+    assert mismatch(PAIRS["pair"].answer, answer) == ""
+    errors = answer["errors"]
     guilty = errors["a"][errors["guilty"][0]]
     assert models[0].graph.values[guilty].name == "block1/conv1_out"
     assert errors["diverges"] == errors["guilty"][0]
@@ -118,8 +118,8 @@ def test_numbers_of_edited_models_are_refused_until_they_are_compared_again(
 ) -> None:
     value = models[0].value("block1/conv1_out").id
     models[1].undo()
-    told = wrong.ask("a", "pair", again=False)["result"]
-    assert told["stale"] is True
+    answer = wrong.ask("a", "pair", again=False)["result"]
+    assert answer["stale"] is True
     reply = wrong.ask("a", "paired_tensor", value=value, of="a")
     assert "compare them again" in reply["error"]["message"]
     again = wrong.ask("a", "pair", again=True)["result"]
@@ -135,10 +135,10 @@ def test_what_was_not_compared_is_refused(wrong: Sides, params: dict[str, Any]) 
 def test_both_sides_answer_as_views_of_their_model(wrong: Sides, models: tuple[onnxlab.Model, onnxlab.Model]) -> None:
     for side, model in zip("ab", models, strict=True):
         conv = model.nodes["/block1/conv1/Conv"]
-        told = {
-            each["name"]: each["value"] for each in wrong.ask(side, "inspect", node=conv.id)["result"]["attributes"]
+        answers = {
+            row["name"]: row["value"] for row in wrong.ask(side, "inspect", node=conv.id)["result"]["attributes"]
         }
-        assert told["pads"] == list(conv.attributes["pads"])
+        assert answers["pads"] == list(conv.attributes["pads"])
     models[1].nodes["/stem/relu/Relu"].op_type = "Abs"
     assert ("b", "commit") in wrong.events
     assert ("a", "commit") not in wrong.events
@@ -156,9 +156,9 @@ def test_recorded_values_are_one_side(tmp_path: Path) -> None:
     run = model.run({"image": np.zeros((1, 1, 8, 8), np.float32)}, ["logits"])
     comparison = onnxlab.compare(model, {"logits": run["logits"] + 1}, {"image": np.zeros((1, 1, 8, 8), np.float32)})
     pairing = Pairing(comparison)
-    told = pairing.pair(again=False)
-    assert (told["sides"], told["errors"]["b"]) == (1, [0])
-    assert told["errors"]["diverges"] == 0
+    answer = pairing.pair(again=False)
+    assert (answer["sides"], answer["errors"]["b"]) == (1, [0])
+    assert answer["errors"]["diverges"] == 0
     part, _ = pairing.tensor(model.value("logits").id, "difference", rows=None, columns=None, at=None, top=0, left=0,
                              height=1, width=2, pixels=None)  # fmt: skip
     assert np.allclose(part["cells"], 1)
@@ -190,16 +190,16 @@ def test_the_page_holds_both_models_and_no_markup_of_theirs(tmp_path: Path) -> N
     assert packed is not None
     recorded = json.loads(gzip.decompress(base64.b64decode(packed[1])))
     assert len(recorded["sides"]) == 2
-    told = recorded["sides"][0]["answers"]["pair"][""]
-    assert [change["kind"] for change in told["changes"]] == ["renamed"]
+    answer = recorded["sides"][0]["answers"]["pair"][""]
+    assert [change["kind"] for change in answer["changes"]] == ["renamed"]
 
 
 def test_changes_since_can_be_looked_at() -> None:
     model = onnxlab.load()
     model.nodes["/stem/relu/Relu"].op_type = "Abs"
-    told = Pairing(model.changes_since()).pair(again=False)
-    assert [change["new"] for change in told["changes"]] == ["Abs"]
-    assert told["colors"][0]["nodes"]
+    answer = Pairing(model.changes_since()).pair(again=False)
+    assert [change["new"] for change in answer["changes"]] == ["Abs"]
+    assert answer["colors"][0]["nodes"]
 
 
 def test_a_view_closes_and_lets_go(models: tuple[onnxlab.Model, onnxlab.Model]) -> None:

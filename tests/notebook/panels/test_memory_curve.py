@@ -29,8 +29,8 @@ def test_many_steps_are_columns_of_the_most_of_each() -> None:
     nodes = [helper.make_node("Neg", [start], [end]) for start, end in itertools.pairwise(names)]
     ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4]) for name in (names[0], names[-1])]
     graph = helper.make_graph(nodes, "g", ends[:1], ends[1:])
-    found = memory_curve.curve(onnxlab.load(helper.make_model(graph)), {})
-    assert (found["steps"], len(found["nodes"]), len(found["alive"])) == (2000, 600, 600)
+    points = memory_curve.curve(onnxlab.load(helper.make_model(graph)), {})
+    assert (points["steps"], len(points["nodes"]), len(points["alive"])) == (2000, 600, 600)
     empty = helper.make_model(helper.make_graph([], "g", ends[:1], ends[:1]))
     assert memory_curve.curve(onnxlab.load(empty), {})["alive"] == []
 

@@ -16,7 +16,7 @@ def test_the_page_adds_lists_and_removes_watches(page: Page, model: onnxlab.Mode
     assert everything["why"]
     model.nodes["/stem/relu"].op_type = "Neg"
     assert page.ask("watches")["watches"][0]["state"] == "unknown"
-    assert [each["text"] for each in page.ask("unwatch", place=0)["watches"]] == ["max < 0"]
+    assert [row["text"] for row in page.ask("unwatch", place=0)["watches"]] == ["max < 0"]
 
 
 def test_what_cannot_be_read_is_refused_in_words(page: Page, model: onnxlab.Model) -> None:

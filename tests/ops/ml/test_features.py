@@ -107,7 +107,7 @@ LABELS = """
 
 
 @pytest.mark.parametrize(
-    ("dtype", "lists", "code", "found"),
+    ("dtype", "lists", "code", "actual"),
     [
         ("int64", "keys_int64s = [1, 2], values_floats = [0.5, 1.5]", "", ""),
         ("float", "keys_tensor = float[2] {1, 2}, values_tensor = int64[2] {3, 4}", "", ""),
@@ -121,12 +121,12 @@ LABELS = """
     ],
 )  # fmt: skip
 def test_a_label_encoder_has_one_list_of_keys_and_one_as_long_of_values(
-    dtype: str, lists: str, code: str, found: str
+    dtype: str, lists: str, code: str, actual: str
 ) -> None:
     """The rule of onnx and onnxruntime from version 4 on."""
     text = LABELS.replace("TYPE", dtype).replace("LISTS", lists)
     problems = Inference(ModelGraph(onnx.parser.parse_model(text.replace("VERSION", "4")))).diagnostics
-    assert [(problem.code, problem.found) for problem in problems] == ([(code, found)] if code else [])
+    assert [(problem.code, problem.found) for problem in problems] == ([(code, actual)] if code else [])
     if "tensor" not in lists:
         assert not Inference(ModelGraph(onnx.parser.parse_model(text.replace("VERSION", "2")))).diagnostics
 

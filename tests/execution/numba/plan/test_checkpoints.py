@@ -250,7 +250,7 @@ def test_a_budget_without_room_for_notes_is_no_reason_to_fail(edited, monkeypatc
     edited.weigh("q", np.random.default_rng(7))
     needed = []
     reserve = Limits.reserve
-    monkeypatch.setattr(Limits, "reserve", lambda self, n, what="": (needed.append(self.held + n), reserve(self, n))[1])
+    monkeypatch.setattr(Limits, "reserve", lambda self, n, text="": (needed.append(self.held + n), reserve(self, n))[1])
     begun.clear()
     edited.runner.run(edited.feeds, keep=False)
     noted = max(needed)

@@ -69,7 +69,7 @@ def begun(monkeypatch):
     written = {}
     monkeypatch.setattr(object_cache, "write", written.__setitem__)
 
-    def begin(there, refusing=()):
+    def begin(on_disk, refusing=()):
         class Compiler:
             def __init__(self, way):
                 assert way == 19
@@ -82,7 +82,7 @@ def begun(monkeypatch):
             def end(self):
                 written[""] = b"ended"
 
-        monkeypatch.setattr(object_cache, "has", there.__contains__)
+        monkeypatch.setattr(object_cache, "has", on_disk.__contains__)
         monkeypatch.setattr(kernels_ahead, "CompilerProcess", Compiler)
         kernels_ahead.begin()
         return written
@@ -92,9 +92,9 @@ def begun(monkeypatch):
 
 def test_only_what_is_not_on_disk_is_compiled_and_common_kernels_first(begun):
     names = kernels_ahead.NAMES
-    made = begun({*names} - {"top", "gemm"})
-    assert [*made] == ["gemm", "top", ""]
-    assert made["gemm"] == b"gemm"
+    ahead = begun({*names} - {"top", "gemm"})
+    assert [*ahead] == ["gemm", "top", ""]
+    assert ahead["gemm"] == b"gemm"
     assert not kernels_ahead.is_under_way()
 
 
@@ -103,9 +103,9 @@ def test_no_process_is_started_where_all_are_on_disk(begun):
 
 
 def test_it_ends_where_nothing_compiles(begun):
-    made = begun(set(), refusing={"copy"})
-    assert "copy" not in made
-    assert made[""] == b"ended"
+    ahead = begun(set(), refusing={"copy"})
+    assert "copy" not in ahead
+    assert ahead[""] == b"ended"
     assert not kernels_ahead.is_under_way()
 
 
