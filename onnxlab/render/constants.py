@@ -5,43 +5,58 @@ from typing import Any
 import numpy as np
 
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.graph.index.records import NodeRecord
+from onnxlab.graph.index.records import NodeRecord, Scope
 from onnxlab.graph.query.wires import Wires
 
 Flags = np.ndarray[Any, np.dtype[np.bool]]
 
 
 class Constants:
-    """The constants of the main graph, and of bodies that are asked for.
+    """The constants of a graph, and of bodies in it that are asked for.
 
     Args:
-        wires: those of the main graph.
+        scope: the graph.
+        wires: those of its nodes.
+        weights: ids of those of its inputs that are constant where it is called.
         none: whether nothing counts as one: in a GE dump, whose inputs and weights are nodes.
 
     Attributes:
-        in_main: whether each node of the main graph is one, by place in topological order.
+        in_scope: whether each node of the graph is one, by place in topological order.
     """
 
-    def __init__(self, graph: ModelGraph, wires: Wires, none: bool) -> None:
+    def __init__(
+        self, graph: ModelGraph, scope: Scope, wires: Wires, weights: frozenset[int] = frozenset(), none: bool = False
+    ) -> None:
         self._graph = graph
+        self._scope = scope
         self._wires = wires
+        self._weights = weights
         self._none = none
         self._made: set[int] = set()
-        self.in_main: Flags = np.zeros(len(wires.order), bool) if none else self._find()
+        self.in_scope: Flags = np.zeros(len(wires.order), bool) if none else self._find()
 
     def _find(self) -> Flags:
-        graph, wires, main = self._graph, self._wires, self._graph.main
-        outputs = [value for scope in graph.scopes.values() for value in scope.outputs]
+        graph, wires, scope = self._graph, self._wires, self._scope
+        outputs = [value for other in graph.scopes.values() for value in other.outputs]
         drawn = {*wires.owners, *wires.made_by(np.array(outputs, np.int64)).tolist()}
-        names = [*main.proto.initializer, *(sparse.values for sparse in main.proto.sparse_initializer)]
-        stored = np.array([main.names.get(tensor.name, 0) for tensor in names], np.int64)
+        names = [] if scope.is_function else [
+            *scope.proto.initializer, *(sparse.values for sparse in scope.proto.sparse_initializer)
+        ]  # fmt: skip
+        stored = np.array([scope.names.get(tensor.name, 0) for tensor in names], np.int64)
 
         def may(place: int) -> bool:
             return place not in drawn and not graph.nodes[int(wires.order[place])].bodies
 
         made_too = stored[wires.made_by(stored) >= 0].tolist()
-        is_fed = wires.fed_by(lambda value: graph.values[value].initializer is not None, may, made_too)
+        is_fed = wires.fed_by(self._is_stored, may, made_too)
         return np.frombuffer(is_fed, bool)
+
+    def _is_stored(self, value: int) -> bool:
+        return self._graph.values[value].initializer is not None or value in self._weights
+
+    def is_constant(self, value: int) -> bool:
+        """Whether a value of the graph is stored, handed to it as a weight, or made by a constant of it."""
+        return self._is_stored(value) or self._is_of_scope(value)
 
     def __contains__(self, node: NodeRecord) -> bool:
         """Whether a node of a body is one; producers are asked for before their readers."""
@@ -49,7 +64,7 @@ class Constants:
             return False
         values = self._graph.values
         for value in node.inputs:
-            if value and values[value].initializer is None and value not in self._made and not self._is_of_main(value):
+            if value and not self._is_stored(value) and value not in self._made and not self._is_of_scope(value):
                 return False
         outputs = [value for value in node.outputs if value]
         if node.bodies or any(values[value].is_output for value in outputs):
@@ -57,7 +72,7 @@ class Constants:
         self._made.update(outputs)
         return True
 
-    def _is_of_main(self, value: int) -> bool:
-        """Whether a constant of the main graph makes a value."""
+    def _is_of_scope(self, value: int) -> bool:
+        """Whether a constant of the graph makes a value."""
         maker = int(self._wires.made_by(np.array([value], np.int64))[0])
-        return maker >= 0 and bool(self.in_main[maker])
+        return maker >= 0 and bool(self.in_scope[maker])

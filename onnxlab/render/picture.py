@@ -9,14 +9,13 @@ import numpy as np
 
 from onnxlab.garbage_collection import AGED, PATIENCE, no_collection
 from onnxlab.graph.index.index import function_key
-from onnxlab.graph.index.records import NodeRecord, Scope
+from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.index.rows import Numbers
 from onnxlab.graph.protos import ge_dump
 from onnxlab.graph.query.hierarchy import Hierarchy
-from onnxlab.graph.query.wires import Wires
 from onnxlab.ops import find_traits
 from onnxlab.render.categories import category
-from onnxlab.render.constants import Constants
+from onnxlab.render.drawn_scope import DrawnScope, drawn_scope
 from onnxlab.render.runs import operators_of, runs_of
 from onnxlab.render.words import shorten, title_of
 
@@ -88,7 +87,9 @@ class Picture:
 
 @no_collection(most=PATIENCE * AGED)
 def picture(model: "Model", max_boxes: int = MAX_BOXES, hierarchy: Hierarchy | None = None) -> Picture:
-    """The main graph, folded until at most `max_boxes` boxes show. Constants and initializers are left out.
+    """The main graph, or the function that is all it calls, folded until at most `max_boxes` boxes show.
+
+    Constants and initializers are left out.
 
     The bodies of If, Loop and the like are drawn in a frame around their node where there is room for them.
 
@@ -97,30 +98,25 @@ def picture(model: "Model", max_boxes: int = MAX_BOXES, hierarchy: Hierarchy | N
             anew.
     """
     with model.graph.lock:
-        main = model.graph.main
-        wires = Wires(model.graph.index, main)
-        if hierarchy is None or hierarchy.width(main.id) > max_boxes:
+        drawn = drawn_scope(model.graph)
+        if hierarchy is None or hierarchy.width(drawn.scope.id) > max_boxes:
             hierarchy = Hierarchy(max_boxes)
-            hierarchy.refresh(model.graph.index, lazily={main.id: wires})
-        return _Painter(model, max_boxes, hierarchy, wires).paint()
+            hierarchy.refresh(model.graph.index, lazily={drawn.scope.id: drawn.wires})
+        return _Painter(model, max_boxes, hierarchy, drawn).paint()
 
 
 class _Painter:
-    """Draws the main graph, of whose nodes all that is asked of each is in arrays by place in topological order.
+    """Draws a graph, of whose nodes all that is asked of each is in arrays by place in topological order."""
 
-    Args:
-        wires: those of the main graph.
-    """
-
-    def __init__(self, model: "Model", max_boxes: int, hierarchy: Hierarchy, wires: Wires) -> None:
+    def __init__(self, model: "Model", max_boxes: int, hierarchy: Hierarchy, drawn: DrawnScope) -> None:
         self._model = model
         self._graph = model.graph
-        self._scope: Scope = model.graph.main
+        self._scope, self._weights = drawn.scope, drawn.weights
         self._hierarchy = hierarchy
-        self._wires = wires
+        self._wires = wires = drawn.wires
         self._is_dump = ge_dump.is_dump(model.graph.header)
-        self._constants = Constants(self._graph, wires, self._is_dump)
-        self._drawn = np.flatnonzero(~self._constants.in_main)
+        self._constants = drawn.constants
+        self._drawn = np.flatnonzero(~self._constants.in_scope)
         self._open = dict.fromkeys(self._unfold(max_boxes))
         self._folded = self._folded_groups()
         self._runs = self._alike_groups() if len(wires.order) <= MOST_COMPARED else {}
@@ -326,10 +322,13 @@ class _Painter:
         words = group.about or f"{group.size} nodes"
         return Box(key, "group", self._frame(group.parent), title, words, self._hierarchy.path(ident))
 
+    def _is_weight(self, value: ValueRecord) -> bool:
+        return value.initializer is not None or value.id in self._weights
+
     def _terminals(self, family: str, values: list[int]) -> None:
         """Boxes for the graph's own inputs or outputs, with their edges."""
         records = [self._graph.values[value] for value in dict.fromkeys(values)]
-        records = [record for record in records if family == "output" or record.initializer is None]
+        records = [record for record in records if family == "output" or not self._is_weight(record)]
         if self._is_dump:  # whose inputs and outputs are names of nodes, which are drawn
             return
         if len(records) > MAX_TERMINALS:

@@ -180,3 +180,8 @@ def test_frames_are_around_the_labels_of_lines_in_them(corpus: Corpus) -> None:
     assert inside
     for edge, label, frame in inside:
         assert label[0] + 2 * len(edge.label) <= frame.x + frame.width / 2
+
+
+def test_a_model_that_only_calls_a_function_is_drawn_as_what_that_is_made_of(corpus: Corpus) -> None:
+    boxes = picture(onnxlab.load(corpus["functions_ts"])).boxes
+    assert [box.title for box in boxes] == ["x", *["FBlock"] * 12, "204"], "weights that are handed on have no boxes"
