@@ -29,6 +29,14 @@ def test_warm_says_where_kernels_are_kept(capsys: pytest.CaptureFixture[str]) ->
     assert "compiling gemm" in printed.err
 
 
+def test_profile_times_nodes_inside_of_compiled_parts(corpus: Corpus, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["profile", "--json", "--runs", "1", "--providers", "numba", str(corpus["rapidocr_cls"])]) == 0
+    nodes = json.loads(capsys.readouterr().out)["nodes"]
+    assert {node["provider"] for node in nodes} == {"numba"}
+    assert max(node["together"] for node in nodes) > 1
+    assert nodes[0]["op"] == "Conv"
+
+
 def test_check_finds_nothing_in_a_sound_model(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["check", model]) == 0
     assert capsys.readouterr().out == "0 errors\n"

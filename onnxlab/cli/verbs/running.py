@@ -25,6 +25,8 @@ def add(verbs: Verbs) -> None:
     profile = verbs.add("profile", _profile, "run the model and say where the time goes")
     entries.feeds(profile)
     profile.add_argument("--runs", type=int, default=3, help="the quickest time of each node counts (3)")
+    words = "comma-separated: numpy, numba, onnxruntime; default: numpy"
+    profile.add_argument("--providers", metavar="NAMES", help=words)
 
     words = "run a model and look for NaN, infinities, what float16 cannot hold and dead channels; exit code 1 if any"
     hunt = verbs.add("hunt", _hunt, words)
@@ -61,8 +63,9 @@ def _profile(options: argparse.Namespace) -> int:
     if options.runs < 1:
         raise UsageError(f"--runs is {options.runs}: at least one is needed")
     model = open_model(options)
-    profile = model.profile(model.sample_inputs(feeds_of(options.feeds)), runs=options.runs)
-    names = ("label", "op", "seconds", "read", "written", "flops")
+    feeds, providers = model.sample_inputs(feeds_of(options.feeds)), names_of(options.providers)
+    profile = model.profile(feeds, runs=options.runs, providers=providers)
+    names = ("label", "op", "seconds", "read", "written", "flops", "provider", "together")
 
     def rows() -> dict[str, Any]:
         nodes = [
