@@ -6,12 +6,19 @@ from pathlib import Path
 
 import onnxlab.execution
 from onnxlab.execution.base.provider import CompiledPart, Provider
+from onnxlab.execution.planning.cached_partition import CachedPartition
+from onnxlab.execution.planning.carry import Carried
+from onnxlab.execution.run.incremental_plan import Plan
 from onnxlab.execution.run.provider_names import named
+from onnxlab.execution.run.specialization import RunKey
+from tests.support.statements import by_file
 
 PACKAGE = Path(onnxlab.execution.__file__).parent
 _OF_PYTHON = {"register_at_fork", "geteuid", "nice", "frozen", "dtype", "__array__", "__module__", "func",
               "_real_set_num_threads", "shape"}  # fmt: skip
 """What Python, NumPy or threadpoolctl may have or not have."""
+STATEMENTS = 11_000
+"""Of execution without kernels and rules; to be lowered with each part that goes."""
 
 
 def calls(*names: str) -> Iterator[tuple[str, ast.Call]]:
@@ -44,3 +51,42 @@ def test_providers_and_their_parts_declare_what_they_can_do() -> None:
         assert isinstance(provider, Provider)
         assert provider.capabilities.trusted
     assert CompiledPart(len).quick is None
+
+
+def loops_over_instructions() -> Iterator[str]:
+    """The functions with a loop over rows of instructions that calls what a row has."""
+    for file in sorted(PACKAGE.rglob("*.py")):
+        for function in ast.walk(ast.parse(file.read_text())):
+            if isinstance(function, ast.FunctionDef):
+                for loop in (node for node in ast.walk(function) if isinstance(node, ast.For)):
+                    fields = {name.id for name in ast.walk(loop.target) if isinstance(name, ast.Name)}
+                    called = {call.func.id for call in ast.walk(loop)
+                              if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)}  # fmt: skip
+                    if {"take", "call"} <= fields & called:
+                        yield f"{file.relative_to(PACKAGE)}:{function.name}"
+
+
+def test_two_loops_run_instructions() -> None:
+    assert [*loops_over_instructions()] == ["program/executor.py:execute", "run/recorder.py:_loop"]
+
+
+def test_one_runner_has_one_store_and_one_mechanism_makes_things_in_the_background() -> None:
+    assert [file for file, _ in calls("ValueStore")] == ["run/runner.py"]
+    assert [file for file, _ in calls("Runner")] == []
+    assert [file for file, call in calls("do") if isinstance(call.func, ast.Attribute)] == ["base/tier.py"]
+
+
+def test_one_function_says_what_an_edit_leaves_valid() -> None:
+    asked = [file for file, call in calls("difference") if isinstance(call.func, ast.Name)]
+    assert asked == ["planning/carry.py", "planning/programs.py"], "the other things ask `carry`"
+    assert {kind.__name__ for kind in Carried.__subclasses__()} == {CachedPartition.__name__, Plan.__name__}
+
+
+def test_runs_are_told_apart_by_one_key() -> None:
+    assert {file for file, _ in calls("run_key")} == {"run/runner.py"}
+    assert RunKey._fields == ("version", "feeds", "signature", "outputs"), "providers and threads have programs each"
+
+
+def test_execution_grows_no_further() -> None:
+    counts = by_file()
+    assert sum(counts.values()) <= STATEMENTS, "python -m tests.support.statements prints where"

@@ -10,7 +10,7 @@ import numpy as np
 
 from onnxlab.errors import LoadError
 from onnxlab.execution.base.provider import Provider
-from onnxlab.execution.program.handed_values import Take
+from onnxlab.execution.program.run_observers import Take
 from onnxlab.execution.run.runner import Runner
 from onnxlab.formats.arrays import read_arrays
 from onnxlab.graph.edit.model_graph import ModelGraph

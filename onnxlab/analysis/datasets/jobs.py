@@ -15,7 +15,7 @@ from onnxlab.analysis.datasets.samples import label_of, sample_of
 from onnxlab.analysis.datasets.sessions import Payload, Session, session
 from onnxlab.analysis.datasets.tally import SampleTally, Tally, numbers_of
 from onnxlab.errors import FeedError, LoadError, RunError, RunStopped, UnsupportedOperatorError
-from onnxlab.execution.program.handed_values import Take
+from onnxlab.execution.program.run_observers import Take
 
 Models = Mapping[str, Payload]
 

@@ -14,7 +14,7 @@ import onnx
 
 from onnxlab.analysis.compare.sides import RunSide
 from onnxlab.errors import SaveError
-from onnxlab.execution.program.handed_values import Take
+from onnxlab.execution.program.run_observers import Take
 from onnxlab.forking import fork_safe
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer import Inference, Policy

@@ -26,5 +26,6 @@ Files:
                       stale.
     watching          Values inside bodies, on request: what a value of a branch or a loop's body was, each time the
                       body ran.
-    worker            Calls in a thread of their own, so that Ctrl-C and Stop are answered while NumPy is busy.
+    worker            Calls in threads of their own: one, so that Ctrl-C and Stop are answered while NumPy is busy, or
+                      several at once.
 """

@@ -1,7 +1,8 @@
-"""Calls in a thread of their own, so that Ctrl-C and Stop are answered while NumPy is busy.
+"""Calls in threads of their own: one, so that Ctrl-C and Stop are answered while NumPy is busy, or several at once.
 
-A kernel cannot be interrupted, but it can be left alone: the caller goes on, and what the kernel makes is dropped.
-Threads are daemons and are used again, because starting one costs more than a small run.
+A kernel of NumPy cannot be interrupted, but it can be left alone: the caller goes on, and what the kernel makes is
+dropped. Threads are daemons and are used again, because starting one costs more than a small run; each belongs to one
+run at a time, so that concurrent runs do not wait for each other.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
@@ -49,6 +51,14 @@ class _Worker:
             del reply, outcome
 
 
+def _taken() -> _Worker:
+    """An idle worker, or a new one."""
+    try:
+        return _idle.pop()
+    except IndexError:
+        return _Worker()
+
+
 def call(function: Callable[[], T], limits: Limits, tick: Callable[[], None] | None = None) -> T:
     """Return `function()`, called in another thread; where there are no threads, in this one.
 
@@ -62,12 +72,9 @@ def call(function: Callable[[], T], limits: Limits, tick: Callable[[], None] | N
         RunStopped, LimitError: the stop flag or the deadline, and the call did not end by itself soon enough.
         BaseException: whatever the function raises.
     """
-    try:
-        worker = _idle.pop()
-    except IndexError:
-        worker = _Worker()
-        if worker.thread is None:
-            return function()
+    worker = _taken()
+    if worker.thread is None:
+        return function()
     reply: SimpleQueue[tuple[T, BaseException | None]] = SimpleQueue()
     try:
         worker.calls.put((function, reply))
@@ -104,3 +111,38 @@ def _wait(
                     limits.end()
                 if now - ending > PATIENCE:
                     raise
+
+
+def together(job: Callable[[int], object], count: int, halt: Callable[[], None]) -> None:
+    """Call `job(0)` here and `job(1)` … in other threads, all at once; raise what they raise when all are done.
+
+    It does not return before, whatever happens, because the others work in the caller's memory: where this thread is
+    interrupted, `halt` is called, which has to end them.
+    """
+    done: SimpleQueue[tuple[object, BaseException | None]] = SimpleQueue()
+    failures: list[BaseException | None] = []
+    for number in range(1, count):
+        worker = _taken()
+        if worker.thread is None:
+            raise RuntimeError("no thread can be started")
+        worker.calls.put((partial(job, number), done))
+    try:
+        job(0)
+    except BaseException as error:
+        halt()
+        failures.append(error)
+    left = count - 1
+    while left:
+        try:
+            failures.append(done.get()[1])
+            left -= 1
+        except BaseException as error:  # Ctrl-C
+            halt()
+            failures.append(error)
+    try:
+        for failure in failures:
+            if failure is not None:
+                raise failure
+    finally:
+        failures.clear()  # tracebacks have this frame: a circle that would keep the caller's arrays
+        failure = None

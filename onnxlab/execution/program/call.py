@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from onnxlab.execution.base import background, blas, worker
-from onnxlab.execution.program.border_values import BorderValues
 from onnxlab.execution.program.constant_folding import Folder
 from onnxlab.execution.program.executor import Observer, run_program
 from onnxlab.execution.program.program import Program
-from onnxlab.execution.program.run_observers import Counter, Position
+from onnxlab.execution.program.run_observers import BorderValues, Counter, Position
 from onnxlab.execution.program.run_state import Run
 from onnxlab.limits import Limits, Loading
 from onnxlab.threads import thread_time

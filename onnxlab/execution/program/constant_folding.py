@@ -135,7 +135,7 @@ def _fold(program: Program, run: Run, folder: Folder, loop: Loop) -> FoldedProgr
     gathered = _Gatherer(missing)
     if missing:
         frame = template.copy()
-        rows = _needed(program, missing, template, constant=True)
+        rows = needed(program, template, missing)
         try:
             loop(program, frame, run, gathered, rows)
         finally:
@@ -147,8 +147,7 @@ def _fold(program: Program, run: Run, folder: Folder, loop: Loop) -> FoldedProgr
             value = persistent(value)
             folder.put(keys[slot], value)
             template[slot] = value
-    rest = [slot for i in program.instructions if not i.constant for slot in i.results if slot > 0]
-    return FoldedProgram(template, _needed(program, (*rest, *program.output_slots), template))
+    return FoldedProgram(template, needed(program, template))
 
 
 def _keys(program: Program, folder: Folder) -> dict[int, tuple[int, int]]:
@@ -180,15 +179,12 @@ def _border(program: Program, keys: dict[int, tuple[int, int]]) -> list[int]:
     return [slot for slot in (*read, *program.output_slots) if slot in keys]
 
 
-def _needed(program: Program, slots: Iterable[int], known: Sequence[Any], constant: bool = False) -> tuple[Row, ...]:
-    """Rows of what has to run for `slots`, where `known` holds some; with `constant` of constant instructions only."""
-    unmade = {slot for slot in slots if known[slot] is None}
+def needed(program: Program, known: Sequence[Any], slots: Iterable[int] | None = None) -> tuple[Row, ...]:
+    """Rows of what has to run for `slots` where `known` holds some; without, for the outputs, and what is not pure."""
+    unmade = {slot for slot in (program.output_slots if slots is None else slots) if known[slot] is None}
     rows = []
     for instruction in reversed(program.instructions):
-        if constant and not instruction.constant:
-            continue
-        needed = not unmade.isdisjoint(instruction.results)
-        if needed or not (constant or instruction.constant):
+        if not unmade.isdisjoint(instruction.results) or (slots is None and not instruction.step.pure):
             rows.append(instruction.row)
             unmade.update(slot for slot in instruction.reads if known[slot] is None)
     rows.reverse()

@@ -15,12 +15,12 @@ import numpy as np
 from onnxlab.errors import RunError
 from onnxlab.execution.base.output_sizes import UNFIT
 from onnxlab.execution.program import constant_folding, shape_specialization
-from onnxlab.execution.program.border_values import BorderValues
 from onnxlab.execution.program.buffer_reuse import spare
 from onnxlab.execution.program.constant_folding import FoldedProgram, Folder
 from onnxlab.execution.program.program import Instruction, Program, Row
 from onnxlab.execution.program.repeated_body import repeated_body
 from onnxlab.execution.program.run_errors import failure
+from onnxlab.execution.program.run_observers import BorderValues
 from onnxlab.execution.program.run_state import SMALL, Memory, Run
 from onnxlab.limits import Body, Repeated, Repetition
 from onnxlab.shapes import Fact

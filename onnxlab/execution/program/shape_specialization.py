@@ -15,8 +15,8 @@ from typing import Any, Final
 import numpy as np
 
 from onnxlab.execution.base.lru import Lru
-from onnxlab.execution.program.constant_folding import FoldedProgram, persistent
-from onnxlab.execution.program.program import Program, Row
+from onnxlab.execution.program.constant_folding import FoldedProgram, needed, persistent
+from onnxlab.execution.program.program import Program
 from onnxlab.ops import traits_of
 
 LARGEST: Final = 1 << 20
@@ -88,19 +88,7 @@ class ShapeSpecialization:
             if slots[slot] is None and type(value) is np.ndarray and value.nbytes <= min(LARGEST, room):
                 room -= value.nbytes
                 slots[slot] = persistent(value)
-        self.known.keep(signature, FoldedProgram(slots, _needed(program, slots)))
-
-
-def _needed(program: Program, known: Sequence[Any]) -> tuple[Row, ...]:
-    """Rows of what still has to run, where `known` holds some: what outputs need, and what is not pure."""
-    unmade = {slot for slot in program.output_slots if known[slot] is None}
-    rows = []
-    for instruction in reversed(program.instructions):
-        if not (instruction.step.pure and unmade.isdisjoint(instruction.results)):
-            rows.append(instruction.row)
-            unmade.update(slot for slot in instruction.reads if known[slot] is None)
-    rows.reverse()
-    return tuple(rows)
+        self.known.keep(signature, FoldedProgram(slots, needed(program, slots)))
 
 
 def specialized(program: Program, feeds: Sequence[Any], begin: FoldedProgram) -> tuple[FoldedProgram, Finish | None]:

@@ -17,8 +17,7 @@ Files:
     recorder          Runs that keep every value: each is compared with what it was, and no node is called whose
                       inputs came out equal.
     refused_nodes     Nodes that are refused before a run begins: those for which onnxruntime would refuse the model.
-    requests          Feeds and outputs of runs, checked against the graph as it is now.
-    run_request       Requests of runs: what is fed, asked for and kept, checked against the graph as it is.
+    requests          Requests of runs: what is fed, asked for and kept, checked against the graph as it is now.
     runner            Running one ModelGraph: all of it, up to some values, from some values, or a selection of nodes.
     specialization    Programs specialized for runs of one `RunKey`: the checks of an earlier run, and what shapes
                       decide, hold again.

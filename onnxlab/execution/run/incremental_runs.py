@@ -17,7 +17,7 @@ from onnxlab.execution.program.call import Call
 from onnxlab.execution.program.program import Program
 from onnxlab.execution.run.incremental_plan import Plan, plan_of
 from onnxlab.execution.run.recorder import Recorder
-from onnxlab.execution.run.run_request import RunRequest
+from onnxlab.execution.run.requests import RunRequest
 from onnxlab.graph.edit.model_graph import ModelGraph
 
 _PLANS = 8  # kept from version to version of the model

@@ -32,18 +32,16 @@ from onnxlab.execution.planning.background_compile import no_programs
 from onnxlab.execution.planning.compiler import Compiler, FactOf
 from onnxlab.execution.planning.partition import Partition
 from onnxlab.execution.planning.programs import Programs
-from onnxlab.execution.program.border_values import BorderValues
 from onnxlab.execution.program.call import PACE, QUICK, Call, Progress
 from onnxlab.execution.program.executor import Observer, execute
-from onnxlab.execution.program.handed_values import HandedValues, Take
 from onnxlab.execution.program.run_errors import describe
+from onnxlab.execution.program.run_observers import BorderValues, HandedValues, Take
 from onnxlab.execution.run.incremental_runs import IncrementalRunner
 from onnxlab.execution.run.node_selection import nodes_of_main, select
 from onnxlab.execution.run.noted_runs import NotedRuns
 from onnxlab.execution.run.provider_names import named, usual_names
 from onnxlab.execution.run.refused_nodes import Refuse, RefusedNodes
-from onnxlab.execution.run.requests import Requests, asked
-from onnxlab.execution.run.run_request import Keep, RunRequest
+from onnxlab.execution.run.requests import Keep, Requests, RunRequest, asked
 from onnxlab.execution.run.specialization import Specialization, owned, run_key
 from onnxlab.execution.run.values_on_demand import ValuesOnDemand
 from onnxlab.graph.edit.commits import GraphCommit

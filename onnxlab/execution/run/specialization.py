@@ -23,11 +23,11 @@ from onnxlab.execution.base import blas
 from onnxlab.execution.base.kept_arrays import copied
 from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.program import constant_folding, shape_specialization
-from onnxlab.execution.program.border_values import BorderValues
 from onnxlab.execution.program.constant_folding import Folder
 from onnxlab.execution.program.executor import ProgramBody, StepContext, run_program
 from onnxlab.execution.program.program import Instruction, Program
 from onnxlab.execution.program.repeated_body import repeated_body
+from onnxlab.execution.program.run_observers import BorderValues
 from onnxlab.execution.program.run_state import SMALL, Run
 from onnxlab.execution.program.straight_line import Function, Line, straight_line
 from onnxlab.limits import SHARE_OF_MEMORY, Limits, Repeated, Repetition, available_memory

@@ -14,7 +14,6 @@ Files:
                        nor a compiler.
     records            The words of each kernel's records, by name: what the planner writes and the kernel reads.
     tally_rows         The rows of the kernel `tally`.
-    threads            Threads that run a plan together: the caller's own and helpers that wait for work.
     vector_operations  The operations of the elementwise machine, as expressions over vectors x, y and z; truth values
                        are 0 and 1.
 """

@@ -16,10 +16,10 @@ from functools import partial
 from typing import Any
 
 from onnxlab.execution.base import background
+from onnxlab.execution.base.worker import together
 from onnxlab.execution.numba.machine import compilation, compiler_process, object_cache, object_loading
 from onnxlab.execution.numba.machine.compiler_process import POLITE, CompilerProcess, NoCompilerError
 from onnxlab.execution.numba.machine.records import INTERPRETER, MODULES
-from onnxlab.execution.numba.machine.threads import together
 from onnxlab.execution.numba.plan.frame import Frame
 
 _making = threading.RLock()

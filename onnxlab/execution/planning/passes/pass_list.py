@@ -83,5 +83,6 @@ def listed(kind: type[P]) -> tuple[P, ...]:
     """The passes of a kind, in their order."""
     for module in pkgutil.iter_modules(passes.__path__):
         importlib.import_module(f"{passes.__name__}.{module.name}")
-    instances: list[P] = [subclass() for subclass in kind.__subclasses__()]
+    classes = {subclass.__name__: subclass for subclass in kind.__subclasses__()}  # with slots a class is made twice
+    instances: list[P] = [subclass() for subclass in classes.values()]
     return tuple(sorted(instances, key=lambda item: (item.order, type(item).__name__)))

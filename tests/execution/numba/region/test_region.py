@@ -15,8 +15,8 @@ import pytest
 
 from onnxlab.errors import RunStopped
 from onnxlab.execution.base import background
+from onnxlab.execution.base.worker import together
 from onnxlab.execution.numba.machine.host import HOSTS, host
-from onnxlab.execution.numba.machine.threads import together
 from onnxlab.execution.numba.plan import engine, plan
 from onnxlab.execution.numba.region.region import Region
 from onnxlab.execution.numpy.provider import NumpyProvider
