@@ -88,7 +88,8 @@ def check(model, feeds, tolerance=2e-6, threads=1, compiled=True, **options):
     return ours
 
 
-def assert_close(actual, expected, tolerance, name=""):
+def assert_close(actual, expected, tolerance, name="", least=0.0):
+    """Differences are within a share of the largest magnitude, or of `least`, whichever is more."""
     assert actual.dtype == expected.dtype, name
     assert actual.shape == expected.shape, name
     if expected.dtype.name == "bfloat16":  # of which NumPy's comparisons know no NaN
@@ -100,7 +101,7 @@ def assert_close(actual, expected, tolerance, name=""):
     scale = np.abs(expected[finite]).max(initial=1e-30).astype(np.float64)
     np.testing.assert_array_equal(actual[~finite], expected[~finite], err_msg=name)
     error = np.abs(actual[finite].astype(np.float64) - expected[finite]).max(initial=0.0)
-    assert error <= tolerance * scale, f"{name}: {error} of {scale}"
+    assert error <= max(tolerance * scale, least), f"{name}: {error} of {scale}"
 
 
 FLOAT = TensorProto.FLOAT
