@@ -31,11 +31,12 @@ def counted(items, pool, bounds, indexes, lengths, skip):
 
 @pytest.mark.parametrize("skip", [0, 1, 5])
 @pytest.mark.parametrize("lengths", [(1, 1), (1, 3), (2, 2)])
-def test_counts_of_ngrams(skip, lengths):
+@pytest.mark.parametrize("shape", [(4, 9), (40, 5), (3, 1), (2, 0)])
+def test_counts_of_ngrams(skip, lengths, shape):
     rng = np.random.default_rng(0)
     pool = [1, 2, 3, 4, 1, 2, 2, 3, 3, 3, 1, 2, 3, 2, 2, 2]
     bounds, indexes = [0, 4, 10], [3, 1, 0, 2, 4, 5, 6, 8, 7]
-    rows = rng.integers(0, 5, (4, 9))
+    rows = rng.integers(0, 5, shape)
     for _ in range(2):  # with the table that is there
         counts = call("TfIdfVectorizer", rows, min_gram_length=lengths[0], max_gram_length=lengths[1], mode="TF",
                       max_skip_count=skip, ngram_counts=bounds, ngram_indexes=indexes, pool_int64s=pool)  # fmt: skip

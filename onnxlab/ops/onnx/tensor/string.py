@@ -172,8 +172,8 @@ def tf_idf_vectorizer(
     counts: Array = np.bincount(chosen, minlength=len(rows) * (width + 1)).reshape(len(rows), width + 1)[:, :width]
     if mode != "TF":
         weight = remembered(_weights, width, ngram_indexes, weights)
-        counts = (counts > 0) * weight if mode == "IDF" else counts * weight
-    return counts.astype(np.float32).reshape(*x.shape[:-1], width)
+        counts = np.multiply(counts > 0 if mode == "IDF" else counts.astype(np.float32), weight)
+    return counts.astype(np.float32, copy=False).reshape(*x.shape[:-1], width)
 
 
 def _columns(pool: Sequence[object], counts: Sequence[int], indexes: Sequence[int]) -> tuple[dict[object, int], int]:
@@ -201,18 +201,22 @@ def _chosen(rows: Array, columns: Mapping[object, int], width: int, lengths: ran
     """
     count, size = rows.shape
     items = rows.reshape(-1).tolist()
-    pieces = [np.zeros(0, np.int64)]
+    grams: list[int] = []
+    reaches: list[int] = []
     for distance in range(1, min(skip + 1, size) + 1):
         for length in lengths:
             if length > size or (length == 1 and distance > 1):
                 continue
-            grams = items if length == 1 else zip(*(items[part * distance :] for part in range(length)), strict=False)
-            reach = (length - 1) * distance  # n-grams that begin so near to the end of a row would go on in the next
-            numbers = np.full(count * size, width, np.int64)
-            numbers[: max(0, count * size - reach)] = [*map(columns.get, grams, repeat(width))]
-            pieces.append(numbers.reshape(count, size)[:, : max(0, size - reach)])
-    starts = np.arange(count)[:, None] * (width + 1)
-    return np.concatenate([(numbers + starts).reshape(-1) for numbers in pieces[1:]] or pieces)
+            parts = items if length == 1 else zip(*(items[part * distance :] for part in range(length)), strict=False)
+            grams += map(columns.get, parts, repeat(width))
+            reaches.append((length - 1) * distance)
+            grams += repeat(width, len(reaches) * len(items) - len(grams))
+    places = np.array(grams, np.int64).reshape(len(reaches), count, size)
+    for number, reach in enumerate(reaches):
+        if reach:  # n-grams that begin so near to the end of a row would go on in the next
+            places[number, :, max(0, size - reach) :] = width
+    places += np.arange(count)[:, None] * (width + 1)
+    return places.reshape(-1)
 
 
 # -- shape rules -------------------------------------------------------------------------------------------------------
