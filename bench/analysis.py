@@ -121,11 +121,10 @@ def _equal_pairs(a: onnxlab.Model, b: onnxlab.Model, feeds: dict[str, Any]) -> t
     right = wrong = total = 0
     for vid in made_values(b.graph):
         array = its[b.graph.values[vid].name]
-        total += any(_close(candidate, array) for candidate in prints.get(_rough(array), ()))
         partner = arrays.get(a.graph.values[back[vid]].name) if vid in back else None
-        if partner is not None:
-            same = _close(partner, array)
-            right, wrong = right + same, wrong + (not same)
+        same = partner is not None and _close(partner, array)
+        right, wrong = right + same, wrong + (partner is not None and not same)
+        total += same or any(_close(candidate, array) for candidate in prints.get(_rough(array), ()))
     return min(right, total), wrong, total
 
 
