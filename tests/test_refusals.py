@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import onnxlab
-from onnxlab.errors import RunError
+from onnxlab.errors import Diagnostic, RunError
 
 FLOAT = TensorProto.FLOAT
 X = np.arange(6, dtype=np.float32).reshape(2, 3) - 2
@@ -29,13 +29,18 @@ def model(
     return helper.make_model(graph_proto, opset_imports=imports if ir >= 3 else [], ir_version=ir)
 
 
+def own_findings(opened: onnxlab.Model) -> list[Diagnostic]:
+    """The problems of a model but for a warning that onnx's own checker, which onnxruntime does not ask, refuses it."""
+    return [problem for problem in opened.check() if problem.code != "refused-by-onnx"]
+
+
 def test_a_sparse_initializer_is_read_as_a_dense_one(ort_run: OrtRun) -> None:
     values, indices = helper.make_tensor("w", FLOAT, [2], [5.0, 7.0]), helper.make_tensor("", 7, [2], [0, 4])
     sparse = helper.make_sparse_tensor(values, indices, [2, 3])
     add = helper.make_node("Add", ["x", "w"], ["y"])
     proto = model([add], outputs=[info("y", [2, 3])], sparse_initializer=[sparse])
     opened = onnxlab.Model(proto)
-    assert opened.check() == []
+    assert own_findings(opened) == []
     assert str(opened.fact("y")) == "float32[2,3]"
     np.testing.assert_array_equal(opened.run(X)["y"], ort_run(proto.SerializeToString(), {"x": X})["y"])
 
@@ -80,7 +85,7 @@ def test_a_model_of_before_opsets_is_inferred_and_checked_as_opset_1(ir: int) ->
     proto = model([add, helper.make_node("Reshape", ["s"], ["y"], shape=[3, 2])], [info("x", [2, 3]), info("b", [2])],
                   [info("y", [3, 2])], ir=ir)  # fmt: skip
     opened = onnxlab.Model(proto)
-    assert opened.check() == []
+    assert own_findings(opened) == []
     assert str(opened.fact("y")) == "float32[3,2]"
     assert opened.run({"x": X, "b": np.ones(2, np.float32)})["y"].shape == (3, 2)
 
@@ -156,7 +161,7 @@ def test_a_run_refuses_what_onnxruntime_does_not_load(fault: str, providers: Any
 def test_an_output_whose_declared_type_onnxruntime_does_not_compare_is_no_reason(node: Any, ort_run: OrtRun) -> None:
     declared = ("y", [1]) if node.op_type == "Constant" else ("x", [2, 3])
     proto = model([node], outputs=[info(*declared, TensorProto.INT64)])
-    assert [problem.code for problem in onnxlab.Model(proto).check()] == ["declared-type"]
+    assert [problem.code for problem in own_findings(onnxlab.Model(proto))] == ["declared-type"]
     ort_run(proto.SerializeToString(), {"x": X})
     assert len(onnxlab.Model(proto).run(X)) == 1
 
