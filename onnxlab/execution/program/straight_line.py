@@ -59,7 +59,7 @@ def straight_line(
                   f"own{number}": line.instruction.call}  # fmt: skip
     text.append(f"    return {_listed(map(name, slots))}")
     exec(_compiled("\n".join(text)), known)  # numbers alone, nothing of a model
-    function: Function = known["run"]
+    function: Function = known.pop("run")  # else it would be among its own globals: a circle
     return function
 
 
