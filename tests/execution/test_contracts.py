@@ -77,8 +77,8 @@ def test_one_runner_has_one_store_and_one_mechanism_makes_things_in_the_backgrou
 
 
 def test_one_function_says_what_an_edit_leaves_valid() -> None:
-    asked = [file for file, call in calls("difference") if isinstance(call.func, ast.Name)]
-    assert asked == ["planning/carry.py", "planning/programs.py"], "the other things ask `carry`"
+    askers = [file for file, call in calls("difference") if isinstance(call.func, ast.Name)]
+    assert askers == ["planning/carry.py", "planning/programs.py"], "the other things ask `carry`"
     assert {kind.__name__ for kind in Carried.__subclasses__()} == {CachedPartition.__name__, Plan.__name__}
 
 

@@ -54,8 +54,8 @@ def _way(vertices: Vertices, growth: Growth, value: int) -> list[int]:
         if growth.partner[node] >= 0:
             break
         way.append(node)
-        made = [output for output in vertices.outputs[node] if output >= 0]
-        value = made[0] if len(made) == 1 else -1
+        outputs = [output for output in vertices.outputs[node] if output >= 0]
+        value = outputs[0] if len(outputs) == 1 else -1
     return way
 
 

@@ -17,10 +17,10 @@ def step(call, inputs, outputs, **options):
     return Step("a node", "Op", options.pop("node", 1), call, tuple(inputs), tuple(outputs), **options)
 
 
-def written(made, *lines):
+def written(program, *lines):
     """The function of a program, with other calls in place of those of its steps."""
-    lines = lines or [Line(instruction, instruction.call) for instruction in made.instructions]
-    return straight_line(lines, made.feed_slots, made.output_slots, made.template)
+    lines = lines or [Line(instruction, instruction.call) for instruction in program.instructions]
+    return straight_line(lines, program.feed_slots, program.output_slots, program.template)
 
 
 X = np.array([3.0], np.float32)

@@ -68,10 +68,10 @@ def test_a_seed_makes_outputs_come_again(run: Any) -> None:
 
 
 def test_progress_counts_to_the_end(run: Any) -> None:
-    told: list[tuple[int, int, str]] = []
-    run(FEEDS, progress=lambda *now: told.append(now))
-    assert told[-1][0] == told[-1][1] > 0
-    assert [done for done, *_ in told] == sorted(done for done, *_ in told)
+    steps: list[tuple[int, int, str]] = []
+    run(FEEDS, progress=lambda *now: steps.append(now))
+    assert steps[-1][0] == steps[-1][1] > 0
+    assert [done for done, *_ in steps] == sorted(done for done, *_ in steps)
 
 
 def test_a_what_if_leaves_the_last_run_as_it_was(run: Any) -> None:
