@@ -78,9 +78,9 @@ def test_a_part_that_cannot_do_without_is_called_with_a_context(outputs):
         return [x + number for number in range(len(outputs))]
 
     part = CompiledPart(own, quick=lambda x: None)
-    made = program(step(own, ["x"], outputs, node=0, context=True, part=part), outputs=outputs)
-    (instruction,) = made.instructions
+    compiled = program(step(own, ["x"], outputs, node=0, context=True, part=part), outputs=outputs)
+    (instruction,) = compiled.instructions
     line = Line(instruction, instruction.quick, lambda captured, left: (captured, left))
-    values = written(made, line)([X], [9])
+    values = written(compiled, line)([X], [9])
     assert [value.tolist() for value in values] == [[3.0], [4.0]][: len(outputs)]
     assert contexts == [((), [9])]
