@@ -220,7 +220,8 @@ class Running(Editing, Copying, RunnerOwner):
             feeds: default: the inputs of the last run, else made-up ones.
             outputs: what is to be made; default: the graph's outputs.
             runs: the quickest time of each node counts.
-            providers, threads: as of `run`; what they compile is waited for. Default: NumPy, node by node.
+            providers: as of `run`; what they compile is waited for. Default: NumPy, node by node.
+            threads: as of `run`.
 
         Returns:
             Profile: print it.
