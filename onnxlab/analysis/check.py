@@ -68,7 +68,7 @@ class Checker:
         self._graph = graph
         self._found: dict[Dirty, tuple[Diagnostic, ...]] = {}
         self.dirty: set[Dirty] | None = None
-        self._doubts: tuple[int, list[Diagnostic]] = -1, []
+        self._doubts: tuple[tuple[int, bool], list[Diagnostic]] = (-1, False), []
 
     def follow(self, touched: Touched) -> None:
         """Note what a commit touched."""
@@ -108,18 +108,19 @@ class Checker:
                 result.append(self._weighed(problem))
             return [problem for problem in result if problem.code not in _OF_INFERENCE] if graph.uninferred else result
 
-    def doubts(self) -> list[Diagnostic]:
+    def doubts(self, nothing_else: bool) -> list[Diagnostic]:
         """Refusals of onnx, as warnings, for models in which nothing else is wrong.
 
         Our rules are asked alone otherwise, and some take what onnx does not. Its inference is asked node by node, then
-        its checker once for all.
+        its checker once for all, where `nothing_else` is to be told.
         """
         graph = self._graph
         with graph.lock:
             if ge_dump.is_dump(graph.header):
                 return []
-            if self._doubts[0] != graph.version:
-                self._doubts = graph.version, _doubts(graph)
+            key = graph.version, nothing_else
+            if self._doubts[0] != key:
+                self._doubts = key, _doubts(graph, nothing_else)
             return list(self._doubts[1])
 
     def _refresh(self) -> None:
@@ -255,11 +256,11 @@ _ENDLESS = frozenset(("inference-budget", "too-deep"))
 """Codes of what would take onnx too long."""
 
 
-def _doubts(graph: ModelGraph) -> list[Diagnostic]:
+def _doubts(graph: ModelGraph, nothing_else: bool) -> list[Diagnostic]:
     inference = Inference(graph, Policy(as_onnx=True, cross_check=True))
     problems = inference.diagnostics
     errors = [problem for problem in problems if problem.severity == "error"]
-    if not errors and _ENDLESS.isdisjoint(problem.code for problem in problems):
+    if nothing_else and not errors and _ENDLESS.isdisjoint(problem.code for problem in problems):
         return check_by_onnx.refusals(graph, inference.all_facts())
     return [
         replace(problem, severity="warning", code=check_by_onnx.CODE, message=f"onnx refuses {problem.message}",
@@ -269,7 +270,7 @@ def _doubts(graph: ModelGraph) -> list[Diagnostic]:
 
 
 def combined(
-    rules: Iterable[Diagnostic], inferred: Iterable[Diagnostic], doubts: Callable[[], Iterable[Diagnostic]]
+    rules: Iterable[Diagnostic], inferred: Iterable[Diagnostic], doubts: Callable[[bool], Iterable[Diagnostic]]
 ) -> list[Diagnostic]:
     """Both lists in one; what inference says again of the same node or value under the same code is left out.
 
@@ -283,7 +284,8 @@ def combined(
         if (problem.code, problem.node, problem.value) not in known
         and not (problem.node in silent and problem.code in _SAID_BY_INFERENCE_TOO)
     ]  # fmt: skip
-    return result if any(problem.severity == "error" for problem in result) else [*result, *doubts()]
+    severities = {problem.severity for problem in result}
+    return result if "error" in severities else [*result, *doubts("warning" not in severities)]
 
 
 _SAID_BY_INFERENCE_TOO = frozenset(

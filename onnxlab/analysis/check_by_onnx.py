@@ -4,6 +4,7 @@ Rules here and onnx's inference of single nodes know most of what it refuses, on
 are judged by it as it does. Large weights become inputs of their type: nothing that it looks at is in them.
 """
 
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 
@@ -28,6 +29,10 @@ _MOST_BYTES = 64 << 20
 _MOST_NODES = 1_000_000
 """Limits of what onnx is asked: bytes of a weight that is left in, of the rest, nodes with all functions inlined."""
 
+_IMPORTS_SINCE = 3
+"""The IR version from which on a model imports opsets: onnx infers nothing before. Nor does it read sparse initializers
+as dense ones, which runtimes do."""
+
 _REFUSALS = (onnx.checker.ValidationError, onnx.shape_inference.InferenceError, RuntimeError, ValueError, MemoryError)
 _INNERMOST = re.compile(r"\[(?:Shape|Type)InferenceError\] ")
 _NODE = re.compile(r"\(op_type:([^,)]*)(?:, node name: ([^)]*))?\)")
@@ -39,12 +44,15 @@ def refusals(graph: ModelGraph, facts: Iterable[tuple[int, Fact]]) -> list[Diagn
     Args:
         facts: with ids of all values, those of bodies and calls too: onnx is not asked where it would take too long.
     """
-    if graph.uninferred or _inlined(graph) > _MOST_NODES:
+    proto = graph.proto
+    if graph.uninferred or proto.ir_version < _IMPORTS_SINCE or proto.graph.sparse_initializer:
+        return []
+    if _inlined(graph) > _MOST_NODES:
         return []
     for value, fact in facts:
         if reader := _reader_of_long_list(graph, value, fact):
             return [_unasked(graph, value, reader)]
-    data = outline(graph.proto)
+    data = outline(proto)
     if not data:
         return []
     try:
@@ -76,19 +84,20 @@ def _unasked(graph: ModelGraph, value: int, reader: int) -> Diagnostic:
 
 
 def _inlined(graph: ModelGraph) -> int:
-    """The number of nodes that onnx walks: those of a function as often as it is called."""
+    """How many nodes onnx walks: those of a function as often as it is called."""
     return _size(graph, graph.main, {}) if graph.index.functions else len(graph.nodes)
 
 
 def _size(graph: ModelGraph, scope: Scope, sizes: dict[int, int]) -> int:
-    """The nodes of a scope with those of its bodies and called functions; `sizes` are of scopes counted before."""
+    """Nodes of a scope, of its bodies and of what it calls; `sizes` are those that are known, by id."""
     if scope.id not in sizes:
         sizes[scope.id] = 0  # for a circle
         total = len(scope.node_ids)
         for node in map(graph.nodes.__getitem__, scope.node_ids):
-            total += sum(_size(graph, graph.scopes[body], sizes) for bodies in node.bodies.values() for body in bodies)
-            called = graph.index.functions.get(function_key(node.proto))
-            total += _size(graph, graph.scopes[called], sizes) if called else 0
+            inner = [*itertools.chain.from_iterable(node.bodies.values())]
+            if called := graph.index.functions.get(function_key(node.proto)):
+                inner.append(called)
+            total += sum(_size(graph, graph.scopes[ident], sizes) for ident in inner)
         sizes[scope.id] = total
     return sizes[scope.id]
 
