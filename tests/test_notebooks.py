@@ -51,6 +51,7 @@ def test_it_is_readable_without_a_kernel(name: str) -> None:
     assert pictures
     page, _ = HTMLExporter().from_notebook_node(committed)
     assert page.count('<div class="jp-RenderedSVG') == len(pictures)
+    assert all(len(picture["image/png"]) < 200_000 for picture in pictures), "what an untrusted notebook shows"
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -5,14 +5,15 @@ does not have are taken from the machine's own.
 """
 
 import math
+import struct
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from onnxlab.errors import OnnxlabError
 from onnxlab.graph.query.hierarchy import Hierarchy
 from onnxlab.render import svg
-from onnxlab.render.layout import layout
-from onnxlab.render.picture import MAX_BOXES, picture
+from onnxlab.render.layout import Layout, layout
+from onnxlab.render.picture import MAX_BOXES, Picture, picture
 
 if TYPE_CHECKING:
     from onnxlab.model import Model
@@ -31,10 +32,24 @@ def render(model: "Model", max_boxes: int = MAX_BOXES, hierarchy: Hierarchy | No
         OnnxlabError: resvg is not installed, or failed.
     """
     drawn = picture(model, max_boxes, hierarchy)
-    placed = layout(drawn)
+    return draw(drawn, layout(drawn), model.name)
+
+
+def draw(drawn: Picture, placed: Layout, title: str, scale: float = SCALE, most_pixels: int = MOST_PIXELS) -> bytes:
+    """Draw a picture with its layout, smaller than `scale` where it would have more than `most_pixels`.
+
+    Raises:
+        OnnxlabError: resvg is not installed, or failed.
+    """
     pixels = (placed.width + 2 * svg.MARGIN) * (placed.height + 2 * svg.MARGIN)
-    scale = min(SCALE, math.sqrt(MOST_PIXELS / max(pixels, 1.0)))
-    return rasterized(svg.draw(drawn, placed, model.name, f"{FAMILY}, {svg.FONTS}"), scale)
+    scale = min(scale, math.sqrt(most_pixels / max(pixels, 1.0)))
+    return rasterized(svg.draw(drawn, placed, title, f"{FAMILY}, {svg.FONTS}"), scale)
+
+
+def size(image: bytes) -> tuple[int, int]:
+    """Width and height of a PNG file, as its header says."""
+    width, height = struct.unpack(">II", image[16:24])
+    return width, height
 
 
 def rasterized(drawing: str, scale: float = SCALE) -> bytes:

@@ -43,7 +43,7 @@ def test_the_picture_makes_room_for_the_widget_and_comes_back(fresh_lab: Lab) ->
 
     saved = nbformat.read(lab.jupyter.folder / "saved.ipynb", 4)
     picture, widget = (output.data for output in saved.cells[1].outputs)
-    assert set(picture) == {"image/svg+xml", "text/plain"}
+    assert set(picture) == {"image/svg+xml", "image/png", "text/plain"}
     assert set(widget) == {WIDGET, "text/plain"}
     assert set(saved.metadata["widgets"][STATE]["state"]) == {widget[WIDGET]["model_id"]}
 
@@ -74,6 +74,24 @@ def test_a_notebook_with_the_state_of_all_widgets_shows_the_picture(fresh_lab: L
     lab.screenshot(Path("build/screens/executed_without_kernel.png"))
     assert (shown(lab)["pictures"], shown(lab)["widgets"]) == (1, 0)
     assert "Error" not in shown(lab)["words"]
+
+
+def test_a_notebook_of_somebody_else_shows_the_picture(fresh_lab: Lab) -> None:
+    """JupyterLab shows no SVG of what it does not trust."""
+    lab = fresh_lab
+    path = lab.jupyter.write("foreign.ipynb", CELLS)
+    notebook = nbformat.read(path, 4)
+    NotebookClient(notebook, timeout=120, store_widget_state=False).execute()
+    nbformat.write(notebook, path)
+    lab.open("foreign.ipynb")
+    image = lab.page.locator(".jp-RenderedImage img")
+    image.wait_for()
+    lab.screenshot(Path("build/screens/foreign_without_kernel.png"))
+    assert image.evaluate("image => image.clientWidth < image.naturalWidth"), "sharp on fine screens"
+    lab.run_all()
+    lab.widget()
+    assert image.count() == 0
+    assert (shown(lab)["pictures"], shown(lab)["widgets"]) == (0, 1)
 
 
 @pytest.fixture

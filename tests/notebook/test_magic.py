@@ -107,7 +107,7 @@ def test_a_bare_proto_draws_itself(shell: Any, model: onnxlab.Model) -> None:
         assert shell.display_formatter.format(model.proto) == ({}, {})
         shell.display_formatter.format(model.proto)
     picture, widget, _, again = (output.data for output in captured.outputs)
-    assert set(picture) == {"image/svg+xml", "text/plain"}
+    assert set(picture) == {"image/svg+xml", "image/png", "text/plain"}
     assert set(widget) == {WIDGET, "text/plain"}
     assert again == widget
 

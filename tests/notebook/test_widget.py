@@ -75,7 +75,7 @@ def test_a_closed_view_lets_the_model_go(model: onnxlab.Model) -> None:
 
 def test_the_output_holds_widget_picture_and_text(model: onnxlab.Model) -> None:
     bundle = model._repr_mimebundle_()
-    assert set(bundle) == {WIDGET, "image/svg+xml", "text/plain"}
+    assert set(bundle) == {WIDGET, "image/svg+xml", "image/png", "text/plain"}
     assert bundle[WIDGET]["model_id"] == model.view().model_id
     assert fromstring(bundle["image/svg+xml"]).tag.endswith("svg")
     assert "input x: float32[n,3,8,8]" in bundle["text/plain"]
@@ -84,7 +84,9 @@ def test_the_output_holds_widget_picture_and_text(model: onnxlab.Model) -> None:
 
 def test_a_static_view_needs_no_widget(model: onnxlab.Model) -> None:
     static = onnxlab.show(model, static=True)
-    assert set(static._repr_mimebundle_()) == {"image/svg+xml", "text/plain"}
+    shown, metadata = static._repr_mimebundle_()
+    assert set(shown) == {"image/svg+xml", "image/png", "text/plain"}
+    assert f'width="{metadata["image/png"]["width"]}"' in shown["image/svg+xml"], "the PNG is shown as large as the SVG"
 
 
 def test_messages_of_the_widget_reach_its_session(model: onnxlab.Model, monkeypatch: pytest.MonkeyPatch) -> None:

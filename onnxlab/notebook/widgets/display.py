@@ -3,21 +3,31 @@
 They are two outputs. In one, JupyterLab and nbconvert prefer the widget, and show nothing but an error where no kernel
 has its model; so the picture comes first, by itself, and the widget hides it while it lives (`stand_in.ts`).
 
+The picture is there as SVG and as PNG: JupyterLab shows no SVG of a notebook that it does not trust, as all are that come
+from somebody else.
+
 There is no text/html in them: it would win over the picture on GitHub and in nbconvert, and be shown there
 without tags.
 """
 
+import base64
+import contextlib
 from typing import TYPE_CHECKING, Any
 
+from onnxlab.errors import OnnxlabError
 from onnxlab.graph.query.hierarchy import Hierarchy
-from onnxlab.render import svg, text
+from onnxlab.render import png, svg, text
+from onnxlab.render.layout import layout
+from onnxlab.render.picture import picture
 
 if TYPE_CHECKING:
     from onnxlab.model import Model
 
 MAX_BOXES = 20
 """Boxes of the picture beside the widget: it is made with every output, so it must take little time."""
-WIDGET = "application/vnd.jupyter.widget-view+json"
+WIDGET, SVG, PNG = "application/vnd.jupyter.widget-view+json", "image/svg+xml", "image/png"
+SCALE, MOST_PIXELS = 1.5, 1_500_000
+"""Of the PNG, for the same reason."""
 
 
 def bundle(
@@ -34,14 +44,34 @@ def bundle(
         hierarchy: groups that are up to date, where the caller has them.
         include, exclude: MIME types to make, or to leave out, as IPython asks for them.
     """
-    makers: dict[str, Any] = {
-        "text/plain": lambda: text.summary(model),
-        "image/svg+xml": lambda: svg.render(model, MAX_BOXES, hierarchy),
-    }
-    if model_id is not None:
-        makers[WIDGET] = lambda: {"version_major": 2, "version_minor": 1, "model_id": model_id}
-    kinds = {kind for kind in makers if not include or kind in include} - set(exclude or ())
-    return {kind: make() for kind, make in makers.items() if kind in kinds}
+    makes = {"text/plain", SVG, PNG} | ({WIDGET} if model_id is not None else set())
+    kinds = {kind for kind in makes if not include or kind in include} - set(exclude or ())
+    shown: dict[str, Any] = {}
+    if WIDGET in kinds:
+        shown[WIDGET] = {"version_major": 2, "version_minor": 1, "model_id": model_id}
+    if kinds & {SVG, PNG}:
+        shown |= _pictures(model, hierarchy, kinds)
+    if "text/plain" in kinds:
+        shown["text/plain"] = text.summary(model)
+    return shown
+
+
+def _pictures(model: "Model", hierarchy: Hierarchy | None, kinds: set[str]) -> dict[str, str]:
+    drawn = picture(model, MAX_BOXES, hierarchy)
+    placed = layout(drawn)
+    pictures = {SVG: svg.draw(drawn, placed, model.name)} if SVG in kinds else {}
+    if PNG in kinds:
+        with contextlib.suppress(OnnxlabError):  # a browser's Python has no resvg: there the SVG is the picture
+            pictures[PNG] = base64.b64encode(png.draw(drawn, placed, model.name, SCALE, MOST_PIXELS)).decode()
+    return pictures
+
+
+def sizes(shown: dict[str, Any]) -> dict[str, Any]:
+    """The metadata of a bundle: the PNG has more pixels than it is to be large."""
+    if PNG not in shown:
+        return {}
+    width, height = png.size(base64.b64decode(shown[PNG]))
+    return {PNG: {"width": round(width / SCALE), "height": round(height / SCALE)}}
 
 
 def publish(model: "Model", model_id: str, hierarchy: Hierarchy | None = None) -> None:
@@ -51,7 +81,7 @@ def publish(model: "Model", model_id: str, hierarchy: Hierarchy | None = None) -
     shown = bundle(model, model_id, hierarchy)
     # The empty text keeps readers that know no widgets from complaining that there is nothing they can show.
     widget = {WIDGET: shown.pop(WIDGET), "text/plain": ""}
-    publish_display_data(shown)  # type: ignore[no-untyped-call]
+    publish_display_data(shown, sizes(shown))  # type: ignore[no-untyped-call]
     publish_display_data(widget)  # type: ignore[no-untyped-call]
 
 
@@ -61,8 +91,9 @@ class StaticView:
     def __init__(self, model: "Model") -> None:
         self.model = model
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        return bundle(self.model, include=include, exclude=exclude)
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
+        shown = bundle(self.model, include=include, exclude=exclude)
+        return shown, sizes(shown)
 
     def __repr__(self) -> str:
         return text.summary(self.model)
