@@ -26,22 +26,22 @@ _thread: threading.Thread | None = None
 _SPELL = 1e-3
 """Seconds of work after which the background thread rests: it needs the interpreter that runs need."""
 _LOOK = 5e-4
-"""Seconds that it rests at least, so that other threads can be seen to work once the interpreter is free."""
+"""Seconds that each rest takes at least, so that other threads can be seen to work once the interpreter is free."""
 _REST = 12.0
-"""How many times as long as it worked it then rests beside a run that it has held up for so long as it may."""
+"""Ratio of rest to work of the background thread beside a run that it has already held up for `_HOLDING_UP`."""
 _HOLDING_UP = 30e-3
-"""Seconds of work beside one run before that: until then it rests no longer than it works."""
+"""Seconds of background work beside one run after which `_REST` applies: until then, a rest is as long as the work."""
 _LONGEST_REST = 0.2
 _STRIDE = 16
-"""Items of a loop between two looks at the clock."""
-_SEES = sys.platform != "win32"  # there the processor's time is told in steps of 16 ms
-_runs: set[object] = set()  # those under way
-_rested = 0.0  # what the thread had worked when it last rested
-_beside = 0.0  # seconds of its work since a run began
+"""Items of a loop between two readings of the clock."""
+_SEES = sys.platform != "win32"  # Windows reports processor time in steps of 16 ms
+_runs: set[object] = set()  # runs under way
+_rested = 0.0  # processor time of the background thread when it last rested
+_beside = 0.0  # seconds that the background thread worked since a run began
 
 _POLITE = 5e-5
-"""Seconds after which the background thread gives way to one that wants to go on, where Python's own wait is 5 ms:
-NumPy asks for its turn after every large operation."""
+"""Switch interval of Python's threads, in seconds, while background work is under way (Python's default is 5 ms):
+NumPy has to get the interpreter back after every large operation."""
 
 
 def do(job: Callable[[], None]) -> None:
@@ -69,10 +69,10 @@ def rest() -> None:
         spent = threads.thread_time() - _rested
         if spent > _SPELL:
             _beside += spent
-            count_as_old()  # a whole collection stops all threads, for 100 ms where 8,000 nodes are held
+            count_as_old()  # a full garbage collection stops all threads: for 100 ms with 8,000 nodes in memory
             before = time.process_time()
             time.sleep(_LOOK)
-            # a run may be kept from the processor by another process, or by us
+            # a run under way may wait for the processor and use none meanwhile, so it alone is a reason to rest longer
             if _runs or not _SEES or time.process_time() - before > _LOOK / 4:
                 time.sleep(spent if _beside < _HOLDING_UP else min(_REST * spent, _LONGEST_REST))
             _rested = threads.thread_time()
@@ -105,7 +105,7 @@ def _resting(items: Iterable[T]) -> Iterator[T]:
 class _BetweenImports:
     """A finder of modules that finds none: the background thread rests before each module that any thread imports.
 
-    It stays where it is once put, because another thread may be walking through the list.
+    The finder stays at its place in `sys.meta_path`, because another thread may be iterating over that list.
     """
 
     @staticmethod

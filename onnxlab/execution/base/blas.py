@@ -2,8 +2,8 @@
 
 OpenBLAS wakes all of its threads for products of a few microseconds and lets them spin: measured on two cores, the
 products of a small transformer take four times as long with two threads as with one, and fifty times as long when
-other processes want the cores. So runs use one thread unless asked otherwise. It also makes runs repeatable to the
-last bit: how OpenBLAS adds up depends on its number of threads.
+other processes use the cores. So runs use one thread unless asked otherwise. One thread also makes runs repeatable to
+the last bit: the order in which OpenBLAS adds depends on its number of threads.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from threadpoolctl import ThreadpoolController  # a fork while a thread imported it would leave the child half of it
+from threadpoolctl import ThreadpoolController  # here: a fork during a later import leaves half a module
 
 from onnxlab.execution.base.provider import Step
 from onnxlab.forking import fork_safe
@@ -28,11 +28,11 @@ MULTIPLYING = frozenset((
     "onnx.nn.recurrent", "onnx.tensor.vision", "onnx.training.gradient", "onnx.training.loss",
     "onnx.training.optimizers",
 ))  # fmt: skip
-"""Modules of onnxlab.ops with kernels that multiply matrices, or run bodies, which may."""
+"""Modules of onnxlab.ops with kernels that multiply matrices, or that run bodies, whose nodes may multiply matrices."""
 
 _lock = fork_safe(threading.Lock())
 _active: dict[object, int] = {}  # threads that the runs under way ask for
-_before: list[int] = []  # of each library, to put back
+_before: list[int] = []  # threads of each library before the runs, to restore
 
 
 @cache
@@ -45,8 +45,8 @@ def libraries() -> tuple[Any, ...]:
 def limited(threads: int) -> Iterator[None]:
     """Let BLAS use at most this many threads, in the whole process, until the last run under way has ended.
 
-    With several runs at once, the one that asks for most has its way. A lower limit that other code set stays.
-    0 asks for nothing and changes nothing.
+    With several runs at once, the highest limit applies. A lower limit that other code set stays.
+    `threads=0` changes nothing.
     """
     if not threads:
         yield
@@ -67,7 +67,7 @@ def _apply() -> None:
     """Set what the runs under way ask for, or put back what was; a few microseconds."""
     if not _before:
         if not _active:
-            return  # a run was cut off before it set anything
+            return  # a run was interrupted before it set anything
         _before[:] = [library.get_num_threads() for library in libraries()]
     for library, before in zip(libraries(), _before, strict=True):
         _setter(library)(min(before, max(_active.values())) if _active else before)
@@ -90,8 +90,8 @@ def may_use(call: Callable[..., Any]) -> bool:
 def _setter(library: Any) -> Callable[[int], None]:
     """A function that sets the threads of a library from any thread.
 
-    threadpoolctl's public setter obeys only the thread that set OpenBLAS's first, but runs end in any order and here
-    they are counted, so the one behind it is used where there is one.
+    threadpoolctl's public setter takes effect only in the thread that first set the limit of OpenBLAS, but runs end in
+    any order and in any thread. So the library's own setter is used where it has one.
     """
     setter: Callable[[int], None] = getattr(library, "_real_set_num_threads", library.set_num_threads)
     return setter

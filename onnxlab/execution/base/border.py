@@ -1,6 +1,6 @@
 """The border of a part that a provider from outside compiled: read-only inputs, checked outputs.
 
-Providers of onnxlab's own say with `trusted` that they need neither.
+The providers of onnxlab declare by `trusted` that they need neither.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class _Bordered:
 
     Args:
         call: takes a context first if `context`, then arrays in the order of `inputs`.
-        description: what errors call it.
+        description: name of the part in errors.
         fact: what inference knows of a name.
         node: whether it is one node, whose only output may be a list.
     """

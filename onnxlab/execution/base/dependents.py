@@ -16,7 +16,7 @@ class Dependents:
     def __init__(self, graph: ModelGraph) -> None:
         self._graph = graph
         self._version = graph.version
-        self._made: dict[int, tuple[int, ...]] = {}  # by value id: what the nodes make that read it
+        self._made: dict[int, tuple[int, ...]] = {}  # {value id: outputs of the nodes that read it}
         self._found: dict[frozenset[int], frozenset[int]] = {}
 
     def follow(self, commit: GraphCommit) -> None:

@@ -1,8 +1,8 @@
 """Diagnosis of a failed kernel's inputs: signatures and shape rules are asked about them.
 
-Kernels check what they must not get wrong, and leave the rest to NumPy, whose complaints are about NumPy. Signatures
-and the rules of inference know what each operator takes, and say so in its words; this costs
-nothing before something failed.
+Kernels check only what would give a wrong result; all other faults raise NumPy's errors, which speak of NumPy.
+Signatures and rules of inference know what each operator takes and say so in ONNX's terms. They are asked after a
+failure only, so that runs without failures pay nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _KNOWN = 256  # elements of an input up to which rules may look at them: sizes, 
 def broken_rule(node: NodeView, opsets: Mapping[str, int], arrays: Sequence[Any], fully: bool = True) -> str:
     """The rule of its operator that a node breaks on these inputs, in words; "" where none can be named.
 
-    Without `fully` only signatures are asked, which know ranks and equal sizes.
+    Without `fully`, only the operator's signature is asked, which knows ranks and equal sizes.
     """
     rule = _of_signature(node, opsets, arrays)
     return rule or (_of_inference(node, opsets, arrays) if fully else "")
@@ -47,7 +47,7 @@ def _of_inference(node: NodeView, opsets: Mapping[str, int], arrays: Sequence[An
     """The first error that inference finds in the node alone."""
     if node.attributes.bodies or any(isinstance(value, AttributeRef) for value in node.attributes.values()):
         return ""
-    with contextlib.suppress(Exception):  # malformed beyond what inference takes: the kernel's own words will do
+    with contextlib.suppress(Exception):  # too malformed for inference: the kernel's own message stays
         graph = ModelGraph(_alone(node, opsets, arrays))
         for diagnostic in Inference(graph).problems:
             if diagnostic.severity == "error":
@@ -70,7 +70,7 @@ def _prefix(graph: ModelGraph, node: int) -> str:
 
 
 def _alone(node: NodeView, opsets: Mapping[str, int], arrays: Sequence[Any]) -> onnx.ModelProto:
-    """A model of this node, its inputs typed by what they are and the small ones known."""
+    """A model of this node: its inputs have the types of the arrays, and small arrays are known elements."""
     model = onnx.ModelProto(ir_version=10, graph=onnx.GraphProto(name="node"))
     for domain, version in opsets.items():
         model.opset_import.add(domain=domain, version=version)

@@ -15,7 +15,7 @@ _FEW = 512  # elements that are looked at before all
 
 
 def at_most(values: Collection[Any]) -> int:
-    """Bytes of values as if no two of them shared a buffer, which is told sooner than what `buffers` tells."""
+    """Bytes of values as if no two of them shared a buffer: an upper bound that is faster than `buffers`."""
     owned = [value.nbytes for value in values if type(value) is np.ndarray and value.base is None]
     shared = [root(value).nbytes for value in values if type(value) is np.ndarray and value.base is not None]
     others = [value for value in values if type(value) is not np.ndarray]
@@ -44,12 +44,12 @@ def buffers(values: Iterable[Any]) -> dict[int, int]:
 
 
 def differs(old: Any, new: Any) -> bool:
-    """Whether two arrays show at a glance that they are not the same: most differ everywhere, so at the start."""
+    """Whether the first elements of two arrays show that they differ: most arrays that differ do so everywhere."""
     if type(old) is not np.ndarray or type(new) is not np.ndarray or old.size < 256 or new.size < 256:
         return False
     for place in _GLANCE:
         a, b = old.item(place), new.item(place)
-        if a != b and (a == a or b == b):  # there are two zeros and many NaN
+        if a != b and (a == a or b == b):  # 0.0 == -0.0, and NaN differs from itself
             return True
     return False
 
@@ -72,7 +72,7 @@ def same(old: Any, new: Any) -> bool:
 
 
 def _bits_equal(old: np.ndarray[Any, Any], new: np.ndarray[Any, Any]) -> bool:
-    """Compares integers of the elements' size: a NaN equals itself, and there is no float comparison to slow it."""
+    """Compare elements as integers of the same size: a NaN equals itself, and integers compare faster than floats."""
     if differs(old, new) or (old.ndim and differs(old[len(old) // 2 :], new[len(new) // 2 :])):
         return False
     if old.itemsize in (1, 2, 4, 8):
@@ -89,7 +89,7 @@ def copied(value: Any) -> Any:
     """An array as a caller may hold it, of its own memory; of a sequence, item by item.
 
     Raises:
-        LimitError: there is no memory for it: an array of terabytes may show the same few bytes again and again.
+        LimitError: there is no memory for it: a broadcast view of a few bytes may have the size of terabytes.
     """
     if isinstance(value, np.ndarray):
         try:

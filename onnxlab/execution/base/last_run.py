@@ -9,16 +9,16 @@ from typing import Any
 
 @dataclass(slots=True, eq=False)
 class LastRun:
-    """A run as it is noted when it ends, which has to take next to no time; the store looks into it when it is asked.
+    """A run as it is noted when it ends, in next to no time; the value store evaluates it when a value is asked for.
 
     Attributes:
         version: of the graph.
         ids: {name: value id} of the main graph.
         program: that ran.
         fed: arrays that nothing else writes to, in the order of the names `program.feeds`.
-        names, made: of values that the run made, and what they were; None where one is not kept.
-        looks: how often a value of it was asked for that was not kept.
-        held: bytes of what was put into `known` later.
+        names, made: names of the values that the run made, and their arrays; None for a value that is not kept.
+        looks: how often a value of this run was asked for that was not kept.
+        held: bytes of the arrays that were added to `known` later.
     """
 
     version: int
@@ -33,7 +33,7 @@ class LastRun:
 
     @property
     def known(self) -> dict[str, Any]:
-        """{name: array} of what was fed or is kept; what is computed of it later is put in."""
+        """{name: array} of what was fed or is kept; values that are computed from these later are added."""
         if self._known is None:
             pairs = zip(self.names, self.made, strict=True)
             fed = dict(zip(self.program.feeds, self.fed, strict=True))

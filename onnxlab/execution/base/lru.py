@@ -12,10 +12,10 @@ V = TypeVar("V")
 class Lru(OrderedDict[K, V]):
     """Entries by key, no more than a bound; `keep` adds one, or makes one the newest.
 
-    Looking an entry up leaves the order as it is: it is what the shortest runs do most.
+    A lookup leaves the order as it is: lookups are most of the work of the shortest runs.
 
     Args:
-        name: what the entries are, for tests and people.
+        name: what the entries are, for tests and for reading.
         bound: how many there may be.
     """
 
@@ -25,7 +25,7 @@ class Lru(OrderedDict[K, V]):
         self.bound = bound
 
     def keep(self, key: K, value: V) -> V:
-        """Make an entry the newest, and let those go that are too many; the value."""
+        """Make an entry the newest, and drop the oldest entries beyond the bound; returns the value."""
         self[key] = value
         self.move_to_end(key)
         while len(self) > self.bound:

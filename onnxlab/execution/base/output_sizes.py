@@ -1,10 +1,10 @@
 """Bytes of a node's outputs, computed from the real inputs before the kernel is called.
 
-Only operators whose outputs can dwarf their inputs have an estimate, among their traits: by broadcasting, by a product,
-or because an input or attribute is a size. All others make at most a few times what they get, and are counted when they
-are done.
+Only operators whose outputs can be far larger than their inputs have an estimate among their traits: by broadcasting,
+by a product, or because an input or attribute is a size. The outputs of all others are at most a few times as large as
+their inputs, and are counted after the call.
 
-An estimate may be for malformed inputs, which is the kernel's business to refuse: it then raises one of `UNFIT`.
+An estimate may be asked about malformed inputs, which the kernel has to refuse: it then raises one of `UNFIT`.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ def is_of_pairs(estimate: Estimate | None) -> bool:
 
 
 def fits(inputs: tuple[Any, ...], room: int) -> bool:
-    """Whether so many bytes are enough for whatever is made of pairs of elements of two inputs."""
+    """Whether `room` bytes are enough for an output that has one element per pair of elements of two inputs."""
     try:
         a, b = inputs
         return bool(a.size * b.size * _WIDEST <= room)
-    except AttributeError:  # no arrays: the kernel says what is wrong with them
+    except AttributeError:  # not arrays: the kernel raises the error
         return False

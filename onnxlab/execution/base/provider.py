@@ -11,9 +11,9 @@ A provider in full:
         def compile(self, part, view):
             return lambda context, *arrays: [array / 2 for array in arrays]
 
-Nodes are assigned in the caller's order of preference, as maximal convex parts; the last provider takes whatever is
-left. A compiled part is one callable (a `CompiledPart`, where it can do more than be called), or a list of steps that
-the executor runs one by one, so that the values in between can be watched, kept and stopped at.
+Nodes are assigned in the caller's order of preference, as maximal convex parts; the last provider takes all nodes that
+are left. A compiled part is one callable (a `CompiledPart`, where it can do more than be called), or a list of steps.
+The executor runs steps one by one, so that the values between them can be watched and kept, and a run can stop there.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from onnxlab.shapes import UNKNOWN, Fact
 class SubgraphClaim:
     """Nodes (ids) that a provider can take.
 
-    With `whole`, all of them or none: they become one part, or stay with the providers that follow. Otherwise they
-    may be split, and joined with others that the provider claims.
+    With `whole`, either all of the nodes become one part, or all go to the providers that follow. Otherwise the nodes
+    may be split, and joined with other nodes that the provider claims.
     """
 
     nodes: tuple[int, ...]
@@ -45,7 +45,7 @@ class SubgraphClaim:
 class Part:
     """Nodes assigned to a provider, in topological order, and the values that cross its border.
 
-    `inputs` are values made outside, constants left out; `outputs` are those read outside or asked for.
+    `inputs` are values made outside, without constants; `outputs` are values read outside, or asked for by the run.
     """
 
     provider: str
@@ -62,15 +62,15 @@ class CompiledPart:
         call: `call(context, *arrays in the order of part.inputs)` returns arrays in the order of part.outputs.
         quick: as `call` without a context; returns None where it has to be called with one.
         bind: `bind(*arrays)` returns a `quick` for arrays of these shapes alone, None where there is none.
-        repeat: `repeat(context, repetition, most, *arrays)` runs it in a loop, `most` times if nothing ends it before,
-            and returns what is Repeated; None where it has to be called for each iteration.
-        places: `places(*arrays)` names the values inside that `look` can tell.
+        repeat: `repeat(context, repetition, most, *arrays)` runs the part in a loop, at most `most` times, and returns
+            a Repeated; None where the part has to be called for each iteration.
+        places: `places(*arrays)` names the values inside the part that `look` can compute.
         look: `look(context, names, *arrays)` computes some of these, as a run computes them, and returns {name: array}.
-        shares: `shares(context, *arrays)` times its steps: [(the nodes that run as one step, their part of its time)].
-        state: what it runs by now, in words, and why it leaves something to others.
-        own_threads: whether it needs no threads of BLAS.
-        nodes: ids of its nodes.
-        names: of all that they make.
+        shares: `shares(context, *arrays)` times the steps of the part: [(nodes that run as one step, share of time)].
+        state: the means by which the part runs now, and why it leaves nodes to another provider.
+        own_threads: whether the part needs no threads of BLAS.
+        nodes: ids of the nodes of the part.
+        names: of all values that these nodes make.
     """
 
     call: Callable[..., Any]
@@ -91,10 +91,10 @@ class PartState:
     """The means by which a compiled part runs.
 
     Attributes:
-        compiled: whether its own kernels answer; otherwise the last provider does in its place.
-        compiling: whether they are being made.
-        reason: why something is left to another provider, "" where nothing is.
-        nbytes: what a run of it takes besides its inputs; None where that is not known.
+        compiled: whether the part runs by its own kernels; otherwise the last provider runs it.
+        compiling: whether these kernels are being compiled.
+        reason: why nodes are left to another provider, "" where none are.
+        nbytes: memory that a run of the part takes besides its inputs; None where that is not known.
     """
 
     compiled: bool
@@ -108,7 +108,7 @@ class Step:
     """One call of a run.
 
     Attributes:
-        label: what to name in errors: the node's label, or the provider's for a part.
+        label: name in errors: the node's label, or that of the provider for a part.
         op: operator for errors, as "Conv" or "com.microsoft::Attention".
         node: id of the node, 0 for a part of several.
         call: takes arrays by position (None for an absent input), returns an array or a sequence of arrays.
@@ -116,13 +116,14 @@ class Step:
         captures: names of outer values that the node's bodies read; they reach the bodies, not the call.
         context: whether `call` takes a RunContext first.
         constants: the outputs themselves, of a step that needs no call.
-        size: bytes of the outputs, from the inputs, where they may dwarf these; asked before the call.
-        pure: whether equal inputs always make equal outputs, so that what constants make is made once.
+        size: estimate of the bytes of the outputs from the inputs, where outputs may be far larger; asked before the
+            call.
+        pure: whether equal inputs always make equal outputs, so that a step with constant inputs runs once.
         opsets: {domain: version} imported where the node stands.
-        explain: `explain(inputs, fully=True)`, asked after a failure: which rule they break, "" where it cannot tell.
+        explain: `explain(inputs, fully=True)`, asked after a failure: the rule that the inputs break, "" if unknown.
         into: as `call` with an array in front that may be overwritten, the input at one of the places `in_place`.
-        shown: what people are shown of the inputs, where a run holds them in another type than the model says.
-        part: what `call` belongs to, for a part of several nodes.
+        shown: converts inputs for display, where a run holds them in another type than the model declares.
+        part: the compiled part that `call` belongs to, for a part of several nodes.
     """
 
     label: str
@@ -158,17 +159,17 @@ class PartitionView:
 
     Attributes:
         nodes: in topological order; a node's own bodies are its provider's business (`reads` tells what they capture).
-        visible: names that must be readable afterwards: outputs asked for, and everything when values are kept.
-        keep: whether values are kept: then a step may run again without those before it, after an edit.
+        visible: names that must be readable afterwards: outputs asked for, and all values when values are kept.
+        keep: whether values are kept: a step may then run again after an edit, without the steps before it.
         opsets: {domain: version} imported by the graph or function.
         constant: the array of an initializer that nothing overrides, None for any other name.
         fact: what inference knows of a name.
-        stored: the initializers that are left in their file, which are no constants.
+        stored: the initializers that are left in their file; these are not constants.
         reads: names that a node reads, captures of its bodies included.
-        refusals: {node id: reason}; a provider says here why it leaves a node (see `refuse`).
+        refusals: {node id: reason} of nodes that a provider does not claim (see `refuse`).
         scope: the compiler's own knowledge of the scope, for providers that run bodies and functions.
-        notes: what a provider, the key, remembers from its claims until it compiles.
-        written: what the answers come from, where calls are written out (see `cached_partition`).
+        notes: {provider: what it remembers from `get_capability` until `compile`}.
+        written: the source of the answers, where calls of functions are inlined (see `cached_partition`).
     """
 
     nodes: tuple[NodeView, ...]
@@ -194,11 +195,11 @@ class Capabilities:
     """The declarations of a provider about itself.
 
     Attributes:
-        inlines: it is shown the nodes of model-local functions in place of their calls.
-        own_threads: it needs no threads of BLAS.
-        background: it is not waited for: after a run that had to do without it, a background thread calls its
-            `prepare`, and then has it claim and compile.
-        trusted: its parts write to no array that they are given, and what they return need not be checked.
+        inlines: the provider sees the nodes of model-local functions in place of their calls.
+        own_threads: the provider needs no threads of BLAS.
+        background: runs do not wait for the provider: after a first run without it, a background thread calls its
+            `prepare`, `get_capability` and `compile`.
+        trusted: the parts of the provider do not write to their inputs, and their outputs need no check.
     """
 
     inlines: bool = False
@@ -212,7 +213,7 @@ class Provider(ABC):
 
     Attributes:
         name: in plans and errors: "numpy", "onnxruntime".
-        capabilities: what it declares; a provider may set its own.
+        capabilities: declarations about the provider; a provider may set its own.
     """
 
     name: str
@@ -220,17 +221,17 @@ class Provider(ABC):
 
     @abstractmethod
     def get_capability(self, view: PartitionView) -> Sequence[SubgraphClaim]:
-        """Says which nodes it can take. Called once per plan, for each graph, body and function."""
+        """Claim the nodes that the provider can take. Called once per plan, for each graph, body and function."""
 
     @abstractmethod
     def compile(self, part: Part, view: PartitionView) -> CompiledPart | Callable[..., Any] | list[Step]:
-        """Makes a part runnable. May raise: UnsupportedOperatorError for a node that nothing implements."""
+        """Compile a part. May raise UnsupportedOperatorError for a node that nothing implements."""
 
     def prepare(self) -> None:  # noqa: B027
         """Load what claiming and compiling takes; called in the background, and often."""
 
     def still(self, view: PartitionView, nodes: Collection[NodeView]) -> bool:
-        """Whether it would claim as before, where only these nodes, or the data that they read, are others.
+        """Whether it would claim the same nodes as before, where only `nodes`, or the data that they read, changed.
 
         `view.notes` are those of its claims.
         """

@@ -18,7 +18,7 @@ from onnxlab.graph.edit.snapshot import AttributeRef, NodeView, ScopeView, Snaps
 from onnxlab.graph.protos import attributes as codec
 from onnxlab.schemas import Schema
 
-_DOMAIN = "onnxlab.schema"  # of the wrapping function: no node inside can mean it
+_DOMAIN = "onnxlab.schema"  # domain of the wrapping function: no node inside can refer to it
 
 
 def is_fixed(schema: Schema) -> bool:
@@ -62,7 +62,7 @@ def _default_opset(opsets: Mapping[str, int]) -> int:
 
 
 def _version(versions: Sequence[int], version: int) -> int:
-    """The newest body that is not newer than the model's opset, else the oldest: a body imports its own opset."""
+    """The newest body that is not newer than the model's opset, else the oldest, since a body imports its own opset."""
     return max((since for since in versions if since <= version), default=min(versions))
 
 

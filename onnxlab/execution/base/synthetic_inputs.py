@@ -39,7 +39,7 @@ _IMAGE: Final = 64  # pixels of a free spatial axis: five halvings leave two
 _BATCH: Final = 2
 _LENGTH: Final = 8
 _DRAWN: Final = 8  # bytes of an element while it is drawn
-_PAST: Final = 4  # tokens in a cache; a mask over `total` covers them and the new ones
+_PAST: Final = 4  # past tokens in a cache; a mask over `total` covers past and new tokens
 
 
 def make_up(
@@ -51,16 +51,16 @@ def make_up(
     chosen: Mapping[str, int] | None = None,
     limits: Limits | None = None,
 ) -> None:
-    """Add made-up arrays for `names`, of sizes that agree with the arrays that are there.
+    """Add made-up arrays for `names`, of sizes that agree with the arrays that are given.
 
     Args:
         nodes: of the scope; they say what the values are used for.
         fact: what is known of a name.
-        chosen: sizes of symbols that no array tells.
-        limits: what the arrays may take; default: 80 % of the free memory.
+        chosen: sizes of symbols that no given array determines.
+        limits: memory that the arrays may take; default: 80 % of the free memory.
 
     Raises:
-        LimitError: they would take more.
+        LimitError: the arrays would take more.
     """
     if not names:
         return
@@ -93,7 +93,7 @@ def synthesize(
     """
     within = (limits, name)
     if isinstance(fact, SequenceFact):
-        count = 1 if isinstance(fact.elem, (SequenceFact, OptionalFact)) else 2  # of forty in each other only the inner
+        count = 1 if isinstance(fact.elem, (SequenceFact, OptionalFact)) else 2  # nested: only the innermost has two
         return [synthesize(fact.elem, rng, sizes, draw, *within) for _ in range(count)]
     if isinstance(fact, OptionalFact):
         return synthesize(fact.elem, rng, sizes, draw, *within)
@@ -114,7 +114,7 @@ def synthesize(
     limits.reserve(drawn := count * _DRAWN, f"making up an array for {name!r}")
     try:
         return (draw or ordinary)(rng, shape, dtype)
-    except MemoryError as error:  # a process may have less than the machine
+    except MemoryError as error:  # a process may have less memory than the machine
         raise LimitError(f"there is no memory for a made-up array for {name!r}: {error}") from error
     finally:
         limits.release(drawn)
@@ -138,7 +138,7 @@ def free_sizes(facts: Iterable[Fact], chosen: Mapping[str, int], batch: int = _B
     Args:
         facts: of the inputs, in their order.
         chosen: sizes by symbol.
-        batch: of a symbol that is met first in front.
+        batch: size of a symbol that first occurs as axis 0.
     """
     sizes = dict(chosen)
     for fact in facts:

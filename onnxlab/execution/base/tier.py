@@ -1,8 +1,8 @@
 """The one way of having made what takes a while: in the foreground, or in the background while a fallback answers.
 
-Programs and the plans of regions are made at once where that took little the last time, or little of what their
-fallback takes; else in the background thread, after the call that asked for them: that is not to share its processor
-with a compiler.
+Programs and the plans of regions are made at once where the last time was short, or short against a run of their
+fallback. Otherwise the background thread makes them after the call that asked for them, so that this call does not
+share the processor with a compiler.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 QUICKLY = 20e-3
 """Seconds of the processor that a foreground call may always wait for something to be made."""
-_TIMED = 64  # keys whose making, and whose fallback's runs, were timed
+_TIMED = 64  # keys for which times of making and of fallback runs are kept
 
 
 def _always() -> bool:
@@ -33,11 +33,11 @@ class Tier(Generic[K]):
     """Artifacts by key, made in the foreground or background.
 
     Args:
-        prepare: called in the background before anything is made there; where it fails, nothing will be.
+        prepare: called in the background before anything is made there; where it fails, nothing is made there.
 
     Attributes:
-        took, instead: seconds of the processor, by key: of the last time that it was made, and of its fallback's run.
-        news: whether something was made in the background since this was last set to False.
+        took, instead: {key: seconds of the processor} of the last time of making, and of the fallback's run.
+        news: whether anything was made in the background since `news` was last set to False.
     """
 
     def __init__(self, prepare: Callable[[], None] = lambda: None) -> None:
@@ -50,7 +50,7 @@ class Tier(Generic[K]):
         self._hopeless = False
 
     def is_quick(self, key: K, otherwise: float = 0.0) -> bool:
-        """Whether making it is worth waiting for: it took little the last time, or no more than `otherwise`."""
+        """Whether making the artifact is worth waiting for: it last took at most `QUICKLY`, or at most `otherwise`."""
         return self.took.get(key, inf) <= max(QUICKLY, otherwise)
 
     def timed(self, key: K, make: Callable[[], T]) -> T:
@@ -74,8 +74,8 @@ class Tier(Generic[K]):
         """Have it made in the background, after `begin`; jobs that are not current any more are dropped.
 
         Args:
-            job: makes it, and puts it where it is asked for.
-            current: whether what it is for is still there.
+            job: makes the artifact and stores it where callers look for it.
+            current: whether the artifact is still of use.
         """
         for other, (still, _) in list(self._jobs.items()):
             if not still():
@@ -106,7 +106,7 @@ class Tier(Generic[K]):
         try:
             self._prepared()
             while self._jobs:
-                (key, (_, job)), *_ = list(self._jobs.items())  # at once: other threads ask meanwhile
+                (key, (_, job)), *_ = list(self._jobs.items())  # a copy: other threads add jobs meanwhile
                 try:
                     job()
                 finally:
@@ -114,7 +114,7 @@ class Tier(Generic[K]):
                 self.news = True
         finally:
             self._asked = 0
-        self.begin()  # what was asked for just now
+        self.begin()  # jobs that were added just now
 
     def _prepared(self) -> None:
         try:

@@ -1,8 +1,8 @@
 """Values that stay: the arrays of the last run, and which of them an edit or other inputs made stale.
 
-Every value has a stamp that changes when its content does. Beside each value made by a node stand the stamps of what
-the node read, so that a node whose inputs came out equal is not run again. Nothing here is changed in place: a run
-works on the state it began with and merges what it made, unless the model or the state moved on meanwhile.
+Every value has a stamp that changes when its content does. With each value made by a node, the store keeps the stamps
+of what the node read, so that a node whose inputs came out equal is not run again. No state is changed in place: a run
+works on the state it began with and merges the values it made, unless the model or the state changed meanwhile.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.limits import available_memory
 
 SHARE_OF_MEMORY = 0.4
-"""Part of the available memory that kept values may take when nothing else is said."""
+"""Default share of the available memory that kept values may take."""
 
 new_stamp = itertools.count(1).__next__
 """A number that no value's content had yet."""
@@ -34,16 +34,16 @@ class State:
     """The stored values, by id. Immutable: a run may read it while another merges.
 
     Attributes:
-        arrays: read-only arrays, lists and dicts; an evicted value has none, but still its stamp.
-        stamps: content of each value, initializers that changed included.
-        sources: of a value made by a node: stamps of what the node read, as a tuple, or of its only input.
+        arrays: read-only arrays, lists and dicts; an evicted value has a stamp, but no array.
+        stamps: {value id: stamp}, initializers that changed included.
+        sources: of a value made by a node: stamps of what the node read, as a tuple, or that of its only input.
         seconds: time that making each value took.
-        dirty: values whose node was changed itself.
-        stale: values that depend on something dirty or changed; `dirty` is part of it.
+        dirty: values whose node itself was changed.
+        stale: values that depend on dirty or changed values; includes `dirty`.
         generation: counts changes of state.
-        held: no less than the bytes of `arrays`; counting them takes longer than many an edit.
-        fingerprints: first element of what nodes made, with which the stamp came: to look into an array that was made
-            in the last run takes longer, since it is no longer in the cache.
+        held: upper bound of the bytes of `arrays`; the exact count takes longer than many edits.
+        fingerprints: first element of each value made by a node, read when its stamp was given: the array itself has
+            left the processor's cache by the next run, so that reading it takes longer.
     """
 
     arrays: Mapping[int, Any] = field(default_factory=dict)
@@ -63,12 +63,12 @@ class State:
 
 @dataclass(slots=True)
 class Marks:
-    """Touched values and nodes of commits and pins, before it is worked out what that makes stale.
+    """Touched values and nodes of commits and pins, before stale values are computed from them.
 
     Attributes:
         edited: nodes of the main graph; -1 for all.
         changed: values with another initializer or maker.
-        pinned: values that were pinned, or let go.
+        pinned: values that were pinned or unpinned.
     """
 
     edited: set[int] = field(default_factory=set)
@@ -79,7 +79,7 @@ class Marks:
         return bool(self.edited or self.changed or self.pinned)
 
     def add(self, other: Marks) -> None:
-        """Add what others are."""
+        """Add the touched values and nodes of another Marks."""
         self.edited |= other.edited
         self.changed |= other.changed
         self.pinned |= other.pinned
@@ -94,7 +94,7 @@ class ValueStore:
 
     Attributes:
         dependents: what depends on which value.
-        in_use: whether something is kept that an edit could make stale.
+        in_use: whether values are kept that an edit could make stale.
     """
 
     def __init__(self, graph: ModelGraph, budget: int | None = None) -> None:
@@ -104,10 +104,10 @@ class ValueStore:
         self._state = State()
         self.in_use = False
         self._seen = 0  # the model's version when nothing was kept: an edit then changes no values
-        self._marks = Marks()  # up to the run that was noted
+        self._marks = Marks()  # of commits before the noted run
         self._noted: LastRun | None = None
-        self._later = Marks()  # since then
-        self._recent: LastRun | None = None  # the one that was noted before, as long as its program is the model's
+        self._later = Marks()  # of commits since that run
+        self._recent: LastRun | None = None  # the run noted before it, while its program is the model's
         self._pins: dict[int, Any] = {}
         self.dependents = Dependents(graph)
 
@@ -118,7 +118,7 @@ class ValueStore:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the last run has been looked into, so that `current` takes next to no time."""
+        """Whether the last run has been merged into the state, so that `current` takes next to no time."""
         return self._noted is None
 
     @property
@@ -128,7 +128,7 @@ class ValueStore:
 
     @property
     def state(self) -> State:
-        """The stored values and what is stale of them, but for the latest commits; see `current`."""
+        """The stored values and which of them are stale, without the latest commits; see `current`."""
         return self._state if self._noted is None else self.current()
 
     def get(self, value: int) -> Any:
@@ -151,7 +151,7 @@ class ValueStore:
     # -- staleness --------------------------------------------------------------------------------------------------
 
     def follow(self, commit: GraphCommit) -> None:
-        """Note what a commit touched; dependents are worked out at the next question."""
+        """Note what a commit touched; dependents are computed when a value is next asked for."""
         touched = commit.touched
         with self._lock:
             if not self.in_use:
@@ -181,7 +181,7 @@ class ValueStore:
         return [self._graph.index.owner_in(self._graph.nodes[record.owner], self._graph.main.id) or -1]
 
     def current(self) -> State:
-        """The state with everything stale that the commits so far made so."""
+        """The state after all commits so far, with the values stale that they made stale."""
         with self._graph.lock, self._lock:
             if not self.in_use and self._seen != self._graph.version:
                 self._seen = self._graph.version
@@ -207,12 +207,12 @@ class ValueStore:
         self._state, self.in_use = state, bool(state.stamps)
 
     def _after_run(self, state: State, run: LastRun) -> State:
-        """The state after a run that kept its inputs and some values: what other inputs made is gone."""
+        """The state after a run that kept its inputs and some values, without the values that other inputs made."""
         fed, values = run.inputs(), run.values()
         known = fed | values
         freeze(known.values())
         equal = {value for value, array in known.items() if value in state.arrays and same(state.arrays[value], array)}
-        # what was drawn at random is another one with the same inputs, too
+        # random nodes make other values from the same inputs, too
         others = fed.keys() - equal | (values.keys() & state.arrays.keys() - equal)
         gone = self.dependents.of(others) if others and (state.arrays or state.stale) else frozenset()
         stale = state.stale | gone
@@ -236,7 +236,7 @@ class ValueStore:
         dirty = {value for node in nodes for value in graph.nodes[node].outputs if value}
         dirty |= marks.pinned
         for value in dirty:
-            if value not in state.sources:  # a Constant node's, a pin: its stamp is all that readers can compare
+            if value not in state.sources:  # of a Constant node or a pin: readers can compare nothing but its stamp
                 stamps[value] = new_stamp()
         replaced = {value for value in marks.changed if self._is_replaced(value, state)}
         for value in replaced:
@@ -261,14 +261,14 @@ class ValueStore:
         )
 
     def _is_replaced(self, value: int, state: State) -> bool:
-        """Whether a touched value has content that no node of the graph tells: an initializer, or a new input."""
+        """Whether a touched value has content that no node of the graph makes: an initializer, or a new input."""
         record = self._graph.values.get(value)
         if record is None or record.producer is not None:
             return False
         return record.initializer is not None or value in state.sources
 
     def invalidate_all(self) -> None:
-        """Take every node for changed: what operators do is no longer what it was."""
+        """Mark every node as changed, because operators were registered or replaced."""
         with self._lock:
             if self.in_use:
                 self._open_marks.edited.add(-1)
@@ -277,7 +277,7 @@ class ValueStore:
 
     @property
     def pins(self) -> Mapping[int, Any]:
-        """Arrays that stand in for what the graph would make of these values."""
+        """Arrays that replace these values in runs."""
         return self._pins
 
     def pin(self, value: int, array: Any) -> None:
@@ -293,18 +293,18 @@ class ValueStore:
             self._note_pin(value)
 
     def _note_pin(self, value: int) -> None:
-        """A pin that comes or goes is an edit of the value: what depends on it is no longer fresh."""
+        """Mark the value as edited, since a pin was set or removed: its dependents are no longer fresh."""
         if self.in_use:
             self._open_marks.pinned.add(value)
 
     # -- runs -------------------------------------------------------------------------------------------------------
 
     def note(self, run: LastRun) -> None:
-        """Note a run that ended, unless the model moved on since it began; what it made is looked at when asked for."""
+        """Note a run that ended, unless the model changed since it began; its values are merged when asked for."""
         with self._lock:
             if run.version != self._graph.version:
                 return
-            if self._later:  # in place of the run that was noted before
+            if self._later:  # replaces the run that was noted before
                 self._marks.add(self._later)
                 self._later = Marks()
             self._noted, self._recent, self.in_use = run, None, True
@@ -320,7 +320,7 @@ class ValueStore:
             return run if known else None
 
     def let_go(self) -> None:
-        """Drop what runs of other inputs than the last have left, so that there is room for all values of that one."""
+        """Drop values of runs with other inputs than the last run's, so that there is room for all values of that."""
         with self._graph.lock, self._lock:
             if self._noted is None:
                 return
@@ -331,7 +331,7 @@ class ValueStore:
                 self._replace_state(replace(self._state, arrays=left, held=held))
 
     def keep(self, run: LastRun, values: Mapping[str, Any]) -> None:
-        """Keep values that were computed of what the last run kept, the last of them where the budget is small."""
+        """Keep values that were computed from those of the last run: the last of them where the budget is small."""
         freeze(values.values())
         known, ids = run.known, run.ids
         chosen = {name: array for name, array in values.items() if name not in known and name in ids}
@@ -361,7 +361,7 @@ class ValueStore:
             )  # fmt: skip
 
     def merge(self, began: State, new: State) -> bool:
-        """Take over what a run made, unless the model or the state moved on since it began; tells whether it did."""
+        """Take over the values of a run, unless the model or the state changed since it began; tells whether it did."""
         if not began.arrays:
             about_to_hold(new.held)
         with self._graph.lock, self._lock:
@@ -381,7 +381,7 @@ class ValueStore:
 
 
 def _last_of(values: Mapping[str, Any], room: int) -> Iterator[tuple[str, Any]]:
-    """The values for which there is room, beginning with the last."""
+    """The values that fit into `room` bytes, beginning with the last."""
     for name in reversed([*values]):
         room -= at_most((values[name],))
         if room < 0:

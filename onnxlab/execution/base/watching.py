@@ -1,6 +1,6 @@
 """Values inside bodies, on request: what a value of a branch or a loop's body was, each time the body ran.
 
-A watched body makes the watched values beside its outputs; what they were is noted in the run.
+A watched body makes the watched values as additional outputs; the run notes their arrays.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ class Watched:
     """A value of a body that is asked for.
 
     Attributes:
-        path: what it was asked for by: "if_3/then_branch/x".
-        value: its id.
-        scope: id of the body that makes it.
-        name: in the body.
+        path: path by which the value was asked for, as "if_3/then_branch/x".
+        value: id of the value.
+        scope: id of the body that makes the value.
+        name: name of the value in the body.
         owner: label of the node of the main graph that holds the body.
-        outputs: names that this node makes: they have to be asked for, so that it runs.
+        outputs: outputs of the owner; the run has to make them, so that the owner runs.
         once: whether the body runs at most once in a run: it is a branch, not in any loop.
     """
 
@@ -56,8 +56,8 @@ def find(graph: ModelGraph, snapshot: Snapshot, path: str) -> Watched:
     """The value that a path means.
 
     Raises:
-        NameLookupError: there is none, or it is in a function, which runs anew for every call, or in a graph of
-            training.
+        NameLookupError: there is no such value, or it is in a function, which runs anew for every call, or in a graph
+            of training.
     """
     value = graph.resolve_value(path)
     record = graph.values[value]

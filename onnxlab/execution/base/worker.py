@@ -1,8 +1,8 @@
 """Calls in threads of their own: one, so that Ctrl-C and Stop are answered while NumPy is busy, or several at once.
 
-A kernel of NumPy cannot be interrupted, but it can be left alone: the caller goes on, and what the kernel makes is
-dropped. Threads are daemons and are used again, because starting one costs more than a small run; each belongs to one
-run at a time, so that concurrent runs do not wait for each other.
+A kernel of NumPy cannot be interrupted, but it can be abandoned: the caller goes on, and the result of the kernel is
+dropped. Threads are daemons and are reused, because starting a thread takes longer than a small run; each belongs to
+one run at a time, so that concurrent runs do not wait for each other.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ POLL = 0.1
 """Seconds between looks at the stop flag while a call is under way."""
 
 PATIENCE = 0.4
-"""Seconds that a call gets to stop by itself before it is left alone."""
+"""Seconds that a call gets to stop by itself before it is abandoned."""
 
 _idle: list[_Worker] = []  # append and pop are atomic
 if hasattr(os, "register_at_fork"):
@@ -43,7 +43,7 @@ class _Worker:
             function, reply = self.calls.get()
             try:
                 outcome: tuple[Any, BaseException | None] = (function(), None)
-            except BaseException as error:  # whatever it is, it belongs to the caller
+            except BaseException as error:  # every exception is raised in the caller's thread
                 outcome = (None, error)
             del function  # and with it the arrays of the run
             _idle.append(self)
@@ -87,7 +87,7 @@ def call(function: Callable[[], T], limits: Limits, tick: Callable[[], None] | N
         try:
             raise error
         finally:
-            del error  # its traceback has this frame: a circle that would keep the arrays of the run
+            del error  # its traceback refers to this frame: the cycle would keep the run's arrays
     return result
 
 
@@ -116,8 +116,8 @@ def _wait(
 def together(job: Callable[[int], object], count: int, halt: Callable[[], None]) -> None:
     """Call `job(0)` here and `job(1)` … in other threads, all at once; raise what they raise when all are done.
 
-    It does not return before, whatever happens, because the others work in the caller's memory: where this thread is
-    interrupted, `halt` is called, which has to end them.
+    The call never returns before all jobs are done, because they work in the caller's memory. Where this thread is
+    interrupted, `halt` is called, which has to end the jobs.
     """
     done: SimpleQueue[tuple[object, BaseException | None]] = SimpleQueue()
     failures: list[BaseException | None] = []
@@ -144,5 +144,5 @@ def together(job: Callable[[int], object], count: int, halt: Callable[[], None])
             if failure is not None:
                 raise failure
     finally:
-        failures.clear()  # tracebacks have this frame: a circle that would keep the caller's arrays
+        failures.clear()  # tracebacks refer to this frame: the cycle would keep the caller's arrays
         failure = None
