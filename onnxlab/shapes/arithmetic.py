@@ -1,7 +1,7 @@
 """Products, division, minimum and maximum of dims, and what can be proved about their order.
 
-Every function returns the one canonical form of its result, so that expressions that are equal by the rules
-written beside the code are the same object.
+Every function returns the canonical form of its result: expressions that are equal by the rules in this file's
+comments are the same object.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from onnxlab.shapes.expressions import (
 )
 
 _REMEMBERED = 4096
-"""Results kept of each operation on expressions: the windows of a network slide over few different sizes."""
+"""Results cached for each operation: the convolutions and pools of a network divide few different sizes."""
 
 
 def at_least(a: Dim, b: Dim) -> bool:
@@ -108,7 +108,7 @@ def _floor_int(a: Any, b: int) -> Dim:
     b *= scale
     for monomial, coefficient in a.terms.items():
         c = int(coefficient * scale)
-        quotient = c // b if c > 0 or not monomial else -(-c // b)  # towards zero, but for the constant
+        quotient = c // b if c > 0 or not monomial else -(-c // b)  # toward zero, but down for the constant
         whole[monomial] = quotient
         if c != quotient * b:
             rest[monomial] = c - quotient * b
@@ -223,7 +223,7 @@ def broadcast(a: Dim, b: Dim) -> Dim:
 
 @lru_cache(_REMEMBERED)
 def _symbolic_broadcast(a: Dim, b: Dim) -> Dim:
-    if isinstance(a, int) or at_least(a, 2):  # the other one must be 1 or the same
+    if isinstance(a, int) or at_least(a, 2):  # the other dim must be 1 or equal
         return a
     if isinstance(b, int) or at_least(b, 2):
         return b
@@ -248,8 +248,8 @@ def _mins_first(dim: Dim) -> tuple[bool, int]:
 def _implied(extreme: Dim, others: set[Dim]) -> set[Dim]:
     """The dims that a broadcast with a min or max decides, or that decide it: they can be left out.
 
-    min(n, 512) and n only broadcast where they are equal or the min is 1: the result is n. max(n, 4) and n, which
-    is at least 1, only where they are equal or n is 1: the result is the max.
+    min(n, 512) and n broadcast only where the two are equal or the min is 1: the result is n. max(n, 4) and an n of
+    at least 1 broadcast only where the two are equal or n is 1: the result is the max.
     """
     atom = sole_atom(extreme)
     if atom is None or atom.function not in ("min", "max"):

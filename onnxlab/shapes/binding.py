@@ -24,7 +24,7 @@ _FUNCTIONS: dict[str, Callable[..., Dim]] = {
 def evaluate(dim: Dim, bindings: Mapping[str, int]) -> int | None:
     """The number that `dim` is with each symbol replaced by the value of its name.
 
-    None if one is missing, there is no such number, or it is no int64.
+    None where a symbol has no binding, the expression has no value (a divisor is 0), or the number is no int64.
     """
     value = substitute(dim, bindings)
     return value if isinstance(value, int) and -MAX_COEFFICIENT <= value < MAX_COEFFICIENT else None
@@ -38,15 +38,15 @@ def substitute(dim: Dim, bindings: Mapping[str, Dim]) -> Dim:
 def replace_symbols(dim: Dim, replacement: Replacement, done: dict[Atom, Dim] | None = None) -> Dim:
     """`dim` with each symbol replaced by what `replacement` returns for it; None keeps it.
 
-    A function that has no value then, since a divisor is 0 or dims do not broadcast, is kept as it is.
+    A call that the replacement leaves without a value (a divisor is 0, or dims do not broadcast) is kept unchanged.
 
     Args:
-        done: what atoms became, to be handed on to the next of many calls with the same replacement.
+        done: replaced atoms, to be passed to further calls with the same replacement.
     """
     if not isinstance(dim, Expr):
         return dim
     done = {} if done is None else done
-    for atom in sorted(all_atoms(dim, without=done), key=attrgetter("serial")):  # those inside of others first
+    for atom in sorted(all_atoms(dim, without=done), key=attrgetter("serial")):  # inner atoms first
         done[atom] = _replaced(atom, replacement, done)
     return _replace(dim, done)
 

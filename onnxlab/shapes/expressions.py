@@ -5,11 +5,11 @@
 An `Expr` is a polynomial with rational coefficients (integers, where it is a dimension) over atoms. An atom
 is a symbol, or a call of floor, min, max or broadcast; ceil(a / b) is floor((a + b - 1) / b).
 Both are interned weakly, so that equal expressions are the same object: `==`, `is` and `hash` cost a pointer.
-What is no expression any more, such as `n - n`, is a plain int.
+A result without atoms, such as that of `n - n`, is a plain int.
 
-Expressions are bounded: one that would have more than MAX_SIZE parts becomes a symbol of its own, whose
-definition is still there for `evaluate`; with more than MAX_WEIGHT parts, definitions written out, it becomes an
-unknown size (`is_grown`). Division, min and max are in `arithmetic.py`, text in `notation.py`.
+Expressions are bounded. An expression of more than MAX_SIZE parts is replaced by a new symbol, whose definition
+`evaluate` still uses; an expression of more than MAX_WEIGHT parts, counted with definitions written out, is replaced
+by a symbol of unknown size (`is_grown`). Division, min and max are in `arithmetic.py`, text in `notation.py`.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ Number: TypeAlias = Union[int, Fraction, "Expr"]
 
 MAX_SIZE = 64
 MAX_WEIGHT = 4096
-"""Polynomials of polynomials double their degree with every node: their value has this many factors at most."""
+"""Most parts of an expression, definitions written out: polynomials of polynomials double their degree per node."""
 
 PLACEHOLDER = "hole"
-"""First item of the key of a symbol that stands for whatever is put there later."""
+"""First item of the key of a placeholder: a symbol that is to be replaced by a dim."""
 
 _GROWN = "grown"
 
@@ -59,13 +59,13 @@ class Atom:
     """A factor of a monomial: a symbol (`function` is ""), or a floor, min, max or broadcast of `arguments`.
 
     Attributes:
-        key: what makes it the same symbol; `name` is for display only.
-        minimum: a lower bound of its value, or None where nothing is known.
-        definition: of a symbol that stands for an expression that grew too large, that expression.
-        open: whether it is, or holds, a placeholder: a symbol whose key begins with PLACEHOLDER.
-        serial: larger than that of every atom in its arguments or its definition.
-        size: number of its parts.
-        weight: the same with definitions written out.
+        key: identity of the symbol; `name` is for display only.
+        minimum: a lower bound of the atom's value, or None where nothing is known.
+        definition: the expression that grew too large and that this symbol replaces; None for other atoms.
+        open: whether the atom is or contains a placeholder: a symbol whose key begins with PLACEHOLDER.
+        serial: larger than the serial of every atom in the arguments or the definition.
+        size: number of the atom's parts.
+        weight: number of the atom's parts with definitions written out.
     """
 
     __slots__ = (
@@ -186,8 +186,8 @@ def symbol(name: str, *, key: Hashable = None, minimum: int | None = 0) -> Expr:
     """The symbol called `name`. Without a key it is the model-wide `dim_param` of that name.
 
     Args:
-        key: identity of the symbol where names prove nothing (unknown dims); it takes the newest name.
-        minimum: lower bound of its values; dims are at least 0. None where even that is unknown.
+        key: identity of the symbol where equal names do not mean equal dims (unknown dims); the latest name is shown.
+        minimum: lower bound of the symbol's values, 0 for dims; None where no bound is known.
     """
     atom = _atom(name if key is None else key, name, minimum)
     atom.name = name
@@ -247,7 +247,7 @@ def all_atoms(*dims: Dim, inside: bool = True, without: Container[Atom] = ()) ->
     """Every atom in `dims`, those in calls and, if they are to be looked `inside`, in definitions; each one once.
 
     Args:
-        without: atoms that are left out, with what is in them.
+        without: atoms that are left out, together with the atoms inside them.
     """
     pending: list[Dim] = list(dims)
     seen: set[Atom] = set()

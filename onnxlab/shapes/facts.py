@@ -22,7 +22,7 @@ from onnxlab.shapes.values import KnownValue
 Shape: TypeAlias = tuple[Dim, ...]
 
 MAX_RANK = 64
-"""NumPy has no arrays of more dims: of a larger rank, nothing is followed."""
+"""Largest rank of a NumPy array; inference does not track the dims of larger ranks."""
 
 _interned = Interned()
 
@@ -127,7 +127,7 @@ class TensorFact(Fact):
         """The NumPy dtype of the elements, None where there is none."""
         try:
             return dtypes.to_numpy(self.elem_type)
-        except ValueError:  # undefined, or newer than we are
+        except ValueError:  # undefined, or a type newer than this version of onnxlab
             return None
 
     @property
@@ -156,7 +156,7 @@ class TensorFact(Fact):
         return total
 
 
-# slot descriptors: a fact is made a few million times a day, and __setattr__ refuses
+# slot descriptors, because __setattr__ refuses and inference makes many facts
 _set_elem_type = TensorFact.__dict__["elem_type"].__set__
 _set_shape = TensorFact.__dict__["shape"].__set__
 _set_known = TensorFact.__dict__["known"].__set__
@@ -202,8 +202,8 @@ class SequenceFact(Fact):
     """A sequence.
 
     Attributes:
-        elem: what is true of each element (VARIES where a dim may differ from one to another).
-        length: how many elements there are, where that is known. Of no element, `elem` says nothing.
+        elem: the fact of every element (a dim is VARIES where elements may differ).
+        length: number of elements, None where unknown. For a length of 0, `elem` says nothing.
     """
 
     __slots__ = ("elem", "length")

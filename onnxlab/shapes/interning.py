@@ -25,7 +25,7 @@ class Interned(dict[Hashable, Any]):
 
     def __init__(self) -> None:
         super().__init__()
-        # an object may die, and `_forget` be called, while its own thread holds it
+        # reentrant: an object may die, and `_forget` be called, in the thread that holds the lock
         self._lock = fork_safe(threading.RLock())
         self._died = self._forget  # one method object for all references
 
@@ -33,11 +33,11 @@ class Interned(dict[Hashable, Any]):
         """Enter `fresh` for a key without an object and return the key's object: another thread may have been first."""
         reference = _Kept(fresh, self._died)
         reference.key = key
-        if self.setdefault(key, reference) is reference:  # which takes no lock
+        if self.setdefault(key, reference) is reference:  # setdefault is atomic: no lock
             return fresh
         with self._lock:
             before = self.setdefault(key, reference)()
-            if before is None:  # it died, and is about to be forgotten
+            if before is None:  # the object died; its `_forget` has yet to run
                 self[key] = reference
                 return fresh
             return before

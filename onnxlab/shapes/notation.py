@@ -2,8 +2,8 @@
 
     2*seq + 1      floor((h + 1)/2)      min(batch, 4)      ceil(seq/64)
 
-`text` writes what `parse` reads; `shown`, which is what `str` gives, is the same for people, cut where it is long.
-`parse` also reads `//` and `ceil`, the way exporters write a dim_param.
+`text` writes what `parse` reads. `shown`, which `str` calls, is for display: the same text, clipped where it is long.
+`parse` also reads `//` and `ceil`, as exporters write a dim_param.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from onnxlab.shapes.expressions import Atom, Coefficient, Dim, Expr, Monomial, a
 Name = Callable[[Atom], str]
 
 MAX_SHOWN = 240
-"""Characters of an expression that people are shown; of a name in it, a quarter of that."""
+"""Most characters of an expression on display; a name inside the expression has a quarter of that."""
 
 _MAX_BITS = 256
 
 _MAX_READ = 2000
 _MAX_NESTING = 40
-"""Longer texts, and deeper parentheses, are no expression but a name."""
+"""Longer texts, and deeper parentheses, are read as a name, not as an expression."""
 
 
 @provides
@@ -60,7 +60,7 @@ def _short_name(atom: Atom) -> str:
 def text(dim: Dim, name: Name = attrgetter("name")) -> str:
     """The dim as people write it: terms by falling degree, then by name, the constant last.
 
-    `name` says how to call a symbol, if not by its own name.
+    `name` returns the text of a symbol; by default, the symbol's own name.
     """
     return Notation(name).dim(dim) if isinstance(dim, Expr) else str(dim)
 
@@ -76,7 +76,7 @@ class Notation:
         """A dim in writing."""
         if not isinstance(dim, Expr):
             return str(dim)
-        for atom in sorted(all_atoms(dim, inside=False), key=attrgetter("serial")):  # those inside of others first
+        for atom in sorted(all_atoms(dim, inside=False), key=attrgetter("serial")):  # inner atoms first
             if atom not in self._written:
                 self._written[atom] = self._call(atom) if atom.function else self._name(atom)
         return self._sum(dim)

@@ -13,8 +13,8 @@ class FactError(OnnxlabError, ValueError):
     Attributes:
         code: stable short name, such as "shape-mismatch".
         expected, found: the two sides of the contradiction.
-        hint: what would mend it.
-        severity: "warning" where the node may well be right, but no shape of it is followed.
+        hint: a possible fix.
+        severity: "warning" where the node may be valid, but inference does not follow its shapes.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """Known values: small tensors whose elements are known, symbolic, or unknown one by one.
 
-They let Shape → Gather → Concat → Reshape chains resolve during inference. An element is an int, float or
+Known values let Shape → Gather → Concat → Reshape chains resolve during inference. An element is an int, float or
 bool, an `Expr` (exact, also in float tensors, where its coefficients may be fractions), or None where nothing
 is known.
 """
@@ -21,7 +21,7 @@ from onnxlab.shapes.interning import Interned
 Element: TypeAlias = "int | float | bool | Expr | None"
 
 MAX_ELEMENTS: Final = 512
-"""Larger tensors are not followed: shapes and index lists are small, and hostile models double theirs."""
+"""Larger tensors are not tracked: shapes and index lists are small, and hostile models could double sizes per node."""
 
 _KINDS: Final = {"i": int, "u": int, "b": bool, "f": float}
 
