@@ -11,8 +11,8 @@ CATEGORIES = (*traits.CATEGORIES, "function")
 def category(domain: str, op_type: str, is_function: bool = False) -> str:
     """Return the family of an operator, as its traits say.
 
-    That is "function" for a call of the model's own. An operator of a domain that is not known looks like the one of
-    ai.onnx that has its name, and is "custom" where there is none.
+    A call of one of the model's own functions is of the family "function". An operator of an unknown domain gets the
+    family of the ai.onnx operator of the same name, or "custom" where ai.onnx has none.
     """
     if is_function:
         return "function"

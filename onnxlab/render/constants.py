@@ -12,16 +12,16 @@ Flags = np.ndarray[Any, np.dtype[np.bool]]
 
 
 class Constants:
-    """The constants of a graph, and of bodies in it that are asked for.
+    """The constants of a graph, and of the bodies in it that are asked about.
 
     Args:
         scope: the graph.
-        wires: those of its nodes.
-        weights: ids of those of its inputs that are constant where it is called.
-        none: whether nothing counts as one: in a GE dump, whose inputs and weights are nodes.
+        wires: the wires of the graph's nodes.
+        weights: ids of the graph's inputs that are constant where the graph is called.
+        none: whether no node counts as a constant, as in a GE dump, whose inputs and weights are nodes.
 
     Attributes:
-        in_scope: whether each node of the graph is one, by place in topological order.
+        in_scope: whether each node of the graph is a constant, by place in topological order.
     """
 
     def __init__(
@@ -55,11 +55,11 @@ class Constants:
         return self._graph.values[value].initializer is not None or value in self._weights
 
     def is_constant(self, value: int) -> bool:
-        """Whether a value of the graph is stored, handed to it as a weight, or made by a constant of it."""
+        """Whether a value of the graph is stored, passed to the graph as a weight, or made by a constant node."""
         return self._is_stored(value) or self._is_of_scope(value)
 
     def __contains__(self, node: NodeRecord) -> bool:
-        """Whether a node of a body is one; producers are asked for before their readers."""
+        """Whether a node of a body is a constant; producers have to be asked about before their readers."""
         if self._none:
             return False
         values = self._graph.values
@@ -73,6 +73,6 @@ class Constants:
         return True
 
     def _is_of_scope(self, value: int) -> bool:
-        """Whether a constant of the graph makes a value."""
+        """Whether a constant node of the graph makes a value."""
         maker = int(self._wires.made_by(np.array([value], np.int64))[0])
         return maker >= 0 and bool(self.in_scope[maker])

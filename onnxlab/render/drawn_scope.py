@@ -20,9 +20,9 @@ class DrawnScope:
     """A graph with what is known of all its nodes.
 
     Attributes:
-        weights: ids of those of its inputs that are weights where it is called.
-        wires: of its nodes.
-        constants: those of them that have no boxes.
+        weights: ids of the graph's inputs that are weights where the graph is called.
+        wires: the wires of its nodes.
+        constants: the nodes that get no boxes.
     """
 
     scope: Scope
@@ -32,7 +32,7 @@ class DrawnScope:
 
 
 def drawn_scope(graph: ModelGraph) -> DrawnScope:
-    """The outermost graph that is more than one call: a card of the whole model says nothing."""
+    """Return the outermost graph that is more than one call of a function: one box for a whole model shows nothing."""
     drawn = _looked_at(graph, graph.main, frozenset())
     for _ in range(_DEEPEST if graph.index.functions else 0):
         call = _only_call(graph, drawn)

@@ -138,7 +138,7 @@ def _read(picture: Picture, answer: str) -> Layout:
 
 
 def _widen(picture: Picture, result: Layout) -> None:
-    """Let frames be around the labels of the edges in them: dot's clusters are around boxes alone."""
+    """Widen frames to hold the labels of the edges in them: dot fits its clusters to boxes alone."""
     parents = {frame.key: frame.parent for frame in picture.frames}
     frames_of: dict[int, list[int]] = {}
     for box in picture.boxes:

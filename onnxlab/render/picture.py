@@ -29,7 +29,7 @@ MAX_TERMINALS = 12
 MAX_LABEL = 22
 """Characters at an edge."""
 MOST_COMPARED = 100_000
-"""Nodes of a graph in which groups that are alike are looked for."""
+"""Nodes of the largest graph whose groups are compared with each other."""
 _DIGITS = re.compile(r"\d+")
 
 
@@ -57,8 +57,8 @@ class Box:
 class Edge:
     """One or several values from one box to another.
 
-    The label is the shape of the first value, "" where another edge of the same value says it. It is a capture where
-    bodies read all of its values from outside of themselves, or where all of them are control edges of a GE dump.
+    The label is the shape of the first value, "" where another edge of the same value says it. The edge is a capture
+    where bodies read all of its values from an outer graph, or where all of them are control edges of a GE dump.
     """
 
     source: int
@@ -69,7 +69,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """An open group, a node with bodies, or one of these."""
+    """An open group, a node with bodies, or one of the bodies."""
 
     key: int
     parent: int
@@ -94,8 +94,8 @@ def picture(model: "Model", max_boxes: int = MAX_BOXES, hierarchy: Hierarchy | N
     The bodies of If, Loop and the like are drawn in a frame around their node where there is room for them.
 
     Args:
-        hierarchy: groups that are up to date; taken where their top is small enough, else groups are found
-            anew.
+        hierarchy: groups that are up to date; used where their top level is small enough, else groups are
+            computed anew.
     """
     with model.graph.lock:
         drawn = drawn_scope(model.graph)
@@ -106,7 +106,7 @@ def picture(model: "Model", max_boxes: int = MAX_BOXES, hierarchy: Hierarchy | N
 
 
 class _Painter:
-    """Draws a graph, of whose nodes all that is asked of each is in arrays by place in topological order."""
+    """Draws a graph; what is known of its nodes is in arrays by place in topological order."""
 
     def __init__(self, model: "Model", max_boxes: int, hierarchy: Hierarchy, drawn: DrawnScope) -> None:
         self._model = model
@@ -126,7 +126,7 @@ class _Painter:
         self._key_at = np.zeros(len(wires.order), np.int64)  # the key of each node's box, by place; 0 where none is
         self._inputs: dict[int, int] = {}  # the box of each input of the graph
         self._given: dict[int, int] = {}  # the box of each value in bodies that are drawn
-        self._boxes: dict[int, int] = {}  # the box of each value of the main graph that another one reads
+        self._boxes: dict[int, int] = {}  # the box of each value of the main graph that another box reads
         self._inside: list[tuple[NodeRecord, int]] = []  # the nodes in bodies that are drawn, each with its box
         self._opened: set[int] = set()
         self._makers_of: dict[int, tuple[int, ...]] = {}
@@ -186,7 +186,8 @@ class _Painter:
     def _open_bodies(self, node: NodeRecord, key: int) -> None:
         """Draw what is in the bodies of a node around its box, if all of it fits and the box is the node's own.
 
-        What a body is handed comes from the node's box; what the node gives comes from the boxes in its bodies.
+        Edges from a body's inputs begin at the node's box; edges from the node's outputs begin at the boxes in its
+        bodies.
         """
         graph, picture = self._graph, self._picture
         bodies = [graph.scopes[scope] for scopes in node.bodies.values() for scope in scopes]
@@ -287,7 +288,7 @@ class _Painter:
         return inner, np.bincount(self._homes()[self._drawn], minlength=most + 1).tolist()
 
     def _folded_groups(self) -> dict[int, int]:
-        """The outermost folded group around what is directly in each group, where one is."""
+        """The outermost folded group around the nodes directly in each group, where there is one."""
         outermost: dict[int, int] = {}
         for group in reversed(self._hierarchy.groups.values()):  # outer groups first
             if group.parent in outermost:
@@ -297,7 +298,7 @@ class _Painter:
         return outermost
 
     def _alike_groups(self) -> dict[int, tuple[int, str]]:
-        """Of folded groups in a row that have the same operators in them the first one, and the name for all."""
+        """Map each folded group of a run with equal operators to the run's first group and the run's name."""
         looks = operators_of(self._hierarchy, self._contents()[0], self._graph.nodes)
         return runs_of(self._hierarchy, dict.fromkeys(self._folded.values()), looks)
 
@@ -329,7 +330,7 @@ class _Painter:
         """Boxes for the graph's own inputs or outputs, with their edges."""
         records = [self._graph.values[value] for value in dict.fromkeys(values)]
         records = [record for record in records if family == "output" or not self._is_weight(record)]
-        if self._is_dump:  # whose inputs and outputs are names of nodes, which are drawn
+        if self._is_dump:  # inputs and outputs of a dump are names of nodes, which are drawn
             return
         if len(records) > MAX_TERMINALS:
             key = self._key(family, 0)
@@ -368,7 +369,7 @@ class _Painter:
             self._picture.edges.append(Edge(source, target, label if is_news else "", all(values.values())))
 
     def _read_of_others(self) -> dict[int, list[int]]:
-        """By place what nodes read of other boxes: most lines of a folded picture lie inside of one box."""
+        """Values that nodes read from other boxes, by place: most edges of a folded picture lie inside of one box."""
         wires, key_at = self._wires, self._key_at
         source, target = np.where(wires.makers < 0, 0, key_at[wires.makers]), key_at[wires.readers]
         is_other = (source != target) & (source > 0)
@@ -384,7 +385,7 @@ class _Painter:
     def _join(
         self, node: NodeRecord, target: int, read: list[int], joined: dict[tuple[int, int], dict[int, bool]]
     ) -> None:
-        """Note what a node reads of other boxes: whether as a capture, by value, by both boxes."""
+        """Note what a node reads from other boxes: whether each value is a capture, by value and pair of boxes."""
         captured = self._graph.index.captures(node) if node.bodies and node.id not in self._opened else []
         lines = [(value, True) for value in captured] + [(value, self._is_dashed(value, node)) for value in read]
         for value, is_capture in lines:
@@ -394,6 +395,6 @@ class _Painter:
                     values[value] = is_capture and values.get(value, True)
 
     def _is_dashed(self, value: int, node: NodeRecord) -> bool:
-        """Whether a line is one into a body, or of control."""
+        """Whether an edge leads into a body, or is a control edge."""
         record = self._graph.values[value]
         return record.scope != node.scope or (self._is_dump and ge_dump.is_control(record.name))

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from onnxlab.model import Model
 
 SCALE = 2.0
-"""Pixels of the image for each of the picture."""
+"""Pixels of the image for each pixel of the picture."""
 MOST_PIXELS = 1 << 27
-"""Pixels of the largest image; what would have more is drawn smaller."""
+"""Pixels of the largest image; a picture that would have more is drawn at a smaller scale."""
 FONT, FAMILY = Path(__file__).parents[1] / "data" / "sans.ttf", "Onnxlab Sans"
 
 
@@ -56,7 +56,7 @@ def rasterized(drawing: str, scale: float = SCALE) -> bytes:
     """An SVG document as a PNG file on white.
 
     Raises:
-        OnnxlabError: resvg is not installed, or cannot draw it.
+        OnnxlabError: resvg is not installed, or cannot draw the document.
     """
     try:
         import resvg_py

@@ -9,18 +9,18 @@ from onnxlab.graph.index.records import NodeRecord
 from onnxlab.graph.query.hierarchy import Group, Hierarchy
 
 LEAST = 3
-"""Groups of a run at least."""
+"""Groups of the shortest run."""
 _NUMBERED = re.compile(r"(.*?)(\d+)(\D*)")
 
 
 def runs_of(
     hierarchy: Hierarchy, folded: Collection[int], looks: Callable[[Group], Hashable]
 ) -> dict[int, tuple[int, str]]:
-    """Of each group of a run the first one, and the name of the run: "h.1…11 ×11".
+    """Map each group of a run to the run's first group and the run's name: "h.1…11 ×11".
 
     Args:
         folded: groups that are drawn as boxes.
-        looks: equal for groups that have the same in them; asked of those alone whose names and sizes are alike.
+        looks: a key, equal for groups of equal content; computed only for groups whose names and sizes are alike.
     """
     alike: dict[Hashable, list[tuple[int, Group]]] = {}
     for ident in folded:
@@ -33,14 +33,14 @@ def runs_of(
         if len(same) >= LEAST:
             for run in _rows(sorted(same, key=itemgetter(0)), looks):
                 match = _NUMBERED.fullmatch(run[0][1].name)
-                assert match is not None  # it was one of the candidates
+                assert match is not None  # each group of a row has a numbered name
                 name = f"{match[1]}{run[0][0]}…{run[-1][0]}{match[3]} ×{len(run)}"
                 result.update((group.id, (run[0][1].id, name)) for _, group in run)
     return result
 
 
 def _rows(groups: list[tuple[int, Group]], looks: Callable[[Group], Hashable]) -> list[list[tuple[int, Group]]]:
-    """The groups whose numbers follow one another and that look alike, where there are enough."""
+    """Runs of groups with consecutive numbers and equal content, `LEAST` groups each at least."""
     rows: list[list[tuple[int, Group]]] = [[]]
     before: tuple[int, Hashable] = (-1, None)
     for number, group in groups:

@@ -1,8 +1,7 @@
 """A model as a static SVG: what GitHub, nbconvert and `onnxlab svg` show.
 
-Colors are chosen to be read on white and on black: boxes carry their own light ground, everything else is
-gray. No text
-of the model is markup: it is escaped, and ids are numbers.
+Colors can be read on white and on black: boxes have their own light ground, everything else is gray. No text of the
+model is markup: all texts are escaped, and ids are numbers.
 """
 
 from typing import TYPE_CHECKING
@@ -78,7 +77,7 @@ def fill(family: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Text that XML can hold, without control characters, which none may contain; long ones cut."""
+    """Escaped text, cut where it is long, without the control characters that XML forbids."""
     text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
     return escape(printable(text), {'"': "&quot;"})
 
