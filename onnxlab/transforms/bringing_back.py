@@ -1,7 +1,7 @@
 """Results of other optimizers, brought back by the structural difference; parts that need no change stay.
 
-Names, documentation, metadata, declared types and the header stay those of the model; what a removed node said of
-itself goes to the node that makes its value now.
+Names, documentation, metadata, declared types and the header stay those of the model; documentation and metadata of a
+removed node go to the node that makes its value now.
 """
 
 from collections.abc import Iterable
@@ -26,12 +26,12 @@ _OF_THE_MODEL: Final = (
 
 
 def bring_back(rewriting: Rewriting, other: onnx.ModelProto, rule: str) -> None:
-    """Let a model be what another optimizer made of it, inside of an edit.
+    """Apply the result of another optimizer to a model, inside of an open edit.
 
     Args:
         rewriting: the model.
-        other: what was made; it is changed to keep what it should.
-        rule: what the application is called.
+        other: the result; changed in place to keep what the model says of itself.
+        rule: the name of the application.
 
     Raises:
         EditError: the other model has other inputs or outputs.
@@ -62,7 +62,7 @@ def _refuse_other_formals(graph: onnx.GraphProto, other: onnx.GraphProto) -> Non
 
 
 def _keep(graph: ModelGraph, other: onnx.ModelProto) -> None:
-    """Restore in what was made all that says nothing of what is computed."""
+    """Restore in the result every field that does not affect what is computed."""
     header, inside = graph.header, other.graph
     for field in _OF_THE_MODEL:
         _take(header, other, field)
@@ -94,7 +94,7 @@ def _keep(graph: ModelGraph, other: onnx.ModelProto) -> None:
 
 
 def _inherit(before: Iterable[onnx.NodeProto], now: Iterable[onnx.NodeProto]) -> None:
-    """Give nodes what those said of themselves that made their values before; equal ones their names too."""
+    """Give nodes the documentation and metadata of the former makers of their values; equal nodes their names too."""
     nodes = list(before)
     makers = {name: node for node in nodes for name in node.output if name}
     same = {_bare(node): node for node in nodes}
@@ -111,7 +111,7 @@ def _inherit(before: Iterable[onnx.NodeProto], now: Iterable[onnx.NodeProto]) ->
 
 
 def _bare(node: onnx.NodeProto) -> bytes:
-    """The content of a node and its values, whatever it is called."""
+    """The content of a node and the names of its values, without the node's own name and documentation."""
     bare = onnx.NodeProto(op_type=node.op_type, domain="" if node.domain == "ai.onnx" else node.domain,
                           input=node.input, output=node.output, overload=node.overload)  # fmt: skip
     bare.attribute.extend(sorted(node.attribute, key=lambda attribute: attribute.name))
@@ -121,7 +121,7 @@ def _bare(node: onnx.NodeProto) -> bytes:
 
 
 def _describe(before: Iterable[onnx.TensorProto], now: Iterable[onnx.TensorProto]) -> None:
-    """Let tensors that are the same be the same message, and others say what they said."""
+    """Give tensors the documentation and metadata of the former tensors of the same names."""
     known = {tensor.name: tensor for tensor in before}
     for tensor in now:
         old = known.get(tensor.name)
@@ -131,7 +131,7 @@ def _describe(before: Iterable[onnx.TensorProto], now: Iterable[onnx.TensorProto
 
 
 def _take(source: Any, target: Any, field: str) -> None:
-    """Let a message have a field as another one has it."""
+    """Make a field of a message equal to that of another one, absent where it is absent there."""
     if field not in source.DESCRIPTOR.fields_by_name:
         return
     target.ClearField(field)

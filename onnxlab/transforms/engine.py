@@ -28,16 +28,16 @@ PASSES: Final[dict[str, ModuleType]] = {
     "duplicates": duplicates,
     "unused": unused,
 }
-"""What looks at the whole graph, in its order."""
+"""The passes over the whole graph, by name."""
 
 PASS_OF: Final[dict[str, str]] = {name: key for key, module in PASSES.items() for name in module.NAMES}
-"""The pass by what its applications are called."""
+"""The pass by the name of its applications."""
 
 MOST_ROUNDS: Final = 4
-"""Times that the passes are run, as long as rules find something after them."""
+"""Rounds of passes and rules at most; a round that changes nothing ends them."""
 
 Plan = Callable[[Rewriting], None]
-"""What is done to a graph."""
+"""A function that rewrites a graph inside of an open edit."""
 
 
 def standard(rules: Sequence[AnyRule], passes: Collection[str] = tuple(PASSES)) -> Plan:
@@ -62,7 +62,7 @@ def standard(rules: Sequence[AnyRule], passes: Collection[str] = tuple(PASSES)) 
 
 
 def only(rules: Sequence[AnyRule]) -> Plan:
-    """A plan: these rules, and then what they left unused."""
+    """A plan: apply these rules, then take out what they left unused."""
     table = Rules(rules)
 
     def plan(rewriting: Rewriting) -> None:
@@ -74,10 +74,10 @@ def only(rules: Sequence[AnyRule]) -> Plan:
 
 
 def asked(sources: RuleSource | Iterable[RuleSource]) -> tuple[Plan, list[AnyRule]]:
-    """The plan of rules, and of passes by their names; and the rules.
+    """The plan of rules, and of passes given by name; and the rules.
 
     Raises:
-        TransformError: a text is no rule, a name is none, or a file has none or cannot be read; the message says where.
+        TransformError: a text or name is no rule, or a file has no rules or cannot be read; the message says where.
     """
     sources = [sources] if isinstance(sources, str | Path | Rule | Procedure) else list(sources)
     passes = [source for source in sources if isinstance(source, str) and source in PASSES]
@@ -92,8 +92,8 @@ def rewrite(graph: ModelGraph, facts: Mapping[int, Fact], compute: Compute, plan
         graph: the model.
         facts: what inference knows, by value id.
         compute: arrays of values that depend on no input.
-        plan: what is done.
-        options: what may be done.
+        plan: the rewriting to do.
+        options: the limits of it.
     """
     rewriting = Rewriting(graph, facts, compute, options)
     plan(rewriting)

@@ -19,7 +19,7 @@ from onnxlab.transforms.rewriting import Rewriting
 Engine = Literal["onnxsim", "onnxruntime", "onnxscript"]
 
 MOST_BYTES: Final = (1 << 31) - (1 << 20)
-"""Of a model: protobuf takes no larger file, and these tools keep weights in it."""
+"""Bytes of the largest model: protobuf takes no larger file, and these tools keep weights in the file."""
 
 SECONDS: Final = 900
 """Time that an engine may take."""

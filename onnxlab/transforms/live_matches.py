@@ -17,7 +17,7 @@ MOST_DIRTY: Final = 4096
 """Nodes near an edit above which everything is matched anew."""
 
 MOST_STALE: Final = 256
-"""Nodes near changed facts above which every rule that facts decide is matched again, without looking where."""
+"""Nodes near changed facts above which rules that read facts are matched again at all nodes where they did."""
 
 
 class LiveMatches:
@@ -26,8 +26,8 @@ class LiveMatches:
     Args:
         graph: the model.
         inference: its facts.
-        rules: to be matched.
-        domains: of operators that replacements may bring.
+        rules: the rules to match.
+        domains: domains of operators that replacements may bring.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class LiveMatches:
         self._rules = worklist.Rules([rule for rule in rules if isinstance(rule, Rule) and rule.brings <= domains])
         self._options = Options(domains=domains)
         self._places: dict[int, set[str]] = {}
-        self._asking: dict[int, list[Rule]] = {}  # rules that facts decided, by node
+        self._asking: dict[int, list[Rule]] = {}  # rules whose match read facts, by node
         self._dirty: set[int] | None = None  # None: all of them
         self._stale: set[int] = set()  # nodes near which nothing but facts changed
 
@@ -57,10 +57,10 @@ class LiveMatches:
         """List the nodes that the outermost call of a rule's pattern matches, in the order of their ids.
 
         Args:
-            rule: its name.
+            rule: the name of the rule.
 
         Returns:
-            list[Node]: handles; none where it matches nowhere.
+            list[Node]: handles; empty where the rule matches nowhere.
 
         Examples:
             >>> model.matches().of("conv_batch_normalization")[0]
@@ -70,7 +70,7 @@ class LiveMatches:
         return [Node(self._graph, ident) for ident in sorted(places) if rule in places[ident]]
 
     def follow(self, touched: Touched, facts: Mapping[int, Any]) -> None:
-        """Take down what an edit touched, to be matched again when it is asked for."""
+        """Note what an edit touched; the nodes are matched again when matches are read."""
         if self._dirty is None:
             return
         if touched.opsets or touched.functions:
@@ -128,7 +128,7 @@ class LiveMatches:
                 self._asking.setdefault(ident, []).append(rule)
 
     def _match_again(self, rewriting: Rewriting, ident: int) -> None:
-        """Match the rules at a node that facts decide, where nothing but facts changed."""
+        """Match again the rules that read facts at a node near which nothing but facts changed."""
         rules = self._asking.get(ident)
         if not rules:
             return

@@ -13,7 +13,7 @@ from onnxlab.graph.protos import glow_dialect
 from onnxlab.printable import printable
 
 Statements: TypeAlias = dict[tuple[str, str], str]
-"""{(key, text): label of what says it first}; the key of documentation is ""."""
+"""{(key, text): label of the first element with that text}; the key of documentation is ""."""
 
 MOST_DOCUMENTATION: Final = 1 << 16
 """Characters that the documentation of a node or tensor may grow to."""
@@ -21,12 +21,12 @@ MOST_DOCUMENTATION: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Something that a model said and says no more.
+    """Documentation or metadata that a model had before a rewrite and has no more.
 
     Attributes:
-        of: label of the node, value, graph or function that said it.
-        key: of the metadata, "" for a line of documentation.
-        text: what was said.
+        of: label of the node, value, graph or function that had it.
+        key: the key of the metadata, "" for a line of documentation.
+        text: the metadata's value, or the line.
     """
 
     of: str
@@ -39,7 +39,7 @@ class Loss:
 
 
 def statements(graph: ModelGraph) -> Statements:
-    """All that the nodes, values, stored tensors, graphs and functions of a model say of themselves."""
+    """Documentation and metadata of all nodes, values, stored tensors, graphs and functions of a model."""
     known: Statements = {}
     for node in graph.nodes.values():
         message = node.proto
@@ -59,17 +59,17 @@ def statements(graph: ModelGraph) -> Statements:
 
 
 def lost(before: Statements, now: Statements) -> tuple[Loss, ...]:
-    """The notes that were there before and are nowhere any more."""
+    """The statements of before that the model has nowhere now."""
     return tuple(Loss(of, key, text) for (key, text), of in before.items() if (key, text) not in now)
 
 
 def carry_over(graph: ModelGraph, removed: onnx.NodeProto, heir: NodeRecord | ValueRecord | None) -> None:
-    """Give what a node says of itself to what takes its place, which keeps what it says itself under the same key.
+    """Give a node's documentation and metadata to what takes its place, whose own entries of the same key stay.
 
     Args:
         graph: the model, inside of an edit.
         removed: the node.
-        heir: a node, or a value that is stored; None or any other value gets nothing.
+        heir: the node or stored value that takes its place; None and values that are not stored get nothing.
     """
     target: Any
     if isinstance(heir, ValueRecord):
@@ -90,7 +90,7 @@ def carry_over(graph: ModelGraph, removed: onnx.NodeProto, heir: NodeRecord | Va
 
 
 def spoken(proto: onnx.NodeProto) -> onnx.NodeProto:
-    """The notes of a node, for `carry_over` after it is gone."""
+    """A node's documentation and metadata alone, for `carry_over` after the node is removed."""
     return onnx.NodeProto(doc_string=proto.doc_string, metadata_props=proto.metadata_props)
 
 

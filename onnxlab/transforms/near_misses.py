@@ -23,11 +23,11 @@ class NearMiss:
     """The result of a rule at a node.
 
     Attributes:
-        rule: its name.
-        doc: what it does.
+        rule: the name of the rule.
+        doc: its documentation.
         node: label of the node that the outermost call of the pattern was tried at.
         why: what failed, "" where the rule applies.
-        progress: how far it got, from 0 to 1: the share of the pattern's nodes that matched.
+        progress: how far the match got, from 0 to 1: the share of the pattern's nodes that matched.
     """
 
     rule: str
@@ -56,7 +56,7 @@ def near_misses(
         for root, key, makers in roots:
             if key not in rule.roots or not (root is node or _may_hold(rule, node, makers)):
                 continue
-            miss = _tried(rewriting, rule, graph.nodes[root.id])  # a try makes other records of what it took back
+            miss = _tried(rewriting, rule, graph.nodes[root.id])  # taking a try back makes new records of nodes
             if best is None or miss.progress > best.progress or not miss.why:
                 best = miss
             if not miss.why:
@@ -67,7 +67,7 @@ def near_misses(
 
 
 def _may_hold(rule: AnyRule, node: NodeRecord, makers: frozenset[str]) -> bool:
-    """Whether a node may be one of a rule's pattern whose outermost node reads what these operators make."""
+    """Whether a rule's pattern may hold a node, where its outermost node reads results of these operators."""
     if not isinstance(rule, Rule) or node.op_type not in rule.operators:
         return False
     return any(not makers.isdisjoint(op_types) for way in rule.patterns for op_types in way.makers)
@@ -116,7 +116,7 @@ def _tried(rewriting: Rewriting, rule: AnyRule, node: NodeRecord) -> NearMiss:
 
 
 def _replaced(rewriting: Rewriting, rule: Rule, matched: Match) -> str:
-    """The reason why the replacement of a match cannot be made, "" where it can; nothing of it stays."""
+    """The reason why the replacement of a match cannot be made, "" where it can; the graph stays as it was."""
     try:
         with rewriting.graph.edit("why not") as edit:
             edit.take_back()

@@ -10,7 +10,7 @@ from onnxlab.printable import printable_lines
 from onnxlab.transforms.losses import Loss
 
 Verdict = Literal["bit equal", "equal within noise", "finite inputs only", "different", "not run"]
-"""What running the model before and after on the same inputs said."""
+"""The result of comparing a model before and after, run on the same inputs."""
 
 VERDICTS: tuple[Verdict, ...] = ("not run", "bit equal", "equal within noise", "finite inputs only", "different")
 """From best to worst, after "not run"."""
@@ -24,14 +24,14 @@ class Application:
     """One place at which a rule or pass changed something.
 
     Attributes:
-        rule: its name.
+        rule: the name of the rule or pass.
         place: the node or value, as the model calls it.
         what: what was done, in words.
-        value: a value that tells the place from all others.
-        verdict: what running said of this application alone, "not run" where it was judged with all others.
-        taken: the nodes that would go, where it was only looked at.
-        given: operators of the nodes that would come and stay, where it was only looked at.
-        at: the node in whose place that is, None where it is none.
+        value: the name of a value that identifies the place.
+        verdict: the verdict on this application alone, "not run" where it was judged with all others.
+        taken: in a preview, the nodes that would be removed.
+        given: in a preview, operators of the nodes that would be inserted.
+        at: in a preview, the node at whose place they would be, None where there is none.
     """
 
     rule: str
@@ -49,14 +49,14 @@ class Application:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An application that was taken back, or a rule that was.
+    """An application, or a whole rule, that was taken back.
 
     Attributes:
-        rule: its name.
-        place: where, "" for everywhere.
+        rule: the name of the rule.
+        place: the node or value, "" for all places.
         why: what differs, in words.
-        feeds: the smallest inputs that were found to show it, by name.
-        value: a value that tells the place from all others.
+        feeds: the smallest inputs found that show the difference, by name.
+        value: the name of a value that identifies the place.
     """
 
     rule: str
@@ -76,9 +76,9 @@ class Receipt:
     Attributes:
         applied: each application, in order.
         nodes: how many nodes the graphs had before and have now, Constant not counted.
-        lost: what the model says no more of what went: documentation, metadata, quantization of tensors.
-        refused: what was taken back: what differed, and for which inputs.
-        verdict: what running both models said of all that stayed.
+        lost: documentation, metadata and quantization of tensors that the model has no more.
+        refused: applications that were taken back: what differed, and for which inputs.
+        verdict: the verdict on all applications that stayed.
         note: what limits the verdict, "" where nothing does.
     """
 

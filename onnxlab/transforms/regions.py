@@ -1,6 +1,6 @@
 """Regions: the nodes of one application before and after, run apart from the model on inputs of their own.
 
-What a whole model cannot show, since its outputs hardly depend on its inputs or since it cannot be run, shows here.
+Regions show differences that a whole model cannot show: its outputs may hardly depend on its inputs, or it cannot run.
 """
 
 from collections.abc import Mapping
@@ -40,10 +40,10 @@ class Region:
     Attributes:
         rule, place: of the application; `place` is a value that tells it from others.
         before, after: nodes in their order.
-        constants: what they read that is constant.
-        facts: what is known of the other values that they read.
-        outputs: names of what they make that is read elsewhere.
-        imports: opsets.
+        constants: arrays of the constants that the nodes read, by name.
+        facts: facts of the other values that the nodes read, by name.
+        outputs: names of the nodes' results that are read elsewhere.
+        imports: the opsets of the nodes.
         zero_signs: whether the sign of a zero counts.
     """
 
@@ -78,7 +78,7 @@ class Region:
 
 
 class Recorder:
-    """Takes down the nodes of a match before they go."""
+    """Copies the nodes of a match before they are replaced."""
 
     def __init__(self, rewriting: Rewriting, match: Match, rule: str) -> None:
         self._rewriting = rewriting
@@ -99,7 +99,7 @@ class Recorder:
         return {value.name: (rewriting.constant(value), rewriting.fact(vid)) for vid, value in read.items()}
 
     def region(self, nodes: "list[NodeRecord]", source: str = "") -> Region:
-        """The region, once other nodes took the place, or the value `source` did."""
+        """The region, after the match was replaced by nodes, or by the value `source`."""
         identity = onnx.NodeProto(op_type="Identity", input=[source], output=[self._root])
         after = (identity,) if source else tuple(_copy(node.proto) for node in nodes)
         outside = {**self._outside, **({} if source else self._read(nodes))}
@@ -134,7 +134,7 @@ class Regions:
         self._known: dict[bytes, Judgment] = {}
 
     def judge(self, region: Region) -> Judgment:
-        """Run a region before and after on inputs of every kind; "not run" where that cannot be."""
+        """Run a region before and after on inputs of every kind; "not run" where a region cannot run."""
         key = region.key()
         judgment = self._known.get(key)
         if judgment is None:

@@ -42,11 +42,11 @@ class Options:
             in "/".
         budget: bytes that stored results may add to the model.
         domains: domains of operators that replacements may bring, besides those that the model has.
-        refused: (rule, place) that are left alone; place "" for all of them.
-        most: applications after which no more are made, None for no end.
-        nodes: ids of those at which rules may match, None for all.
-        regions: whether the nodes of each application are taken down, before and after.
-        traced: whether it is taken down which nodes each application takes out and brings.
+        refused: (rule, place) pairs that are not applied; place "" for every place.
+        most: the largest number of applications, None for no limit.
+        nodes: ids of the nodes at which rules may match, None for all.
+        regions: whether the nodes of each application are recorded, before and after.
+        traced: whether the ids of the nodes that each application removes and inserts are recorded.
     """
 
     protected: frozenset[str] = frozenset()
@@ -64,12 +64,12 @@ class Rewriting:
 
     Attributes:
         graph: the model.
-        options: what may be done.
-        applied: what was done so far.
-        regions: the nodes of each application of a rule, where they are asked for.
-        traces: which nodes each application takes out and brings, where that is asked for.
+        options: the limits of the rewrite.
+        applied: the applications so far.
+        regions: the nodes of each application of a rule, where `options.regions` asks for them.
+        traces: the nodes that each application removes and inserts, where `options.traced` asks for them.
         budget: bytes that folding may still add to the model.
-        asked: how often it was asked what inference knows.
+        asked: how many times a fact was read.
         inputs_are_weights: whether the model is of before IR version 4, when every initializer had to be an input.
     """
 
@@ -110,7 +110,7 @@ class Rewriting:
                     yield node
 
     def is_protected_scope(self, scope: Scope) -> bool:
-        """Whether a graph or function, or one that it stands in, was asked to be left as it is."""
+        """Whether a graph or function, or one around it, is protected by the options."""
         names, graph = self.options.protected, self.graph
         at: Scope | None = scope if names else None
         while at is not None:
@@ -120,7 +120,7 @@ class Rewriting:
         return False
 
     def stays(self, node: NodeRecord) -> bool:
-        """Whether a node was asked to be left as it is: by its name, a value that it makes, or where it stands."""
+        """Whether a node is protected by the options: by its name, a value that it makes, or its graph."""
         names = self.options.protected
         if not names:
             return False
@@ -131,13 +131,13 @@ class Rewriting:
         return self.is_protected_scope(self.graph.scopes[node.scope])
 
     def is_protected(self, node: NodeRecord) -> bool:
-        """Whether a node must stay as it is: it was asked for, or it refers to attributes of a function."""
+        """Whether a node must stay as it is: protected by the options, or referring to attributes of its function."""
         if self.stays(node):
             return True
         return (node.op_type == "Identity" and self._saves(node)) or self._refers(node)
 
     def _saves(self, node: NodeRecord) -> bool:
-        """Whether Glow saves an output by a node, whose name is the output's."""
+        """Whether a node is one by which Glow saves an output, of the output's name."""
         outputs = [self.graph.values[vid] for vid in node.outputs if vid]
         return any(value.info is not None and glow_dialect.is_save_node(node.proto, value.info) for value in outputs)
 
@@ -148,7 +148,7 @@ class Rewriting:
         return any(attribute.ref_attr_name for attribute in node.proto.attribute)
 
     def fact(self, value: int) -> Fact:
-        """The inferred fact of a value; of one that is new, once it is asked for."""
+        """The inferred fact of a value; that of a new value is inferred when it is first read."""
         self.asked += 1
         known = self._frame.facts.get(value)
         if known is not None:
@@ -192,7 +192,7 @@ class Rewriting:
         return fact
 
     def say(self, value: int, fact: Fact) -> None:
-        """Keep what a pass knows of a value that it made."""
+        """Store the fact of a value that a pass made."""
         self._frame.set(value, fact)
 
     def shape(self, value: int) -> tuple[Any, ...] | None:
@@ -251,7 +251,7 @@ class Rewriting:
         return None
 
     def is_random(self, node: NodeRecord) -> bool:
-        """Whether a node makes something else every time."""
+        """Whether a node's result is random, so that each run gives another one."""
         return find_traits(node.domain, node.op_type).random
 
     def sees_zero_signs(self, node: NodeRecord) -> bool:
@@ -261,7 +261,7 @@ class Rewriting:
     # -- changing ---------------------------------------------------------------------------------------------------
 
     def place(self, node: NodeRecord) -> str:
-        """The identity of a node among all others: a value that it makes."""
+        """The string that identifies a node: the name of a value that it makes."""
         return next((self.graph.values[vid].name for vid in node.outputs if vid), node.name)
 
     def allows(self, rule: str, place: str) -> bool:
@@ -272,7 +272,7 @@ class Rewriting:
         return not options.refused or not ((rule, place) in options.refused or (rule, "") in options.refused)
 
     def note(self, rule: str, place: str, label: str, effect: str) -> None:
-        """Write down an application."""
+        """Record an application."""
         self.applied.append(Application(rule, label, effect, place))
         if self.traces is not None:
             self.traces.note()
@@ -281,7 +281,7 @@ class Rewriting:
         """Take a node out whose values nothing reads, or which something else makes by the end of the edit.
 
         Args:
-            node: to be removed.
+            node: the node to remove.
             heir: a node, or a stored value, that gets its documentation and metadata.
         """
         carry_over(self.graph, node.proto, heir)
@@ -305,7 +305,7 @@ class Rewriting:
             if any(scope != node.scope for scope, _ in value.formal_outputs) or _is_read_in_bodies(graph, source):
                 return False
             if self.stays(graph.nodes[source.producers[0][0]]):
-                return False  # its value would be called otherwise
+                return False  # the bypass would rename the value of a protected node
             fact = self.fact(value.id)
             carry_over(graph, node.proto, self.heir(source))
             bypass_to_output(graph, node, source, value)
@@ -370,7 +370,7 @@ class Rewriting:
 
 
 def _is_read_in_bodies(graph: ModelGraph, value: ValueRecord) -> bool:
-    """Whether a body reads a value, so that a new name of it may mean something else there."""
+    """Whether a body reads a value; a new name of the value may already name another one there."""
     return any(graph.nodes[reader].scope != value.scope for reader, _ in value.uses)
 
 

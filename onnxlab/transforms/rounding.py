@@ -16,15 +16,15 @@ from onnxlab.transforms.verification import RunModel
 
 Array = np.ndarray[Any, Any]
 
-_PERIOD: Final = 1021  # a prime, so that rows of a matrix are not all moved alike
-_WAYS: Final = 3  # two results that are subtracted may be moved alike
+_PERIOD: Final = 1021  # a prime, so that the rows of a matrix are rounded in different ways
+_WAYS: Final = 3  # several, since two results may be rounded alike in one way, and a subtraction then hides it
 _FLOATS: Final = ("float16", "float32", "float64")
 
 
 def rounded_runs(graph: ModelGraph, fact: FactOf) -> list[RunModel]:
     """Runs of a model in which each float that a node computes is moved up or down by a rounding, in several ways.
 
-    Whole numbers stay as they are: they are exact as a rule, and often sizes or steps of something that jumps.
+    Whole numbers stay as they are: they are exact as a rule, and often sizes, or arguments of step functions.
     """
     return [_run(Runner(graph, fact, [_RoundingProvider(way)])) for way in range(_WAYS)]
 

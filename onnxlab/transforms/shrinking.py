@@ -19,15 +19,15 @@ _MOST_TRIES: Final = 200
 def smallest(
     feeds: Feeds, differs: Callable[[Feeds], bool], axes: Sequence[Sequence[tuple[str, int]]], seconds: float = SECONDS
 ) -> dict[str, Any]:
-    """Make inputs smaller for as long as they still show what they show.
+    """Make inputs smaller as long as they still show a difference.
 
-    First the sizes of symbolic dims: 1, then half of what they are. Then the elements: zeros in half of the elements of
-    floats, in a quarter, and so on, as far as the time goes.
+    The sizes of symbolic dims come first: 1 is tried, then either half, again and again. Elements of floats come next:
+    blocks of all elements, of half of them, of a quarter and so on are set to zero, until the time is spent.
 
     Args:
         feeds: inputs that show a difference.
-        differs: whether others show it too.
-        axes: of each symbolic dim the axes of inputs that have its size.
+        differs: a function that tells whether inputs show the difference.
+        axes: for each symbolic dim the axes of inputs that have its size.
         seconds: time to spend.
     """
     end = time.perf_counter() + seconds
@@ -92,13 +92,13 @@ def _clear(name: str, current: Callable[[], dict[str, Any]], is_kept: Keep) -> N
 def shrunk(
     judged: Judgment, before: RunModel, after: RunModel, facts: Mapping[str, Fact], zero_signs: bool = False
 ) -> Judgment:
-    """The judgment of two models with the smallest inputs that were found to show the same.
+    """The judgment of two models with the smallest inputs found for the same verdict.
 
     Args:
         judged: what differs, with inputs.
         before: the model as it was.
         after: the model as it is now.
-        facts: of the inputs, by name.
+        facts: facts of the inputs, by name.
         zero_signs: whether the sign of a zero counts.
     """
     if judged.verdict not in ("different", "finite inputs only") or not judged.feeds:

@@ -15,7 +15,7 @@ from onnxlab.transforms.rounding import rounded_runs
 from onnxlab.transforms.verification import Case, Feeds, Judgment, RunModel
 
 SEARCH_SECONDS: Final = 10.0
-"""Time to look for sizes on which a model runs, where it does not on those that are usual."""
+"""Time to search for sizes on which a model runs, where it does not run on the usual ones."""
 
 _LARGER: Final = (1, 16, 64, 256, 1024, 4096, 16384)
 
@@ -27,7 +27,7 @@ class Trust:
     Attributes:
         verify: whether the model is run before and after.
         samples: inputs to run it on, None for made-up ones.
-        finite_only: whether what differs for NaN and infinities alone is accepted.
+        finite_only: whether differences are accepted that show for NaN and infinities alone.
         regions: whether the nodes of each application are run apart from the model too, as for rules of users.
     """
 
@@ -37,7 +37,7 @@ class Trust:
     regions: bool = False
 
     def accepts(self, judged: Judgment) -> bool:
-        """Whether what was rewritten may stay."""
+        """Whether a rewrite with this judgment may stay."""
         good = ("not run", "bit equal", "equal within noise")
         return judged.verdict in good or (self.finite_only and judged.verdict == "finite inputs only")
 
@@ -64,7 +64,7 @@ class Subject:
         return rounded_runs(self.graph, self.inference.fact)
 
     def cases(self, trust: Trust) -> list[Case]:
-        """The outputs of the model for inputs of every kind; where none of them runs, of sizes that do."""
+        """The outputs of the model for inputs of every kind; where it runs on none, for inputs of other sizes."""
         known = verification.cases(self.run, self.samples(trust))
         if trust.samples is None and known and all(case.failed for case in known):
             known = verification.cases(self.run, self._of_other_sizes()) or known
@@ -99,7 +99,7 @@ class Subject:
             return None
 
     def _of_other_sizes(self) -> list[Feeds]:
-        """Inputs of sizes on which the model runs, and more of other sizes; none where none are met."""
+        """Inputs of sizes on which the model runs, and more of other sizes; none where the search finds none."""
         runner = Runner(self.graph, self.inference.fact)
         end = time.perf_counter() + SEARCH_SECONDS
         for sizes in _larger(self._symbols()):
@@ -132,7 +132,7 @@ class Subject:
         return self._runner.run({}, list(names), keep=False, strict=False)
 
     def doubts(self, known: list[Case]) -> str:
-        """The reason why cases of this model prove nothing, "" where there is none."""
+        """The reason why the cases prove nothing, "" where they do."""
         if all(case.failed for case in known):
             return "the model could not be run, so that nothing was verified: " + next(
                 (case.failed for case in known), "no inputs can be made up for it"
@@ -143,7 +143,7 @@ class Subject:
 
 
 def _larger(names: Sequence[str]) -> Iterator[dict[str, int]]:
-    """Sizes to be tried: one dim large, the last first, and the others one; or all of them alike."""
+    """Sizes to try: one dim large, the last one first, and the others 1; then all of them large."""
     for size in _LARGER if names else ():
         for large in reversed(names):
             yield {name: size if name == large else 1 for name in names}

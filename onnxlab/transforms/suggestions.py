@@ -23,13 +23,13 @@ from onnxlab.transforms.subject import Subject, Trust
 from onnxlab.transforms.verified import Rewrite
 
 MOST_RUNS_BYTES: Final = 1 << 29
-"""Of a model: of larger ones, which would have to be copied, no times are told."""
+"""Bytes of the largest model whose runs are timed, since the model has to be copied."""
 
 COPIES: Final = 8
-"""Times that a model is in memory while runs are measured: before and after, with what onnxruntime makes of both."""
+"""Copies of a model in memory while runs are measured: before and after, with onnxruntime's sessions of both."""
 
 _REPEATS: Final = 5
-_WARM: Final = 2  # runs before, which prepare what later ones have
+_WARM: Final = 2  # runs that are not timed, in which programs are compiled and buffers made
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +37,15 @@ class Suggestion:
     """A rule or pass that would change something.
 
     Attributes:
-        rule: its name.
-        doc: what it does.
+        rule: the name of the rule or pass.
+        doc: its documentation.
         places: labels of the nodes at which it applies first.
         nodes: how many nodes fewer there would be.
         bytes: how many bytes fewer the model would have.
         peak: how many bytes fewer a run would hold at its peak, by the shapes; 0 where no size is known.
-        seconds: by provider ("numpy", "onnxruntime"), how much less of the processor a run would take, on one
+        seconds: by provider ("numpy", "onnxruntime"), how many seconds of processor time a run would save, on one
             thread in onnxruntime; 0 within the noise of runs.
-        verdict: what running the model before and after said.
+        verdict: the verdict of running the model before and after.
     """
 
     rule: str
@@ -125,7 +125,7 @@ class _Measured:
 
 
 def _gained(before: _Measured, now: _Measured) -> dict[str, float]:
-    """Seconds of the processor that a run takes less, by provider: the least of a few in turn; 0 within their noise."""
+    """Seconds of processor time that a run saves, by provider: least of a few runs in turn; 0 within their noise."""
     gained = {}
     for provider in [name for name in before.runs if name in now.runs]:
         sides = before.runs[provider], now.runs[provider]
@@ -146,7 +146,7 @@ def _gained(before: _Measured, now: _Measured) -> dict[str, float]:
 
 
 def _peak(graph: ModelGraph, inference: Inference, feeds: Mapping[str, Any]) -> int:
-    """The most bytes that are alive in a run, 0 where that cannot be told."""
+    """The most bytes that are alive in a run, 0 where they cannot be computed."""
     try:
         return timeline(graph, inference, {}, feeds).peak
     except (OnnxlabError, ValueError):
@@ -159,7 +159,7 @@ def _session(graph: ModelGraph) -> Any:
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1  # further ones wait by spinning, which is time of the processor
+        options.intra_op_num_threads = 1  # idle threads spin, which counts as processor time
         providers = ["CPUExecutionProvider"]
         return onnxruntime.InferenceSession(graph.proto.SerializeToString(), options, providers=providers)
     except Exception:

@@ -15,9 +15,9 @@ class Trace:
     """Ids of the nodes of one application.
 
     Attributes:
-        removed: those that went, the outermost first.
-        inserted: those that came.
-        changed: those that read something else, or have another attribute.
+        removed: ids of removed nodes, the outermost first.
+        inserted: ids of inserted nodes.
+        changed: ids of nodes that read other values, or have another attribute.
     """
 
     removed: tuple[int, ...]
@@ -38,7 +38,7 @@ class Traces:
     """The traces of the applications of one rewrite, in their order.
 
     Args:
-        graph: the model, in an open edit; nodes that it has now are those of before.
+        graph: the model, in an open edit; its nodes at this time are those of before the rewrite.
     """
 
     def __init__(self, graph: ModelGraph) -> None:
@@ -51,7 +51,7 @@ class Traces:
         return self._graph.transaction.inverses if self._graph.transaction is not None else ()
 
     def note(self) -> None:
-        """Read what was changed since the application before."""
+        """Record the changes since the previous application as the trace of this one."""
         inverses = self._inverses()
         news, self._read = inverses[self._read :], len(inverses)
         images = [undo.image for undo in news if isinstance(undo, InsertNode) and undo.image is not None]
@@ -71,9 +71,9 @@ class Traces:
                     yield from self._with_bodies(self._graph.nodes[ident])
 
     def told(self, applied: Sequence[Application]) -> list[Application]:
-        """The applications with their nodes, at the end of the rewrite: what came and went again is not told."""
+        """The applications with their nodes, at the end of the rewrite, without nodes that came and went again."""
         nodes = self._graph.nodes
-        places: dict[int, int] = {}  # of nodes that came: the node of before in whose place they are
+        places: dict[int, int] = {}  # by inserted node: the node of before that it replaces
         applications = []
         for application, trace in zip(applied, self._traces, strict=True):
             removed = [ident for ident in trace.removed if ident <= self._newest]

@@ -1,12 +1,12 @@
 """Proof by execution: a model before and after a rewrite, run on inputs of several kinds and compared.
 
-It is a test, not a proof: it finds what shows on the inputs that were tried. Kinds of inputs matter more than their
-number: a NaN that is dropped does not show on normal numbers, a clip that is gone only on large ones.
+Verification is a test, not a proof: it finds differences that show on the inputs tried. Kinds of inputs matter more
+than their number: a NaN that is dropped does not show on normal numbers, a missing clip only on large ones.
 
-Two orders of the same sums differ by rounding, and a model may amplify that. How much is measured: each case is run a
-second time with inputs that are off by a rounding, and ten times what that changes is noise. Where more differs than
-that, it is run with everything that nodes compute off by a rounding besides: what cancels out, or is divided by little,
-amplifies what the inputs do not show.
+Two orders of the same sums differ by rounding, and a model may amplify the difference. The amplification is measured:
+each case is run a second time with inputs that are off by a rounding, and ten times the change of an output is noise.
+Where an output differs by more, the model is also run with every result of a node off by a rounding: differences of
+nearly equal numbers and divisions by small ones amplify roundings that changed inputs do not show.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ Feeds = Mapping[str, Any]
 RunModel = Callable[[Feeds], Mapping[str, Any]]
 
 KINDS: Final = ("normal", "positive", "large", "tiny", "integers", "zeros", "special")
-"""Kinds of inputs; integers keep what was made up for them, since they may be sizes and places."""
+"""Kinds of inputs; integer tensors are the same in all kinds, since they may be sizes and indices."""
 
 _NOISE: Final = {"float64": 1e-12, "float32": 1e-5, "float16": 1e-2, "bfloat16": 5e-2}
 """Difference relative to the peak of an output up to which two orders of the same sums may differ, by dtype."""
@@ -32,13 +32,13 @@ _NOISE: Final = {"float64": 1e-12, "float32": 1e-5, "float16": 1e-2, "bfloat16":
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Inputs of one kind and what the model made of them.
+    """Inputs of one kind and the outputs of the model for them.
 
     Attributes:
         kind: one of KINDS, or "other sizes".
         feeds, outputs: arrays by name.
-        failed: why it made nothing, "" where it did.
-        noise: by output, how much inputs that are off by a rounding change it.
+        failed: why the run failed, "" where it did not.
+        noise: by output, how much it changes for inputs that are off by a rounding.
     """
 
     kind: str
@@ -68,7 +68,7 @@ def kinds_of(feeds: Feeds) -> Iterator[tuple[str, Feeds]]:
 
 
 def _of_kind(kind: str, value: Any, offset: int) -> Any:
-    """An input turned into a kind; NaN and the like of each input stand at places of their own, by its `offset`."""
+    """An input turned into a kind; `offset` gives each input other places of NaN and infinities."""
     if not isinstance(value, np.ndarray) or not _is_real(value.dtype) or kind == "normal":
         return value
     if kind == "zeros":
@@ -76,7 +76,7 @@ def _of_kind(kind: str, value: Any, offset: int) -> Any:
     if kind == "positive":
         return np.abs(value)
     if kind == "integers":
-        return (np.round(4 * value) / 2).astype(value.dtype)  # halves too: they show how something rounds
+        return (np.round(4 * value) / 2).astype(value.dtype)  # halves too: they show modes of rounding
     if kind == "special":
         array = value.copy()
         flat = array.reshape(-1)
@@ -92,7 +92,7 @@ def _is_real(dtype: "np.dtype[Any]") -> bool:
 
 
 def cases(run: RunModel, feeds: list[Feeds], all_kinds: bool = False) -> list[Case]:
-    """The outputs of a model for inputs of every kind: of the first set; of the others only as they are.
+    """The outputs of a model for the first set of inputs, turned into every kind, and for the others as they are.
 
     Args:
         run: the model.
@@ -108,7 +108,7 @@ def cases(run: RunModel, feeds: list[Feeds], all_kinds: bool = False) -> list[Ca
             peaks = {name: _peak(case.outputs[name]) for name in case.noise}
             if kind == "normal":
                 usual = {name: case.noise[name] / (peak or 1.0) for name, peak in peaks.items()}
-            elif kind == "integers":  # where roundings jump
+            elif kind == "integers":  # whole numbers are on the steps of step functions, where noise would be too large
                 most = {name: 4 * usual.get(name, 0.0) * peak for name, peak in peaks.items()}
                 case = replace(case, noise={name: min(case.noise[name], most[name]) for name in most})
             recorded.append(case)
@@ -125,11 +125,11 @@ def case_of(run: RunModel, kind: str, feeds: Feeds) -> Case:
 
 
 def with_noise(runs: Sequence[RunModel], before: list[Case]) -> list[Case]:
-    """Cases with the noise that runs of the model measure in which what nodes compute is off by a rounding.
+    """Cases with the noise of runs in which every result of a node is off by a rounding.
 
     Args:
         runs: the model as it was, off by a rounding in several ways.
-        before: cases of it.
+        before: cases of the model as it was.
     """
     return [replace(case, noise=_most_noise(runs, case)) for case in before]
 
@@ -140,7 +140,7 @@ def _most_noise(runs: Sequence[RunModel], case: Case) -> dict[str, float]:
         try:
             noise = _noise(case.outputs, run(case.feeds))
         except OnnxlabError:
-            continue  # a size that jumps: this way says nothing
+            continue  # a rounding changed a size, so that this run measures nothing
         most = {name: max(most.get(name, 0.0), noise.get(name, 0.0)) for name in most.keys() | noise.keys()}
     return most
 
@@ -148,12 +148,12 @@ def _most_noise(runs: Sequence[RunModel], case: Case) -> dict[str, float]:
 def judge_with_noise(
     run: RunModel, before: list[Case], rounded: Callable[[], Sequence[RunModel]], zero_signs: bool = False
 ) -> Judgment:
-    """Judge, and where something differs judge again with the noise of everything that is computed.
+    """Judge, and where an output differs judge again with the noise of all results of nodes.
 
     Args:
         run: the model as it is now.
         before: cases of the model as it was.
-        rounded: makes runs of the model as it was that are off by a rounding.
+        rounded: a function that returns runs of the model as it was, off by a rounding.
         zero_signs: whether the sign of a zero counts.
     """
     judged = judge(run, before, zero_signs)
@@ -163,7 +163,7 @@ def judge_with_noise(
 
 
 def _off_by_a_rounding(feeds: Feeds) -> Feeds:
-    """The same inputs, every other element of floats the next larger number."""
+    """The same inputs, with every other element of floats replaced by the next larger number."""
     moved = {}
     for name, value in feeds.items():
         moved[name] = value
@@ -175,7 +175,7 @@ def _off_by_a_rounding(feeds: Feeds) -> Feeds:
 
 
 def _noise(outputs: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, float]:
-    """The largest difference of each output, among finite numbers."""
+    """The largest difference between two runs in each output, among finite numbers."""
     largest = {}
     for name, array in outputs.items():
         other = others.get(name)
@@ -216,7 +216,7 @@ def judge(run: RunModel, before: list[Case], zero_signs: bool = False) -> Judgme
 
 
 def reacts(run: RunModel, before: list[Case]) -> bool:
-    """Whether other inputs make other outputs, by more than 100 times what may differ; else nothing can be tested."""
+    """Whether other inputs change the outputs by more than 100 times the tolerance; else nothing can be tested."""
     case = next((case for case in before if not case.failed and case.kind == "normal"), None)
     if case is None:
         return False
@@ -225,7 +225,7 @@ def reacts(run: RunModel, before: list[Case]) -> bool:
     try:
         now = run(others)
     except OnnxlabError:
-        return True  # other numbers decide whether it runs: it reacts
+        return True  # whether the model runs depends on the inputs, so it reacts
     return any(_same(old, now.get(name), 0.0, times=100.0) == "different" for name, old in case.outputs.items())
 
 
@@ -282,7 +282,7 @@ def _other_zeros(array: Array, other: Array) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """A sequence, map or optional as something that compares; NaN equals itself."""
+    """A sequence, map or optional as nested Python objects that can be compared; NaN equals itself."""
     if isinstance(value, np.ndarray):
         return str(value.dtype), value.shape, value.tolist() if value.dtype == object else value.tobytes()
     if isinstance(value, Mapping):

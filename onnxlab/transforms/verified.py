@@ -22,12 +22,12 @@ from onnxlab.transforms.subject import Subject, Trust
 from onnxlab.transforms.verification import Case, Feeds, Judgment
 
 MOST_REFUSALS: Final = 24
-"""Applications that are taken back one by one, before nothing is done at all."""
+"""Applications that are taken back one by one, before the whole rewrite is."""
 
 MOST_COPIED: Final = 1 << 26
-"""Bytes of a model up to which inputs that show a difference are made smaller: it takes a copy of the model."""
+"""Bytes of the largest model for which inputs that show a difference are made smaller, which needs a copy of it."""
 
-_TWICE: Final = 2  # refused places of one rule after which all of it is
+_TWICE: Final = 2  # refused places of a rule after which it is refused everywhere
 
 
 def compared(before: Subject, after: Subject, trust: Trust) -> Judgment:
@@ -51,15 +51,15 @@ class _Tried:
 
 
 class Rewrite:
-    """One rewrite of a model: looked at, or done as one step of the history.
+    """One rewrite of a model: a preview, or one step of the history.
 
     Args:
         graph: the model.
         inference: its facts.
-        label: of the step.
-        plan: what is done.
-        options: what may be done.
-        trust: how it is verified.
+        label: the label of the step.
+        plan: the rewriting to do.
+        options: the limits of it.
+        trust: how the rewrite is verified.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Rewrite:
         self._subject = Subject(graph, inference)
 
     def look(self) -> Receipt:
-        """Say what would be done; nothing stays of it."""
+        """Return what the rewrite would do; the model stays as it was."""
         with self._graph.lock:
             self._refuse()
             before = count_nodes(self._graph)
@@ -86,7 +86,7 @@ class Rewrite:
             return Receipt(tried.applied, (before, tried.nodes), tried.lost)
 
     def do(self) -> Receipt:
-        """Do it, but for what changes an output."""
+        """Rewrite the model, without the applications that change an output."""
         with self._graph.lock:
             self._refuse()
             before = count_nodes(self._graph)
@@ -109,7 +109,7 @@ class Rewrite:
                     )
                 if not self._is_rounded:
                     self._known, self._is_rounded = verification.with_noise(subject.rounded(), self._known), True
-                    options = replace(options, regions=True)  # noise may be large: nodes alone amplify little
+                    options = replace(options, regions=True)  # noise may be large: regions alone amplify little
                     continue
                 if len(refused) >= MOST_REFUSALS:
                     refused.append(Refusal("all together", "", tried.judged.why))
@@ -125,12 +125,12 @@ class Rewrite:
             raise EditError(f"rules are of ONNX's operators, and those of this model are not: {self._graph.uninferred}")
 
     def _attempt(self, options: Options, keep: bool, against: Subject | None = None) -> _Tried:
-        """Rewrite and judge inside of an edit; it stays where it is accepted and to be kept.
+        """Rewrite and judge inside of an edit; the edit stays where `keep` is set and the judgment accepted.
 
         Args:
-            options: what may be done.
-            keep: whether it stays.
-            against: the model as it was, where the smallest inputs that show a difference are looked for.
+            options: the limits of the rewrite.
+            keep: whether an accepted edit stays.
+            against: the model as it was, to search for the smallest inputs that show a difference; None for no search.
         """
         tried = _Tried((), (), 0, Judgment("not run"))
         try:
@@ -160,7 +160,7 @@ class Rewrite:
         return tried
 
     def _judge_regions(self, done: Rewriting, tried: _Tried) -> None:
-        """Judge each application of a rule by its nodes alone; those that are not accepted are to be refused."""
+        """Judge each application of a rule by its nodes alone; those that are not accepted become refusals."""
         verdicts: dict[tuple[str, str], Judgment] = {}
         for region in done.regions:
             verdicts[region.rule, region.place] = self._regions.judge(region)
@@ -201,13 +201,13 @@ class Rewrite:
         return refusal, replace(options, refused=options.refused | _places(options, (refusal,)))
 
     def _runs(self, done: Rewriting) -> Callable[[Feeds], Mapping[str, Any]]:
-        """The same inside of the edit, where inference does not know yet what is new."""
+        """A function that runs the model inside of the edit, before inference knows its new values."""
         runner = Runner(self._graph, done.fact)
         return lambda feeds: runner.run(dict(feeds), keep=False, seed=0, strict=False)
 
 
 def _places(options: Options, refused: Sequence[Refusal]) -> set[tuple[str, str]]:
-    """The places where rules are refused from now on: at a place, and everywhere those that were refused before."""
+    """(rule, place) pairs to refuse: each refused place, and "" for rules that were refused twice before."""
     before = [rule for rule, _ in options.refused]
     rules = {refusal.rule for refusal in refused if before.count(refusal.rule) >= _TWICE}
     return {(refusal.rule, refusal.value) for refusal in refused} | {(rule, "") for rule in rules}

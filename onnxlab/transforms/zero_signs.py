@@ -8,11 +8,11 @@ from onnxlab.graph.index.topology import reachable
 from onnxlab.ops import find_traits
 
 _NEARBY: Final = 200
-"""Nodes that a walk looks at before the whole graph is looked at, once."""
+"""Nodes that a walk visits at most; beyond, the answer is computed once for the whole graph."""
 
 
 class ZeroSigns:
-    """The dependents of the sign of a zero in a main graph, as it was when it was first asked for."""
+    """The nodes of a main graph for whose zeros the sign matters, as of the first question."""
 
     def __init__(self, graph: ModelGraph) -> None:
         self._graph = graph
@@ -30,7 +30,7 @@ class ZeroSigns:
         return node.id in self._before
 
     def _nearby(self, node: NodeRecord) -> bool | None:
-        """The answer by a walk from the node on; None where that is not decided within a few nodes."""
+        """The answer by a walk over the node's readers; None where it is not decided within `_NEARBY` nodes."""
         graph, seen, level = self._graph, {node.id}, [node]
         while level:
             readers = [use for at in level for vid in at.outputs if vid for use in graph.values[vid].uses]
@@ -49,7 +49,7 @@ class ZeroSigns:
         return False
 
     def _all(self) -> set[int]:
-        """Ids of all nodes of the main graph for which it matters."""
+        """Ids of all nodes of the main graph for whose zeros the sign matters."""
         graph = self._graph
         values = [vid for ident in graph.main.node_ids for vid in self._read(graph.nodes[ident])]
         starts = [producer[0] for vid in values if (producer := graph.values[vid].producer) is not None]

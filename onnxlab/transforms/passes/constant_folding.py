@@ -17,14 +17,14 @@ from onnxlab.transforms.rewriting import Array, Rewriting
 NAME = "constant folding"
 NAMES = (NAME,)
 SMALL = 1 << 14
-"""Bytes up to which a result is stored whatever it is made of."""
+"""Bytes up to which a result is stored, however small the constants are that it is computed from."""
 
 
 def run(rewriting: Rewriting) -> None:
     """Store the results of nodes that read constants alone, where others read them.
 
-    A result may take the bytes of the constants that it is made of, or be small; all together they may take
-    `Rewriting.budget` more. Nothing random is folded, and nothing that makes floats of quantized weights.
+    A result may take as many bytes as the constants that it is computed from, or be small; all results together may
+    take `Rewriting.budget` bytes more. Random nodes are not folded, nor nodes that make floats of quantized weights.
     """
     folded = _foldable(rewriting)
     border = [node for node in folded.values() if _is_read_outside(rewriting, node, folded)]
@@ -57,7 +57,7 @@ def _foldable(rewriting: Rewriting) -> dict[int, NodeRecord]:
 
 
 def _read(rewriting: Rewriting, node: NodeRecord) -> list[int]:
-    """Ids of what a node makes that something reads."""
+    """Ids of the outputs of a node that are read."""
     values = rewriting.graph.values
     return [vid for vid in node.outputs if vid and (values[vid].uses or values[vid].formal_outputs)]
 
@@ -88,7 +88,7 @@ def _bytes(rewriting: Rewriting, value: int) -> int | None:
 
 
 def _source_bytes(rewriting: Rewriting, node: NodeRecord, folded: dict[int, NodeRecord]) -> int:
-    """Bytes of the constants that a result is made of, each once."""
+    """Bytes of the constants that a result is computed from, each counted once."""
     seen: set[int] = set()
     waiting, total = [node], 0
     while waiting:
@@ -106,7 +106,7 @@ def _source_bytes(rewriting: Rewriting, node: NodeRecord, folded: dict[int, Node
 
 
 def _computed(rewriting: Rewriting, nodes: list[NodeRecord], folded: Mapping[int, NodeRecord]) -> dict[int, Array]:
-    """The outputs of nodes, by value id; of each alone where one of them cannot run."""
+    """The outputs of nodes, by value id; nodes run one by one where they cannot run together."""
     by_scope: dict[int, list[NodeRecord]] = {}
     for node in nodes:
         by_scope.setdefault(node.scope, []).append(node)
@@ -133,5 +133,5 @@ def _in_main(rewriting: Rewriting, nodes: list[NodeRecord]) -> dict[int, Array]:
             try:
                 arrays |= rewriting.compute([name])
             except OnnxlabError:
-                continue  # its kernel refuses it, so the model does when it runs
+                continue  # the kernel refuses the node, as it will when the model runs
     return {by_name[name]: array for name, array in arrays.items()}

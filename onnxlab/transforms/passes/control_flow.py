@@ -16,11 +16,11 @@ INVARIANT = "loop invariant"
 NAMES = (DECIDED, INVARIANT)
 
 _SAFE = ("elementwise", "activation", "matrix", "normalization", "convolution", "constant")
-"""Families of operators that can run though the loop does not: shapes apart they refuse nothing."""
+"""Families of operators that may run even where the loop has no iteration: they fail for wrong shapes alone."""
 
 
 def run(rewriting: Rewriting) -> None:
-    """Put the taken branch in the place of Ifs, then take out of loops what no iteration changes."""
+    """Replace Ifs by the branch that is always taken, then move loop invariants out of loops."""
     for node in rewriting.nodes("If"):
         if node.id in rewriting.graph.nodes:
             _decide(rewriting, node)
@@ -98,7 +98,7 @@ def _outer_names(rewriting: Rewriting, node: NodeRecord, body: Scope) -> tuple[d
 
 
 def _read_invariant_values(rewriting: Rewriting, node: NodeRecord) -> None:
-    """Let a body read what it is given in every iteration as the loop was given it."""
+    """Let a body read a loop-invariant input as the outer value that the loop gets for it."""
     graph = rewriting.graph
     snapshot = graph.snapshot()
     view = next((candidate for candidate in snapshot.scopes[node.scope].nodes if candidate.id == node.id), None)

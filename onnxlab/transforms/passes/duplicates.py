@@ -12,7 +12,7 @@ NAMES = (NODES, TENSORS)
 
 
 def run(rewriting: Rewriting) -> None:
-    """Let readers of equal initializers, then of what equal nodes make of the same values, read the first of them."""
+    """Let readers of equal initializers read the first one, then readers of equal nodes' outputs those of the first."""
     _join_initializers(rewriting)
     alike: dict[tuple[object, ...], list[NodeRecord]] = {}
     for node in rewriting.nodes():
@@ -32,7 +32,7 @@ def run(rewriting: Rewriting) -> None:
 
 
 def _key(node: NodeRecord) -> tuple[object, ...]:
-    """The key by which two nodes of an operator that read the same values make the same."""
+    """The key that is equal for two nodes of an operator if they compute the same from the same inputs."""
     attributes = sorted(attribute.SerializeToString(deterministic=True) for attribute in node.proto.attribute)
     return (node.proto.overload, tuple(bool(vid) for vid in node.outputs), *attributes)
 

@@ -22,7 +22,7 @@ def evaluated(
         rewriting: the graph.
         nodes: the nodes.
         folded: nodes by id that read constants and each other alone.
-        values: ids of what is asked for.
+        values: ids of the values to compute.
     """
     needed: dict[int, NodeRecord] = {}
     constants: dict[str, Array] = {}

@@ -50,7 +50,7 @@ def _known(rewriting: Rewriting, node: NodeRecord) -> dict[int, Array]:
 
 
 def _store(rewriting: Rewriting, node: NodeRecord, arrays: dict[int, Array], known: Container[int]) -> None:
-    """Store what a node makes where others read it than those that are known too, which will be read no more."""
+    """Store the outputs of a node, unless only nodes read them whose outputs are known and stored too."""
     values, place = rewriting.graph.values, rewriting.place(node)
     if all(reader in known for vid in arrays for reader, _ in values[vid].uses) or not rewriting.allows(NAME, place):
         return

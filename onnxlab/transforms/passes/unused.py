@@ -24,7 +24,7 @@ def run(rewriting: Rewriting) -> None:
 
 
 def _drop_dead_nodes(rewriting: Rewriting) -> int:
-    """Take nodes out, bodies and functions included; one without outputs must have some effect, and stays."""
+    """Take dead nodes out, bodies and functions included; a node without outputs must have an effect, and stays."""
     graph, count = rewriting.graph, 0
     if not rewriting.options.protected:
         return edits.drop_dead_nodes(graph)
@@ -57,10 +57,11 @@ def _drop_functions(rewriting: Rewriting) -> int:
 
 
 def _drop_weights_as_inputs(rewriting: Rewriting) -> int:
-    """Take weights out of the inputs, where they have to be before IR version 4: those that nothing reads any more.
+    """Take weights out of the inputs, among which they have to be before IR version 4: those that nothing reads.
 
-    All of them where the model becomes one of IR version 4, since a new tensor is no input: from there on a weight that
-    is an input is a default that a caller may override, and no runtime would take it for constant any more.
+    A new tensor is no input, so a model with one becomes a model of IR version 4, and then all weights are taken out: a
+    weight that is an input is a default from that version on, which a caller may override and no runtime takes for
+    constant.
     """
     graph, main = rewriting.graph, rewriting.graph.main
     if not rewriting.inputs_are_weights:

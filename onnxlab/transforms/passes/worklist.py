@@ -22,7 +22,7 @@ class Rules:
     """Rules by the operator of the node that they are tried at.
 
     Attributes:
-        deepest: how many readers of readers … of a changed node are tried again: as many as the deepest pattern has.
+        deepest: how many steps from reader to reader a changed node has nodes tried again: the deepest pattern's depth.
     """
 
     def __init__(self, rules: Iterable[AnyRule]) -> None:
@@ -89,7 +89,7 @@ def _tried(rewriting: Rewriting, node: NodeRecord, rules: Sequence[AnyRule], dee
         inputs = [matched_node for matched_node in match.nodes[1:] if matched_node.id in rewriting.graph.nodes]
         sources = [vid for matched_node in match.nodes for vid in matched_node.inputs if vid]
         inserted, why = rule.apply(rewriting, match)
-        node = rewriting.graph.nodes.get(ident, node)  # which is another record where something was taken back
+        node = rewriting.graph.nodes.get(ident, node)  # a new record where something was taken back
         if not why:
             values = rewriting.graph.values
             before_it = [values[vid].producers[0][0] for vid in sources if vid in values and values[vid].producers]

@@ -26,11 +26,11 @@ class Match(matcher.Match[NodeRecord, ValueRecord]):
     rewriting: Rewriting = field(kw_only=True)
 
     def array(self, name: str) -> Array | None:
-        """The elements of a bound constant, None where it is absent or none."""
+        """The elements of a bound constant, None where the value is absent or is not constant."""
         return self.rewriting.constant(self.values.get(name))
 
     def shape(self, name: str) -> tuple[Any, ...] | None:
-        """The dims of a bound value, None where they are not known; of the result for "result"."""
+        """The dims of a bound value, or of the "result"; None where they are not known."""
         if name == "result":
             return self.rewriting.shape(self.root.outputs[0])
         value = self.values.get(name)

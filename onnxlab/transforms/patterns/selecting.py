@@ -28,7 +28,8 @@ _RESERVED: Final = frozenset(("or", "none"))
 def pattern_of(rewriting: Rewriting, nodes: Sequence[NodeRecord], numbers: bool = True) -> Call:
     """The pattern of some nodes: what they read from elsewhere is any value, or any constant.
 
-    Attributes are those that the nodes set. A node that others read too may be read by others.
+    Its attributes are those that the nodes set. Where nodes outside of the selection read an inner node, the pattern
+    allows such readers.
 
     Args:
         rewriting: the graph.
@@ -36,7 +37,7 @@ def pattern_of(rewriting: Rewriting, nodes: Sequence[NodeRecord], numbers: bool 
         numbers: whether constants of one element, and lists of up to eight integers, are written as they are.
 
     Raises:
-        TransformError: there is no such pattern; the message says what is in the way.
+        TransformError: there is no such pattern; the message says why.
     """
     return _Selection(rewriting, nodes, numbers).pattern()
 
@@ -131,7 +132,7 @@ class _Selection:
         return name if _WORD.fullmatch(name) and name not in _DATA else "c"
 
     def _fresh(self, wish: str) -> str:
-        """A name that is not used yet; without a wish one of those of data."""
+        """A name that is not used yet, the wish where possible; without a wish one for data: x, y or z."""
         wishes = [wish] if wish else list(_DATA)
         number = 2 if wish else 1
         while True:
@@ -142,7 +143,7 @@ class _Selection:
             wishes, number = [f"{wish or 'x'}{number}"], number + 1
 
     def _number(self, value: ValueRecord) -> Number | None:
-        """A constant as it is written, None where it is to be any constant."""
+        """A constant as a number of the pattern, None where the pattern takes any constant."""
         array = self._rewriting.constant(value)
         if array is None or array.dtype == object or not array.size or array.dtype.kind in "cSU":
             return None
@@ -163,7 +164,7 @@ class _Selection:
 
 
 def _plain(number: Any) -> int | float | None:
-    """A number with no more digits than tell it from others of its type; None for what no pattern can say."""
+    """A number with the fewest digits that tell it from others of its type; None where no pattern can write it."""
     if number.dtype.kind in "iub":
         return int(number)
     try:
@@ -174,7 +175,7 @@ def _plain(number: Any) -> int | float | None:
 
 
 def _literal(attribute: onnx.AttributeProto) -> Any:
-    """An attribute as a pattern says it, None where it cannot."""
+    """An attribute as a pattern writes it, None where no pattern can."""
     value = decode(attribute)
     if isinstance(value, bool | int):
         return int(value)

@@ -33,7 +33,7 @@ def _factor(match: Match) -> "Mapping[str, Any] | str":
 
 
 def _limits(match: Match) -> "Mapping[str, Any] | str":
-    """The limits of a Clip as scalars of the type of what is clipped."""
+    """The limits of a Clip as scalars."""
     limits = {}
     for name in ("low", "high"):
         array = match.array(name)

@@ -28,7 +28,7 @@ _AXES: Final = ("Softmax", "LogSoftmax", "Hardmax", "CumSum")
 
 
 def _through(rewriting: Rewriting, node: NodeRecord) -> str:
-    """Take the Transpose away that comes before nodes before this one, which does its part."""
+    """Remove a Transpose that elementwise nodes separate from this one, which takes over its permutation."""
     second = permutation(node)
     chain: list[tuple[NodeRecord, int]] = []
     value = rewriting.input(node, 0)
@@ -83,7 +83,7 @@ def _data_slot(rewriting: Rewriting, node: NodeRecord, rank: int) -> int | None:
 
 
 def _reorder(rewriting: Rewriting, node: NodeRecord, slot: int, first: list[int]) -> None:
-    """Let the constant of a node have the order of axes that comes before the first Transpose."""
+    """Put the axes of a node's constant in the order that data has before the first Transpose."""
     for other, vid in enumerate(list(node.inputs)):
         value: ValueRecord | None = rewriting.graph.values[vid] if vid else None
         array = rewriting.constant(value)

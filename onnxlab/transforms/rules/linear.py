@@ -15,7 +15,7 @@ def _channels(match: Match) -> int:
 
 
 def _per_channel(match: Match, name: str) -> Array | None:
-    """A constant with one number for each output channel of an image, as [channels]; None where it is none such."""
+    """A constant with one number for each output channel, as [channels]; None where it has another shape."""
     array = match.array(name)
     weights = match.array("w")
     if array is None or weights is None or array.dtype != weights.dtype:
@@ -68,7 +68,7 @@ def _added(match: Match) -> dict[str, Array]:
 
 
 def _columns(match: Match, name: str) -> Array | None:
-    """A constant with one number for each column of a product [M, N], as [N]; None where it is none such."""
+    """A constant with one number for each column of a product [M, N], as [N]; None where it has another shape."""
     weights, array = match.array("w"), match.array(name)
     if weights is None or array is None or weights.ndim != 2 or array.dtype != weights.dtype:
         return None

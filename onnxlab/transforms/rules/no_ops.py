@@ -11,13 +11,13 @@ from onnxlab.transforms.rewriting import Rewriting
 from onnxlab.transforms.rules.rule import Procedure
 
 Test = Callable[[Rewriting, NodeRecord], "ValueRecord | None"]
-"""What a node gives back, None where it does something."""
+"""A function that returns the value a node passes on unchanged, None where the node changes it."""
 
 _TESTS: dict[str, tuple[Test, tuple[str, ...]]] = {}
 
 
 def _gives_back(name: str, *op_types: str) -> Callable[[Test], Test]:
-    """Register what tells when nodes of these operators do nothing."""
+    """Register a test that tells when nodes of these operators do nothing."""
 
     def add(test: Test) -> Test:
         _TESTS[name] = test, op_types
@@ -56,7 +56,7 @@ def _only(rewriting: Rewriting, node: NodeRecord) -> ValueRecord | None:
 
 @_gives_back("same_shape", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Expand", "Tile")
 def _same_shape(rewriting: Rewriting, node: NodeRecord) -> ValueRecord | None:
-    """The input of a node that only gives another shape, where it is the shape that was."""
+    """The input of a node that only changes the shape, where the shape stays the same."""
     source = rewriting.input(node, 0)
     if source is None or not node.outputs[0]:
         return None
@@ -120,11 +120,14 @@ def _slice(rewriting: Rewriting, node: NodeRecord) -> ValueRecord | None:
 
 
 def _add(rewriting: Rewriting, node: NodeRecord) -> ValueRecord | None:
-    """The other summand of zeros: of -0.0 always, of 0.0, which makes 0.0 of -0.0, where no sign of a zero matters."""
+    """The value that zeros are added to, where the sum is that value.
+
+    Adding -0.0 changes nothing; adding 0.0 turns -0.0 into 0.0, which is allowed where no sign of a zero matters.
+    """
     source = _neutral(0, -0.0, both=True)(rewriting, node)
     if source is not None:
         return source
-    source = _neutral(0, 0.0, both=True)(rewriting, node)  # asked first: it is seldom so, and signs take a walk
+    source = _neutral(0, 0.0, both=True)(rewriting, node)  # first: seldom so, and signs take a walk
     return None if source is None or rewriting.sees_zero_signs(node) else source
 
 

@@ -41,7 +41,7 @@ def axes_of(match: Match, node: NodeRecord) -> list[int] | None:
 
 
 def _first_axis(match: Match) -> int:
-    """The first of the last axes that all means are taken along, from the end; 0 where they are not the last ones."""
+    """The first axis, from the end, of the last axes that all means are along; 0 where they are along other axes."""
     means = [axes_of(match, node) for node in match.nodes if node.op_type == "ReduceMean"]
     axes = means[0]
     if axes is None or any(other != axes for other in means) or axes != list(range(-len(axes), 0)):
@@ -55,7 +55,7 @@ def _normalized_dims(match: Match) -> tuple[Any, ...]:
 
 
 def _fits(name: str) -> Callable[[Match], bool]:
-    """Whether a factor or summand has the dims that are normalized."""
+    """A condition: a factor or summand has the dims that are normalized."""
 
     def holds(match: Match) -> bool:
         shape = match.shape(name)
@@ -146,7 +146,7 @@ RULES: Final = (
 
 
 def _scale_follows(match: Match) -> bool:
-    """Whether a Mul with a constant reads the result alone: with it, it is a LayerNormalization with a scale."""
+    """Whether the only reader is a Mul with a constant, which the LayerNormalization takes as its scale."""
     rewriting = match.rewriting
     value = rewriting.graph.values[match.root.outputs[0]]
     readers = [rewriting.graph.nodes[reader] for reader, _ in value.uses]

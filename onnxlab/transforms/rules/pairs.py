@@ -87,7 +87,7 @@ def _holds(wide: int, narrow: int) -> bool:
     if wide == narrow:
         return True
     if narrow == dtypes.BOOL:
-        return False  # numbers are truth values of another kind
+        return False  # truth values are no numbers
     ours, theirs = _MANTISSA.get(wide), _MANTISSA.get(narrow)
     if ours is not None and theirs is not None:
         return ours[0] >= theirs[0] and ours[1] >= theirs[1]
@@ -101,7 +101,7 @@ def _holds(wide: int, narrow: int) -> bool:
 
 
 def _reshapes(rewriting: Rewriting, node: NodeRecord) -> str:
-    """Read what was before nodes that only give other shapes: all of it where the shape is the same again."""
+    """Skip nodes before this one that only change the shape; skip this one too where the shape is restored."""
     value = rewriting.output(node)
     inner = _reshape_before(rewriting, node)
     if inner is None or value is None:

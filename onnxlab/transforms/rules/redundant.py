@@ -53,7 +53,7 @@ def _pads(match: Match) -> "Mapping[str, Any] | str":
 
 
 def _drop_zero_states(rewriting: Rewriting, node: NodeRecord) -> str:
-    """Take out initial states of a recurrent layer that are zeros, as they are without."""
+    """Leave out initial states of a recurrent layer that are zeros, which is their default."""
     slots = [slot for slot in (5, 6) if slot < len(node.inputs) and node.inputs[slot]]
     if node.op_type != "LSTM":
         slots = [slot for slot in slots if slot == 5]

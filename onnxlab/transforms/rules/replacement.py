@@ -26,7 +26,7 @@ def put(
     """Put a replacement in the place of a match; nothing is changed where that cannot be.
 
     Returns:
-        The nodes that came, or read other values now; and why it was not done, "" where it was.
+        The nodes that were inserted or read other values now; and why nothing was changed, "" where it was.
     """
     if isinstance(replacement, Name):
         return _bypass(rewriting, match, replacement)
@@ -83,7 +83,8 @@ def _unavailable(rewriting: Rewriting, match: Match, replacement: Call) -> str:
 def _is_foreign(rewriting: Rewriting, schema: Schema, scope: Scope) -> bool:
     """Whether ONNX's domain has an operator in ONNX Runtime alone, as LayerNormalization before opset 17.
 
-    It is put where operators of ONNX Runtime may come, but not into functions: there it crashes.
+    A replacement may have such an operator where operators of ONNX Runtime are allowed, but not in a function, where
+    ONNX Runtime crashes.
     """
     if not schema.runtime:
         return False
@@ -91,7 +92,7 @@ def _is_foreign(rewriting: Rewriting, schema: Schema, scope: Scope) -> bool:
 
 
 def _differs(before: Fact, after: Fact | None) -> str:
-    """The difference of type or shape between the replacement and what was there, "" where there is none."""
+    """The difference in type or shape between the replacement's value and the former one, "" where there is none."""
     if after is None:
         return ""
     now_type, now = getattr(after, "elem_type", 0), after.shape
@@ -124,7 +125,7 @@ class _Builder:
         self._named: dict[str, str] = {}
 
     def put(self, replacement: Call) -> list[NodeRecord]:
-        """Make the nodes, and take out those whose place they take."""
+        """Insert the nodes of the replacement, and remove those that they replace."""
         match, graph = self._match, self._graph
         root = match.root
         scope = graph.scopes[root.scope]
@@ -197,7 +198,7 @@ class _Builder:
         return [self._value(argument.name)]
 
     def _output(self, output: Output) -> str:
-        """Another output of a node that stays, by the name of one of them."""
+        """Another output of a node that stays, given by the pattern's name for one of its outputs."""
         value = self._match.values.get(output.name)
         if not isinstance(value, ValueRecord) or value.producer is None:
             raise EditError(f"no node of the pattern makes {output.name}, of which the replacement reads an output")
@@ -219,7 +220,7 @@ class _Builder:
         return value.name if value is not None else ""
 
     def _number(self, number: Number) -> str:
-        """A constant: of the result's type where it is one number, of int64 where it is a list."""
+        """Store a number in the result's type, or a list as int64; returns the name of the constant."""
         key = str(number)
         if key not in self._constants:
             dtype = np.dtype(np.int64)
@@ -237,7 +238,7 @@ class _Builder:
 
 
 def _adopt(new_node: onnx.NodeProto, match: Match) -> None:
-    """Give a node the name of the one whose place it takes, and documentation and metadata of all that go."""
+    """Give a node the name of the node that it replaces, and documentation and metadata of all that are removed."""
     new_node.name = match.root.proto.name
     held: dict[str, str] = {}
     for node, call in zip(match.nodes, match.pattern.calls(), strict=True):

@@ -14,7 +14,7 @@ from onnxlab.transforms.rewriting import Rewriting
 from onnxlab.transforms.rules.replacement import put
 
 Level = Literal["basic", "extended", "layout", "decompose"]
-"""ONNX Runtime's words, and one for rules that undo what the others do, which are applied only when asked for."""
+"""ONNX Runtime's levels, and "decompose" for rules that undo what the others do and apply only where named."""
 
 Condition = Callable[[Match], bool]
 Compute = Callable[[Match], "Mapping[str, Any] | str"]
@@ -28,14 +28,14 @@ class Rule:
     """One rewrite of a few nodes.
 
     Attributes:
-        name: by which it is asked for.
-        text: patterns and what takes their place: "Add(MatMul(a, w), c) => Gemm(a, w, c)". A node that takes the
-            place of one of its operator has the attributes of that one.
-        doc: one line for people.
-        conditions: what must hold besides, by the words that say it does not.
-        compute: arrays of constants, and values of attributes, that the replacement has and the pattern has not, by
-            name; or words that say why there are none.
-        level: of optimization from which on it is applied.
+        name: the name of the rule.
+        text: patterns and their replacement: "Add(MatMul(a, w), c) => Gemm(a, w, c)". A node of the replacement has
+            the attributes of the first matched node of its operator, where the text sets no others.
+        doc: one line of documentation.
+        conditions: further conditions of a match, each by the words for its failure.
+        compute: a function of the match that returns, by name, constants and attributes of the replacement that the
+            pattern does not bind; or words that say why there are none.
+        level: the lowest level of optimization that applies the rule.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Rule:
     brings: frozenset[str] = field(init=False)
 
     def __call__(self, compute: Compute) -> "Rule":
-        """The same rule with a function that computes what the replacement needs; so a rule is a decorator."""
+        """The same rule with a function that computes what the replacement needs; so a rule serves as a decorator."""
         doc = (compute.__doc__ or self.doc).strip().partition("\n")[0]
         return replace(self, name=self.name or compute.__name__, doc=doc, compute=compute)
 
@@ -72,12 +72,12 @@ class Rule:
         return replace(self, conditions={**self.conditions, words: holds})
 
     def find(self, rewriting: Rewriting, node: NodeRecord, makers: frozenset[str] | None = None) -> Match | Failure:
-        """The match at a node, or why there is none: the failure of the way of writing that got furthest.
+        """The match at a node, or the failure of the alternative pattern that got furthest.
 
         Args:
             rewriting: the graph.
-            node: at which the outermost call is to match.
-            makers: operators that its inputs come from; ways that need others are left out then.
+            node: the node at which the outermost call is to match.
+            makers: operators that make its inputs; alternatives that need others are then skipped. None to try all.
         """
         failure = Failure((-1, 0), f"no node before it is one of those in {self.patterns[0].op_type}(…)")
         for pattern in self.patterns:
@@ -111,7 +111,7 @@ class Rule:
         """Put the replacement in the place of a match; the value that the outermost node makes keeps its name.
 
         Returns:
-            The nodes that came or were rewired, and why it was not done, "" where it was.
+            The nodes that were inserted or rewired, and why nothing was changed, "" where it was.
         """
         label, place = rewriting.graph.label(matched.root), rewriting.place(matched.root)
         if not rewriting.allows(self.name, place):
@@ -145,10 +145,10 @@ class Procedure:
     """A rule of one node and what is around it, written in Python.
 
     Attributes:
-        name, doc, level: as of a Rule.
-        op_types: operators of ONNX's own domain that it is for.
-        act: does it and returns "", or returns why it cannot be done; it asks `Rewriting.allows` before it changes
-            anything.
+        name, doc, level: as in a Rule.
+        op_types: operators of ONNX's own domain at whose nodes the procedure is tried.
+        act: a function that rewrites and returns "", or returns why it cannot; it asks `Rewriting.allows` before any
+            change.
     """
 
     name: str
@@ -160,7 +160,7 @@ class Procedure:
 
     @property
     def roots(self) -> tuple[Root, ...]:
-        """Operators that it is tried at."""
+        """Operators and domains of the nodes that the procedure is tried at."""
         return tuple((op_type, "") for op_type in self.op_types)
 
 

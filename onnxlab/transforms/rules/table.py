@@ -47,7 +47,7 @@ def named(name: str, rules: Iterable[AnyRule] = STANDARD) -> AnyRule:
     """The rule of a name.
 
     Raises:
-        TransformError: there is none; the message says which are like it.
+        TransformError: no rule has that name; the message lists similar names.
     """
     known = {rule.name: rule for rule in rules}
     if name not in known:

@@ -13,7 +13,7 @@ from onnxlab.transforms.rules import table
 from onnxlab.transforms.rules.rule import AnyRule, Level, Procedure, Rule
 
 RuleSource: TypeAlias = str | Path | Rule | Procedure
-"""A rule; the text of one; the name of one that comes with onnxlab; or a `.toml` or `.py` file of some."""
+"""A rule, the text of a rule, the name of a rule of onnxlab, or a `.toml` or `.py` file of rules."""
 
 _ENTRIES = {"rule", "doc", "level"}
 
@@ -28,18 +28,18 @@ def rule(
 ) -> Rule:
     """Make a rule for `model.rewrite`: a pattern of nodes, and what takes its place.
 
-    Before a function it is a decorator: the function gets the match, and returns what the replacement reads and the
-    pattern has not, by name, or words that say why there is none.
+    The rule is also a decorator: the function gets the match, and returns, by name, what the replacement reads and the
+    pattern does not bind, or words that say why there is nothing to return.
 
     Args:
-        text: such as "Add(MatMul(a, w), c:const) => Gemm(a, w, c)"; the guide to rewriting says what may stand there.
-        name: by which the receipt calls it; default: the function's, or the text.
-        doc: one line for people.
-        level: of `model.optimize` that it belongs to.
-        where: conditions, by the words that say that they do not hold.
+        text: such as "Add(MatMul(a, w), c:const) => Gemm(a, w, c)"; the guide to rewriting has the syntax.
+        name: the name of the rule in receipts; default: the function's, or the text.
+        doc: one line of documentation.
+        level: the level of `model.optimize` that applies the rule.
+        where: conditions of a match, each by the words for its failure.
 
     Returns:
-        Rule: to be given to `model.rewrite` or `model.why_not`.
+        Rule: an argument for `model.rewrite` or `model.why_not`.
 
     Raises:
         TransformError: the text is no rule; the message says where.
@@ -59,10 +59,10 @@ def rule(
 
 
 def rules_from(sources: RuleSource | Iterable[RuleSource]) -> list[AnyRule]:
-    """The rules that are meant.
+    """The rules that sources give, in order.
 
     Raises:
-        TransformError: a text is no rule, a name is none, or a file has none or cannot be read; the message says where.
+        TransformError: a text or name is no rule, or a file has no rules or cannot be read; the message says where.
     """
     if isinstance(sources, str | Path | Rule | Procedure):
         sources = [sources]
@@ -90,7 +90,7 @@ def _called(entry: AnyRule) -> AnyRule:
 
 
 def _in_file(path: Path) -> list[AnyRule]:
-    """The rules of a file. A Python file is run: only one that is named is ever read."""
+    """The rules of a file. A Python file is executed, so only files that the caller names are read."""
     try:
         rules = _in_toml(path) if path.suffix == ".toml" else _in_python(path)
     except OSError as error:
