@@ -57,22 +57,22 @@ export function paintMapLabels(
 
 /** Labels that do not cover each other, those of the widest first. */
 function chosen(text: TextFitter, scene: Scene, list: DrawList, camera: Camera): Place[] {
-  const found = candidates(scene, list, camera).sort((a, b) => b.width - a.width),
+  const places = candidates(scene, list, camera).sort((a, b) => b.width - a.width),
     placed: Place[] = [];
-  for (const each of found) {
+  for (const place of places) {
     if (placed.length === MOST) break;
-    const title = text.fit(each.title, "title", Math.max(ROOM, each.width) - 2 * INSET, false);
+    const title = text.fit(place.title, "title", Math.max(ROOM, place.width) - 2 * INSET, false);
     if (!title) continue;
     const width = text.measure(title, "title") + 2 * INSET,
-      left = each.left + (each.width - width) / 2;
-    const label = { ...each, title, width, left };
+      left = place.left + (place.width - width) / 2;
+    const label = { ...place, title, width, left };
     if (placed.every((other) => apart(label, other))) placed.push(label);
   }
   return placed;
 }
 
 function candidates({ boxes, x, y, w, h, frame }: Scene, list: DrawList, camera: Camera): Place[] {
-  const found: Place[] = [];
+  const places: Place[] = [];
   const consider = (i: number): void => {
     const { kind, title } = boxes[i]!;
     if (
@@ -87,7 +87,7 @@ function candidates({ boxes, x, y, w, h, frame }: Scene, list: DrawList, camera:
       height = h[i]! * camera.zoom;
     if (right < left) return;
     const inMiddle = !frame[i];
-    found.push({
+    places.push({
       title,
       left,
       top: inMiddle ? top + (height - HEIGHT) / 2 : Math.min(Math.max(top, 2), top + Math.max(0, height - HEIGHT)),
@@ -96,11 +96,13 @@ function candidates({ boxes, x, y, w, h, frame }: Scene, list: DrawList, camera:
   };
   list.frames.forEach(consider);
   if (list.detail === FAR) list.boxes.forEach(consider);
-  return found;
+  return places;
 }
 
-function apart(one: Place, other: Place): boolean {
+function apart(place: Place, other: Place): boolean {
   return (
-    one.left + one.width < other.left || other.left + other.width < one.left || Math.abs(one.top - other.top) > HEIGHT
+    place.left + place.width < other.left ||
+    other.left + other.width < place.left ||
+    Math.abs(place.top - other.top) > HEIGHT
   );
 }

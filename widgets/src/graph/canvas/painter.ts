@@ -248,8 +248,8 @@ export class Painter {
     ctx.textBaseline = "middle";
     ctx.textAlign = "left";
     for (const i of list.labels) {
-      const { value: own, ribbon, x: left, y, room: whole } = scene.labels[i]!;
-      const value = ribbon < 0 ? own : this.#speaking(scene.ribbons[ribbon]!);
+      const { value: labeled, ribbon, x: left, y, room: whole } = scene.labels[i]!;
+      const value = ribbon < 0 ? labeled : this.#speaking(scene.ribbons[ribbon]!);
       const count = ribbon < 0 ? "" : `×${scene.ribbons[ribbon]!.length} `;
       const x = left + text.measure(count, "small"),
         room = whole - text.measure(count, "small");

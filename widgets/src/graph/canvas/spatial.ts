@@ -49,11 +49,11 @@ export class SpatialGrid {
   atMost(left: number, top: number, right: number, bottom: number): number {
     const c0 = this.#column(left),
       c1 = this.#column(right);
-    let found = 0;
+    let count = 0;
     for (let row = this.#row(top) * this.#columns; row <= this.#row(bottom) * this.#columns; row += this.#columns) {
-      found += this.#start[row + c1 + 1]! - this.#start[row + c0]!;
+      count += this.#start[row + c1 + 1]! - this.#start[row + c0]!;
     }
-    return Math.min(found, this.#bounds.count);
+    return Math.min(count, this.#bounds.count);
   }
 
   /** Items that touch the rectangle, in rising order. The array is only to be read. */
@@ -62,7 +62,7 @@ export class SpatialGrid {
     const width = this.#columns * this.#cellWidth,
       height = this.#rows * this.#cellHeight;
     if (left <= 0 && top <= 0 && right >= width && bottom >= height) return this.#all;
-    const found: number[] = [];
+    const boxes: number[] = [];
     const stamp = ++this.#stamp;
     const c0 = this.#column(left),
       c1 = this.#column(right),
@@ -74,19 +74,19 @@ export class SpatialGrid {
         if (this.#seen[i] === stamp) continue;
         this.#seen[i] = stamp;
         if (bounds.left(i) <= right && bounds.right(i) >= left && bounds.top(i) <= bottom && bounds.bottom(i) >= top) {
-          found.push(i);
+          boxes.push(i);
         }
       }
     }
-    return c0 === c1 && r0 === r1 ? found : this.#rising(found);
+    return c0 === c1 && r0 === r1 ? boxes : this.#rising(boxes);
   }
 
   /** Many are put in order by going through all, several times faster than by comparing. */
-  #rising(found: number[]): number[] {
-    if (found.length * 16 < this.#bounds.count) return found.sort((a, b) => a - b);
+  #rising(boxes: number[]): number[] {
+    if (boxes.length * 16 < this.#bounds.count) return boxes.sort((a, b) => a - b);
     const isFound = this.#found,
       sorted: number[] = [];
-    for (const i of found) isFound[i] = 1;
+    for (const i of boxes) isFound[i] = 1;
     for (let i = 0; i < isFound.length; i++) {
       if (isFound[i]) sorted.push(i);
     }

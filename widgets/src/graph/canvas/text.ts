@@ -61,9 +61,9 @@ export class TextFitter {
   #shorten(text: string, font: Font, width: number, middle: boolean): string {
     const letters = Array.from(text);
     this.#context.font = this.css(font);
-    const build = (kept: number): string => {
-      const tail = middle ? Math.floor(kept / 2) : 0;
-      return `${letters.slice(0, kept - tail).join("")}…${tail ? letters.slice(-tail).join("") : ""}`;
+    const build = (letterCount: number): string => {
+      const tail = middle ? Math.floor(letterCount / 2) : 0;
+      return `${letters.slice(0, letterCount - tail).join("")}…${tail ? letters.slice(-tail).join("") : ""}`;
     };
     let low = 0,
       high = Math.min(letters.length - 1, 400);

@@ -40,26 +40,28 @@ export function bundlesOf(store: Store, values: readonly number[]): Map<number, 
     .filter(([, same]) => same.length >= LEAST)
     .map(([pattern, same]): Alike => ({ pattern: pattern.match(PARTS) ?? [], values: same }));
   const place = new Map(values.map((value, i) => [value, i]));
-  const found = new Map<number, Bundle>();
+  const bundleOf = new Map<number, Bundle>();
   for (const some of joined(alike)) {
-    const members = some.flatMap((each) => each.values).sort((a, b) => place.get(a)! - place.get(b)!);
+    const members = some.flatMap((member) => member.values).sort((a, b) => place.get(a)! - place.get(b)!);
     const bundle = { first: members[0]!, name: bundleName(some, nameOf), values: members };
-    for (const value of members) found.set(value, bundle);
+    for (const value of members) bundleOf.set(value, bundle);
   }
-  return found;
+  return bundleOf;
 }
 
 /** Puts together as many values of each name as differ in one word: keys and values of a cache. */
 function joined(alike: readonly Alike[]): Alike[][] {
   const all: Alike[][] = [];
-  for (const each of alike) {
+  for (const group of alike) {
     const others = all.find((some) => {
-      if (some.length >= MOST_WORDS || some[0]!.values.length !== each.values.length) return false;
-      const differing = differences(some[0]!.pattern, each.pattern);
-      return differing.length === 1 && some.every((one) => differences(one.pattern, each.pattern)[0] === differing[0]);
+      if (some.length >= MOST_WORDS || some[0]!.values.length !== group.values.length) return false;
+      const differing = differences(some[0]!.pattern, group.pattern);
+      return (
+        differing.length === 1 && some.every((member) => differences(member.pattern, group.pattern)[0] === differing[0])
+      );
     });
-    if (others) others.push(each);
-    else all.push([each]);
+    if (others) others.push(group);
+    else all.push([group]);
   }
   return all;
 }
@@ -76,14 +78,14 @@ function differences(left: readonly string[], right: readonly string[]): number[
 function bundleName(some: readonly Alike[], nameOf: (value: number) => string): string {
   const numbers = some.flatMap(({ values }) => values.map((value) => nameOf(value).match(NUMBER) ?? []));
   const ranges = (numbers[0] ?? []).map((number, place) => {
-    const each = numbers.map((list) => Number(list[place]));
-    const low = each.reduce((a, b) => Math.min(a, b)),
-      high = each.reduce((a, b) => Math.max(a, b));
+    const indices = numbers.map((list) => Number(list[place]));
+    const low = indices.reduce((a, b) => Math.min(a, b)),
+      high = indices.reduce((a, b) => Math.max(a, b));
     return low === high ? number : `{${low}…${high}}`;
   });
   const [{ pattern }] = some as [Alike];
   const words = pattern.map((part, i) => {
-    const all = [...new Set(some.map((each) => each.pattern[i]!))];
+    const all = [...new Set(some.map((member) => member.pattern[i]!))];
     return all.length > 1 ? `{${all.join(",")}}` : part;
   });
   let place = 0;

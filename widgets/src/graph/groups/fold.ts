@@ -80,8 +80,8 @@ export function classesInside(store: Store, hierarchy: Hierarchy, level: Map<str
   for (const [around, containers] of level) {
     for (const container of containers) {
       for (const key of [...container.groups, ...container.hosts]) {
-        const each = hierarchy.containers.get(key)!,
-          parts = partsOf(hierarchy, each);
+        const inner = hierarchy.containers.get(key)!,
+          parts = partsOf(hierarchy, inner);
         const ops = parts
           .flatMap(({ nodes }) => nodes)
           .map((node) => store.nodes.get(node)!.op)
@@ -89,12 +89,12 @@ export function classesInside(store: Store, hierarchy: Hierarchy, level: Map<str
           .join(" ");
         // the parts that a model without names was cut into are one list: all open or all folded
         const looks =
-          each.kind === "cut" || each.kind === "stage"
-            ? `${around}/${each.kind}`
-            : `${around}/${each.size} ${each.groups.length} ${ops}`;
+          inner.kind === "cut" || inner.kind === "stage"
+            ? `${around}/${inner.kind}`
+            : `${around}/${inner.size} ${inner.groups.length} ${ops}`;
         let same = classes.get(looks);
         if (!same) classes.set(looks, (same = { looks, containers: [], added: 0 }));
-        same.containers.push(each);
+        same.containers.push(inner);
         for (const part of parts) same.added += part.nodes.length + part.groups.length + terminalsOf(store, part);
         same.added--;
       }
@@ -118,9 +118,9 @@ export function runAround(hierarchy: Hierarchy, open: ReadonlySet<number>, group
 
 /** The groups that an open run shows for all: one, or one of each kind that alternate; none: it shows all of them. */
 export function shownOf(hierarchy: Hierarchy, open: ReadonlySet<number>, run: number): readonly number[] {
-  const found = hierarchy.containers.get(run);
-  if (!found || open.has(keyOf(ALL, idOf(run)))) return [];
-  const { groups, period } = found,
+  const container = hierarchy.containers.get(run);
+  if (!container || open.has(keyOf(ALL, idOf(run)))) return [];
+  const { groups, period } = container,
     at = groups.findIndex((group) => open.has(keyOf(SHOWN, idOf(group))));
   const first = Math.max(0, at - (at % period));
   return groups.slice(first, first + period);
@@ -136,7 +136,7 @@ function choose(hierarchy: Hierarchy, now: Set<number>, run: number, group: numb
       to = hierarchy.below(groups[first + i]!);
     if (from.length === to.length) from.forEach((key, k) => now.has(key) && now.add(to[k]!));
   });
-  for (const each of groups) now.delete(keyOf(SHOWN, idOf(each)));
+  for (const member of groups) now.delete(keyOf(SHOWN, idOf(member)));
   now.add(keyOf(SHOWN, idOf(groups[first]!)));
 }
 
@@ -144,9 +144,9 @@ function choose(hierarchy: Hierarchy, now: Set<number>, run: number, group: numb
 export function withAround(hierarchy: Hierarchy, open: ReadonlySet<number>, key: number): Set<number> {
   const now = new Set(open),
     path = hierarchy.around(key);
-  path.forEach((each, i) => {
-    if (i > 0 && each > 0) now.add(each);
-    if (i > 0 && kindOf(each) === RUN) choose(hierarchy, now, each, path[i - 1]!);
+  path.forEach((ancestor, i) => {
+    if (i > 0 && ancestor > 0) now.add(ancestor);
+    if (i > 0 && kindOf(ancestor) === RUN) choose(hierarchy, now, ancestor, path[i - 1]!);
   });
   return now;
 }
@@ -155,9 +155,9 @@ export function withAround(hierarchy: Hierarchy, open: ReadonlySet<number>, key:
 export function withOpen(hierarchy: Hierarchy, open: ReadonlySet<number>, key: number, all = false): Set<number> {
   const now = withAround(hierarchy, open, key);
   const bodies = (hierarchy.containers.get(key)?.groups ?? []).filter((inner) => kindOf(inner) === BODY);
-  for (const each of all ? hierarchy.below(key) : [key, ...bodies]) {
-    now.add(each);
-    if (all && kindOf(each) === RUN) now.add(keyOf(ALL, idOf(each)));
+  for (const inner of all ? hierarchy.below(key) : [key, ...bodies]) {
+    now.add(inner);
+    if (all && kindOf(inner) === RUN) now.add(keyOf(ALL, idOf(inner)));
   }
   return now;
 }
@@ -166,7 +166,7 @@ export function withOpen(hierarchy: Hierarchy, open: ReadonlySet<number>, key: n
 export function withFolded(hierarchy: Hierarchy, open: ReadonlySet<number>, key: number, all = false): Set<number> {
   const now = new Set(open);
   const parent = hierarchy.containers.get(key)?.parent ?? 0;
-  for (const each of all ? hierarchy.below(key) : [key]) now.delete(each);
+  for (const inner of all ? hierarchy.below(key) : [key]) now.delete(inner);
   if (isFrameless(hierarchy, open, parent, key)) now.delete(parent);
   return now;
 }

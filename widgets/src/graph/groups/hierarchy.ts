@@ -70,8 +70,8 @@ export class Hierarchy {
     this.scope = scope;
     this.#store = store;
     const { inputs = [], outputs = [] } = store.scopes.get(scope) ?? {};
-    const given = inputs.filter((value) => !isWeight(store, value));
-    this.inputBundles = bundlesOf(store, given);
+    const graphInputs = inputs.filter((value) => !isWeight(store, value));
+    this.inputBundles = bundlesOf(store, graphInputs);
     this.outputBundles = bundlesOf(store, outputs);
     this.#homes = homesOf(store, scope);
     this.nested = this.#homes.size > 1;
@@ -94,7 +94,8 @@ export class Hierarchy {
     }
     for (const id of [...this.inlined.keys()].reverse()) this.inlined.set(id, this.#drawn(id));
     this.#buildTree(records);
-    for (const each of this.containers.values()) for (const node of each.nodes) this.#containerOf[node] = each.key;
+    for (const container of this.containers.values())
+      for (const node of container.nodes) this.#containerOf[node] = container.key;
     for (const key of bottomUp(this.containers)) this.#fold(key);
     if (frameless) this.#dissolveMost(this.containers.get(0)!);
   }
@@ -124,12 +125,12 @@ export class Hierarchy {
 
   /** Keys of a container and of all containers inside it, outer ones first. */
   below(container: number): number[] {
-    const found = [container];
-    for (const key of found) {
-      const each = this.containers.get(key);
-      if (each) found.push(...each.groups, ...each.hosts);
+    const keys = [container];
+    for (const key of keys) {
+      const inner = this.containers.get(key);
+      if (inner) keys.push(...inner.groups, ...inner.hosts);
     }
-    return found;
+    return keys;
   }
 
   /** Every node inside a container, at any depth; a node with subgraphs is not inside itself. */
@@ -183,10 +184,10 @@ export class Hierarchy {
   /** The node that one can be drawn inside of; 0 when something else than nodes of its scope reads it. */
   #reader({ scope, outputs }: NodeRecord, captured: ReadonlySet<number>): number {
     const store = this.#store,
-      given = store.scopes.get(scope)?.outputs,
-      made = outputs.filter((value) => value > 0);
-    if (made.some((value) => captured.has(value) || given?.includes(value))) return 0;
-    for (const value of made) {
+      scopeOutputs = store.scopes.get(scope)?.outputs,
+      produced = outputs.filter((value) => value > 0);
+    if (produced.some((value) => captured.has(value) || scopeOutputs?.includes(value))) return 0;
+    for (const value of produced) {
       const reader = store.uses(value).find(({ node }) => store.nodes.get(node)?.scope === scope);
       if (reader) return reader.node;
     }
@@ -226,9 +227,9 @@ export class Hierarchy {
       const inside = bodies.get(node.id);
       if (inside) this.#host(node, inside, container, first);
     });
-    for (const each of this.containers.values()) {
-      if (each.key && each.kind !== "node" && each.kind !== "body")
-        this.containers.get(each.parent)?.groups.push(each.key);
+    for (const container of this.containers.values()) {
+      if (container.key && container.kind !== "node" && container.kind !== "body")
+        this.containers.get(container.parent)?.groups.push(container.key);
     }
   }
 

@@ -81,8 +81,8 @@ export class Overviewer {
 
   /** The overview: at once where every layout is. */
   find(): Overview | Promise<Overview> {
-    for (let each = this.#take(); each; each = this.#take()) {
-      const tried = each,
+    for (let next = this.#take(); next; next = this.#take()) {
+      const tried = next,
         { open, inside } = opened(this.#hierarchy, this.#open, tried.containers);
       const judge = (flow: Flow | null): void => {
         if (!flow) return;
@@ -131,30 +131,30 @@ export class Overviewer {
   }
 
   /** The open containers in the direction that suits the canvas best. `found`: scenes of the directions before. */
-  #compare(found: readonly Scene[], at: number): Overview | Promise<Overview> {
+  #compare(scenes: readonly Scene[], at: number): Overview | Promise<Overview> {
     const open = this.#open,
-      flow = this.#flows[at] ?? this.#suiting(found),
+      flow = this.#flows[at] ?? this.#suiting(scenes),
       built = this.#build(open, flow);
     // what was built last is what places are remembered of
     const go = (scene: Scene): Overview | Promise<Overview> => {
       const done = at === this.#flows.length || this.#flows.length === 1 || scene.boxes.length > MANY;
-      return done ? { open, scene } : this.#compare([...found, scene], at + 1);
+      return done ? { open, scene } : this.#compare([...scenes, scene], at + 1);
     };
     return built instanceof Promise ? built.then(go) : go(built);
   }
 
   /** Down, which is how models are read, unless another way is better. */
-  #suiting(found: readonly Scene[]): Flow {
+  #suiting(scenes: readonly Scene[]): Flow {
     const canvas = this.#canvas,
-      fills = (each: Scene): boolean => fillingBoxes(each, canvas) <= fitting(each, canvas);
-    const better = (one: Scene, other: Scene): boolean => {
-      const [was, is] = [fitting(one, canvas), fitting(other, canvas)];
+      fills = (scene: Scene): boolean => fillingBoxes(scene, canvas) <= fitting(scene, canvas);
+    const better = (scene: Scene, other: Scene): boolean => {
+      const [was, is] = [fitting(scene, canvas), fitting(other, canvas)];
       if (was < READABLE || is < READABLE) return is > was;
-      if (fills(one) !== fills(other)) return fills(other);
+      if (fills(scene) !== fills(other)) return fills(other);
       return is > GAIN * was;
     };
-    const ways = [...found].sort((a, b) => Number(b.flow === "down") - Number(a.flow === "down"));
-    return ways.reduce((one, other) => (better(one, other) ? other : one)).flow;
+    const ways = [...scenes].sort((a, b) => Number(b.flow === "down") - Number(a.flow === "down"));
+    return ways.reduce((best, other) => (better(best, other) ? other : best)).flow;
   }
 }
 

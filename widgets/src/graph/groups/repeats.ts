@@ -31,7 +31,7 @@ export function findRuns(store: Store, hierarchy: Hierarchy, { key, groups, node
   const quotient = new Quotient(store, hierarchy, key, [...groups, ...nodes.map((node) => keyOf(NODE, node))]);
   const runs = classes.flatMap((alike) => chains(quotient, new Set(alike))).map((run) => ({ groups: run, period: 1 }));
   const label = new Map(classes.flatMap((alike, i) => alike.map((group) => [group, i] as const)));
-  for (const { groups: found } of runs) for (const group of found) label.delete(group);
+  for (const { groups: repeated } of runs) for (const group of repeated) label.delete(group);
   runs.push(...chains(quotient, new Set(label.keys())).flatMap((chain) => alternating(chain, label)));
   return runs.map((run) => ({
     ...run,
@@ -48,13 +48,13 @@ function alikeGroups(store: Store, hierarchy: Hierarchy, groups: readonly number
     }),
     (group) => hierarchy.containers.get(group)!.size,
   );
-  const found: Members[][] = [];
+  const classes: Members[][] = [];
   for (const same of bySize) {
     const members = same.map((group) => ({ group, nodes: hierarchy.membersOf(group) }));
     for (const likely of gathered(members, ({ nodes }) => operatorsOf(store, nodes)))
-      found.push(...classesOf(store, likely));
+      classes.push(...classesOf(store, likely));
   }
-  return found.filter((each) => each.length >= LEAST).map((each) => each.map(({ group }) => group));
+  return classes.filter((equal) => equal.length >= LEAST).map((equal) => equal.map(({ group }) => group));
 }
 
 interface Members {
@@ -92,10 +92,10 @@ function operatorsOf(store: Store, nodes: readonly number[]): number {
 
 function classesOf(store: Store, likely: readonly Members[]): Members[][] {
   const classes: Members[][] = [];
-  for (const each of likely) {
-    const known = classes.find(([first]) => alike(store, first!.nodes, each.nodes));
-    if (known) known.push(each);
-    else classes.push([each]);
+  for (const candidate of likely) {
+    const known = classes.find(([first]) => alike(store, first!.nodes, candidate.nodes));
+    if (known) known.push(candidate);
+    else classes.push([candidate]);
   }
   return classes;
 }
@@ -104,17 +104,17 @@ function classesOf(store: Store, likely: readonly Members[]): Members[][] {
 export function alike(store: Store, left: readonly number[], right: readonly number[]): boolean {
   if (left.length !== right.length) return false;
   const pairs = new Map<number, number>(),
-    made = new Set<number>();
+    produced = new Set<number>();
   const looksLike = (a: number, b: number): boolean => {
     if (!a || !b) return a === b;
     const known = pairs.get(a);
     if (known !== undefined) return known === b;
-    if (made.has(b)) return false;
+    if (produced.has(b)) return false;
     pairs.set(a, b);
-    const one = store.values.get(a),
+    const value = store.values.get(a),
       other = store.values.get(b);
     const stored = isWeight(store, a);
-    return stored === isWeight(store, b) && (!stored || one?.label === other?.label);
+    return stored === isWeight(store, b) && (!stored || value?.label === other?.label);
   };
   return left.every((id, i) => {
     const a = store.nodes.get(id)!,
@@ -123,7 +123,7 @@ export function alike(store: Store, left: readonly number[], right: readonly num
     if (!a.inputs.every((value, slot) => looksLike(value, b.inputs[slot]!))) return false;
     a.outputs.forEach((value, slot) => {
       pairs.set(value, b.outputs[slot]!);
-      made.add(b.outputs[slot]!);
+      produced.add(b.outputs[slot]!);
     });
     return true;
   });
@@ -184,7 +184,7 @@ class Quotient {
  * The runs among groups that look alike: each reads from the one before, and nothing else leads from one to another.
  */
 function chains(quotient: Quotient, alike: ReadonlySet<number>): number[][] {
-  const found: number[][] = [];
+  const runs: number[][] = [];
   let run: number[] = [],
     downstream = new Set<number>();
   for (const item of quotient.inOrder()) {
@@ -194,12 +194,12 @@ function chains(quotient: Quotient, alike: ReadonlySet<number>): number[][] {
       if (behind || sources.some((source) => run.includes(source))) downstream.add(item);
     } else if (!behind && sources.includes(run.at(-1) ?? -1)) run.push(item);
     else {
-      found.push(run);
+      runs.push(run);
       run = [item];
       downstream = new Set();
     }
   }
-  return [...found, run].filter((each) => each.length >= LEAST);
+  return [...runs, run].filter((groups) => groups.length >= LEAST);
 }
 
 /** Parts of a chain in which a few kinds of groups take turns. */
@@ -207,7 +207,7 @@ function alternating(
   chain: readonly number[],
   kind: ReadonlyMap<number, number>,
 ): { groups: number[]; period: number }[] {
-  const found: { groups: number[]; period: number }[] = [];
+  const alternations: { groups: number[]; period: number }[] = [];
   for (let start = 0; start < chain.length; ) {
     let best = { count: 1, period: 0 };
     for (let period = 1; period <= MOST_KINDS; period++) {
@@ -216,10 +216,10 @@ function alternating(
       const times = Math.floor((end - start) / period);
       if (times >= LEAST && times * period > best.count) best = { count: times * period, period };
     }
-    if (best.period) found.push({ groups: chain.slice(start, start + best.count), period: best.period });
+    if (best.period) alternations.push({ groups: chain.slice(start, start + best.count), period: best.period });
     start += best.count;
   }
-  return found;
+  return alternations;
 }
 
 /** "layer.0…11" of "layer.0" to "layer.11". */

@@ -7,14 +7,14 @@ import type { Hierarchy } from "./hierarchy.ts";
 
 export interface Summary {
   /** The value that leaves the group last, 0: none. */
-  made: number;
+  output: number;
   /** Elements of the parameters inside. */
   elements: number;
 }
 
 /** Nodes of the largest group that is summed up: counting more would take longer than a frame. */
 const LARGEST = 20_000;
-const NOTHING: Summary = { made: 0, elements: 0 };
+const NOTHING: Summary = { output: 0, elements: 0 };
 const known = new WeakMap<Hierarchy, Map<number, Summary>>();
 
 export function summaryOf(store: Store, hierarchy: Hierarchy, key: number): Summary {
@@ -41,7 +41,7 @@ function sumUp(store: Store, hierarchy: Hierarchy, key: number): Summary {
       elements += elementsOf(record.label);
     }
   }
-  return { made: lastMade(store, members, inside), elements };
+  return { output: lastMade(store, members, inside), elements };
 }
 
 function lastMade(store: Store, members: readonly number[], inside: ReadonlySet<number>): number {

@@ -29,7 +29,9 @@ export function portsOf(scene: Scene, store: Store, at: number): Port[] {
 /** The port at a point of the scene; null where there is none within `slack`. */
 export function portAt(index: SceneIndex, store: Store, x: number, y: number, slack: number): Port | null {
   for (const at of index.boxesNear(x, y, slack)) {
-    const port = portsOf(index.scene, store, at).find((each) => Math.hypot(each.x - x, each.y - y) <= slack);
+    const port = portsOf(index.scene, store, at).find(
+      (candidate) => Math.hypot(candidate.x - x, candidate.y - y) <= slack,
+    );
     if (port) return port;
   }
   return null;

@@ -51,9 +51,9 @@ function linked(ground: Ground, from: number, upwards: boolean): number[] {
   const key = scene.boxes[from]!.key,
     kind = kindOf(key),
     id = idOf(key);
-  const found = new Set<number>();
+  const boxes = new Set<number>();
   const add = (box: number): void => {
-    if (box >= 0 && box !== from) found.add(box);
+    if (box >= 0 && box !== from) boxes.add(box);
   };
   const producers = (value: number): void => {
     const producer = store.producer(value);
@@ -74,7 +74,7 @@ function linked(ground: Ground, from: number, upwards: boolean): number[] {
   if (kind === OUTPUT) (upwards ? [id] : outerValues(ground, id, OUTPUT)).forEach(upwards ? producers : consumers);
   if (kind === INPUT || kind === OUTSIDE)
     (upwards ? outerValues(ground, id, INPUT) : [id]).forEach(upwards ? producers : consumers);
-  return [...found];
+  return [...boxes];
 }
 
 /** The boxes where a value enters or leaves a node: of one that is open the inputs or outputs of its subgraphs. */

@@ -58,10 +58,10 @@ export function inColumns(
 ): Columned | null {
   const { width, height, rowBottom } = result;
   if (height < TALL * width || rowBottom.length < LEAST_ROWS) return null;
-  const wanted = Math.round(Math.sqrt((aspect * height) / (width + 2 * MARGIN)));
-  if (wanted < 2) return null;
+  const columnCount = Math.round(Math.sqrt((aspect * height) / (width + 2 * MARGIN)));
+  if (columnCount < 2) return null;
   const live = liveLines(input, result);
-  const ideal = height / wanted;
+  const ideal = height / columnCount;
   const rows = stillGood(rowBottom, before, ideal) ? [...before] : chooseRows(rowBottom, live, ideal);
   if (!rows.length || rows.some((row) => live[row - 1]! > MOST_LINES)) return null;
   return { result: new Folding(input, result, rows).fold(), rows };
@@ -86,16 +86,16 @@ export function onCanvas(
   const { rowBottom, height, width } = result;
   if (rowBottom.length < 3) return null;
   const live = liveLines(input, result);
-  const zoomOf = (each: LayoutResult): number => Math.min(canvas.width / each.width, canvas.height / each.height);
+  const zoomOf = (layout: LayoutResult): number => Math.min(canvas.width / layout.width, canvas.height / layout.height);
   const guess = Math.round(Math.sqrt((canvas.width * height) / (canvas.height * (width + 2 * MARGIN))));
   const [low, high] = rowBottom.length > FEW_ROWS ? [guess - 1, guess + 1] : [2, MOST_COLUMNS];
-  const suits = (each: LayoutResult): boolean =>
-    zoomOf(each) >= Math.max(1, filling(each.width - MARGIN, each.height - MARGIN, canvas));
+  const suits = (layout: LayoutResult): boolean =>
+    zoomOf(layout) >= Math.max(1, filling(layout.width - MARGIN, layout.height - MARGIN, canvas));
   let best: Columned | null = null,
     zoom = zoomOf(result);
   if (suits(result)) return null;
-  for (let wanted = Math.max(2, low); wanted <= Math.min(high, rowBottom.length); wanted++) {
-    const ideal = height / wanted;
+  for (let columns = Math.max(2, low); columns <= Math.min(high, rowBottom.length); columns++) {
+    const ideal = height / columns;
     const choices = stillGood(rowBottom, before, ideal)
       ? [[...before]]
       : [SLACK, LITTLE_SLACK].map((slack) => chooseRows(rowBottom, live, ideal, slack));
@@ -181,11 +181,11 @@ interface Column {
 const NEAR = 0.6;
 
 /** Places for signs near the given ones, rising, far enough apart. */
-function spread(wanted: readonly number[]): number[] {
+function spread(positions: readonly number[]): number[] {
   const apart = 2 * SIGN_RADIUS + SIGN_GAP;
   const placed: number[] = [];
-  for (const x of wanted) placed.push(Math.max(x, (placed.at(-1) ?? -Infinity) + apart));
-  const shift = placed.reduce((sum, x, i) => sum + x - wanted[i]!, 0) / Math.max(1, placed.length);
+  for (const x of positions) placed.push(Math.max(x, (placed.at(-1) ?? -Infinity) + apart));
+  const shift = placed.reduce((sum, x, i) => sum + x - positions[i]!, 0) / Math.max(1, placed.length);
   return placed.map((x) => x - shift);
 }
 
@@ -233,10 +233,10 @@ class Folding {
     const joints: Joint[] = [];
     for (let c = 0; c + 1 < this.#columns.length; c++) this.#drawLinks(c, joints);
     const moved = {
-      x: x.map((each, box) => each + columnOf(box).dx),
-      y: y.map((each, box) => each + columnOf(box).dy),
-      sourceX: sourceX.map((each, net) => each + columnOf(input.netSource[net]!).dx),
-      targetX: targetX.map((each, k) => each + columnOf(input.netTarget[k]!).dx),
+      x: x.map((place, box) => place + columnOf(box).dx),
+      y: y.map((place, box) => place + columnOf(box).dy),
+      sourceX: sourceX.map((place, net) => place + columnOf(input.netSource[net]!).dx),
+      targetX: targetX.map((place, k) => place + columnOf(input.netTarget[k]!).dx),
     };
     // Ports at the lower edge of a frame are at the foot of the last column, which may end above the edge.
     input.pin.forEach((pin, box) => {

@@ -156,8 +156,8 @@ function candidate(graph: Layered, conflict: Uint8Array, downwards: boolean, mir
   const x = compact(graph, root, shift, mirrored);
   const result = new Float64Array(graph.size);
   for (let v = 0; v < graph.size; v++) {
-    const own = x[root[v]!]! + shift[v]!;
-    result[v] = mirrored ? -own : own;
+    const place = x[root[v]!]! + shift[v]!;
+    result[v] = mirrored ? -place : place;
   }
   return result;
 }
@@ -310,9 +310,9 @@ function slide(graph: Layered, x: Float64Array, leftFirst: boolean): number {
   const pulls: number[] = [];
   let moved = 0;
   for (let i = 0; i < runs; i++) {
-    const own = leftFirst ? i : runs - 1 - i;
-    const begin = members.start[own]!,
-      end = members.start[own + 1]!;
+    const place = leftFirst ? i : runs - 1 - i;
+    const begin = members.start[place]!,
+      end = members.start[place + 1]!;
     if (begin === end) continue;
     pulls.length = 0;
     let roomLeft = Infinity,

@@ -94,9 +94,9 @@ function orderByHint(graph: Layered, hint: Float32Array): void {
     let sum = 0,
       known = 0;
     for (let k = adjacent.start[v]!; k < adjacent.start[v + 1]!; k++) {
-      const there = x[adjacent.node[k]!]!;
-      if (Number.isNaN(there)) continue;
-      sum += there;
+      const neighborX = x[adjacent.node[k]!]!;
+      if (Number.isNaN(neighborX)) continue;
+      sum += neighborX;
       known++;
     }
     if (known) x[v] = sum / known;
@@ -163,9 +163,9 @@ class RowSorter {
 function insertionSort(items: Int32Array, key: Float64Array): void {
   for (let i = 1; i < items.length; i++) {
     const v = items[i]!;
-    const own = key[v]!;
+    const itemKey = key[v]!;
     let j = i - 1;
-    for (; j >= 0 && key[items[j]!]! > own; j--) items[j + 1] = items[j]!;
+    for (; j >= 0 && key[items[j]!]! > itemKey; j--) items[j + 1] = items[j]!;
     items[j + 1] = v;
   }
 }

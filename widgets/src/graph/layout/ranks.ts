@@ -83,16 +83,16 @@ export function ranks(
   free: Uint8Array,
   hint: Int32Array | null = null,
 ): Int32Array {
-  let kept = 0;
+  let arcCount = 0;
   const src = new Int32Array(from.length),
     dst = new Int32Array(from.length);
   for (let a = 0; a < from.length; a++) {
     if (!free[from[a]!] || !free[to[a]!]) continue;
-    src[kept] = from[a]!;
-    dst[kept++] = to[a]!;
+    src[arcCount] = from[a]!;
+    dst[arcCount++] = to[a]!;
   }
-  const out = adjacency(count, src.subarray(0, kept), dst.subarray(0, kept));
-  const into = adjacency(count, dst.subarray(0, kept), src.subarray(0, kept));
+  const out = adjacency(count, src.subarray(0, arcCount), dst.subarray(0, arcCount));
+  const into = adjacency(count, dst.subarray(0, arcCount), src.subarray(0, arcCount));
   const order = topological(count, out, into);
   if (hint) return keptRanks(hint, order, out, into, free);
   const rank = new Int32Array(count);
@@ -103,7 +103,7 @@ export function ranks(
     }
   }
   for (let pass = 0; pass < 3; pass++) tighten(rank, order, out, into);
-  if (count + kept <= EXACT) shortest(count, src.subarray(0, kept), dst.subarray(0, kept), rank);
+  if (count + arcCount <= EXACT) shortest(count, src.subarray(0, arcCount), dst.subarray(0, arcCount), rank);
   stackLeaves(rank, out, into, -1);
   stackLeaves(rank, into, out, 1);
   spreadLonely(rank, out, into, free);

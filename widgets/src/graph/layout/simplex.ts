@@ -47,9 +47,9 @@ class Simplex {
   #now = 0;
   #from = 0;
 
-  constructor(given: Constraints, place: Float64Array) {
-    const { count, tail, head, weight } = given;
-    this.#given = given;
+  constructor(constraints: Constraints, place: Float64Array) {
+    const { count, tail, head, weight } = constraints;
+    this.#given = constraints;
     this.#place = place;
     this.#out = adjacency(count, tail, head);
     this.#into = adjacency(count, head, tail);
@@ -154,7 +154,7 @@ class Simplex {
     const { count, tail } = this.#given;
     let worst = -1,
       least = -EPSILON,
-      found = 0;
+      candidates = 0;
     for (let i = 0; i < count; i++) {
       const v = (this.#from + i) % count,
         arc = this.#arc[v]!;
@@ -165,7 +165,7 @@ class Simplex {
         least = cut;
         worst = v;
       }
-      if (++found === SEARCH) {
+      if (++candidates === SEARCH) {
         this.#from = v + 1;
         break;
       }
@@ -227,12 +227,12 @@ class Simplex {
     for (;;) {
       const above = this.#parent[v]!,
         old = this.#arc[v]!,
-        own = this.#surplus[v]!;
+        surplus = this.#surplus[v]!;
       if (v !== top) this.#unhang(v);
       this.#surplus[v] = total - below;
       this.#hang(v, parent, link);
       if (v === top) break;
-      below = own;
+      below = surplus;
       parent = v;
       link = old;
       v = above;
@@ -276,11 +276,11 @@ class Heap {
   pop(): number {
     const keys = this.#keys,
       items = this.#items,
-      found = items[0]!;
+      least = items[0]!;
     const key = keys.pop()!,
       item = items.pop()!,
       size = items.length;
-    if (!size) return found;
+    if (!size) return least;
     let i = 0;
     for (;;) {
       let down = 2 * i + 1;
@@ -293,6 +293,6 @@ class Heap {
     }
     keys[i] = key;
     items[i] = item;
-    return found;
+    return least;
   }
 }

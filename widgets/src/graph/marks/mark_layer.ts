@@ -74,9 +74,9 @@ export class MarkLayer {
     this.changed(true);
   }
 
-  give(given: Partial<Given>): void {
-    Object.assign(this.overlay, given);
-    this.changed(given.diagnostics !== undefined || given.going !== undefined);
+  give(marks: Partial<Given>): void {
+    Object.assign(this.overlay, marks);
+    this.changed(marks.diagnostics !== undefined || marks.going !== undefined);
     this.#mapChanged();
   }
 

@@ -142,15 +142,15 @@ function kindsOfBoxes(ground: Ground, heat: Heat): Map<number, Mark> {
   for (const [node, kind] of heat.numbers) {
     const box = coloredBox(ground, node);
     if (box < 0) continue;
-    const each = counts.get(box) ?? [];
-    each[kind] = (each[kind] ?? 0) + 1;
-    counts.set(box, each);
+    const sizes = counts.get(box) ?? [];
+    sizes[kind] = (sizes[kind] ?? 0) + 1;
+    counts.set(box, sizes);
   }
   return new Map(
-    [...counts].map(([box, each]) => {
-      const most = Math.max(...Array.from(each, (size) => size ?? 0)), // map would leave holes
-        kind = each.indexOf(most);
-      const others = each.reduce((sum, size) => sum + (size ?? 0), 0) - most;
+    [...counts].map(([box, sizes]) => {
+      const most = Math.max(...Array.from(sizes, (size) => size ?? 0)), // map would leave holes
+        kind = sizes.indexOf(most);
+      const others = sizes.reduce((sum, size) => sum + (size ?? 0), 0) - most;
       return [box, { share: 1, kind, text: (heat.kinds[kind] ?? "") + (others ? ` +${others}` : "") }];
     }),
   );
@@ -182,9 +182,9 @@ export function valuesAround(store: Store, nodes: Iterable<number>): Set<number>
 export function ranValues(statistics: readonly Statistics[] | null): Map<number, { bad: boolean; text: string }> {
   return new Map(
     (statistics ?? []).map(({ id, nan, inf, min, max }) => {
-      const found = [nan > 0 && `${count(nan)} NaN`, inf > 0 && `${count(inf)} Inf`].filter(Boolean).join(", ");
+      const problems = [nan > 0 && `${count(nan)} NaN`, inf > 0 && `${count(inf)} Inf`].filter(Boolean).join(", ");
       const range = min === null || max === null ? "" : min === max ? short(min) : `${short(min)} … ${short(max)}`;
-      return [id, { bad: found !== "", text: found || range }];
+      return [id, { bad: problems !== "", text: problems || range }];
     }),
   );
 }

@@ -81,8 +81,8 @@ export class Minimap {
     return this.#wanted;
   }
 
-  set wanted(wanted: boolean) {
-    this.#wanted = wanted;
+  set wanted(visible: boolean) {
+    this.#wanted = visible;
     this.follow();
   }
 
@@ -222,5 +222,5 @@ export class Minimap {
 }
 
 function same(a: readonly number[], b: readonly number[]): boolean {
-  return a.length === b.length && a.every((each, i) => each === b[i]);
+  return a.length === b.length && a.every((value, i) => value === b[i]);
 }

@@ -67,7 +67,7 @@ export class Motion {
       return null;
     }
     const share = 1 - (1 - Math.max(0, time)) ** 3;
-    const between = (from: Float64Array, to: Float64Array) => from.map((each, i) => each + (to[i]! - each) * share);
+    const between = (from: Float64Array, to: Float64Array) => from.map((start, i) => start + (to[i]! - start) * share);
     return {
       share,
       scene: {

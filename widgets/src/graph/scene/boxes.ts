@@ -27,7 +27,7 @@ export interface Box {
   /** Of a node: values that are its parameters; of several inputs or outputs in one box: all of them. */
   parameters: readonly number[];
   /** Of a folded group: the value that leaves it last, the elements of its parameters, and their share of all. */
-  made: number;
+  output: number;
   elements: number;
   share: number;
   /** Operator category of a node. */
@@ -70,8 +70,8 @@ export function entrances(store: Store): Entrances {
     for (const { scope, category, op } of store.nodes.values())
       if (category === "function") calls.get(scope)?.add(opTitle(op));
   for (const [id, titles] of calls) {
-    const told = [...titles].slice(0, MOST_CALLS).join(" · ") + (titles.size > MOST_CALLS ? " …" : "");
-    functions.set(store.scopes.get(id)!.name, { scope: id, calls: told });
+    const callSites = [...titles].slice(0, MOST_CALLS).join(" · ") + (titles.size > MOST_CALLS ? " …" : "");
+    functions.set(store.scopes.get(id)!.name, { scope: id, calls: callSites });
   }
   return functions;
 }
@@ -87,14 +87,14 @@ export function boxOf(store: Store, hierarchy: Hierarchy, doors: Entrances, key:
 }
 
 const NONE: readonly number[] = [];
-const NO_CARD = { made: 0, elements: 0, share: 0, eachAlike: false };
+const NO_CARD = { output: 0, elements: 0, share: 0, eachAlike: false };
 
 function nodeBox(store: Store, hierarchy: Hierarchy, doors: Entrances, key: number, measure: Measure): Box {
   const id = idOf(key),
     node = store.nodes.get(id)!,
     folds = hierarchy.nested && hierarchy.containers.has(key);
-  const found = node.inputs.filter((value) => isParameter(store, hierarchy, value)),
-    parameters = found.length ? found : NONE;
+  const stored = node.inputs.filter((value) => isParameter(store, hierarchy, value)),
+    parameters = stored.length ? stored : NONE;
   const title = opTitle(node.op),
     around = store.groups.get(node.group)?.name ?? "",
     door = node.category === "function" ? doors.get(title) : undefined,
@@ -136,11 +136,11 @@ function groupBox(store: Store, hierarchy: Hierarchy, key: number, measure: Meas
   const group = hierarchy.containers.get(key)!,
     kind = kindOf(key);
   const repeated = kind === RUN ? group.groups.slice(0, group.period) : [key];
-  const nodes = repeated.reduce((sum, each) => sum + hierarchy.containers.get(each)!.size, 0);
-  const words = kind === BODY ? [""] : repeated.map((each) => store.groups.get(idOf(each))?.about ?? ""),
-    about = words.every((each) => each === words[0]) ? words[0]! : "";
+  const nodes = repeated.reduce((sum, part) => sum + hierarchy.containers.get(part)!.size, 0);
+  const words = kind === BODY ? [""] : repeated.map((part) => store.groups.get(idOf(part))?.about ?? ""),
+    about = words.every((word) => word === words[0]) ? words[0]! : "";
   const subtitle = about || plural(nodes, "node");
-  const { made, elements } = summaryOf(store, hierarchy, key);
+  const { output, elements } = summaryOf(store, hierarchy, key);
   const all = elements ? summaryOf(store, hierarchy, 0).elements : 0,
     share = all ? elements / all : 0,
     weighs = share >= LEAST_SHARE,
@@ -159,7 +159,7 @@ function groupBox(store: Store, hierarchy: Hierarchy, key: number, measure: Meas
     subtitle,
     hasFacts,
     parameters: NONE,
-    made,
+    output,
     elements: weighs ? elements : 0,
     share: weighs ? share : 0,
     eachAlike: about !== "",
@@ -224,7 +224,7 @@ function terminalFacts(store: Store, { id, parameters }: Box): string[] {
 /** The number of parameters of a group; of one without any its output, "→ 56×56×64". */
 function cardFacts(store: Store, box: Box): string[] {
   if (box.elements) return [`${inShort(box.elements)} parameters`];
-  const label = store.values.get(box.made)?.label ?? "";
+  const label = store.values.get(box.output)?.label ?? "";
   return label ? [`→ ${shortDims(store).shortened(label)}`] : [];
 }
 

@@ -59,13 +59,13 @@ export function contentOfSome(store: Store, hierarchy: Hierarchy, run: number, s
     if (shown.includes(group)) return;
     hierarchy.membersOf(group).forEach((id, i) => {
       const theirs = store.nodes.get(id)!,
-        here = store.nodes.get(ours[k % shown.length]![i]!)!;
-      theirs.inputs.forEach((value, slot) => top.set(value, here.inputs[slot]!));
-      theirs.outputs.forEach((value, slot) => bottom.set(value, here.outputs[slot]!));
+        ourNode = store.nodes.get(ours[k % shown.length]![i]!)!;
+      theirs.inputs.forEach((value, slot) => top.set(value, ourNode.inputs[slot]!));
+      theirs.outputs.forEach((value, slot) => bottom.set(value, ourNode.outputs[slot]!));
     });
   });
-  const here = shown.length === 1 ? hierarchy.containers.get(shown[0]!)! : { ...around, groups: [...shown] };
-  return { ...new Collector(store, hierarchy, here).collect(), container: run, like: { top, bottom } };
+  const inner = shown.length === 1 ? hierarchy.containers.get(shown[0]!)! : { ...around, groups: [...shown] };
+  return { ...new Collector(store, hierarchy, inner).collect(), container: run, like: { top, bottom } };
 }
 
 /** Of a content before its lines are put into ribbons. */
@@ -98,14 +98,14 @@ class Collector {
   /** Value and target of the lines so far. */
   readonly #pairs = new Set<number>();
 
-  constructor(store: Store, hierarchy: Hierarchy, here: Container) {
+  constructor(store: Store, hierarchy: Hierarchy, container: Container) {
     this.#store = store;
     this.#hierarchy = hierarchy;
-    this.#here = here;
-    this.#content = { ...NOTHING, container: here.key, items: [], top: [], bottom: [], nets: [] };
+    this.#here = container;
+    this.#content = { ...NOTHING, container: container.key, items: [], top: [], bottom: [], nets: [] };
     this.#outputs = new Set(store.scopes.get(this.#here.scope)?.outputs);
     this.#bodies = hierarchy.nested
-      ? [here.key, ...this.#below()].filter((key) => hierarchy.containers.get(key)?.kind === "body")
+      ? [container.key, ...this.#below()].filter((key) => hierarchy.containers.get(key)?.kind === "body")
       : [];
     if (hierarchy.nested) this.#findPassed(new Set(this.#bodies));
   }
@@ -267,15 +267,15 @@ class Collector {
   #addFormals(key: number): void {
     const body = this.#store.scopes.get(idOf(key))!,
       node = this.#store.nodes.get(body.owner)!;
-    const own = key === this.#here.key,
-      target = own ? -1 : this.#containerItem.get(key)!;
-    if (!own) {
+    const isFrame = key === this.#here.key,
+      target = isFrame ? -1 : this.#containerItem.get(key)!;
+    if (!isFrame) {
       for (const value of body.outputs)
         if (value && this.#store.values.get(value)?.scope !== body.id) this.#connect(value, target, true);
     }
-    if (!own && this.#here.key !== keyOf(NODE, node.id)) return;
+    if (!isFrame && this.#here.key !== keyOf(NODE, node.id)) return;
     for (const { outer, inner } of boundInputs(node, body)) {
-      const item = own ? this.#content.items.indexOf(keyOf(INPUT, inner)) : target;
+      const item = isFrame ? this.#content.items.indexOf(keyOf(INPUT, inner)) : target;
       if (item >= 0) this.#connect(outer, item, false);
     }
   }
@@ -326,9 +326,11 @@ class Collector {
   #results(key: number): Binding[] {
     const body = this.#store.scopes.get(idOf(key))!,
       node = this.#store.nodes.get(body.owner)!;
-    const taken = this.#store.scopes.get(node.scope)?.outputs ?? [];
-    const bound = new Map(boundOutputs(node, body).map((each) => [each.outer, each]));
-    return [...bound.values()].filter(({ outer }) => this.#store.uses(outer).length > 0 || taken.includes(outer));
+    const scopeOutputs = this.#store.scopes.get(node.scope)?.outputs ?? [];
+    const bound = new Map(boundOutputs(node, body).map((binding) => [binding.outer, binding]));
+    return [...bound.values()].filter(
+      ({ outer }) => this.#store.uses(outer).length > 0 || scopeOutputs.includes(outer),
+    );
   }
 
   /** Values made inside that something outside reads, or that the scope gives out. */

@@ -13,9 +13,9 @@ const SMALL = 120;
 const CACHE_SIZE = 400;
 
 // The bundle has the code of layouts once: as the function that it calls, and whose text a Worker runs.
-const here: LayoutScope = {};
-program(here);
-const layout = here.layout!;
+const scope: LayoutScope = {};
+program(scope);
+const layout = scope.layout!;
 
 /** Rejected with this when a newer batch was asked for. */
 export class Superseded extends Error {

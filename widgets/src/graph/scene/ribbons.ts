@@ -72,29 +72,29 @@ function ports(
   like: ReadonlyMap<number, number> | undefined,
 ): Ports {
   const lineOf = new Map<number, number>(),
-    own = new Set(values);
+    members = new Set(values);
   content.nets.forEach((net, line) => {
     if (entering ? !net.targets.includes(item) : net.source !== item) return;
     for (const value of net.values) {
-      const here = own.has(value) ? value : like?.get(value);
-      if (here !== undefined && !lineOf.has(here)) lineOf.set(here, line);
+      const carried = members.has(value) ? value : like?.get(value);
+      if (carried !== undefined && !lineOf.has(carried)) lineOf.set(carried, line);
     }
   });
   const placeOf = new Map<number, number>(),
-    found: Ports = { carried: [], at: [] };
+    result: Ports = { carried: [], at: [] };
   for (const value of values) {
     const line = lineOf.get(value),
       known = line === undefined ? undefined : placeOf.get(line);
     if (known !== undefined) {
-      found.carried[known]!.push(value);
-      found.at.push(known);
+      result.carried[known]!.push(value);
+      result.at.push(known);
       continue;
     }
-    const place = found.carried.push([value]) - 1;
+    const place = result.carried.push([value]) - 1;
     if (line !== undefined) placeOf.set(line, place);
-    found.at.push(place);
+    result.at.push(place);
   }
-  return found;
+  return result;
 }
 
 interface Line extends Net {
@@ -120,11 +120,11 @@ function joined(nets: Line[], isNode: (box: number) => boolean, firstPort: numbe
             .map((target) => (4 * net.source + kind) * MOST + target);
     for (const key of keys) {
       const other = into.get(key),
-        [one, two] = [current(other ?? net), current(net)];
+        [former, latter] = [current(other ?? net), current(net)];
       if (!other) into.set(key, net);
-      else if (one !== two) {
-        takeOver(one, two);
-        replaced.set(two, one);
+      else if (former !== latter) {
+        takeOver(former, latter);
+        replaced.set(latter, former);
       }
     }
   }

@@ -132,14 +132,14 @@ export class SceneBuilder {
   /** Kept by container; of a run by the group that it shows for all. */
   #content(hierarchy: Hierarchy, open: ReadonlySet<number>, container: number, around: Around | null): Content {
     const shown = kindOf(container) === RUN ? shownOf(hierarchy, open, container) : [],
-      kept = shown.length ? -shown[0]! : container;
-    let content = this.#contents.get(kept);
+      contentKey = shown.length ? -shown[0]! : container;
+    let content = this.#contents.get(contentKey);
     if (!content) {
-      const found = shown.length
+      const computed = shown.length
         ? contentOfSome(this.#store, hierarchy, container, shown)
         : contentOf(this.#store, hierarchy, container);
-      content = inRibbons(found, hierarchy, around);
-      this.#contents.set(kept, content);
+      content = inRibbons(computed, hierarchy, around);
+      this.#contents.set(contentKey, content);
     }
     return content;
   }
@@ -171,21 +171,21 @@ export class SceneBuilder {
     const rows = [...new Set(before)];
     const canvas = this.#canvas && (container === 0 || result.height > TALL_SHARE * this.#canvas.height);
     const room = container === 0 ? 1 : FRAME_SHARE;
-    const found =
+    const columned =
       canvas && this.#canvas
         ? onCanvas(part.input!, result, { width: room * this.#canvas.width, height: room * this.#canvas.height }, rows)
         : inColumns(part.input!, result, this.#flow === "down" ? ASPECT : 1 / ASPECT, rows);
-    if (!found) return;
+    if (!columned) return;
     this.#isTall = true;
     if (!this.#columns) return;
-    part.result = found.result;
+    part.result = columned.result;
     const first = new Map<number, number>();
     items.forEach((key, i) => {
       if (!first.has(result.row[i]!)) first.set(result.row[i]!, key);
     });
     this.#starts.set(
       container,
-      found.rows.flatMap((row) => first.get(row) ?? []),
+      columned.rows.flatMap((row) => first.get(row) ?? []),
     );
   }
 

@@ -125,15 +125,15 @@ export class Explorer {
 
   /** The model was loaded (again): shows the scope shown before if it is still there, else the first to be seen. */
   reset(): void {
-    const kept = this.#store.scopes.has(this.scope);
-    const anchors = kept && this.index ? this.anchors() : null;
-    if (!kept) {
+    const scopeRemains = this.#store.scopes.has(this.scope);
+    const anchors = scopeRemains && this.index ? this.anchors() : null;
+    if (!scopeRemains) {
       this.#viewpoints.clear();
       this.scope = firstScope(this.#store);
     }
     this.#hierarchy = null;
     this.#rebuild(anchors);
-    if (!kept) this.#options.scopeChanged(this.scope);
+    if (!scopeRemains) this.#options.scopeChanged(this.scope);
   }
 
   /** The model changed: in its structure, or in words that boxes are as wide as. */
@@ -206,17 +206,17 @@ export class Explorer {
       return;
     }
     if (!this.#store.scopes.has(place.scope)) return;
-    const there = (): void => {
+    const arrive = (): void => {
       Object.assign(this.#camera, { x: place.x, y: place.y, zoom: place.zoom });
       if (this.index) this.#camera.clampTo(this.index.scene);
       this.viewpoint.moved = true;
     };
     if (place.scope === this.scope) {
-      there();
+      arrive();
       this.#options.shown();
     } else {
       this.#goTo(place.scope);
-      this.#rebuild(null, there);
+      this.#rebuild(null, arrive);
     }
   }
 
@@ -267,7 +267,7 @@ export class Explorer {
   /** Shows the scope with other things open; what has a key stays in place. */
   #unfold(open: ReadonlySet<number>, key: number, then?: () => void): void {
     const { viewpoint, ground } = this;
-    if (open.size === viewpoint.open.size && [...open].every((each) => viewpoint.open.has(each))) return;
+    if (open.size === viewpoint.open.size && [...open].every((opened) => viewpoint.open.has(opened))) return;
     const at = ground ? boxOfContainer(ground, key) : -1;
     viewpoint.open = open;
     viewpoint.moved = true;

@@ -42,9 +42,9 @@ export class Lookout {
       const current = this.#current();
       if (!current) return;
       const seen = inView(current.index, current.camera),
-        told = JSON.stringify([seen.path, [...seen.groups]]);
-      if (told === this.#last) return;
-      this.#last = told;
+        state = JSON.stringify([seen.path, [...seen.groups]]);
+      if (state === this.#last) return;
+      this.#last = state;
       this.#tell(seen);
     }, WAIT_MS);
   }

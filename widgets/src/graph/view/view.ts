@@ -345,8 +345,8 @@ export class GraphView implements Picture {
     this.#layer.changed(true);
   }
 
-  mark(given: Partial<Given>): void {
-    this.#layer.give(given);
+  mark(marks: Partial<Given>): void {
+    this.#layer.give(marks);
   }
 
   setChanged(changed: ReadonlyMap<number, readonly [string, string]>, refusing: number): void {

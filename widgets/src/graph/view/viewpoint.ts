@@ -134,7 +134,7 @@ export function isOccupied(
   index: SceneIndex,
   [left, top, right, bottom]: readonly [number, number, number, number],
 ): boolean {
-  const found = index.boxesIn(
+  const boxes = index.boxesIn(
     camera.toSceneX(left),
     camera.toSceneY(top),
     camera.toSceneX(right),
@@ -142,7 +142,7 @@ export function isOccupied(
   );
   const { frame, y } = index.scene,
     [high, low] = [camera.toSceneY(top), camera.toSceneY(bottom)];
-  return found.some((i) => !frame[i] || (y[i]! + FRAME_TITLE > high && y[i]! < low));
+  return boxes.some((i) => !frame[i] || (y[i]! + FRAME_TITLE > high && y[i]! < low));
 }
 
 /** The room within the margins; `tight`: where only so all can be read. */
