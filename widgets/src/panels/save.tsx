@@ -36,7 +36,7 @@ function OpenSave({ app }: { app: App }) {
     }
   };
   const name = data ? fileName(data.path) : "";
-  const said = refused || error?.sentence;
+  const sentence = refused || error?.sentence;
   return (
     <div
       class="ol-popup ol-dialog ol-form"
@@ -49,9 +49,9 @@ function OpenSave({ app }: { app: App }) {
     >
       <p class="ol-palette-title">{data ? `Replace ${name}?` : "Save"}</p>
       {data ? <What data={data} /> : !error && <p class="ol-dim">Comparing with the file…</p>}
-      {said && (
+      {sentence && (
         <p class="ol-field-error" role="alert" data-testid="save-error">
-          {said}
+          {sentence}
         </p>
       )}
       <div class="ol-form-buttons">

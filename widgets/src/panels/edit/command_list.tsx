@@ -19,8 +19,8 @@ function OpenList({ app, target }: { app: App; target: Target }) {
   const panel = useRef<HTMLDivElement>(null),
     input = useRef<HTMLInputElement>(null);
   const commands = useMemo(() => commandsFor(app, target), [target]);
-  const found = useMemo(() => matching(commands, query), [commands, query]);
-  const current = found[Math.min(at, found.length - 1)];
+  const matches = useMemo(() => matching(commands, query), [commands, query]);
+  const current = matches[Math.min(at, matches.length - 1)];
   const close = () => {
     const { current: inside } = panel;
     app.dialogs.list.value = null;
@@ -47,7 +47,7 @@ function OpenList({ app, target }: { app: App; target: Target }) {
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Escape") close();
     else if (event.key === "Enter") choose(current);
-    else if (event.key === "ArrowDown") setAt(Math.min(at + 1, found.length - 1));
+    else if (event.key === "ArrowDown") setAt(Math.min(at + 1, matches.length - 1));
     else if (event.key === "ArrowUp") setAt(Math.max(at - 1, 0));
     else return;
     event.preventDefault();
@@ -84,13 +84,13 @@ function OpenList({ app, target }: { app: App; target: Target }) {
         }}
       />
       <ul class="ol-palette-list" role="listbox" id="ol-commands" aria-label="Edits">
-        {found.map((command, i) => (
+        {matches.map((command, i) => (
           <li
             key={commands.indexOf(command)}
             id={`ol-command-${commands.indexOf(command)}`}
             role="option"
             aria-selected={command === current}
-            class={`ol-hit ol-command ${i > 0 && onModel(found[i - 1]!) !== onModel(command) ? "ol-command-first" : ""}`}
+            class={`ol-hit ol-command ${i > 0 && onModel(matches[i - 1]!) !== onModel(command) ? "ol-command-first" : ""}`}
             data-testid={`command-${command.id}`}
             onMouseEnter={() => setAt(i)}
             onClick={() => choose(command)}
@@ -99,7 +99,7 @@ function OpenList({ app, target }: { app: App; target: Target }) {
             {command.keys && <kbd>{command.keys}</kbd>}
           </li>
         ))}
-        {found.length === 0 && (
+        {matches.length === 0 && (
           <li class="ol-empty" role="presentation">
             No edit like this
           </li>
@@ -117,7 +117,7 @@ function matching(commands: Command[], query: string): Command[] {
   const scores = new Map(
     commands.map((command) => [command, words.map((word) => scoreWord(command.title.toLowerCase(), word))]),
   );
-  const found = commands.filter((command) => scores.get(command)!.every((score) => score > 0));
+  const fitting = commands.filter((command) => scores.get(command)!.every((score) => score > 0));
   const sum = (command: Command): number => scores.get(command)!.reduce((a, b) => a + b, 0);
-  return words.length ? found.sort((a, b) => sum(b) - sum(a)) : found;
+  return words.length ? fitting.sort((a, b) => sum(b) - sum(a)) : fitting;
 }

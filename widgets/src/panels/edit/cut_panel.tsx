@@ -15,12 +15,12 @@ const TITLES: Record<CutWay, string> = {
 };
 
 export function CutPanel({ app }: { app: App }) {
-  const asked = useCell(app.cutting.asked);
-  return asked ? <OpenCut app={app} asked={asked} /> : null;
+  const cut = useCell(app.cutting.asked);
+  return cut ? <OpenCut app={app} cut={cut} /> : null;
 }
 
-function OpenCut({ app, asked }: { app: App; asked: AskedCut }) {
-  const { way, values, preview, refused } = asked;
+function OpenCut({ app, cut }: { app: App; cut: AskedCut }) {
+  const { way, values, preview, refused } = cut;
   const panel = useRef<HTMLDivElement>(null);
   const close = () => {
     const { current } = panel;
@@ -54,12 +54,12 @@ function OpenCut({ app, asked }: { app: App; asked: AskedCut }) {
         </p>
       )}
       {!known && <p class="ol-dim">Looking what goes…</p>}
-      {preview && <What app={app} asked={asked} preview={preview} />}
+      {preview && <What app={app} cut={cut} preview={preview} />}
       <div class="ol-form-buttons">
         <button type="button" class="ol-button ol-text-button" onClick={close}>
           Cancel
         </button>
-        {refused && way === "behind" && <Remedy app={app} way="end" asked={asked} label="End the model here instead" />}
+        {refused && way === "behind" && <Remedy app={app} way="end" cut={cut} label="End the model here instead" />}
         {preview && (
           <button
             type="button"
@@ -83,13 +83,13 @@ function confirmation({ nodes, lost_outputs }: CutPreview): string {
   return `Cut: ${plural(nodes.length, "node")}${outputs} ${nodes.length + lost_outputs.length === 1 ? "goes" : "go"}`;
 }
 
-function Remedy({ app, way, asked, label }: { app: App; way: CutWay; asked: AskedCut; label: string }) {
+function Remedy({ app, way, cut, label }: { app: App; way: CutWay; cut: AskedCut; label: string }) {
   return (
     <button
       type="button"
       class="ol-button ol-text-button ol-primary"
       data-testid="cut-remedy"
-      onClick={() => void app.cutting.ask(way, asked.values)}
+      onClick={() => void app.cutting.ask(way, cut.values)}
     >
       {label}
     </button>
@@ -101,7 +101,7 @@ function listed(names: string[]): string {
   return names.length > 8 ? `${names.slice(0, 8).join(", ")} and ${names.length - 8} more` : names.join(", ");
 }
 
-function What({ app, asked, preview }: { app: App; asked: AskedCut; preview: CutPreview }) {
+function What({ app, cut, preview }: { app: App; cut: AskedCut; preview: CutPreview }) {
   const { nodes, outputs, inputs, lost_outputs, lost_inputs, siblings } = preview;
   const rows: [string, string[]][] = [
     ["outputs that go", lost_outputs],
@@ -124,13 +124,13 @@ function What({ app, asked, preview }: { app: App; asked: AskedCut; preview: Cut
             ],
         )}
       </dl>
-      {(border.length > 0 || !asked.siblings) && (
+      {(border.length > 0 || !cut.siblings) && (
         <label class="ol-form-check">
           <input
             type="checkbox"
-            checked={asked.siblings}
+            checked={cut.siblings}
             data-testid="cut-siblings"
-            onChange={(event) => void app.cutting.ask(asked.way, asked.values, event.currentTarget.checked)}
+            onChange={(event) => void app.cutting.ask(cut.way, cut.values, event.currentTarget.checked)}
           />
           <span>Take what crosses the same border too{border.length > 0 && `: ${listed(border)}`}</span>
         </label>

@@ -161,13 +161,13 @@ function Steps({ app, value, axis }: { app: App; value: number; axis: number | n
 }
 
 function Step({ app, step, lost }: { app: App; step: ExplanationStep; lost: boolean }) {
-  const { name, what, how, node, value, edits } = step;
+  const { name, what: change, how, node, value, edits } = step;
   const show = () => (node ? app.picked.reveal(node) : app.picked.revealValue(value));
   return (
     <li class={lost ? "ol-why-lost" : ""}>
       <button type="button" class="ol-link ol-mono" disabled={!node && !value} onClick={show}>
         {name}
-        {what && ` = ${what}`}
+        {change && ` = ${change}`}
       </button>
       <p class="ol-dim">
         {how}

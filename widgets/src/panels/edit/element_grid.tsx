@@ -76,21 +76,21 @@ export function ElementGrid({ id, field, changed, change }: Props) {
         </tbody>
       </table>
       <div class="ol-elements-pages">
-        {height > ROWS && <Pages what="rows" at={top} step={ROWS} of={height} go={setTop} />}
-        {width > COLUMNS && <Pages what="columns" at={left} step={COLUMNS} of={width} go={setLeft} />}
+        {height > ROWS && <Pages axis="rows" at={top} step={ROWS} of={height} go={setTop} />}
+        {width > COLUMNS && <Pages axis="columns" at={left} step={COLUMNS} of={width} go={setLeft} />}
       </div>
     </div>
   );
 }
 
 function Pages({
-  what,
+  axis,
   at,
   step,
   of,
   go,
 }: {
-  what: string;
+  axis: string;
   at: number;
   step: number;
   of: number;
@@ -101,7 +101,7 @@ function Pages({
       <button type="button" class="ol-link" disabled={at === 0} onClick={() => go(Math.max(0, at - step))}>
         before
       </button>
-      {` ${what} ${at} to ${Math.min(of, at + step) - 1} of ${of} `}
+      {` ${axis} ${at} to ${Math.min(of, at + step) - 1} of ${of} `}
       <button type="button" class="ol-link" disabled={at + step >= of} onClick={() => go(at + step)}>
         behind
       </button>

@@ -22,7 +22,7 @@ function OpenPalette({ app, palette }: { app: App; palette: PaletteQuestion }) {
   const panel = useRef<HTMLDivElement>(null),
     input = useRef<HTMLInputElement>(null),
     list = useRef<HTMLUListElement>(null);
-  const found = useMemo(
+  const matches = useMemo(
     () =>
       rankOperators(
         operators.filter(({ inputs }) => inputs[1] >= palette.inputs),
@@ -31,7 +31,7 @@ function OpenPalette({ app, palette }: { app: App; palette: PaletteQuestion }) {
       ),
     [operators, query, palette],
   );
-  const current = found[Math.min(at, found.length - 1)];
+  const current = matches[Math.min(at, matches.length - 1)];
   const close = () => {
     app.palette.question.value = null;
     panel.current
@@ -68,7 +68,7 @@ function OpenPalette({ app, palette }: { app: App; palette: PaletteQuestion }) {
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Escape") close();
     else if (event.key === "Enter") choose(current);
-    else if (event.key === "ArrowDown") setAt(Math.min(at + 1, found.length - 1));
+    else if (event.key === "ArrowDown") setAt(Math.min(at + 1, matches.length - 1));
     else if (event.key === "ArrowUp") setAt(Math.max(at - 1, 0));
     else return;
     event.preventDefault();
@@ -108,7 +108,7 @@ function OpenPalette({ app, palette }: { app: App; palette: PaletteQuestion }) {
       />
       <div class="ol-palette-body">
         <ul class="ol-palette-list" role="listbox" id="ol-operators" aria-label="Operators" ref={list}>
-          {found.slice(0, SHOWN).map((operator, i) => (
+          {matches.slice(0, SHOWN).map((operator, i) => (
             <li
               key={operator.op}
               id={`ol-operator-${operator.op}`}
@@ -124,14 +124,14 @@ function OpenPalette({ app, palette }: { app: App; palette: PaletteQuestion }) {
               <span class="ol-palette-op">{operator.op}</span>
             </li>
           ))}
-          {operators.length > 0 && found.length === 0 && (
+          {operators.length > 0 && matches.length === 0 && (
             <li class="ol-empty" role="presentation">
               No operator like this
             </li>
           )}
-          {found.length > SHOWN && (
+          {matches.length > SHOWN && (
             <li class="ol-empty" role="presentation">
-              {plural(found.length - SHOWN, "more operator")}
+              {plural(matches.length - SHOWN, "more operator")}
             </li>
           )}
         </ul>
@@ -145,15 +145,15 @@ function Preview({ app, operator }: { app: App; operator: OperatorInfo }) {
   const [doc, setDoc] = useState<Documentation | null>(null);
   useEffect(() => {
     setDoc(null);
-    let wanted = true;
+    let live = true;
     const timer = setTimeout(() => {
       app.client.request("operator_doc", { op: operator.op }).then(
-        (found) => wanted && setDoc(found),
+        (documentation) => live && setDoc(documentation),
         () => undefined,
       );
     }, 120);
     return () => {
-      wanted = false;
+      live = false;
       clearTimeout(timer);
     };
   }, [operator.op]);

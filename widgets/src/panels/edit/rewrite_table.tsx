@@ -14,9 +14,9 @@ export function RewriteTable({ app }: { app: App }) {
   useEvents(app.client, "connection");
   useEvents(app.store, "commit");
   const { rewriting } = app;
-  const found = useCell(rewriting.found),
+  const result = useCell(rewriting.found),
     busy = useCell(rewriting.busy),
-    said = useCell(rewriting.said);
+    sentence = useCell(rewriting.said);
   useEffect(() => {
     rewriting.hide(false);
     return () => rewriting.hide(true);
@@ -25,12 +25,12 @@ export function RewriteTable({ app }: { app: App }) {
   return (
     <div class="ol-tables" data-testid="rewrites">
       <Bar app={app} able={able} />
-      {(busy || said) && (
+      {(busy || sentence) && (
         <p class="ol-rewrite-said" role="status" data-testid="rewrites-said">
-          {busy || said}
+          {busy || sentence}
         </p>
       )}
-      {found && found.answer.rules.length > 0 && (
+      {result && result.answer.rules.length > 0 && (
         <div class="ol-table-scroll" tabIndex={0} aria-label="Rewrites">
           <table class="ol-table" data-testid="rewrites-table">
             <thead>
@@ -39,7 +39,7 @@ export function RewriteTable({ app }: { app: App }) {
                   rule
                 </th>
                 <th scope="col">places</th>
-                {found.gains && GAINS.map(([title]) => <th key={title}>{title}</th>)}
+                {result.gains && GAINS.map(([title]) => <th key={title}>{title}</th>)}
                 <th scope="col" aria-label="apply" />
                 <th scope="col" class="ol-left">
                   what it does
@@ -47,8 +47,8 @@ export function RewriteTable({ app }: { app: App }) {
               </tr>
             </thead>
             <tbody>
-              {found.answer.rules.map((rule) => (
-                <Rule key={rule.rule} app={app} rule={rule} gains={found.gains} able={able} />
+              {result.answer.rules.map((rule) => (
+                <Rule key={rule.rule} app={app} rule={rule} gains={result.gains} able={able} />
               ))}
             </tbody>
           </table>
@@ -60,33 +60,33 @@ export function RewriteTable({ app }: { app: App }) {
 
 function Bar({ app, able }: { app: App; able: boolean }) {
   const { rewriting } = app;
-  const asked = useCell(rewriting.asked),
-    found = useCell(rewriting.found),
+  const options = useCell(rewriting.asked),
+    result = useCell(rewriting.found),
     shown = useCell(rewriting.shown);
-  const own = asked.rules.length > 0;
+  const ownRules = options.rules.length > 0;
   return (
     <div class="ol-tabs ol-rewrite-bar">
-      {own ? (
-        <code class="ol-mono ol-elided" title={asked.rules.join("\n")} data-testid="rewrites-rule">
-          {asked.rules.join("; ")}
+      {ownRules ? (
+        <code class="ol-mono ol-elided" title={options.rules.join("\n")} data-testid="rewrites-rule">
+          {options.rules.join("; ")}
         </code>
       ) : (
         <>
           <select
             aria-label="Level of optimization"
             data-testid="rewrites-level"
-            value={asked.level}
+            value={options.level}
             disabled={!able}
             onChange={(event) => void rewriting.ask({ level: event.currentTarget.value })}
           >
-            {LEVELS.map((each) => (
-              <option key={each}>{each}</option>
+            {LEVELS.map((level) => (
+              <option key={level}>{level}</option>
             ))}
           </select>
           <label class="ol-rewrite-check">
             <input
               type="checkbox"
-              checked={asked.microsoft}
+              checked={options.microsoft}
               disabled={!able}
               data-testid="rewrites-microsoft"
               onChange={(event) => void rewriting.ask({ microsoft: event.currentTarget.checked })}
@@ -96,10 +96,10 @@ function Bar({ app, able }: { app: App; able: boolean }) {
         </>
       )}
       <Protected app={app} able={able} />
-      {!found && (
+      {!result && (
         <Text testid="rewrites-look" able={able} act={() => void rewriting.ask({})} words="what would change" />
       )}
-      {found && !own && found.answer.rules.length > 0 && (
+      {result && !ownRules && result.answer.rules.length > 0 && (
         <Text
           testid="rewrites-measure"
           able={able}
@@ -107,16 +107,16 @@ function Bar({ app, able }: { app: App; able: boolean }) {
           words="measure what it gains"
         />
       )}
-      {own && (
+      {ownRules && (
         <Text testid="rewrites-standard" able={able} act={() => void rewriting.ask({ rules: [] })} words="all rules" />
       )}
-      {found && shown.rule !== "" && (
+      {result && shown.rule !== "" && (
         <Text testid="rewrites-show-all" able act={() => rewriting.show("")} words="show all in the picture" />
       )}
-      {found && found.answer.rules.length > 0 && (
+      {result && result.answer.rules.length > 0 && (
         <>
           <span class="ol-tabs-note ol-dim" data-testid="rewrites-nodes">
-            {count(found.answer.nodes[0])} to {count(found.answer.nodes[1])} nodes
+            {count(result.answer.nodes[0])} to {count(result.answer.nodes[1])} nodes
           </span>
           <Text testid="rewrites-all" able={able} act={() => void rewriting.apply([])} words="apply all" />
           <Text testid="rewrites-none" able act={() => rewriting.forget()} words="none" />
@@ -128,11 +128,11 @@ function Bar({ app, able }: { app: App; able: boolean }) {
 
 /** Names that no rule touches, with commas between. */
 function Protected({ app, able }: { app: App; able: boolean }) {
-  const asked = useCell(app.rewriting.asked);
+  const options = useCell(app.rewriting.asked);
   return (
     <div class="ol-rewrite-protect">
       <TextField
-        value={asked.protect.join(", ")}
+        value={options.protect.join(", ")}
         label="Names that stay as they are, with commas between; encoder/ is all that begins so"
         testid="rewrites-protect"
         placeholder="protect: names, encoder/"

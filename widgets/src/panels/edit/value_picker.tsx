@@ -27,23 +27,23 @@ export function ValuePicker({ app, id, testid, value, scope, node, slot, change 
   const [at, setAt] = useState(0);
   const [reason, setReason] = useState("");
   const visible = useMemo(() => new Set(scopePath(app.store, scope)), [scope]);
-  const found = useMemo(
+  const matches = useMemo(
     () => rankValues(app.store.values.values(), visible, query, SHOWN),
     [query, visible, app.store.version],
   );
-  const current = found[Math.min(at, found.length - 1)];
+  const current = matches[Math.min(at, matches.length - 1)];
   useEffect(() => {
     setReason("");
     if (!value || !node) return undefined;
-    let wanted = true;
+    let live = true;
     app.wires.refusal(value, node, slot).then(
       (text) => {
-        if (wanted) setReason(text);
+        if (live) setReason(text);
       },
       () => undefined,
     );
     return () => {
-      wanted = false;
+      live = false;
     };
   }, [value, node, slot]);
   const choose = (chosen: number) => {
@@ -53,7 +53,7 @@ export function ValuePicker({ app, id, testid, value, scope, node, slot, change 
   const open = !value || query !== valueLabel(app.store, value);
   const onKeyDown = (event: KeyboardEvent) => {
     if (!open) return;
-    if (event.key === "ArrowDown") setAt(Math.min(at + 1, found.length - 1));
+    if (event.key === "ArrowDown") setAt(Math.min(at + 1, matches.length - 1));
     else if (event.key === "ArrowUp") setAt(Math.max(at - 1, 0));
     else if (event.key === "Enter" && current) choose(current.id);
     else return;
@@ -84,21 +84,21 @@ export function ValuePicker({ app, id, testid, value, scope, node, slot, change 
       />
       {open && (
         <ul class="ol-picker-list" role="listbox" id={`${id}-list`} aria-label="Values">
-          {found.map((each) => (
+          {matches.map((record) => (
             <li
-              key={each.id}
-              id={`${id}-${each.id}`}
+              key={record.id}
+              id={`${id}-${record.id}`}
               role="option"
-              aria-selected={each === current}
+              aria-selected={record === current}
               class="ol-hit"
-              data-testid={`value-${each.name}`}
-              onClick={() => choose(each.id)}
+              data-testid={`value-${record.name}`}
+              onClick={() => choose(record.id)}
             >
-              <span class="ol-mono ol-elided">{each.name}</span>
-              <span class="ol-shape">{each.label}</span>
+              <span class="ol-mono ol-elided">{record.name}</span>
+              <span class="ol-shape">{record.label}</span>
             </li>
           ))}
-          {found.length === 0 && (
+          {matches.length === 0 && (
             <li class="ol-empty" role="presentation">
               No value like this
             </li>

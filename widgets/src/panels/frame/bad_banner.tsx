@@ -15,12 +15,12 @@ export function BadBanner({ app }: { app: App }) {
   const [dismissed, setDismissed] = useState(0);
   const bad = useMemo(() => results && firstBad(app.store, results.byValue), [results]);
   if (!bad || !results || dismissed === results.run || results.version !== app.store.version) return null;
-  const { node, value, what, input } = bad;
+  const { node, value, what: problem, input } = bad;
   return (
     <div class="ol-banner ol-banner-bad" data-testid="bad-banner" data-node={node}>
       <Icon name="warning" />
       <span>
-        First {what}: <b>{shortOp(app.store.nodes.get(node)?.op ?? "")}</b> {nodeLabel(app.store, node)} –{" "}
+        First {problem}: <b>{shortOp(app.store.nodes.get(node)?.op ?? "")}</b> {nodeLabel(app.store, node)} –{" "}
         {count(bad.count)} of {count(bad.of)} elements of {valueLabel(app.store, value)}
         {input > 0 && Number.isFinite(bad.low) && (
           <span class="ol-dim">

@@ -169,7 +169,7 @@ function ProblemCount({ app, pressed, onClick }: { app: App; pressed: boolean; o
   const { diagnostics, version } = app.store;
   if (version === 0) return null;
   const worst = diagnostics.reduce<Severity>(
-    (so_far, each) => (ORDER[each.severity] < ORDER[so_far] ? each.severity : so_far),
+    (so_far, diagnostic) => (ORDER[diagnostic.severity] < ORDER[so_far] ? diagnostic.severity : so_far),
     "info",
   );
   const shown = diagnostics.length;
@@ -194,8 +194,8 @@ function Problems({ app }: { app: App }) {
     return <p class="ol-empty">No problems: every type and shape that can be known agrees.</p>;
   return (
     <ul class="ol-problems" tabIndex={0} aria-label="Problems">
-      {diagnostics.slice(0, PROBLEMS_SHOWN).map((each, i) => (
-        <Problem key={i} app={app} diagnostic={each} />
+      {diagnostics.slice(0, PROBLEMS_SHOWN).map((diagnostic, i) => (
+        <Problem key={i} app={app} diagnostic={diagnostic} />
       ))}
       {diagnostics.length > PROBLEMS_SHOWN && (
         <li class="ol-empty">and {count(diagnostics.length - PROBLEMS_SHOWN)} more</li>
@@ -205,11 +205,11 @@ function Problems({ app }: { app: App }) {
 }
 
 function Problem({ app, diagnostic }: { app: App; diagnostic: Diagnostic }) {
-  const { severity, message, node, value, expected, found, hint } = diagnostic;
+  const { severity, message, node, value, expected, found: actual, hint } = diagnostic;
   const where = node ? nodeLabel(app.store, node) : value ? (app.store.values.get(value)?.name ?? "") : "";
   // Messages begin with the node's name, which stands in a column of its own here.
   const text = where && message.startsWith(`${where} (`) ? message.slice(where.length + 1) : message;
-  const detail = [expected && `expected ${expected}`, found && `found ${found}`, hint].filter(Boolean).join(" · ");
+  const detail = [expected && `expected ${expected}`, actual && `found ${actual}`, hint].filter(Boolean).join(" · ");
   return (
     <li>
       <button
@@ -265,8 +265,8 @@ function ResultsTable({ app }: { app: App }) {
           </tr>
         </thead>
         <tbody>
-          {results.values.slice(0, RESULTS_SHOWN).map((each) => (
-            <ResultRow key={each.id} app={app} statistics={each} selected={each.id === current} />
+          {results.values.slice(0, RESULTS_SHOWN).map((statistics) => (
+            <ResultRow key={statistics.id} app={app} statistics={statistics} selected={statistics.id === current} />
           ))}
         </tbody>
       </table>

@@ -40,7 +40,7 @@ export function KeysPanel({ app }: { app: App }) {
   const all =
     app.client.can.edit === false
       ? LOOKING
-      : [...LOOKING, ...new Map(editing.map((each) => [each.join(), each])).values()];
+      : [...LOOKING, ...new Map(editing.map((binding) => [binding.join(), binding])).values()];
   const close = (event: Event) => {
     app.keysOpen.value = false;
     focusPicture(event.currentTarget as HTMLElement);
@@ -71,11 +71,11 @@ export function KeysPanel({ app }: { app: App }) {
         />
       </div>
       <dl class="ol-keys-list" tabIndex={0} aria-label="Keys">
-        {all.map(([keys, what]) => [
-          <dt key={keys + what}>
+        {all.map(([keys, action]) => [
+          <dt key={keys + action}>
             <kbd>{keys}</kbd>
           </dt>,
-          <dd>{what}</dd>,
+          <dd>{action}</dd>,
         ])}
       </dl>
     </div>

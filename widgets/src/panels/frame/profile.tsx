@@ -12,12 +12,15 @@ const WAYS: ProfileBy[] = ["node", "group", "operator"];
 
 export function ProfileTable({ app }: { app: App }) {
   useEvents(app.store, "commit");
-  const taken = useCell(app.profile.taken);
+  const profile = useCell(app.profile.taken);
   const busy = useCell(app.profile.busy);
   const [by, setBy] = useState<ProfileBy>("node");
-  const rows = useMemo(() => (taken ? profileRows(app.store, taken.table, by) : []), [taken, by, app.store.version]);
-  if (!taken) return <p class="ol-empty">{busy ? "Running the model node by node…" : "Nothing was profiled yet."}</p>;
-  const stale = taken.version !== app.store.version;
+  const rows = useMemo(
+    () => (profile ? profileRows(app.store, profile.table, by) : []),
+    [profile, by, app.store.version],
+  );
+  if (!profile) return <p class="ol-empty">{busy ? "Running the model node by node…" : "Nothing was profiled yet."}</p>;
+  const stale = profile.version !== app.store.version;
   return (
     <div class="ol-tables">
       <div class="ol-tabs">
@@ -37,7 +40,7 @@ export function ProfileTable({ app }: { app: App }) {
           ))}
         </div>
         <span class={`ol-tabs-note ${stale ? "ol-stale" : "ol-dim"}`} data-testid="profile-note">
-          {milliseconds(1000 * taken.table.seconds)} in all, one node at a time, quickest of {taken.table.runs} runs
+          {milliseconds(1000 * profile.table.seconds)} in all, one node at a time, quickest of {profile.table.runs} runs
           {stale && " – the model was edited since"}
         </span>
         <button

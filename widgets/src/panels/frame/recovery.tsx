@@ -6,14 +6,14 @@ import { Icon } from "../parts/icons.tsx";
 
 export function RecoveryNotice({ app }: { app: App }) {
   useEvents(app.store, "history", "reset");
-  const found = app.store.history.recoverable;
-  if (!found || !app.client.editable) return null;
+  const journal = app.store.history.recoverable;
+  if (!journal || !app.client.editable) return null;
   const ask = (method: "recover" | "discard") =>
     void app.client.request(method, {}).catch((error) => app.notices.fail(error));
   return (
     <div class="ol-banner ol-banner-recovery" data-testid="recovery">
       <Icon name="info" />
-      <span>Never saved: {found}</span>
+      <span>Never saved: {journal}</span>
       <button type="button" class="ol-link" data-testid="recover" onClick={() => ask("recover")}>
         recover
       </button>

@@ -20,7 +20,7 @@ interface EdgeProps {
 
 function Edge({ class: name, label, testid, size, grows, least, most, resize }: EdgeProps) {
   const drag = useRef<{ y: number; size: number } | null>(null);
-  const to = (wanted: number) => resize(Math.round(Math.min(most, Math.max(least, wanted))));
+  const to = (width: number) => resize(Math.round(Math.min(most, Math.max(least, width))));
   const end = () => {
     drag.current = null;
   };

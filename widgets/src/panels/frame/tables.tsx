@@ -31,17 +31,17 @@ export function ModelTables({ app }: { app: App }) {
   return (
     <div class="ol-tables">
       <div class="ol-tabs" role="tablist" aria-label="Tables">
-        {(Object.keys(TABLES) as TableName[]).map((each) => (
+        {(Object.keys(TABLES) as TableName[]).map((tableName) => (
           <button
-            key={each}
+            key={tableName}
             type="button"
             role="tab"
             class="ol-tab"
-            aria-selected={each === name}
-            data-testid={`table-tab-${each}`}
-            onClick={() => setName(each)}
+            aria-selected={tableName === name}
+            data-testid={`table-tab-${tableName}`}
+            onClick={() => setName(tableName)}
           >
-            {each}
+            {tableName}
           </button>
         ))}
       </div>

@@ -22,7 +22,7 @@ export function Tooltip({ app, hover }: { app: App; hover: PointerTarget | null 
   const [shown, setShown] = useState<PointerTarget | null>(null);
   const tip = useRef<HTMLDivElement>(null);
   const lines = shown ? describe(app, shown) : null;
-  const what = hover ? `${hover.node}/${hover.value}/${hover.group}` : "";
+  const hoverKey = hover ? `${hover.node}/${hover.value}/${hover.group}` : "";
   useEffect(() => {
     if (!hover || menu || wire) {
       setShown(null);
@@ -30,7 +30,7 @@ export function Tooltip({ app, hover }: { app: App; hover: PointerTarget | null 
     }
     const timer = setTimeout(() => setShown(hover), shown ? 0 : DELAY_MS);
     return () => clearTimeout(timer);
-  }, [what, menu, wire !== null]);
+  }, [hoverKey, menu, wire !== null]);
   useLayoutEffect(() => {
     const element = tip.current,
       around = element?.parentElement;
@@ -89,7 +89,7 @@ function describe(app: App, target: PointerTarget): { title: string; rest: strin
   }
   if (node) {
     const outputs = node.outputs.flatMap((id) => store.values.get(id)?.label || []);
-    const problem = store.diagnostics.find((each) => each.node === node.id);
+    const problem = store.diagnostics.find((diagnostic) => diagnostic.node === node.id);
     return {
       title: shortOp(node.op),
       rest: [nodeName(store, node.id), heatLine(app, node.id), outputs.join(", "), problem?.message ?? ""].filter(

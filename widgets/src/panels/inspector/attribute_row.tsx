@@ -131,7 +131,7 @@ function ElementType({ attribute, able, set }: ChoiceProps) {
     ({ label }) => label,
   );
   const options =
-    known.some((each) => each.value === current) || !current
+    known.some((choice) => choice.value === current) || !current
       ? known
       : [...known, { label: `type ${current}`, value: current }];
   const [error, setError] = useState("");

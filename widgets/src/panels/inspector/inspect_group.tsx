@@ -19,7 +19,7 @@ export function GroupInspector({ app, group }: { app: App; group: number }) {
   const record = app.store.groups.get(group);
   if (!record) return null;
   const members = groupMembers(app.store, group);
-  const inner = [...app.store.groups.values()].filter((each) => each.parent === group).length;
+  const inner = [...app.store.groups.values()].filter((child) => child.parent === group).length;
   return (
     <div class="ol-panel" data-testid="inspector-group">
       <header class="ol-panel-head">
@@ -83,13 +83,13 @@ export function GroupInspector({ app, group }: { app: App; group: number }) {
 function Equal({ app, group, members }: { app: App; group: number; members: number[] }) {
   const equal = useCell(app.blocks.equal).get(group),
     run = app.picture?.runOf(group);
-  const verified = run?.likes.every((each) => equal?.includes(each)) ?? true;
+  const verified = run?.likes.every((member) => equal?.includes(member)) ?? true;
   const groups = run?.likes ?? equal;
   if (!groups) return null;
   const at = groups.indexOf(group);
   const all = (open: boolean) => {
     if (run) app.picture?.showAll(group, open);
-    else groups.forEach((each) => (open ? app.picture?.unfold(each) : app.picture?.fold(each)));
+    else groups.forEach((member) => (open ? app.picture?.unfold(member) : app.picture?.fold(member)));
   };
   const go = (by: number) => app.picked.revealGroup(groups[(at + by + groups.length) % groups.length]!);
   return (
@@ -131,7 +131,7 @@ export function groupMembers(store: Store, group: number): number[] {
   // Parents come before children in the records, but nothing promises it: repeat until nothing is new.
   for (let before = 0; before !== inside.size; ) {
     before = inside.size;
-    for (const each of store.groups.values()) if (inside.has(each.parent)) inside.add(each.id);
+    for (const record of store.groups.values()) if (inside.has(record.parent)) inside.add(record.id);
   }
   const members: number[] = [];
   for (const node of store.nodes.values()) if (inside.has(node.group)) members.push(node.id);

@@ -25,7 +25,7 @@ export function ModelInspector({ app }: { app: App }) {
     initializers++;
     if (!nodes.length) stored.push(value.id);
   }
-  const functions = [...store.scopes.values()].filter((each) => each.kind === "function");
+  const functions = [...store.scopes.values()].filter((record) => record.kind === "function");
   return (
     <div class="ol-panel" data-testid="inspector-model">
       <header class="ol-panel-head">
@@ -70,14 +70,14 @@ export function ModelInspector({ app }: { app: App }) {
       {scope && !stored.length && <Values app={app} title="Outputs" values={scope.outputs} />}
       {functions.length > 0 && scope?.kind === "graph" && (
         <Section title="Functions" count={functions.length}>
-          {functions.map((each) => (
+          {functions.map((record) => (
             <button
-              key={each.id}
+              key={record.id}
               type="button"
               class="ol-row ol-row-button"
-              onClick={() => app.picture?.openScope(each.id)}
+              onClick={() => app.picture?.openScope(record.id)}
             >
-              <Elided text={scopeLabel(store, each.id)} middle class="ol-mono" />
+              <Elided text={scopeLabel(store, record.id)} middle class="ol-mono" />
             </button>
           ))}
         </Section>

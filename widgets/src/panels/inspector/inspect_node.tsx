@@ -42,7 +42,7 @@ export function NodeInspector({ app, node }: { app: App; node: number }) {
         <NameField app={app} node={node} able={able} />
         {data && <Summary app={app} info={data} />}
       </header>
-      <Diagnostics diagnostics={app.store.diagnostics.filter((each) => each.node === node)} />
+      <Diagnostics diagnostics={app.store.diagnostics.filter((diagnostic) => diagnostic.node === node)} />
       {error && !data && <p class="ol-empty">{error.message}</p>}
       {shortOp(record.op).startsWith("TreeEnsemble") && <Trees key={node} app={app} node={node} />}
       {data && <Body app={app} info={data} able={able} />}
@@ -135,28 +135,28 @@ export function Diagnostics({ diagnostics }: { diagnostics: Diagnostic[] }) {
   if (diagnostics.length === 0) return null;
   return (
     <ul class="ol-diagnostics">
-      {diagnostics.map((each, i) => (
-        <li key={i} class={`ol-diagnostic ol-${each.severity}`} data-testid="node-diagnostic">
-          <Icon name={each.severity} />
+      {diagnostics.map((diagnostic, i) => (
+        <li key={i} class={`ol-diagnostic ol-${diagnostic.severity}`} data-testid="node-diagnostic">
+          <Icon name={diagnostic.severity} />
           <div>
-            <p>{each.message}</p>
-            {(each.expected || each.found) && (
+            <p>{diagnostic.message}</p>
+            {(diagnostic.expected || diagnostic.found) && (
               <dl class="ol-pairs">
-                {each.expected && (
+                {diagnostic.expected && (
                   <>
                     <dt>expected</dt>
-                    <dd>{each.expected}</dd>
+                    <dd>{diagnostic.expected}</dd>
                   </>
                 )}
-                {each.found && (
+                {diagnostic.found && (
                   <>
                     <dt>found</dt>
-                    <dd>{each.found}</dd>
+                    <dd>{diagnostic.found}</dd>
                   </>
                 )}
               </dl>
             )}
-            {each.hint && <p class="ol-hint">{each.hint}</p>}
+            {diagnostic.hint && <p class="ol-hint">{diagnostic.hint}</p>}
           </div>
         </li>
       ))}
@@ -173,8 +173,8 @@ function Body({ app, info, able }: { app: App; info: NodeInfo; able: boolean }) 
     <>
       {info.attributes.length > 0 && (
         <Section title="Attributes">
-          {inOrder(info.attributes).map((each) => (
-            <AttributeRow key={each.name} app={app} node={info.id} attribute={each} able={able} />
+          {inOrder(info.attributes).map((attribute) => (
+            <AttributeRow key={attribute.name} app={app} node={info.id} attribute={attribute} able={able} />
           ))}
         </Section>
       )}
@@ -207,10 +207,10 @@ function Body({ app, info, able }: { app: App; info: NodeInfo; able: boolean }) 
       </Section>
       {statistics.length > 0 && results && (
         <Section title="Last run">
-          {statistics.map((each) => (
+          {statistics.map((entry) => (
             <StatisticsBlock
-              key={each.id}
-              statistics={each}
+              key={entry.id}
+              statistics={entry}
               named={statistics.length > 1}
               stale={results.version !== app.store.version}
             />

@@ -50,7 +50,9 @@ export function ValueInspector({ app, value }: { app: App; value: number }) {
           <Declared app={app} value={value} label={data.label} />
         )}
       </header>
-      <Diagnostics diagnostics={app.store.diagnostics.filter((each) => each.value === value && !each.node)} />
+      <Diagnostics
+        diagnostics={app.store.diagnostics.filter((diagnostic) => diagnostic.value === value && !diagnostic.node)}
+      />
       {error && !data && <p class="ol-empty">{error.message}</p>}
       {data?.producer && (
         <Section title="Made by">

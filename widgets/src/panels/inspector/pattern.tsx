@@ -10,7 +10,7 @@ import { Elided, Section, ToolButton } from "../parts/controls.tsx";
 
 /** The pattern of selected nodes; every place that is like it, and its replacement. */
 export function LikeThese({ app, nodes }: { app: App; nodes: number[] }) {
-  const wanted = useCell(app.rewriting.likes);
+  const likesShown = useCell(app.rewriting.likes);
   const [pattern, setPattern] = useState("");
   const [numbers, setNumbers] = useState(true);
   const [refused, setRefused] = useState("");
@@ -28,11 +28,11 @@ export function LikeThese({ app, nodes }: { app: App; nodes: number[] }) {
   useEffect(() => {
     setPattern("");
     setRefused("");
-    if (wanted) {
+    if (likesShown) {
       app.rewriting.likes.value = false;
       ask(numbers);
     }
-  }, [key, wanted]);
+  }, [key, likesShown]);
   return (
     <Section title="Like this">
       {!pattern && (
@@ -90,15 +90,15 @@ function Text({ label, testid, text, setText, placeholder }: TextProps) {
 
 /** The matches of a pattern: marked like the hits of a search, and gone through one by one. */
 function Places({ app, pattern }: { app: App; pattern: string }) {
-  const [found, setFound] = useState<PatternPlaces | null>(null);
+  const [places, setPlaces] = useState<PatternPlaces | null>(null);
   const [at, setAt] = useState(-1);
   const [refused, setRefused] = useState("");
   useEffect(() => () => app.picture?.mark({ highlights: [] }), [app]);
-  useEffect(() => setFound(null), [pattern]);
+  useEffect(() => setPlaces(null), [pattern]);
   const find = () =>
     app.client.request("pattern_places", { pattern }).then(
       (places) => {
-        setFound(places);
+        setPlaces(places);
         setAt(-1);
         setRefused("");
         app.picture?.mark({ highlights: places.places.flat() });
@@ -106,10 +106,10 @@ function Places({ app, pattern }: { app: App; pattern: string }) {
       (error) => setRefused(asRequestError(error).sentence),
     );
   const step = (by: number) => {
-    const { length } = found!.places,
+    const { length } = places!.places,
       next = at < 0 ? (by > 0 ? 0 : length - 1) : (at + by + length) % length;
     setAt(next);
-    app.picture?.reveal(found!.places[next]![0]!);
+    app.picture?.reveal(places!.places[next]![0]!);
   };
   return (
     <div class="ol-rewrite-steps">
@@ -117,13 +117,13 @@ function Places({ app, pattern }: { app: App; pattern: string }) {
         find all
       </button>
       {refused && <p class="ol-field-error">{refused}</p>}
-      {found && (
+      {places && (
         <span class="ol-dim" data-testid="pattern-count">
           {at >= 0 ? `${count(at + 1)} of ` : ""}
-          {plural(found.count, "place")}
+          {plural(places.count, "place")}
         </span>
       )}
-      {found && found.places.length > 0 && (
+      {places && places.places.length > 0 && (
         <>
           <ToolButton icon="up" title="The place before" onClick={() => step(-1)} />
           <ToolButton icon="down" title="The next place" testid="pattern-next" onClick={() => step(1)} />
@@ -131,7 +131,7 @@ function Places({ app, pattern }: { app: App; pattern: string }) {
             type="button"
             class="ol-link"
             data-testid="pattern-select"
-            onClick={() => app.picked.show(found.places.flat())}
+            onClick={() => app.picked.show(places.places.flat())}
           >
             select
           </button>
@@ -168,25 +168,27 @@ function Replacement({ app, pattern }: { app: App; pattern: string }) {
 
 /** Rules that apply at a node or almost do, with what is in their way. */
 export function RulesNear({ app, node }: { app: App; node: number }) {
-  const [found, setFound] = useState<NearMisses | null>(null);
-  const [said, setSaid] = useState("");
-  useEffect(() => setFound(null), [node]);
+  const [misses, setMisses] = useState<NearMisses | null>(null);
+  const [refusal, setRefusal] = useState("");
+  useEffect(() => setMisses(null), [node]);
   const ask = () =>
-    app.client.request("near_misses", { node }).then(setFound, (error) => setSaid(asRequestError(error).message));
+    app.client.request("near_misses", { node }).then(setMisses, (error) => setRefusal(asRequestError(error).message));
   return (
     <Section title="Rules">
-      {!found && (
+      {!misses && (
         <button type="button" class="ol-link" data-testid="near-misses" onClick={() => void ask()}>
           rules that almost fit
         </button>
       )}
-      {said && <p class="ol-empty">{said}</p>}
-      {found?.rules.length === 0 && <p class="ol-empty">none</p>}
-      {found && found.rules.length > 0 && <p class="ol-dim">{plural(found.rules.length, "rule")}, the nearest first</p>}
-      {found?.rules.map((each) => (
-        <div key={each.rule} class="ol-row" title={each.doc} data-testid="near-miss">
-          <Elided text={each.rule} class="ol-mono" />
-          <span class="ol-dim">{each.why || "applies"}</span>
+      {refusal && <p class="ol-empty">{refusal}</p>}
+      {misses?.rules.length === 0 && <p class="ol-empty">none</p>}
+      {misses && misses.rules.length > 0 && (
+        <p class="ol-dim">{plural(misses.rules.length, "rule")}, the nearest first</p>
+      )}
+      {misses?.rules.map((rule) => (
+        <div key={rule.rule} class="ol-row" title={rule.doc} data-testid="near-miss">
+          <Elided text={rule.rule} class="ol-mono" />
+          <span class="ol-dim">{rule.why || "applies"}</span>
         </div>
       ))}
     </Section>

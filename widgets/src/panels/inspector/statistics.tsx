@@ -75,13 +75,13 @@ export function HistogramChart({ histogram, small = false }: { histogram: Histog
   const { counts } = histogram;
   const peak = Math.sqrt(Math.max(1, ...counts));
   const step = WIDTH / Math.max(1, counts.length);
-  const bars = counts.map((each, i) => {
-    const height = each > 0 ? Math.max(1, (HEIGHT * Math.sqrt(each)) / peak) : 0;
+  const bars = counts.map((binCount, i) => {
+    const height = binCount > 0 ? Math.max(1, (HEIGHT * Math.sqrt(binCount)) / peak) : 0;
     return height ? `M${round(i * step + 0.5)} ${HEIGHT}v${round(-height)}h${round(step - 1)}v${round(height)}z` : "";
   });
   const low = formatNumber(histogram.low),
     high = formatNumber(histogram.high);
-  const total = counts.reduce((sum, each) => sum + each, 0);
+  const total = counts.reduce((sum, binCount) => sum + binCount, 0);
   return (
     <div class={small ? "ol-histogram ol-histogram-small" : "ol-histogram"}>
       <svg

@@ -43,9 +43,9 @@ function OpenOutline({ app }: { app: App }) {
     // What is selected elsewhere comes into sight here: the groups around it open.
     const group = subject.kind === "nodes" ? (store.nodes.get(subject.nodes[0] ?? 0)?.group ?? 0) : 0;
     const around = subject.kind === "group" ? groupsAround(store, subject.group).slice(1) : groupsAround(store, group);
-    if (around.some((each) => !open.has(each))) setOpen(new Set([...open, ...around]));
+    if (around.some((id) => !open.has(id))) setOpen(new Set([...open, ...around]));
   }, [subject]);
-  const here = whereIs(store, seen.path).at(-1)?.id ?? 0;
+  const currentScope = whereIs(store, seen.path).at(-1)?.id ?? 0;
   const at = rows.findIndex(chosen);
   useEffect(() => {
     const element = scroll.current;
@@ -128,7 +128,7 @@ function OpenOutline({ app }: { app: App }) {
             state={`${chosen(row) ? "ol-tree-chosen" : ""} ${first + i === current ? "ol-tree-current" : ""} ${
               row.kind === "group" && seen.groups.has(row.id) ? "ol-tree-seen" : ""
             }`}
-            here={row.kind === "group" && here === row.id}
+            inView={row.kind === "group" && currentScope === row.id}
             selected={chosen(row)}
             onTurn={() => turn(row)}
             onGo={() => {
@@ -147,13 +147,13 @@ function OpenOutline({ app }: { app: App }) {
 interface RowProps {
   row: OutlineRow;
   state: string;
-  here: boolean;
+  inView: boolean;
   selected: boolean;
   onTurn: () => void;
   onGo: () => void;
 }
 
-function Row({ row, state, here, selected, onTurn, onGo }: RowProps) {
+function Row({ row, state, inView, selected, onTurn, onGo }: RowProps) {
   return (
     <div
       id={`ol-tree-${row.key}`}
@@ -162,7 +162,7 @@ function Row({ row, state, here, selected, onTurn, onGo }: RowProps) {
       aria-level={row.depth + 1}
       aria-expanded={row.more ? row.open : undefined}
       aria-selected={selected}
-      aria-current={here ? "location" : undefined}
+      aria-current={inView ? "location" : undefined}
       data-testid={`tree-${row.kind}`}
       data-id={row.id}
       style={{ paddingInlineStart: `${4 + 12 * Math.min(row.depth, 12)}px` }}

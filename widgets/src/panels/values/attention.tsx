@@ -64,8 +64,8 @@ export function Attention({ app, part, batch }: Props) {
       {count > 1 && (
         <div class="ol-heads" role="listbox" aria-label="Heads" aria-orientation="vertical">
           {heads.map(
-            (each, place) =>
-              each && (
+            (drawing, place) =>
+              drawing && (
                 <button
                   key={place}
                   type="button"
@@ -76,7 +76,7 @@ export function Attention({ app, part, batch }: Props) {
                   data-testid={`attention-head-${place}`}
                   onClick={() => setHead(place)}
                 >
-                  <TensorCanvas drawn={each} label={`head ${place}`} />
+                  <TensorCanvas drawn={drawing} label={`head ${place}`} />
                   <span>{place}</span>
                 </button>
               ),

@@ -52,8 +52,8 @@ export function Boxes({ app, part, batch }: { app: App; part: TensorPart; batch:
             data-testid="boxes-layout"
             onChange={(event) => setLayout(event.currentTarget.value)}
           >
-            {answer.layouts.map((each) => (
-              <option key={each}>{each}</option>
+            {answer.layouts.map((name) => (
+              <option key={name}>{name}</option>
             ))}
           </select>
         </label>

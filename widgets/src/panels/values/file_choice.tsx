@@ -83,7 +83,7 @@ function ImageChoice({ value, file, send, fail }: ImageProps) {
   useEffect(() => {
     let live = true;
     sizedImage(file, value.label, fit).then(
-      (found) => live && setSized(found),
+      (image) => live && setSized(image),
       (error) => fail(asRequestError(error).sentence),
     );
     return () => {
@@ -103,7 +103,7 @@ function ImageChoice({ value, file, send, fail }: ImageProps) {
     last.fit = fit;
     void send(imageFile(sized, file.name, value.label, numbers), file.name);
   }, [sized, numbers]);
-  const preset = Object.entries(IMAGE_PRESETS).find(([, each]) => same(each, numbers))?.[0] ?? "";
+  const preset = Object.entries(IMAGE_PRESETS).find(([, settings]) => same(settings, numbers))?.[0] ?? "";
   const list = (text: string, before: readonly number[]): readonly number[] => {
     const typed = text
       .split(/[,\s]+/)
@@ -128,9 +128,9 @@ function ImageChoice({ value, file, send, fail }: ImageProps) {
             }}
           >
             {preset === "" && <option value="">own numbers</option>}
-            {Object.keys(IMAGE_PRESETS).map((each) => (
-              <option key={each} value={each}>
-                {each}
+            {Object.keys(IMAGE_PRESETS).map((name) => (
+              <option key={name} value={name}>
+                {name}
               </option>
             ))}
           </select>
@@ -143,8 +143,8 @@ function ImageChoice({ value, file, send, fail }: ImageProps) {
             data-testid={`run-image-fit-${value.name}`}
             onChange={(event) => setFit(event.currentTarget.value as ImageFit)}
           >
-            {Object.entries(FITS).map(([each, words]) => (
-              <option key={each} value={each}>
+            {Object.entries(FITS).map(([fitName, words]) => (
+              <option key={fitName} value={fitName}>
                 {words}
               </option>
             ))}

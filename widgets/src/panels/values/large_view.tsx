@@ -85,17 +85,17 @@ function OpenView({ app, value }: { app: App; value: number }) {
           </label>
         )}
         <div class="ol-tabs ol-large-ways" role="tablist" aria-label="Look at it as">
-          {ways.map((each) => (
+          {ways.map((choice) => (
             <button
-              key={each}
+              key={choice}
               type="button"
               role="tab"
               class="ol-tab"
-              aria-selected={each === way}
-              data-testid={`large-${each}`}
-              onClick={() => setWay(each)}
+              aria-selected={choice === way}
+              data-testid={`large-${choice}`}
+              onClick={() => setWay(choice)}
             >
-              {WAY_WORDS[each]}
+              {WAY_WORDS[choice]}
             </button>
           ))}
         </div>

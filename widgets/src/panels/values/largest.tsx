@@ -18,14 +18,14 @@ export function Largest({ app, part }: { app: App; part: TensorPart }) {
   useEffect(() => {
     let live = true;
     const read = async () => {
-      const found: number[] = [];
+      const rowNumbers: number[] = [];
       const axes = rank > 1 ? { rows: rank - 2, columns: rank - 1 } : {};
       for (let left = 0; left < width && live; left += PIECE) {
-        const asked = { value: part.id, ...axes, top: row, left, height: 1, width: Math.min(PIECE, width - left) };
-        const { cells } = await app.client.request("tensor", asked);
-        found.push(...(cells[0] ?? []).map((cell) => fromWire(cell as WireNumber)));
+        const params = { value: part.id, ...axes, top: row, left, height: 1, width: Math.min(PIECE, width - left) };
+        const { cells } = await app.client.request("tensor", params);
+        rowNumbers.push(...(cells[0] ?? []).map((cell) => fromWire(cell as WireNumber)));
       }
-      if (live) setNumbers(found);
+      if (live) setNumbers(rowNumbers);
     };
     read().catch((error) => app.notices.fail(error));
     return () => {
@@ -34,7 +34,7 @@ export function Largest({ app, part }: { app: App; part: TensorPart }) {
   }, [row]);
   if (!numbers) return <p class="ol-empty">Reading…</p>;
   const share = shares(numbers),
-    found = largest(numbers, MOST);
+    entries = largest(numbers, MOST);
   return (
     <div class="ol-largest" data-testid="large-top-list">
       {rows > 1 && (
@@ -65,7 +65,7 @@ export function Largest({ app, part }: { app: App; part: TensorPart }) {
           </tr>
         </thead>
         <tbody>
-          {found.map(({ at, number }) => (
+          {entries.map(({ at, number }) => (
             <tr key={at} data-testid="large-top-row">
               <th scope="row" class="ol-left ol-mono">
                 {at}

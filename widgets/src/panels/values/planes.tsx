@@ -30,14 +30,14 @@ export function Planes({ app, part, way, batch }: Props) {
   const [error, setError] = useState("");
   const [common, setCommon] = useState(false);
   const [gray, setGray] = useState(false);
-  const wanted = Math.min(count, shown);
+  const planeCount = Math.min(count, shown);
   useEffect(() => {
     let live = true;
-    const found: (Drawn | null)[] = [];
+    const drawings: (Drawn | null)[] = [];
     const ask = async () => {
-      for (let plane = 0; plane < wanted && live; plane++) {
+      for (let plane = 0; plane < planeCount && live; plane++) {
         const at = part.shape.map((_, i) => (i === axis ? plane : i === 0 && part.shape.length > 3 ? batch : 0));
-        found[plane] = await app.numbers.draw({
+        drawings[plane] = await app.numbers.draw({
           value: part.id,
           at,
           rows: part.shape.length - 2,
@@ -45,16 +45,18 @@ export function Planes({ app, part, way, batch }: Props) {
           picture: way === "image" ? "image" : "heat",
           pixels: count > 16 ? SMALL : LARGE,
         });
-        if (live && (plane % 8 === 7 || plane === wanted - 1)) setDrawn([...found]);
+        if (live && (plane % 8 === 7 || plane === planeCount - 1)) setDrawn([...drawings]);
       }
     };
     ask().catch((problem) => live && setError(asRequestError(problem).sentence));
     return () => {
       live = false;
     };
-  }, [wanted]);
+  }, [planeCount]);
   const ends = useMemo(() => {
-    const all = drawn.flatMap((each) => (each ? [fromWire(each.picture.low), fromWire(each.picture.high)] : []));
+    const all = drawn.flatMap((drawing) =>
+      drawing ? [fromWire(drawing.picture.low), fromWire(drawing.picture.high)] : [],
+    );
     return { low: Math.min(...all), high: Math.max(...all) };
   }, [drawn]);
   return (
@@ -92,11 +94,11 @@ export function Planes({ app, part, way, batch }: Props) {
       {error && <p class="ol-empty">{error}</p>}
       <div class={`ol-planes ${count === 1 ? "ol-planes-one" : ""}`} tabIndex={0} role="region" aria-label="Planes">
         {drawn.map(
-          (each, plane) =>
-            each && (
+          (drawing, plane) =>
+            drawing && (
               <figure key={plane} data-testid="large-figure">
                 <TensorCanvas
-                  drawn={common && way === "channels" ? onScale(each, ends) : each}
+                  drawn={common && way === "channels" ? onScale(drawing, ends) : drawing}
                   gray={gray}
                   label={count > 1 ? `plane ${plane}` : "heat map"}
                 />
@@ -104,16 +106,16 @@ export function Planes({ app, part, way, batch }: Props) {
                   <figcaption>
                     <span>{plane}</span>
                     <span class="ol-dim">
-                      {formatNumber(each.picture.low)} … {formatNumber(each.picture.high)}
+                      {formatNumber(drawing.picture.low)} … {formatNumber(drawing.picture.high)}
                     </span>
                   </figcaption>
                 )}
               </figure>
             ),
         )}
-        {count > wanted && (
+        {count > planeCount && (
           <button type="button" class="ol-link" data-testid="large-more" onClick={() => setShown(shown + PAGE)}>
-            {plural(count - wanted, "more plane")}
+            {plural(count - planeCount, "more plane")}
           </button>
         )}
       </div>
@@ -123,6 +125,6 @@ export function Planes({ app, part, way, batch }: Props) {
 
 /** The same picture on a scale that others share. */
 function onScale({ part, picture, bytes }: Drawn, ends: { low: number; high: number }): Drawn {
-  const own = { low: fromWire(picture.low), high: fromWire(picture.high) };
-  return { part, picture: { ...picture, ...ends }, bytes: rescaled(bytes, own, ends) };
+  const range = { low: fromWire(picture.low), high: fromWire(picture.high) };
+  return { part, picture: { ...picture, ...ends }, bytes: rescaled(bytes, range, ends) };
 }

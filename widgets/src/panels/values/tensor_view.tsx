@@ -47,15 +47,15 @@ function TensorView({ app, value }: { app: App; value: number }) {
   const [part, setPart] = useState<TensorPart | null>(null);
   useEffect(() => {
     let live = true;
-    const asked = { value, ...shown };
+    const params = { value, ...shown };
     const failed = (problem: unknown) => {
       if (live) setError(asRequestError(problem).sentence);
     };
-    app.client.request("tensor", asked).then((found) => {
-      if (live) setPart(found);
+    app.client.request("tensor", params).then((tensor) => {
+      if (live) setPart(tensor);
     }, failed);
-    app.numbers.draw({ ...asked, picture: mode === "image" ? "image" : "heat" }).then((found) => {
-      if (live) setDrawn(found);
+    app.numbers.draw({ ...params, picture: mode === "image" ? "image" : "heat" }).then((drawing) => {
+      if (live) setDrawn(drawing);
     }, failed);
     return () => {
       live = false;
@@ -183,7 +183,7 @@ function Axes({ part, change }: { part: TensorPart; change: (shown: Shown) => vo
                 data-testid={`tensor-at-${axis}`}
                 onInput={(event) => {
                   const index = event.currentTarget.valueAsNumber;
-                  if (index >= 0 && index < dim) set({ at: at.map((each, i) => (i === axis ? index : each)) });
+                  if (index >= 0 && index < dim) set({ at: at.map((place, i) => (i === axis ? index : place)) });
                 }}
               />
             </label>

@@ -12,8 +12,8 @@ export function Thumbnail({ app, value }: { app: App; value: number }) {
   const results = useCell(app.runs.results);
   useEffect(() => {
     let live = true;
-    void app.numbers.thumbnail(value).then((found) => {
-      if (live) setDrawn(found);
+    void app.numbers.thumbnail(value).then((drawing) => {
+      if (live) setDrawn(drawing);
     });
     return () => {
       live = false;

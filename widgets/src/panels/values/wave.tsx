@@ -20,7 +20,7 @@ export function Wave({ app, part }: { app: App; part: TensorPart }) {
     let live = true;
     const axes = rank > 1 ? { rows: rank - 2, columns: rank - 1 } : {};
     app.numbers.draw({ value: part.id, picture: "heat", ...axes }).then(
-      (found) => live && setDrawn(found),
+      (drawing) => live && setDrawn(drawing),
       (error) => app.notices.fail(error),
     );
     return () => {
