@@ -103,8 +103,8 @@ function traits(model: WidgetModel): Shared {
   };
 }
 
-function readingOf(given: unknown): Reading {
-  return given === "down" || given === "right" ? given : "auto";
+function readingOf(value: unknown): Reading {
+  return value === "down" || value === "right" ? value : "auto";
 }
 
 function setIds(model: WidgetModel, name: string, nodes: number[]): void {

@@ -36,7 +36,7 @@ function load(model: WidgetModel): Promise<Loaded | null> {
   const known = bundles.get(version);
   if (known) return known;
   return new Promise((resolve) => {
-    let asked = 0;
+    let attempts = 0;
     const stop = (): void => {
       clearInterval(timer);
       model.off("msg:custom", onMessage);
@@ -58,7 +58,7 @@ function load(model: WidgetModel): Promise<Loaded | null> {
       if (bundles.has(version)) {
         stop();
         resolve(bundles.get(version)!);
-      } else if (asked++ === TIMES) onDestroy();
+      } else if (attempts++ === TIMES) onDestroy();
       else send(model, onDestroy);
     };
     model.on("msg:custom", onMessage);

@@ -107,14 +107,14 @@ function mountOne(
     handle.view?.setTheme(theme);
   };
   const setHeight = () => {
-    const asked = shared.height();
-    if (asked === "fill") {
+    const setting = shared.height();
+    if (setting === "fill") {
       root.style.height = "100%";
       root.style.minHeight = `${MIN_HEIGHT}px`;
       app.height.value = 0; // no edge to drag
       return;
     }
-    const height = Math.max(MIN_HEIGHT, asked || DEFAULT_HEIGHT);
+    const height = Math.max(MIN_HEIGHT, setting || DEFAULT_HEIGHT);
     root.style.height = `${height}px`;
     if (shared.setHeight) app.height.value = height;
   };

@@ -135,7 +135,7 @@ export interface Picture {
   showAll(group: number, all: boolean): void;
   openScope(scope: number): void;
   /** Marks what is given; the other marks stay. */
-  mark(given: Partial<Given>): void;
+  mark(marks: Partial<Given>): void;
   /**
    * Flashes the values that an edit changed, with what they were, and marks the node that cannot accept it (0: none).
    */

@@ -21,7 +21,7 @@ const selecting =
   };
 
 function command(id: string): BulkAction["act"] {
-  return selecting((app, nodes) => COMMANDS.find((each) => each.id === id)?.act(app, { nodes, value: 0 }));
+  return selecting((app, nodes) => COMMANDS.find((item) => item.id === id)?.act(app, { nodes, value: 0 }));
 }
 
 export const BULK_ACTIONS: readonly BulkAction[] = [
@@ -38,7 +38,7 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
     title: "Give all of them an attribute",
     edits: true,
     act: selecting((app, nodes) => {
-      COMMANDS.find((each) => each.id === "set_attribute" && each.on === "nodes")?.act(app, { nodes, value: 0 });
+      COMMANDS.find((item) => item.id === "set_attribute" && item.on === "nodes")?.act(app, { nodes, value: 0 });
     }),
   },
   {

@@ -33,8 +33,8 @@ export class Cutting {
   async ask(way: CutWay, values: number[], siblings = true): Promise<void> {
     if (!this.#app.client.editable || !values.length) return;
     const turn = ++this.#turn,
-      asked: AskedCut = { way, values, siblings, preview: null, refused: "" };
-    this.asked.value = asked;
+      cut: AskedCut = { way, values, siblings, preview: null, refused: "" };
+    this.asked.value = cut;
     this.#app.picked.select([]);
     const [outputs, inputs] = way === "start" ? [[], values] : [values, []];
     try {
@@ -45,18 +45,18 @@ export class Cutting {
         behind: way === "behind",
       });
       if (turn !== this.#turn) return;
-      this.asked.value = { ...asked, preview };
+      this.asked.value = { ...cut, preview };
       this.#app.picture?.mark({ dimmed: preview.nodes });
     } catch (error) {
-      if (turn === this.#turn) this.asked.value = { ...asked, refused: asRequestError(error).message };
+      if (turn === this.#turn) this.asked.value = { ...cut, refused: asRequestError(error).message };
     }
   }
 
   /** Makes the cut that is shown. */
   async make(): Promise<void> {
-    const asked = this.asked.value;
-    if (!asked?.preview) return;
-    const { way, values, siblings, preview } = asked;
+    const cut = this.asked.value;
+    if (!cut?.preview) return;
+    const { way, values, siblings, preview } = cut;
     this.giveUp();
     const done =
       way === "behind"

@@ -43,9 +43,9 @@ export class Dialogs {
     const inputs = this.#app.store.nodes.get(node)?.inputs ?? [];
     const label = (value: number, at: number) =>
       `${at}: ${value ? valueLabel(this.#app.store, value) : "not connected"}`;
-    const choices = [...inputs.map(label), `${inputs.length}: a further input`].map((each, at) => ({
+    const choices = [...inputs.map(label), `${inputs.length}: a further input`].map((text, at) => ({
       value: String(at),
-      label: each,
+      label: text,
     }));
     const scope = this.#app.store.nodes.get(node)?.scope ?? 0;
     void this.open(
@@ -113,8 +113,8 @@ export class Dialogs {
   /** Sends the answers of a dialog; what is wrong with them as a sentence, "" where it was done. */
   async submit(form: Form, answers: Record<string, unknown>): Promise<string> {
     try {
-      for (const [name, given] of Object.entries(answers))
-        if (given instanceof File) answers[name] = await this.#app.files.upload(given);
+      for (const [name, answer] of Object.entries(answers))
+        if (answer instanceof File) answers[name] = await this.#app.files.upload(answer);
       await form.submit(answers);
       return "";
     } catch (error) {

@@ -41,16 +41,16 @@ export class FileTransfer {
    */
   async drop(file: File, { value, node }: { value: number; node: number }): Promise<void> {
     const { store } = this.#app,
-      found = store.values.get(value),
+      record = store.values.get(value),
       offer = await this.take(file, value && store.uses(value).length ? value : 0);
     if (!offer?.arrays) return;
     const stored = [value, ...(store.nodes.get(node)?.inputs ?? [])].filter(
       (id) => (store.values.get(id)?.flags ?? 0) & INITIALIZER,
     );
-    const feeds = found && found.flags & GRAPH_INPUT;
+    const feeds = record && record.flags & GRAPH_INPUT;
     if (!feeds && !(offer.arrays === 1 && (stored.length || offer.refused))) return;
     this.inHand.value = null;
-    if (feeds) await this.#feed(found.name, file);
+    if (feeds) await this.#feed(record.name, file);
     else await this.#replaceData(stored, file);
   }
 

@@ -62,8 +62,8 @@ function fieldsOf(name: string, { kind, label, hint }: EditField, initial: Initi
   }
 }
 
-function fileOf(given: Initial[string] | undefined): File | null {
-  return typeof File !== "undefined" && given instanceof File ? given : null;
+function fileOf(initial: Initial[string] | undefined): File | null {
+  return typeof File !== "undefined" && initial instanceof File ? initial : null;
 }
 
 /** The answers of a form as parameters: the fields of an array as one of them. */

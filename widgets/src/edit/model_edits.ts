@@ -87,9 +87,9 @@ export class ModelEdits {
   /** Deletes nodes; with `bypass` what they fed is fed by what fed them. Undo is the confirmation. */
   async remove(nodes: number[], bypass: boolean): Promise<void> {
     if (nodes.length === 0 || !this.#app.client.editable) return;
-    const what = nodes.length === 1 ? nodeLabel(this.#app.store, nodes[0]!) : plural(nodes.length, "node");
+    const subject = nodes.length === 1 ? nodeLabel(this.#app.store, nodes[0]!) : plural(nodes.length, "node");
     if (await this.attempt("remove_nodes", "nodes", nodes, { bypass })) {
-      this.#app.notices.done(this.#app, `${bypass ? "Bypassed" : "Deleted"} ${what}`);
+      this.#app.notices.done(this.#app, `${bypass ? "Bypassed" : "Deleted"} ${subject}`);
     }
   }
 

@@ -64,11 +64,11 @@ export class OperatorPalette {
   replace(nodes: number[]): void {
     const ops = new Set(nodes.map((node) => this.#app.store.nodes.get(node)?.op ?? ""));
     const [first = ""] = ops;
-    const what = ops.size > 1 ? "" : shortOp(first);
+    const opName = ops.size > 1 ? "" : shortOp(first);
     this.ask(
       nodes.length > 1
-        ? `Another operator in place of ${ops.size > 1 ? plural(nodes.length, "node") : `${nodes.length} ${what}`}`
-        : `Another operator in place of ${what}`,
+        ? `Another operator in place of ${ops.size > 1 ? plural(nodes.length, "node") : `${nodes.length} ${opName}`}`
+        : `Another operator in place of ${opName}`,
       0,
       (chosen) => void this.#replaceBy(nodes, chosen.op),
       first,

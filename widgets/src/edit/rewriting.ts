@@ -55,13 +55,13 @@ export class Rewriting {
 
   /** Finds out what would change, and shows all of it. */
   async ask(changes: Partial<AskedRewrite>): Promise<void> {
-    const asked = { ...this.asked.value, ...changes };
-    this.asked.value = asked;
+    const options = { ...this.asked.value, ...changes };
+    this.asked.value = options;
     this.#app.drawer.value = "rewrites";
     this.forget();
     await this.#attempt("Looking what would change…", async () => {
-      const answer = await this.#app.client.request("rewrites", { ...asked });
-      this.found.value = { asked, answer, gains: null };
+      const answer = await this.#app.client.request("rewrites", { ...options });
+      this.found.value = { asked: options, answer, gains: null };
       this.show("");
       return answer.rules.length ? "" : "Nothing would change.";
     });
@@ -72,8 +72,8 @@ export class Rewriting {
     await this.#attempt("Running the model before and after each rule…", async () => {
       const { level, microsoft } = this.asked.value;
       const { gains } = await this.#app.client.request("gains", { level, microsoft });
-      const found = this.found.value;
-      if (found) this.found.value = { ...found, gains: new Map(gains.map((gain) => [gain.key, gain])) };
+      const result = this.found.value;
+      if (result) this.found.value = { ...result, gains: new Map(gains.map((gain) => [gain.key, gain])) };
       return "";
     });
   }
@@ -82,7 +82,7 @@ export class Rewriting {
   show(rule: string, place = -1): void {
     this.shown.value = { rule, place };
     this.#mark();
-    const at = this.#places(rule, place).find((each) => each.at || each.going.length);
+    const at = this.#places(rule, place).find((match) => match.at || match.going.length);
     const node = at ? at.at || at.going[0]! : 0;
     if (rule && node) this.#app.picture?.reveal(node);
   }
@@ -96,10 +96,10 @@ export class Rewriting {
 
   /** Applies rules alone, at a node or wherever they match; all that are asked for without any. */
   async apply(rules: string[], at: number | null = null): Promise<void> {
-    const { level, microsoft, protect, rules: asked } = this.asked.value;
+    const { level, microsoft, protect, rules: chosenRules } = this.asked.value;
     await this.#attempt("Running the model before and after…", async () => {
       const { version } = this.#app.store;
-      const chosen = rules.length ? rules : asked;
+      const chosen = rules.length ? rules : chosenRules;
       const done = await this.#app.client.request("rewrite", { level, microsoft, rules: chosen, at, protect, version });
       const back = done.refused.length ? ` Taken back: ${done.refused.join("; ")}.` : "";
       const lost = done.lost.length ? ` Lost: ${done.lost.join("; ")}.` : "";
@@ -120,8 +120,8 @@ export class Rewriting {
   }
 
   #places(rule: string, place: number): RewritePlace[] {
-    const rules = this.found.value?.answer.rules.filter((each) => !rule || each.rule === rule) ?? [];
-    const places = rules.flatMap((each: RewriteInfo) => each.places);
+    const rules = this.found.value?.answer.rules.filter((info) => !rule || info.rule === rule) ?? [];
+    const places = rules.flatMap((info: RewriteInfo) => info.places);
     return place < 0 ? places : places.slice(place, place + 1);
   }
 

@@ -51,8 +51,8 @@ export class Attributes implements AttributeSource {
   }
 
   column(name: string): Column | null {
-    const found = this.#columns.get(name);
-    if (found !== undefined) return found;
+    const column = this.#columns.get(name);
+    if (column !== undefined) return column;
     const generation = this.#generation;
     this.#columns.set(name, null);
     this.#client.request("attribute_column", { name }).then(

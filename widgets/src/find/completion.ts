@@ -25,11 +25,11 @@ export function completions(query: string, store: Store, attributes: AttributeSo
   const [, before = "", not = "", word = ""] = /^(.*?)(-?)(\S*)$/.exec(query) ?? [];
   if (!word) return [];
   const [, field, typed = ""] = /^([A-Za-z]\w*):(.*)$/.exec(word) ?? [];
-  const found = field === undefined ? ofWord(word, store, attributes) : ofField(field, typed, store, attributes);
-  return found
-    .filter((each) => each.word !== word)
+  const fitting = field === undefined ? ofWord(word, store, attributes) : ofField(field, typed, store, attributes);
+  return fitting
+    .filter((completion) => completion.word !== word)
     .slice(0, MOST)
-    .map((each) => ({ ...each, query: `${before}${not}${each.word}` }));
+    .map((completion) => ({ ...completion, query: `${before}${not}${completion.word}` }));
 }
 
 type Found = Omit<Completion, "query">;
@@ -44,7 +44,7 @@ function ofWord(word: string, store: Store, attributes: AttributeSource): Found[
     word.length < 2
       ? []
       : ranked(new Map([...FIELDS.map((name) => [name, 0] as const), ...(attributes.names ?? [])]), lower);
-  return [...fields.map((each) => ({ ...each, word: `${each.word}:` })), ...operators];
+  return [...fields.map((completion) => ({ ...completion, word: `${completion.word}:` })), ...operators];
 }
 
 function ofField(field: string, typed: string, store: Store, attributes: AttributeSource): Found[] {
@@ -68,9 +68,9 @@ function countOf(store: Store, field: "op" | "dtype"): Map<string, number> {
 }
 
 function tally(texts: Iterable<string>): Map<string, number> {
-  const found = new Map<string, number>();
-  for (const text of texts) if (text) found.set(text, (found.get(text) ?? 0) + 1);
-  return found;
+  const counts = new Map<string, number>();
+  for (const text of texts) if (text) counts.set(text, (counts.get(text) ?? 0) + 1);
+  return counts;
 }
 
 /** Words by how well they match what is typed, and how often they occur. */

@@ -34,9 +34,9 @@ export class Finder {
 
   setQuery(query: string): void {
     if (query) this.attributes.prepare();
-    const found = this.index.search(query);
-    this.search.value = { ...found, query, current: -1 };
-    this.#app.picture?.mark({ highlights: this.#hitNodes(found) });
+    const hits = this.index.search(query);
+    this.search.value = { ...hits, query, current: -1 };
+    this.#app.picture?.mark({ highlights: this.#hitNodes(hits) });
   }
 
   /** Nodes or attributes changed: what was known of them is stale. */

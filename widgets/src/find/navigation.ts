@@ -45,10 +45,10 @@ export class Travel {
 
   /** To be called before a jump: remembers where it starts. */
   leave(): void {
-    const here = this.#here(),
+    const current = this.#here(),
       last = this.#back.at(-1);
-    if (!here || (last && same(last, here))) return;
-    this.#back = [...this.#back.slice(1 - MOST), here];
+    if (!current || (last && same(last, current))) return;
+    this.#back = [...this.#back.slice(1 - MOST), current];
     this.#forward = [];
     this.#tell();
   }
@@ -56,10 +56,10 @@ export class Travel {
   go(by: 1 | -1): void {
     const from = by < 0 ? this.#back : this.#forward,
       to = by < 0 ? this.#forward : this.#back;
-    const here = this.#here(),
+    const current = this.#here(),
       stop = from.pop();
-    if (!here || !stop) return;
-    to.push(here);
+    if (!current || !stop) return;
+    to.push(current);
     this.#tell();
     this.#app.picture?.show(stop.place, stop.subject.kind === "nodes" ? (stop.subject.nodes[0] ?? 0) : 0);
     this.#app.picked.resume(stop.subject);
@@ -103,18 +103,18 @@ export class Travel {
 
   /** Lights what nodes depend on, or what depends on them. */
   light(nodes: readonly number[], way: "ancestors" | "descendants"): void {
-    const found = cone(this.#app.store, nodes, way);
-    const what = nodes.length === 1 ? nodeLabel(this.#app.store, nodes[0]!) : plural(nodes.length, "node");
-    this.#show(`${plural(found.size - nodes.length, way.slice(0, -1), way)} of ${what}`, found);
+    const reached = cone(this.#app.store, nodes, way);
+    const subject = nodes.length === 1 ? nodeLabel(this.#app.store, nodes[0]!) : plural(nodes.length, "node");
+    this.#show(`${plural(reached.size - nodes.length, way.slice(0, -1), way)} of ${subject}`, reached);
   }
 
   /** Lights all ways between the first and the last of some nodes. */
   lightPaths(nodes: readonly number[]): void {
     const [first, last] = [nodes[0]!, nodes.at(-1)!];
     const { store } = this.#app;
-    const found = between(store, first, last);
+    const nodesBetween = between(store, first, last);
     const ends = `${nodeLabel(store, first)} and ${nodeLabel(store, last)}`;
-    if (found.size) this.#show(`${plural(found.size, "node")} on the ways between ${ends}`, found);
+    if (nodesBetween.size) this.#show(`${plural(nodesBetween.size, "node")} on the ways between ${ends}`, nodesBetween);
     else this.#app.notices.toast("info", `No way leads from one to the other: ${ends}`);
   }
 

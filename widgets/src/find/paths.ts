@@ -9,18 +9,18 @@ type Way = "ancestors" | "descendants";
  * reached).
  */
 export function cone(store: Store, from: Iterable<number>, way: Way): Set<number> {
-  const found = new Set<number>(from),
-    queue = [...found];
+  const reached = new Set<number>(from),
+    queue = [...reached];
   const scope = store.nodes.get(queue[0] ?? 0)?.scope ?? 0;
   const reads = way === "ancestors" ? captures(store, scope) : new Map<number, number[]>();
   for (let node = queue.pop(); node !== undefined; node = queue.pop()) {
     for (const next of neighbors(store, node, way, scope, reads)) {
-      if (found.has(next)) continue;
-      found.add(next);
+      if (reached.has(next)) continue;
+      reached.add(next);
       queue.push(next);
     }
   }
-  return found;
+  return reached;
 }
 
 /** The nodes of all ways from some nodes to others; the other way round where there are none; empty where neither. */
@@ -39,14 +39,14 @@ export function between(store: Store, from: number, to: number): Set<number> {
 
 /** Values that lead from one of some nodes to another of them. */
 export function valuesBetween(store: Store, nodes: ReadonlySet<number>): Set<number> {
-  const found = new Set<number>();
+  const values = new Set<number>();
   const scope = store.nodes.get(nodes.values().next().value ?? 0)?.scope ?? 0;
   for (const node of nodes) {
     for (const value of store.nodes.get(node)?.outputs ?? []) {
-      if (value && store.uses(value).some((use) => nodes.has(homeOf(store, use.node, scope)))) found.add(value);
+      if (value && store.uses(value).some((use) => nodes.has(homeOf(store, use.node, scope)))) values.add(value);
     }
   }
-  return found;
+  return values;
 }
 
 function neighbors(store: Store, node: number, way: Way, scope: number, reads: Map<number, number[]>): number[] {
@@ -72,14 +72,14 @@ function homeOf(store: Store, node: number, scope: number): number {
 
 /** The outer values that the bodies of the nodes of a scope read. */
 function captures(store: Store, scope: number): Map<number, number[]> {
-  const found = new Map<number, number[]>();
-  if (store.scopes.size < 2) return found;
+  const captured = new Map<number, number[]>();
+  if (store.scopes.size < 2) return captured;
   for (const node of store.nodes.values()) {
     if (node.scope === scope) continue;
     const home = homeOf(store, node.id, scope);
     if (!home) continue;
     const outer = node.inputs.filter((value) => value && store.values.get(value)?.scope !== node.scope);
-    if (outer.length) found.set(home, [...(found.get(home) ?? []), ...outer]);
+    if (outer.length) captured.set(home, [...(captured.get(home) ?? []), ...outer]);
   }
-  return found;
+  return captured;
 }

@@ -32,8 +32,8 @@ export interface Asked {
   attributes: AttributeSource;
 }
 
-type OfNode = (asked: Asked, node: NodeRecord) => boolean;
-type OfValue = (asked: Asked, value: ValueRecord) => boolean;
+type OfNode = (context: Asked, node: NodeRecord) => boolean;
+type OfValue = (context: Asked, value: ValueRecord) => boolean;
 
 /** A condition: what has no part of its own for nodes holds for a node if it holds for a value that it makes. */
 export interface Test {
@@ -64,30 +64,30 @@ export interface Judge {
  * A condition as a judge; where nearly all is to be judged, values are, once each and in order, before nodes ask about
  * them.
  */
-export function judge({ node, value, not }: Test, asked: Asked, before: readonly ValueRecord[] | null): Judge {
-  const holds = value && before && !node ? marked(before, (record) => value(asked, record)) : null;
+export function judge({ node, value, not }: Test, context: Asked, before: readonly ValueRecord[] | null): Judge {
+  const holds = value && before && !node ? marked(before, (record) => value(context, record)) : null;
   const ofValue =
     holds ??
     ((id: number) => {
-      const record = asked.store.values.get(id);
-      return record !== undefined && value!(asked, record);
+      const record = context.store.values.get(id);
+      return record !== undefined && value!(context, record);
     });
   return {
-    node: (record) => (node ? node(asked, record) : record.outputs.some((id) => id > 0 && ofValue(id))) !== not,
-    value: (record) => (value !== null && (holds ? holds(record.id) : value(asked, record))) !== not,
+    node: (record) => (node ? node(context, record) : record.outputs.some((id) => id > 0 && ofValue(id))) !== not,
+    value: (record) => (value !== null && (holds ? holds(record.id) : value(context, record))) !== not,
   };
 }
 
 /** The ids of values for which something holds. */
 function marked(values: readonly ValueRecord[], fits: (value: ValueRecord) => boolean): (id: number) => boolean {
-  const found = new Uint8Array(values.reduce((most, { id }) => Math.max(most, id), 0) + 1);
-  for (const value of values) if (fits(value)) found[value.id] = 1;
-  return (id) => found[id] === 1;
+  const marks = new Uint8Array(values.reduce((most, { id }) => Math.max(most, id), 0) + 1);
+  for (const value of values) if (fits(value)) marks[value.id] = 1;
+  return (id) => marks[id] === 1;
 }
 
 interface TextField {
-  ofNode?: (asked: Asked, node: NodeRecord) => string | string[];
-  ofValue?: (asked: Asked, value: ValueRecord) => string | string[];
+  ofNode?: (context: Asked, node: NodeRecord) => string | string[];
+  ofValue?: (context: Asked, value: ValueRecord) => string | string[];
   /** A pattern without * may stand anywhere in the text. */
   inside?: boolean;
 }
@@ -110,16 +110,16 @@ const TEXT_FIELDS: Record<string, TextField> = {
 };
 
 interface NumberField {
-  ofNode?: (asked: Asked, node: NodeRecord) => number;
-  ofValue?: (asked: Asked, value: ValueRecord) => number | null;
+  ofNode?: (context: Asked, node: NodeRecord) => number;
+  ofValue?: (context: Asked, value: ValueRecord) => number | null;
   /** A function of the label alone, of which there are few. */
   ofLabel?: (label: string) => number | null;
 }
 
-const ofRun = (of: (found: Statistics) => WireNumber | null): NumberField => ({
+const ofRun = (of: (statistics: Statistics) => WireNumber | null): NumberField => ({
   ofValue: ({ ran }, { id }) => {
-    const found = ran.get(id),
-      number = found && of(found);
+    const statistics = ran.get(id),
+      number = statistics && of(statistics);
     return number === null || number === undefined ? null : fromWire(number);
   },
 });
@@ -193,8 +193,8 @@ function numberTest(
   const fits = (number: number | null): boolean => number !== null && holds(number, limit);
   if (ofLabel) return ofLabels((label) => fits(ofLabel(label)));
   return {
-    node: ofNode ? (asked, node) => fits(ofNode(asked, node)) : null,
-    value: ofValue ? (asked, value) => fits(ofValue(asked, value)) : null,
+    node: ofNode ? (context, node) => fits(ofNode(context, node)) : null,
+    value: ofValue ? (context, value) => fits(ofValue(context, value)) : null,
   };
 }
 
@@ -221,8 +221,8 @@ function textTest({ ofNode, ofValue, inside = false }: TextField, pattern: strin
   const some = (texts: string | string[]): boolean =>
     typeof texts === "string" ? matches(texts) : texts.some(matches);
   return {
-    node: ofNode ? (asked, node) => some(ofNode(asked, node)) : null,
-    value: ofValue ? (asked, value) => some(ofValue(asked, value)) : null,
+    node: ofNode ? (context, node) => some(ofNode(context, node)) : null,
+    value: ofValue ? (context, value) => some(ofValue(context, value)) : null,
   };
 }
 
@@ -235,9 +235,9 @@ function ofLabels(matches: (label: string) => boolean): Omit<Test, "not"> {
 function remembered(matches: (text: string) => boolean): (text: string) => boolean {
   const known = new Map<string, boolean>();
   return (text) => {
-    let found = known.get(text);
-    if (found === undefined) known.set(text, (found = matches(text)));
-    return found;
+    let matched = known.get(text);
+    if (matched === undefined) known.set(text, (matched = matches(text)));
+    return matched;
   };
 }
 
@@ -251,10 +251,14 @@ function glob(pattern: string, inside: boolean): RegExp {
 }
 
 function shapeTest(pattern: string): (label: string) => boolean {
-  const wanted = pattern.split(/[,×x]/).map((dim) => dim.trim());
+  const dimPatterns = pattern.split(/[,×x]/).map((dim) => dim.trim());
   return (label) => {
     const dims = dimsOf(label);
-    return label !== "" && dims.length === wanted.length && wanted.every((dim, i) => dim === "*" || dim === dims[i]);
+    return (
+      label !== "" &&
+      dims.length === dimPatterns.length &&
+      dimPatterns.every((dim, i) => dim === "*" || dim === dims[i])
+    );
   };
 }
 

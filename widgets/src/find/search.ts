@@ -92,22 +92,22 @@ export class SearchIndex {
       return { hits: [], total: 0, problem: "", pending: true };
     this.prepare();
     const wrong = new Set(this.#store.diagnostics.map(({ node }) => node));
-    const asked = { store: this.#store, ran: this.ran, wrong, attributes: this.#attributes };
-    const judges = tests.map((test) => judge(test, asked, words.length ? null : this.#values.records));
+    const context = { store: this.#store, ran: this.ran, wrong, attributes: this.#attributes };
+    const judges = tests.map((test) => judge(test, context, words.length ? null : this.#values.records));
     const best = new Best(limit);
     scan(
       this.#nodes,
       words,
       (i, score) => {
         const node = this.#nodes.records[i]!;
-        if (judges.every((each) => each.node(node))) best.add("node", node.id, score);
+        if (judges.every((condition) => condition.node(node))) best.add("node", node.id, score);
       },
       { of: this.#opOf, scores: words.map((word) => this.#scoreOps(word)) },
     );
     if (!nodesOnly) {
       scan(this.#values, words, (i, score) => {
         const value = this.#values.records[i]!;
-        if (judges.every((each) => each.value(value))) best.add("value", value.id, score - VALUE_PENALTY);
+        if (judges.every((condition) => condition.value(value))) best.add("value", value.id, score - VALUE_PENALTY);
       });
     }
     return { hits: best.sorted().map((hit) => this.#describe(hit)), total: best.total, problem: "" };
@@ -170,8 +170,8 @@ function scan(
     for (let w = 0; w < words.length; w++) {
       const name = names.names[i]!,
         word = words[w]!;
-      const own = w === longest ? scoreAt(name, word, offset) : scoreWord(name, word);
-      const score = also ? Math.max(own, also.scores[w]![also.of[i]!]!) : own;
+      const plainScore = w === longest ? scoreAt(name, word, offset) : scoreWord(name, word);
+      const score = also ? Math.max(plainScore, also.scores[w]![also.of[i]!]!) : plainScore;
       if (score === 0) return 0;
       total += score;
     }

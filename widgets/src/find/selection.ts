@@ -94,10 +94,10 @@ export class Selection {
 
   /** Selects nodes and brings one of them into view. */
   show(nodes: readonly number[]): void {
-    const there = nodes.filter((node) => this.#app.store.nodes.has(node));
-    if (there.length === 1) this.reveal(there[0]!);
-    else if (there.length) {
-      this.select([...there]);
+    const present = nodes.filter((node) => this.#app.store.nodes.has(node));
+    if (present.length === 1) this.reveal(present[0]!);
+    else if (present.length) {
+      this.select([...present]);
       this.#app.picture?.seek();
     }
   }
@@ -110,14 +110,14 @@ export class Selection {
   }
 
   selectNeighbors(nodes: number[], direction: "producers" | "consumers"): void {
-    const found = neighbors(this.#app.store, nodes, direction);
-    if (found.length === 0) {
+    const adjacent = neighbors(this.#app.store, nodes, direction);
+    if (adjacent.length === 0) {
       this.#app.notices.toast(
         "info",
         direction === "producers" ? "No node makes its inputs." : "No node takes its outputs.",
       );
-    } else if (found.length === 1) this.reveal(found[0]!);
-    else this.select(found);
+    } else if (adjacent.length === 1) this.reveal(adjacent[0]!);
+    else this.select(adjacent);
   }
 
   /** Takes the inspector back to what it was about. */

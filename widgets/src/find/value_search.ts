@@ -17,8 +17,8 @@ export function rankValues(
     const name = value.name.toLowerCase();
     let score = 1;
     for (const word of words) {
-      const found = scoreWord(name, word);
-      score = found && score ? score + found : 0;
+      const wordScore = scoreWord(name, word);
+      score = wordScore && score ? score + wordScore : 0;
     }
     if (score) scored.push({ value, score });
     if (!words.length && scored.length >= most) break;

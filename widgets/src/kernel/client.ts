@@ -131,16 +131,16 @@ export class Client {
   }
 
   /** Fetches the model anew, or takes the answer to what was asked; calls while one is on its way share it. */
-  resync(asked?: Promise<Answer>): Promise<void> {
-    this.#syncing ??= this.#fetchSnapshot(asked).finally(() => {
+  resync(answer?: Promise<Answer>): Promise<void> {
+    this.#syncing ??= this.#fetchSnapshot(answer).finally(() => {
       this.#syncing = null;
     });
     return this.#syncing;
   }
 
-  async #fetchSnapshot(asked?: Promise<Answer>): Promise<void> {
+  async #fetchSnapshot(answer?: Promise<Answer>): Promise<void> {
     this.#events.suspend();
-    let { result, buffers } = await (asked ?? this.#channel.ask("snapshot", {}));
+    let { result, buffers } = await (answer ?? this.#channel.ask("snapshot", {}));
     if (!buffers[0]) {
       // The probe was answered and binary frames vanish all the same: take the long way round.
       await this.request("probe", { ok: false });

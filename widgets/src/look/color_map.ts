@@ -58,18 +58,18 @@ export function pixels(picture: TensorPicture, bytes: Uint8Array, gray = false):
   const { height, width, channels } = picture;
   const low = fromWire(picture.low),
     high = fromWire(picture.high);
-  const found = new Uint8ClampedArray(4 * height * width);
+  const rgba = new Uint8ClampedArray(4 * height * width);
   const table = Array.from({ length: 256 }, (_, code) => colorOf(decode(code, low, high), low, high));
   for (let i = 0; i < height * width; i++) {
     const codes = bytes.subarray(i * channels, (i + 1) * channels);
     const plain = channels === 3 || gray;
     for (let k = 0; k < 3; k++) {
       const code = codes[channels === 3 ? k : 0]!;
-      found[4 * i + k] = plain && code >= LEAST ? ((code - LEAST) / STEPS) * 255 : table[code]![k as 0 | 1 | 2];
+      rgba[4 * i + k] = plain && code >= LEAST ? ((code - LEAST) / STEPS) * 255 : table[code]![k as 0 | 1 | 2];
     }
-    found[4 * i + 3] = 255;
+    rgba[4 * i + 3] = 255;
   }
-  return found;
+  return rgba;
 }
 
 /** The colors as a CSS gradient from low to high. */

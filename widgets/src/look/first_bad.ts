@@ -25,19 +25,19 @@ export function firstBad(store: Store, ran: ReadonlyMap<number, Statistics>): Fi
 function find(
   store: Store,
   ran: ReadonlyMap<number, Statistics>,
-  what: string,
-  countOf: (found: Statistics) => number,
+  problem: string,
+  countOf: (statistics: Statistics) => number,
 ): FirstBad | null {
   for (const { id: node, inputs, outputs } of store.nodes.values()) {
     for (const value of outputs) {
-      const found = ran.get(value);
-      if (!found || countOf(found) === 0) continue;
+      const statistics = ran.get(value);
+      if (!statistics || countOf(statistics) === 0) continue;
       const input = inputs.find((id) => ran.has(id)) ?? 0,
-        given = ran.get(input);
+        inputStatistics = ran.get(input);
       const end = (number: Statistics["min"] | undefined) =>
         number === null || number === undefined ? NaN : fromWire(number);
-      const ends = { low: end(given?.min), high: end(given?.max) };
-      return { node, value, what, count: countOf(found), of: found.count, input, ...ends };
+      const ends = { low: end(inputStatistics?.min), high: end(inputStatistics?.max) };
+      return { node, value, what: problem, count: countOf(statistics), of: statistics.count, input, ...ends };
     }
   }
   return null;

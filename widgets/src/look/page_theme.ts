@@ -17,8 +17,8 @@ export function currentTheme(document: Document): Theme {
 }
 
 function saidBy(element: HTMLElement): Theme | undefined {
-  const said = [element.dataset.theme, element.getAttribute("theme"), ...element.classList];
-  return said.find((word) => word === "dark" || word === "light") as Theme | undefined;
+  const words = [element.dataset.theme, element.getAttribute("theme"), ...element.classList];
+  return words.find((word) => word === "dark" || word === "light") as Theme | undefined;
 }
 
 /** The theme of the page's own style sheet, where it names one of the two. */

@@ -137,17 +137,17 @@ export class Numbers {
 
   /** A small heat map of a value; null where there is none. Asked for once. */
   thumbnail(value: number): Promise<Drawn | null> {
-    let found = this.#thumbnails.get(value);
-    if (!found) {
+    let thumbnail = this.#thumbnails.get(value);
+    if (!thumbnail) {
       if (this.#thumbnails.size >= REMEMBERED) this.#thumbnails.clear();
-      found = this.draw({ value, picture: "heat", pixels: THUMBNAIL }).catch(() => null); // a sequence has no picture
-      this.#thumbnails.set(value, found);
+      thumbnail = this.draw({ value, picture: "heat", pixels: THUMBNAIL }).catch(() => null); // a sequence has no picture
+      this.#thumbnails.set(value, thumbnail);
     }
-    return found;
+    return thumbnail;
   }
 
   /** A picture with its bytes. Rejects with RequestError. */
-  async draw(asked: {
+  async draw(request: {
     value: number;
     picture: string;
     pixels?: number;
@@ -155,7 +155,7 @@ export class Numbers {
     columns?: number;
     at?: number[];
   }): Promise<Drawn | null> {
-    const { result, buffer } = await this.#app.client.requestBytes("tensor", asked);
+    const { result, buffer } = await this.#app.client.requestBytes("tensor", request);
     if (!result.picture) return null;
     return {
       part: result,

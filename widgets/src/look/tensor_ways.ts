@@ -80,13 +80,13 @@ export function shares(numbers: readonly number[]): number[] {
 /** Bytes of a heat map of their own scale as those of a common one: what 3 to 255 stand for is from low to high. */
 export function rescaled(
   bytes: Uint8Array,
-  own: { low: number; high: number },
+  range: { low: number; high: number },
   common: { low: number; high: number },
 ): Uint8Array {
   const span = common.high - common.low || 1;
   return bytes.map((code) => {
     if (code < 3) return code;
-    const number = own.low + ((code - 3) / 252) * (own.high - own.low);
+    const number = range.low + ((code - 3) / 252) * (range.high - range.low);
     return 3 + Math.round(Math.min(1, Math.max(0, (number - common.low) / span)) * 252);
   });
 }
@@ -115,6 +115,6 @@ export function ticks(length: number, most = 8): number[] {
   if (length <= most) return Array.from({ length }, (_, i) => i);
   const rough = (length - 1) / (most - 1),
     scale = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((factor) => factor * scale).find((each) => each >= rough) ?? rough;
+  const step = [1, 2, 5, 10].map((factor) => factor * scale).find((candidate) => candidate >= rough) ?? rough;
   return Array.from({ length: Math.floor((length - 1) / step) + 1 }, (_, i) => i * step);
 }

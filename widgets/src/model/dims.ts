@@ -91,14 +91,14 @@ function suggestion(
   symbols: ReadonlyMap<string, Set<number>>,
   rows: readonly SizeRow[],
 ): string {
-  const there = [...symbols].filter(([, axes]) => axes.has(axis)).map(([name]) => name);
+  const alongAxis = [...symbols].filter(([, axes]) => axes.has(axis)).map(([name]) => name);
   const first = rows.find((row) => row.axis === axis);
   const stem = axis === 0 ? "batch" : `dim_${axis}`;
-  if (axis === 0 && first?.size === size && there.length === 1) return there[0]!;
-  const taken = new Set(symbols.keys());
-  if (first?.size === size && !taken.has(stem)) return stem;
+  if (axis === 0 && first?.size === size && alongAxis.length === 1) return alongAxis[0]!;
+  const used = new Set(symbols.keys());
+  if (first?.size === size && !used.has(stem)) return stem;
   let number = 2;
-  while (taken.has(`${stem}_${number}`)) number++;
+  while (used.has(`${stem}_${number}`)) number++;
   return `${stem}_${number}`;
 }
 

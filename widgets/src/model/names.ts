@@ -67,20 +67,20 @@ export function calledFunction(store: Store, id: number): number {
 /** Nodes that make what `nodes` take, or that take what they make; without `nodes` themselves. */
 export function neighbors(store: Store, nodes: Iterable<number>, direction: "producers" | "consumers"): number[] {
   const from = new Set(nodes);
-  const found = new Set<number>();
+  const adjacent = new Set<number>();
   for (const id of from) {
     const node = store.nodes.get(id);
     if (!node) continue;
     if (direction === "producers") {
       for (const value of node.inputs) {
         const producer = store.producer(value);
-        if (producer) found.add(producer.node);
+        if (producer) adjacent.add(producer.node);
       }
     } else {
-      for (const value of node.outputs) for (const use of store.uses(value)) found.add(use.node);
+      for (const value of node.outputs) for (const use of store.uses(value)) adjacent.add(use.node);
     }
   }
-  return [...found].filter((id) => !from.has(id));
+  return [...adjacent].filter((id) => !from.has(id));
 }
 
 /** A group and the groups around it, innermost first. */
@@ -100,8 +100,8 @@ export function count(number: number): string {
   return String(number).replace(/\B(?=(\d{3})+(?!\d))/g, "\u2009");
 }
 
-export function plural(number: number, one: string, many = `${one}s`): string {
-  return `${count(number)} ${number === 1 ? one : many}`;
+export function plural(number: number, singular: string, many = `${singular}s`): string {
+  return `${count(number)} ${number === 1 ? singular : many}`;
 }
 
 /** "float32[n, 3]" as its type and its dims. */

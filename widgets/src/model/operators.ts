@@ -33,12 +33,12 @@ function likeness({ category, inputs }: OperatorInfo, model: OperatorInfo): numb
 function score({ op, summary }: OperatorInfo, words: string[]): number {
   let sum = 1;
   for (const word of words) {
-    const found =
+    const wordScore =
       scoreWord(op.toLowerCase(), word) ||
       fuzzyScore(shortOp(op), word) ||
       (summary.toLowerCase().includes(word) ? MEANING : 0);
-    if (!found) return 0;
-    sum += found;
+    if (!wordScore) return 0;
+    sum += wordScore;
   }
   return sum;
 }

@@ -53,11 +53,11 @@ export function outlineData(store: Store, scope: number, numbers: ReadonlyMap<nu
     if (node.scope !== scope) continue;
     place(node.group);
     put(node.group, { kind: "node", id: node.id });
-    const own = numbers ? (numbers.get(node.id) ?? 0) : parameters(store, node.inputs);
-    data.ofNode.set(node.id, own);
-    data.total += own;
+    const number = numbers ? (numbers.get(node.id) ?? 0) : parameters(store, node.inputs);
+    data.ofNode.set(node.id, number);
+    data.total += number;
     for (let group = node.group, turn = 0; group && turn < 100; group = store.groups.get(group)?.parent ?? 0, turn++)
-      data.ofGroup.set(group, (data.ofGroup.get(group) ?? 0) + own);
+      data.ofGroup.set(group, (data.ofGroup.get(group) ?? 0) + number);
   }
   return data;
 }

@@ -82,11 +82,11 @@ export class ShortDims {
   #nameOf(expression: string): string {
     const before = this.#names.get(expression);
     if (before && !this.#symbols.has(before)) return before;
-    const taken = new Set([...this.#symbols, ...this.#names.values()]);
+    const used = new Set([...this.#symbols, ...this.#names.values()]);
     for (let turn = 0; ; turn++)
       for (const letter of LETTERS) {
         const name = turn ? `${letter}${turn}` : letter;
-        if (taken.has(name)) continue;
+        if (used.has(name)) continue;
         this.#names.set(expression, name);
         return name;
       }

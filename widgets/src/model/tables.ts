@@ -96,7 +96,7 @@ const MAKERS: Record<TableName, (store: Store, extra: Extra) => Row[]> = {
         value.label,
         elements(value.label),
         bytes(value),
-        made(store, value.id),
+        producerLabel(store, value.id),
         store.uses(value.id).length,
         role(value.flags),
       ],
@@ -142,21 +142,21 @@ const MAKERS: Record<TableName, (store: Store, extra: Extra) => Row[]> = {
     })),
   metadata: (_, { about }) => (about ? noteRows(about) : []),
   diagnostics: (store) =>
-    store.diagnostics.map((each, i) => ({
+    store.diagnostics.map((diagnostic, i) => ({
       key: String(i),
-      kind: each.node ? "node" : each.value ? "value" : "none",
-      id: each.node || each.value,
+      kind: diagnostic.node ? "node" : diagnostic.value ? "value" : "none",
+      id: diagnostic.node || diagnostic.value,
       cells: [
-        each.node ? nodeLabel(store, each.node) : (store.values.get(each.value)?.name ?? "model"),
-        each.severity,
-        each.message,
+        diagnostic.node ? nodeLabel(store, diagnostic.node) : (store.values.get(diagnostic.value)?.name ?? "model"),
+        diagnostic.severity,
+        diagnostic.message,
       ],
     })),
 };
 
-function valueRows(store: Store, wanted: (flags: number) => boolean, rest: (value: ValueRecord) => Cell[]): Row[] {
+function valueRows(store: Store, fits: (flags: number) => boolean, rest: (value: ValueRecord) => Cell[]): Row[] {
   return [...store.values.values()]
-    .filter(({ flags }) => wanted(flags))
+    .filter(({ flags }) => fits(flags))
     .map((value) => ({ key: `v${value.id}`, kind: "value", id: value.id, cells: [value.name, ...rest(value)] }));
 }
 
@@ -164,17 +164,17 @@ interface Total {
   key: string;
   nodes: number;
   parameters: number;
-  /** Bytes of the initializers that are read, and of what is made. */
+  /** Bytes of the initializers that are read, and of what is produced. */
   weights: number;
-  made: number;
+  produced: number;
   flops: number;
 }
 
-const totalCells = ({ nodes, parameters, weights, made, flops }: Total): Cell[] => [
+const totalCells = ({ nodes, parameters, weights, produced, flops }: Total): Cell[] => [
   nodes,
   parameters,
   weights,
-  made,
+  produced,
   flops,
 ];
 
@@ -184,16 +184,19 @@ function totals(
   flops: ReadonlyMap<number, number>,
   keysOf: (node: NodeRecord) => (string | number)[],
 ): Total[] {
-  const found = new Map<string, Total & { seen: Set<number> }>();
+  const totalOf = new Map<string, Total & { seen: Set<number> }>();
   for (const node of store.nodes.values()) {
-    for (const each of keysOf(node)) {
-      const key = String(each);
-      let total = found.get(key);
+    for (const id of keysOf(node)) {
+      const key = String(id);
+      let total = totalOf.get(key);
       if (!total)
-        found.set(key, (total = { key, nodes: 0, parameters: 0, weights: 0, made: 0, flops: 0, seen: new Set() }));
+        totalOf.set(
+          key,
+          (total = { key, nodes: 0, parameters: 0, weights: 0, produced: 0, flops: 0, seen: new Set() }),
+        );
       total.nodes++;
       total.flops += flops.get(node.id) ?? 0;
-      for (const value of node.outputs) total.made += bytes(store.values.get(value)) || 0;
+      for (const value of node.outputs) total.produced += bytes(store.values.get(value)) || 0;
       for (const value of node.inputs) {
         const record = store.values.get(value);
         if (!record || !(record.flags & INITIALIZER) || total.seen.has(value)) continue;
@@ -203,7 +206,7 @@ function totals(
       }
     }
   }
-  return [...found.values()].sort((a, b) => b.nodes - a.nodes);
+  return [...totalOf.values()].sort((a, b) => b.nodes - a.nodes);
 }
 
 function groupPath(store: Store, group: number): string {
@@ -215,7 +218,7 @@ function groupPath(store: Store, group: number): string {
 
 const count = (ids: readonly number[]): number => ids.filter((id) => id > 0).length;
 
-function made(store: Store, value: number): string {
+function producerLabel(store: Store, value: number): string {
   const producer = store.producer(value);
   return producer ? nodeLabel(store, producer.node) : "";
 }

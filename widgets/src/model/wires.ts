@@ -110,7 +110,7 @@ function firstOf(values: Int32Array, value: number, from: number): number {
 }
 
 function largest(values: Int32Array): number {
-  let found = 0;
-  for (let i = 0; i < values.length; i++) if (values[i]! > found) found = values[i]!;
-  return found;
+  let most = 0;
+  for (let i = 0; i < values.length; i++) if (values[i]! > most) most = values[i]!;
+  return most;
 }

@@ -15,10 +15,10 @@ export function ChangeList({ pair, info }: { pair: Pair; info: PairInfo }) {
   const current = useCell(pair.change);
   const [text, setText] = useState("");
   const [hidden, setHidden] = useState<ReadonlySet<ChangeKind>>(() => quiet(info));
-  const wanted = text.toLowerCase();
+  const query = text.toLowerCase();
   const rows = info.changes
     .map((change, place) => ({ change, place }))
-    .filter(({ change }) => !hidden.has(change.kind) && change.text.toLowerCase().includes(wanted));
+    .filter(({ change }) => !hidden.has(change.kind) && change.text.toLowerCase().includes(query));
   const step = (by: number) => {
     const at = rows.findIndex(({ place }) => place === current),
       next = rows[Math.min(rows.length - 1, Math.max(0, at + by))];

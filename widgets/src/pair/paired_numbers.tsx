@@ -127,7 +127,7 @@ function Numbers({ pair, value, first }: { pair: Pair; value: number; first: num
 function Cells({ part, at }: { part: TensorPart; at: readonly number[] }) {
   const top = corner(at[at.length - 2], ROWS),
     left = corner(at[at.length - 1], CELLS);
-  const here = [(at[at.length - 2] ?? 0) - top, (at[at.length - 1] ?? 0) - left];
+  const position = [(at[at.length - 2] ?? 0) - top, (at[at.length - 1] ?? 0) - left];
   return (
     <table class="ol-pair-cells">
       <tbody>
@@ -136,7 +136,7 @@ function Cells({ part, at }: { part: TensorPart; at: readonly number[] }) {
             {row.map((cell, k) => (
               <td
                 key={k}
-                class={(part.rows < 0 || i === here[0]) && k === here[1] ? "ol-pair-cell-here" : ""}
+                class={(part.rows < 0 || i === position[0]) && k === position[1] ? "ol-pair-cell-here" : ""}
                 title={String(cell)}
               >
                 {typeof cell === "number" ? String(Number(cell.toPrecision(3))) : cell}
@@ -167,8 +167,8 @@ function picked({ shape, rows, columns, at }: TensorPart, row: number, column: n
 
 async function askPart(
   pair: Pair,
-  asked: { value: number; of: string } & Record<string, unknown>,
+  params: { value: number; of: string } & Record<string, unknown>,
 ): Promise<{ result: TensorPart; buffers: Uint8Array | null }> {
-  const { result, buffer } = await pair.app(0)!.client.requestBytes("paired_tensor", asked);
+  const { result, buffer } = await pair.app(0)!.client.requestBytes("paired_tensor", params);
   return { result, buffers: new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength) };
 }

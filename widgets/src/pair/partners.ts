@@ -33,8 +33,8 @@ export class Partners {
 
   /** Nodes of the other side that stand for some of this one, in fused regions too. */
   nodes(side: 0 | 1, nodes: readonly number[]): number[] {
-    const found = nodes.flatMap((node) => this.#nodes[side].get(node) ?? this.#fused[side].get(node) ?? []);
-    return [...new Set(found)];
+    const partners = nodes.flatMap((node) => this.#nodes[side].get(node) ?? this.#fused[side].get(node) ?? []);
+    return [...new Set(partners)];
   }
 
   /** 0: none. */
@@ -87,16 +87,16 @@ function groupsOf(nodes: PairedColumns, a: Store, b: Store): Both {
       if (like > (best[0].get(group)?.[1] ?? 0)) best[0].set(group, [other, like]);
       if (like > (best[1].get(other)?.[1] ?? 0)) best[1].set(other, [group, like]);
     }
-  const plain = (found: ReadonlyMap<number, [number, number]>) =>
-    new Map([...found].map(([id, [other]]) => [id, other]));
+  const plain = (pairs: ReadonlyMap<number, [number, number]>) =>
+    new Map([...pairs].map(([id, [other]]) => [id, other]));
   return [plain(best[0]), plain(best[1])];
 }
 
 function groupsAround(store: Store, node: number): number[] {
-  const found: number[] = [];
-  for (let id = store.nodes.get(node)?.group ?? 0; id && found.length < 64; id = store.groups.get(id)?.parent ?? 0)
-    found.push(id);
-  return found;
+  const groups: number[] = [];
+  for (let id = store.nodes.get(node)?.group ?? 0; id && groups.length < 64; id = store.groups.get(id)?.parent ?? 0)
+    groups.push(id);
+  return groups;
 }
 
 function sizesOf(store: Store): Map<number, number> {

@@ -63,7 +63,7 @@ function subject(on: Command["on"], target: Target): number[] {
 }
 
 /** The first node of a target, 0: none. */
-export const one = (target: Target): number => target.nodes[0] ?? 0;
+export const firstNode = (target: Target): number => target.nodes[0] ?? 0;
 
 /** Asks for metadata. */
 export const metadata = (on: "model" | "node" | "value", title: string): Command =>
@@ -74,7 +74,7 @@ export const doc = (on: "model" | "graph" | "node" | "value", title: string): Co
   asking(on, "set_doc_string", title, async (app, target) => {
     const about = await app.client.request(
       "about",
-      on === "node" ? { node: one(target) } : on === "value" ? { value: target.value } : {},
+      on === "node" ? { node: firstNode(target) } : on === "value" ? { value: target.value } : {},
     );
     return formFields("set_doc_string", { text: (on === "graph" ? about.graph_doc_string : about.doc_string) ?? "" });
   });

@@ -23,7 +23,9 @@ export function commandsFor(app: App, target: Target): Command[] {
   const about =
     target.nodes.length === 1 ? ["node", "nodes"] : target.nodes.length ? ["nodes"] : target.value ? ["value"] : [];
   const fitting = (on: string) =>
-    COMMANDS.filter((each) => (each.on === "graph" ? "model" : each.on) === on && (each.fits?.(app, target) ?? true));
+    COMMANDS.filter(
+      (command) => (command.on === "graph" ? "model" : command.on) === on && (command.fits?.(app, target) ?? true),
+    );
   return [...[...about, "model"].flatMap(fitting), ...LOOKS.filter(({ fits }) => fits?.(app, target) ?? true)];
 }
 

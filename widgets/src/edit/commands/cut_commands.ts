@@ -7,24 +7,24 @@ import type { Command, Target } from "./command.ts";
 
 const isMade = (app: App, value: number): boolean =>
   app.store.producer(value) !== null && app.store.values.get(value)?.scope === mainScope(app.store);
-const made = (app: App, target: Target): boolean => isMade(app, target.value);
+const onMadeValue = (app: App, target: Target): boolean => isMade(app, target.value);
 
 /** Values that nodes read of others; what is stored and what the model is given are none. */
 export function valuesBefore(app: App, nodes: readonly number[]): number[] {
-  const own = new Set(nodes);
+  const selected = new Set(nodes);
   const read = nodes.flatMap((node) => app.store.nodes.get(node)?.inputs ?? []);
   return [...new Set(read)].filter((value) => {
     const producer = value ? app.store.producer(value) : null;
-    if (!producer || own.has(producer.node) || !isMade(app, value)) return false;
+    if (!producer || selected.has(producer.node) || !isMade(app, value)) return false;
     return !((app.store.values.get(value)?.flags ?? 0) & INITIALIZER) && !isConstant(app, producer.node);
   });
 }
 
 /** Values that nodes make and others read, or the model returns. */
 export function valuesBehind(app: App, nodes: readonly number[]): number[] {
-  const own = new Set(nodes);
+  const selected = new Set(nodes);
   const all = nodes.flatMap((node) => app.store.nodes.get(node)?.outputs ?? []).filter((value) => value > 0);
-  return all.filter((value) => isMade(app, value) && app.store.uses(value).some(({ node }) => !own.has(node)));
+  return all.filter((value) => isMade(app, value) && app.store.uses(value).some(({ node }) => !selected.has(node)));
 }
 
 /** A node that reads nothing makes the same in every run. */
@@ -38,7 +38,7 @@ export const CUTS_OF_VALUES: Command[] = [
     on: "value",
     title: "End the model here…",
     menu: true,
-    fits: (app, target) => made(app, target) && app.store.uses(target.value).length > 0,
+    fits: (app, target) => onMadeValue(app, target) && app.store.uses(target.value).length > 0,
     act: (app, target) => void app.cutting.ask("end", [target.value]),
   },
   {
@@ -46,7 +46,7 @@ export const CUTS_OF_VALUES: Command[] = [
     on: "value",
     title: "Start the model here…",
     menu: true,
-    fits: made,
+    fits: onMadeValue,
     act: (app, target) => void app.cutting.ask("start", [target.value]),
   },
   {

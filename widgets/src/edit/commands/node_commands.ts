@@ -4,17 +4,17 @@ import type { App } from "../../app.ts";
 import { calledFunction, valueLabel } from "../../model/names.ts";
 import type { NewArray, Numbers } from "../edits.ts";
 import { arrayFields, formFields } from "../forms.ts";
-import { asking, type Command, direct, doc, metadata, one, type Target } from "./command.ts";
+import { asking, type Command, direct, doc, firstNode, metadata, type Target } from "./command.ts";
 
-const isConstant = (app: App, target: Target): boolean => app.store.nodes.get(one(target))?.op === "Constant";
+const isConstant = (app: App, target: Target): boolean => app.store.nodes.get(firstNode(target))?.op === "Constant";
 const firstOutput = (app: App, node: number): number =>
   app.store.nodes.get(node)?.outputs.find((value) => value > 0) ?? 0;
 
 function slots(app: App, target: Target): { value: string; label: string }[] {
-  const inputs = app.store.nodes.get(one(target))?.inputs ?? [];
+  const inputs = app.store.nodes.get(firstNode(target))?.inputs ?? [];
   const label = (value: number, slot: number) => `${slot}: ${value ? valueLabel(app.store, value) : "not connected"}`;
-  const found = inputs.map((value, slot) => ({ value: String(slot), label: label(value, slot) }));
-  return [...found, { value: String(inputs.length), label: `${inputs.length}: a further input` }];
+  const choices = inputs.map((value, slot) => ({ value: String(slot), label: label(value, slot) }));
+  return [...choices, { value: String(inputs.length), label: `${inputs.length}: a further input` }];
 }
 
 /** The typed value, for an attribute of a type: a list for a list, 1.0 as a number. */
@@ -35,7 +35,7 @@ export const NODE: Command[] = [
     title: "Rename",
     keys: "F2",
     menu: true,
-    act: (app, target) => app.edits.rename({ node: one(target) }),
+    act: (app, target) => app.edits.rename({ node: firstNode(target) }),
   },
   {
     id: "insert_behind",
@@ -43,8 +43,8 @@ export const NODE: Command[] = [
     title: "Insert a node behind…",
     keys: "I",
     menu: true,
-    fits: (app, target) => firstOutput(app, one(target)) > 0,
-    act: (app, target) => app.palette.insertAfter(firstOutput(app, one(target))),
+    fits: (app, target) => firstOutput(app, firstNode(target)) > 0,
+    act: (app, target) => app.palette.insertAfter(firstOutput(app, firstNode(target))),
   },
   {
     id: "insert_before",
@@ -55,7 +55,7 @@ export const NODE: Command[] = [
       void app.dialogs.open(
         "Insert a node before an input",
         [{ kind: "choice", name: "slot", label: "Input", choices: slots(app, target).slice(0, -1) }],
-        async ({ slot }) => app.palette.insertBefore(one(target), Number(slot)),
+        async ({ slot }) => app.palette.insertBefore(firstNode(target), Number(slot)),
       ),
   },
   {
@@ -64,7 +64,7 @@ export const NODE: Command[] = [
     title: "Rewire an input…",
     keys: "C",
     menu: true,
-    act: (app, target) => app.dialogs.connect(one(target)),
+    act: (app, target) => app.dialogs.connect(firstNode(target)),
   },
   {
     id: "disconnect",
@@ -80,7 +80,7 @@ export const NODE: Command[] = [
   },
   asking("node", "set_outputs", "Name the outputs", (app, target) =>
     formFields("set_outputs", {
-      names: (app.store.nodes.get(one(target))?.outputs ?? [])
+      names: (app.store.nodes.get(firstNode(target))?.outputs ?? [])
         .map((value) => (value ? valueLabel(app.store, value) : ""))
         .join(", "),
     }),
@@ -108,7 +108,7 @@ export const NODE: Command[] = [
     "node",
     "inline_call",
     "Inline the function",
-    { menu: true, fits: (app, target) => calledFunction(app.store, one(target)) > 0 },
+    { menu: true, fits: (app, target) => calledFunction(app.store, firstNode(target)) > 0 },
     { nested: false },
   ),
   {
