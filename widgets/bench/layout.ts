@@ -23,19 +23,15 @@ function fastest(action: () => unknown, repeats: number): number {
 }
 
 for (const graph of JSON.parse(readFileSync(0, "utf8")) as (Graph & { engines?: string[]; timed?: boolean })[]) {
-  const found: Record<string, unknown> = { name: graph.name, boxes: graph.width.length };
+  const row: Record<string, unknown> = { name: graph.name, boxes: graph.width.length };
   for (const name of graph.engines ?? Object.keys(ENGINES)) {
     const began = performance.now();
     const drawing = await ENGINES[name]!(graph);
-    found[name] = drawing && {
-      ...quality(drawing),
-      arcs: drawing.arcs.length,
-      milliseconds: performance.now() - began,
-    };
+    row[name] = drawing && { ...quality(drawing), arcs: drawing.arcs.length, milliseconds: performance.now() - began };
   }
   if (graph.timed) {
     const input = problem(graph);
-    found.timed = { ours: fastest(() => layout(input), 7), dagre: fastest(() => byDagre(graph), 2) };
+    row.timed = { ours: fastest(() => layout(input), 7), dagre: fastest(() => byDagre(graph), 2) };
   }
-  console.log(JSON.stringify(found));
+  console.log(JSON.stringify(row));
 }

@@ -55,10 +55,11 @@ function crossings({ arcs }: Drawing): number {
     active: Piece[] = [];
   for (const piece of pieces) {
     active = active.filter((other) => other.b.y >= piece.a.y);
-    const own = arcs[piece.arc]!;
+    const pieceArc = arcs[piece.arc]!;
     for (const other of active) {
       const arc = arcs[other.arc]!;
-      if (arc.from === own.from || arc.to === own.to || arc.from === own.to || arc.to === own.from) continue;
+      if (arc.from === pieceArc.from || arc.to === pieceArc.to || arc.from === pieceArc.to || arc.to === pieceArc.from)
+        continue;
       if (cross(piece, other)) count++;
     }
     active.push(piece);

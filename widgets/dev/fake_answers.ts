@@ -41,7 +41,7 @@ export class FakeAnswers {
 
   inspect(id: number): NodeInfo {
     const node = this.node(id);
-    const value = (each: number) => this.#model.values.get(each);
+    const value = (valueAt: number) => this.#model.values.get(valueAt);
     const formals: Record<string, string[]> = {
       Conv: ["X", "W", "B"],
       BatchNormalization: ["X", "scale", "B"],
@@ -58,25 +58,25 @@ export class FakeAnswers {
       path: node.name,
       summary: SUMMARIES[node.op] ?? "",
       attributes: (SCHEMAS[node.op] ?? []).map((schema) => attributeInfo(node, schema)),
-      inputs: node.inputs.map((each, slot) => {
-        const producer = this.#model.producer(each);
+      inputs: node.inputs.map((input, slot) => {
+        const producer = this.#model.producer(input);
         return {
           slot,
           formal: formals[node.op]?.[slot] ?? "X",
-          value: each,
-          name: value(each)?.name ?? "",
-          label: value(each)?.label ?? "",
-          initializer: ((value(each)?.flags ?? 0) & INITIALIZER) !== 0,
+          value: input,
+          name: value(input)?.name ?? "",
+          label: value(input)?.label ?? "",
+          initializer: ((value(input)?.flags ?? 0) & INITIALIZER) !== 0,
           producer: producer ? this.#end(producer) : null,
         };
       }),
-      outputs: node.outputs.map((each, slot) => ({
+      outputs: node.outputs.map((output, slot) => ({
         slot,
         formal: "Y",
-        value: each,
-        name: value(each)?.name ?? "",
-        label: value(each)?.label ?? "",
-        uses: this.#model.uses(each).map((use) => ({ ...this.#end(use.node), slot: use.slot })),
+        value: output,
+        name: value(output)?.name ?? "",
+        label: value(output)?.label ?? "",
+        uses: this.#model.uses(output).map((use) => ({ ...this.#end(use.node), slot: use.slot })),
       })),
       bodies: [...this.#model.scopes.values()]
         .filter((scope) => scope.owner === id)
@@ -84,7 +84,7 @@ export class FakeAnswers {
       metadata: node.op === "Conv" ? { "pkg.torch.onnx.stack_trace": 'File "resnet.py", line 92, in forward' } : {},
       doc_string: "",
       notes: {},
-      diagnostics: this.#model.diagnostics.filter((each) => each.node === id),
+      diagnostics: this.#model.diagnostics.filter((diagnostic) => diagnostic.node === id),
     };
   }
 

@@ -92,15 +92,15 @@ export class FakeKernel {
   }
 
   #travel(message: Message, deliver: (message: Message) => void): void {
-    const send = (each: Message) => setTimeout(() => deliver(each), this.weather.delay ?? 0);
+    const send = (delivered: Message) => setTimeout(() => deliver(delivered), this.weather.delay ?? 0);
     if (this.weather.mangle) this.weather.mangle(message, send);
     else send(message);
   }
 
   #emit(content: Record<string, unknown>, buffers: DataView[] = []): void {
     const message = this.#binary && this.weather.binary !== false ? { content, buffers } : { content, buffers: [] };
-    this.#travel(structuredClone(message), (each) => {
-      for (const listener of [...this.#listeners]) listener(each);
+    this.#travel(structuredClone(message), (delivered) => {
+      for (const listener of [...this.#listeners]) listener(delivered);
     });
   }
 
@@ -184,7 +184,7 @@ export class FakeKernel {
     const data: number[] = [];
     for (const [name, column] of Object.entries(columns)) {
       sections[name as Section] = [data.length, column.length];
-      for (const each of column) data.push(each);
+      for (const number of column) data.push(number);
     }
     const snapshot: Snapshot = {
       version: this.version,
@@ -279,7 +279,7 @@ export class FakeKernel {
 
   #setAttribute(id: number, key: string, value: AttributeValue): { version: number } {
     const node = this.#answers.node(id);
-    const schema = SCHEMAS[node.op]?.find((each) => each.name === key);
+    const schema = SCHEMAS[node.op]?.find((attribute) => attribute.name === key);
     if (key === "group" && value === 0)
       throw refuse(
         "edit",
@@ -296,14 +296,14 @@ export class FakeKernel {
   }
 
   #rename(kind: "nodes" | "values", id: number, name: string): { version: number } {
-    const thing = this.model[kind].get(id);
-    if (!thing) throw refuse("conflict", "it was removed in the meantime");
-    if (kind === "values" && [...this.model.values.values()].some((each) => each.name === name)) {
+    const renamed = this.model[kind].get(id);
+    if (!renamed) throw refuse("conflict", "it was removed in the meantime");
+    if (kind === "values" && [...this.model.values.values()].some((other) => other.name === name)) {
       throw refuse("edit", `a value named “${name}” exists already`, "Choose another name.");
     }
-    const before = thing.name;
+    const before = renamed.name;
     const put = (to: string) => {
-      thing.name = to;
+      renamed.name = to;
       return kind === "nodes" ? { nodes: [id] } : { values: [id] };
     };
     return this.edit({ label: `rename ${before}`, apply: () => put(name), revert: () => put(before) });

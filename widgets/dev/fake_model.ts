@@ -155,16 +155,16 @@ export class FakeModel {
     const from = this.values.get(x)!.shape?.[1] ?? 64;
     const weight = this.value(`${name}.weight`, INITIALIZER, [channels, from, kernel, kernel]).id;
     const pad = (kernel - 1) / 2;
-    const made = this.node("Conv", name, [x, weight], group, [
+    const output = this.node("Conv", name, [x, weight], group, [
       ["kernel_shape", [kernel, kernel]],
       ["pads", [pad, pad, pad, pad]],
       ["strides", [stride, stride]],
     ]);
-    this.values.get(made)!.shape = [1, channels, 0, 0];
+    this.values.get(output)!.shape = [1, channels, 0, 0];
     const bn = name.replace(/conv/, "bn");
     const scale = this.value(`${bn}.scale`, INITIALIZER, [channels]).id,
       bias = this.value(`${bn}.bias`, INITIALIZER, [channels]).id;
-    const normal = this.node("BatchNormalization", bn, [made, scale, bias], group, [["epsilon", Math.fround(1e-5)]]);
+    const normal = this.node("BatchNormalization", bn, [output, scale, bias], group, [["epsilon", Math.fround(1e-5)]]);
     this.values.get(normal)!.shape = [1, channels, 0, 0];
     return normal;
   }
@@ -325,7 +325,7 @@ export class FakeModel {
     return x;
   }
 
-  #problem(node: FakeNode, message: string, expected: string, found: string, hint: string): void {
+  #problem(node: FakeNode, message: string, expected: string, actual: string, hint: string): void {
     this.diagnostics.push({
       severity: "error",
       code: "shape",
@@ -333,7 +333,7 @@ export class FakeModel {
       node: node.id,
       value: 0,
       expected,
-      found,
+      found: actual,
       hint,
     });
   }

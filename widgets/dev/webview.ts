@@ -40,7 +40,7 @@ interface Executed {
 }
 
 const page = globalThis as unknown as Window & Packaged;
-const asked = new URLSearchParams(location.search);
+const query = new URLSearchParams(location.search);
 
 /** The extension's proxy speaks no subprotocol: messages come as JSON with buffers behind it, at any offset. */
 class PlainSocket extends WebSocket {
@@ -68,11 +68,11 @@ function connect(): KernelConnection {
   const serverSettings = ServerConnection.makeSettings({
     baseUrl: `${location.origin}/`,
     wsUrl: `${location.origin.replace("http", "ws")}/`,
-    token: asked.get("token")!,
+    token: query.get("token")!,
     appendToken: true,
-    WebSocket: (asked.has("text") ? TextOnlySocket : PlainSocket) as never,
+    WebSocket: (query.has("text") ? TextOnlySocket : PlainSocket) as never,
   });
-  return new KernelConnection({ serverSettings, model: { id: asked.get("kernel")!, name: "python3" } });
+  return new KernelConnection({ serverSettings, model: { id: query.get("kernel")!, name: "python3" } });
 }
 
 /** Finds a widget's AMD module where the kernel's environment has it. */
@@ -96,19 +96,19 @@ class ScriptLoader {
 /** Executes code and shows its outputs below those that are there, one element each. */
 async function run(kernel: KernelConnection, manager: WidgetManager, code: string): Promise<Executed> {
   const cell = append(document.getElementById("container")!, "cell_container");
-  const found: Executed = { text: "", error: "" };
+  const result: Executed = { text: "", error: "" };
   const shown: Promise<void>[] = [];
   const future = kernel.requestExecute({ code });
   future.onIOPub = (message) => {
-    if (KernelMessage.isStreamMsg(message)) found.text += message.content.text;
-    else if (KernelMessage.isErrorMsg(message)) found.error = message.content.traceback.join("\n");
+    if (KernelMessage.isStreamMsg(message)) result.text += message.content.text;
+    else if (KernelMessage.isErrorMsg(message)) result.error = message.content.traceback.join("\n");
     else if (KernelMessage.isDisplayDataMsg(message) || KernelMessage.isExecuteResultMsg(message)) {
       shown.push(show(manager, cell, message.content.data as Record<string, unknown>));
     }
   };
   await future.done;
   await Promise.all(shown);
-  return found;
+  return result;
 }
 
 async function show(manager: WidgetManager, cell: HTMLElement, data: Record<string, unknown>): Promise<void> {

@@ -134,8 +134,8 @@ let scope: Scope = {};
 const page = globalThis as typeof globalThis & { _JUPYTERLAB?: Record<string, unknown> };
 page._JUPYTERLAB ??= {};
 page._JUPYTERLAB.onnxlab = {
-  init(given: Scope): void {
-    scope = given;
+  init(params: Scope): void {
+    scope = params;
   },
   async get(module: string): Promise<() => unknown> {
     if (module !== "./extension") throw new Error(`onnxlab has no module ${module}`);

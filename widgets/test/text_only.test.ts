@@ -24,14 +24,14 @@ const sources = files(path.join(WIDGETS_FOLDER, "src"));
 /** The loader imports the bundle, whose text came from the kernel; nothing comes from anywhere else. */
 const LOADER = ["src/loader.ts: import("];
 
-for (const [what, pattern, allowed] of [
+for (const [offense, pattern, allowed] of [
   ["writes markup or evaluates text", MARKUP, []],
   ["fetches at run time", FETCHES, LOADER],
 ] as const) {
-  test(`no source ${what}`, () => {
+  test(`no source ${offense}`, () => {
     const offenders = sources.flatMap((file) => {
-      const found = readFileSync(file, "utf8").match(pattern);
-      return found ? [`${path.relative(WIDGETS_FOLDER, file)}: ${found.join(" ")}`] : [];
+      const matches = readFileSync(file, "utf8").match(pattern);
+      return matches ? [`${path.relative(WIDGETS_FOLDER, file)}: ${matches.join(" ")}`] : [];
     });
     assert.deepEqual(offenders, allowed);
     assert.ok(sources.length > 20);

@@ -6,8 +6,8 @@ import { splitLabel } from "../../src/model/names.ts";
 
 const field = (kind: string, more = {}): Field => ({ kind, name: "x", label: "X", ...more }) as Field;
 const read = (kind: string, text: string): unknown => {
-  const found = readEntry(field(kind), text);
-  return found.ok ? found.given : found.error;
+  const entry = readEntry(field(kind), text);
+  return entry.ok ? entry.given : entry.error;
 };
 
 test("dims are numbers, names and question marks, however they are written", () => {

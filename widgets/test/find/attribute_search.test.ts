@@ -14,23 +14,23 @@ const columns: Record<string, Map<number, string>> = {
   strides: new Map(convs.map((id, i) => [id, i === 2 ? "2,2" : "1,1"])),
   epsilon: new Map([[convs[0]!, "1e-05"]]),
 };
-const here: AttributeSource = {
+const source: AttributeSource = {
   names: new Map(Object.entries(columns).map(([name, column]) => [name, column.size])),
   column: (name) => columns[name] ?? null,
 };
-const index = new SearchIndex(store, here);
-const found = (query: string) => index.search(query).hits.map(({ id }) => id);
+const index = new SearchIndex(store, source);
+const idsOf = (query: string) => index.search(query).hits.map(({ id }) => id);
 
 test("any attribute is searched, several at once, by patterns and numbers", () => {
-  assert.deepEqual(new Set(found("kernel_shape:3,3")), new Set(convs.filter((_, i) => i % 2 === 0)));
-  assert.deepEqual(found("op:Conv kernel_shape:3x3 strides:2,2"), [convs[2]]);
-  assert.deepEqual(new Set(found("kernel_shape:*,3")), new Set(found("kernel_shape:[3,3]")));
-  assert.deepEqual(found("epsilon<1e-4"), [convs[0]]);
-  assert.equal(found("op:Conv -kernel_shape:3,3").length, convs.length - found("kernel_shape:3,3").length);
+  assert.deepEqual(new Set(idsOf("kernel_shape:3,3")), new Set(convs.filter((_, i) => i % 2 === 0)));
+  assert.deepEqual(idsOf("op:Conv kernel_shape:3x3 strides:2,2"), [convs[2]]);
+  assert.deepEqual(new Set(idsOf("kernel_shape:*,3")), new Set(idsOf("kernel_shape:[3,3]")));
+  assert.deepEqual(idsOf("epsilon<1e-4"), [convs[0]]);
+  assert.equal(idsOf("op:Conv -kernel_shape:3,3").length, convs.length - idsOf("kernel_shape:3,3").length);
 });
 
 test("a column that is on its way makes the search wait, and an unknown name is told", () => {
-  const waiting = new SearchIndex(store, { ...here, column: () => null });
+  const waiting = new SearchIndex(store, { ...source, column: () => null });
   assert.equal(waiting.search("strides:2,2").pending, true);
   assert.match(index.search("stride:2,2").problem ?? "", /no stride: .*attributes: kernel_shape, strides/);
 });
@@ -42,18 +42,18 @@ test("operators are found by their initials and in spite of a slip", () => {
   assert.equal(fuzzyScore("Relu", "conv"), 0);
   assert.equal(distance("covn", "conv", 2), 1);
   assert.equal(distance("abcdef", "uvwxyz", 2), 3);
-  assert.ok(found("gap").length > 0, "GlobalAveragePool");
-  assert.deepEqual(new Set(found("Covn")), new Set(convs));
+  assert.ok(idsOf("gap").length > 0, "GlobalAveragePool");
+  assert.deepEqual(new Set(idsOf("Covn")), new Set(convs));
 });
 
 test("the last word of a query is completed: fields, attributes, operators, values", () => {
-  const words = (query: string) => completions(query, store, here).map(({ word }) => word);
+  const words = (query: string) => completions(query, store, source).map(({ word }) => word);
   assert.equal(words("kern")[0], "kernel_shape:");
   assert.deepEqual(words("op:Conv kernel_shape:"), ["kernel_shape:1,1", "kernel_shape:3,3"].sort(byCount));
-  assert.equal(completions("op:Conv ker", store, here)[0]?.query, "op:Conv kernel_shape:");
+  assert.equal(completions("op:Conv ker", store, source)[0]?.query, "op:Conv kernel_shape:");
   assert.equal(words("op:gap")[0], "op:GlobalAveragePool");
   assert.ok(words("is:").includes("is:output"));
-  assert.equal(completions("-op:Rel", store, here)[0]?.query, "-op:Relu");
+  assert.equal(completions("-op:Rel", store, source)[0]?.query, "-op:Relu");
   assert.deepEqual(words("op:Conv "), []);
 });
 

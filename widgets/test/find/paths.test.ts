@@ -14,18 +14,18 @@ const nodes = [...store.nodes.keys()];
 
 /** By the definition: one wire at a time, until nothing is new. */
 function reached(from: number, forward: boolean): Set<number> {
-  const found = new Set([from]);
-  for (let before = 0; before !== found.size; ) {
-    before = found.size;
+  const seen = new Set([from]);
+  for (let before = 0; before !== seen.size; ) {
+    before = seen.size;
     for (const [id, { inputs }] of store.nodes) {
       for (const value of inputs) {
         const maker = store.producer(value)?.node;
         if (maker === undefined) continue;
-        if (forward ? found.has(maker) : found.has(id)) found.add(forward ? id : maker);
+        if (forward ? seen.has(maker) : seen.has(id)) seen.add(forward ? id : maker);
       }
     }
   }
-  return found;
+  return seen;
 }
 
 test("cones hold everything that wires lead to or come from, and ways are what both have", () => {
@@ -61,12 +61,12 @@ test("bookmarks go on and off, and a removed node loses its own", async () => {
   const kernel = new FakeKernel(new FakeModel({ blocks: [1], control: false }));
   const app = new App(new Client(kernel.transport, new Store()));
   await app.start();
-  const told: number[][] = [];
-  app.travel.onBookmarks = (marked) => told.push(marked);
+  const bookmarks: number[][] = [];
+  app.travel.onBookmarks = (marked) => bookmarks.push(marked);
   const [a, b] = [...app.store.nodes.keys()] as [number, number];
   app.travel.toggleBookmarks([a, b]);
   app.travel.toggleBookmarks([a]);
-  assert.deepEqual(told, [[a, b], [b]]);
+  assert.deepEqual(bookmarks, [[a, b], [b]]);
   await app.edits.remove([b], true);
   assert.deepEqual(app.travel.bookmarks.value, []);
   app.dispose();

@@ -12,17 +12,17 @@ function indexOf(names: string[], op = "Relu"): { index: SearchIndex; store: Sto
   return { index: new SearchIndex(store), store };
 }
 
-const found = (index: SearchIndex, query: string) => index.search(query).hits.map((hit) => hit.text);
+const textsOf = (index: SearchIndex, query: string) => index.search(query).hits.map((hit) => hit.text);
 
 test("exact before beginning before word before inside; shorter first", () => {
   const { index } = indexOf(["deconv1", "layer/conv1", "conv10", "conv1", "conv1_longer_name"]);
-  assert.deepEqual(found(index, "conv1"), ["conv1", "conv10", "conv1_longer_name", "layer/conv1", "deconv1"]);
+  assert.deepEqual(textsOf(index, "conv1"), ["conv1", "conv10", "conv1_longer_name", "layer/conv1", "deconv1"]);
 });
 
 test("every word must occur, in the name or the operator", () => {
   const { index } = indexOf(["layer1/a", "layer2/a", "layer2/b"]);
-  assert.deepEqual(found(index, "relu layer2"), ["layer2/a", "layer2/b"]);
-  assert.deepEqual(found(index, "layer2 sigmoid"), []);
+  assert.deepEqual(textsOf(index, "relu layer2"), ["layer2/a", "layer2/b"]);
+  assert.deepEqual(textsOf(index, "layer2 sigmoid"), []);
 });
 
 test("operators are found without their domain, before values of the same name", () => {
@@ -44,14 +44,14 @@ test("operators are found without their domain, before values of the same name",
 
 test("a word with :: means the operator with its domain", () => {
   const { index } = indexOf(["a"], "ai.onnx.ml::ZipMap");
-  assert.deepEqual(found(index, "ai.onnx.ml::ZipMap"), ["a"]);
-  assert.deepEqual(found(index, "ml::zip"), ["a"]);
-  assert.deepEqual(found(index, "onnx"), []);
+  assert.deepEqual(textsOf(index, "ai.onnx.ml::ZipMap"), ["a"]);
+  assert.deepEqual(textsOf(index, "ml::zip"), ["a"]);
+  assert.deepEqual(textsOf(index, "onnx"), []);
 });
 
 test("upper and lower case are the same; an empty query finds nothing", () => {
   const { index } = indexOf(["Encoder"]);
-  assert.deepEqual(found(index, "eNcOd"), ["Encoder"]);
+  assert.deepEqual(textsOf(index, "eNcOd"), ["Encoder"]);
   assert.deepEqual(index.search("  "), { hits: [], total: 0, problem: "" });
 });
 
@@ -60,7 +60,7 @@ test("new names are found after invalidate", () => {
   assert.equal(index.search("new").total, 0);
   store.nodes.get(1)!.name = "new";
   index.invalidate();
-  assert.deepEqual(found(index, "new"), ["new"]);
+  assert.deepEqual(textsOf(index, "new"), ["new"]);
 });
 
 test("a nameless node is called after its output", () => {
@@ -68,7 +68,7 @@ test("a nameless node is called after its output", () => {
   const store = new Store();
   for (const node of model.nodes.values()) store.nodes.set(node.id, node);
   for (const value of model.values.values()) store.values.set(value.id, value);
-  assert.ok(found(new SearchIndex(store), "relu").some((text) => text.startsWith("→ ")));
+  assert.ok(textsOf(new SearchIndex(store), "relu").some((text) => text.startsWith("→ ")));
 });
 
 test("100,000 nodes are searched without looking at each again and again", () => {

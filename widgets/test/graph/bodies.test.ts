@@ -146,17 +146,17 @@ test("a body that gives out what it did not make has a line all the way", () => 
   const model = new ModelBuilder();
   const x = model.input("x"),
     flag = model.input("flag");
-  const made = model.node("Relu", [x]);
+  const relu = model.node("Relu", [x]);
   const result = model.node("If", [flag]);
-  model.body("then_branch", () => model.output(model.node("Neg", [made])));
-  model.body("else_branch", () => model.output(made));
+  model.body("then_branch", () => model.output(model.node("Neg", [relu])));
+  model.body("else_branch", () => model.output(relu));
   model.output(result);
   const { scene, store } = opened(model);
   assert.deepEqual(looseEnds(scene, store), []);
   assert.deepEqual(overlaps(scene), []);
-  const passed = scene.boxes.filter(({ kind, id }) => kind === OUTPUT && id === made);
+  const passed = scene.boxes.filter(({ kind, id }) => kind === OUTPUT && id === relu);
   assert.deepEqual(
     passed.map(({ title }) => title),
-    [store.values.get(made)!.name],
+    [store.values.get(relu)!.name],
   );
 });

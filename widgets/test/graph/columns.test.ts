@@ -42,7 +42,7 @@ test("a chain of hundreds of boxes is put into columns of the shape of a screen,
     assert.deepEqual(overlaps(scene), []);
     assert.equal(scene.boxes.length, tall.boxes.length);
     assert.equal(scene.crossings, tall.crossings);
-    for (const each of [scene.x, scene.y]) assert.ok(each.every((place) => place >= 0));
+    for (const places of [scene.x, scene.y]) assert.ok(places.every((place) => place >= 0));
     scene.x.forEach((x, i) =>
       assert.ok(x + scene.w[i]! <= scene.width + 1 && scene.y[i]! + scene.h[i]! <= scene.height + 1),
     );
@@ -59,7 +59,7 @@ test("a line goes on in the next column at its number; signs cover neither boxes
     for (const sign of signs) {
       const twins = signs.filter(({ number }) => number === sign.number);
       assert.deepEqual(twins.map(({ atSource }) => atSource).sort(), [false, true]);
-      const twin = twins.find((each) => each !== sign)!;
+      const twin = twins.find((candidate) => candidate !== sign)!;
       assert.deepEqual(sign.elsewhere, { x: twin.x, y: twin.y });
       assert.equal(sign.value, twin.value);
       for (const other of signs)

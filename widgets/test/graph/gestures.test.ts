@@ -113,9 +113,9 @@ test("the wheel is the page's until the view has the focus; with Ctrl it zooms a
   assert.equal(away.send("wheel", 5, 6, { deltaY: -30, ctrlKey: true }).defaultPrevented, true);
   const [[, factor, x, y]] = away.named("zoom") as [[string, number, number, number]];
   assert.ok(factor > 1.1 && x === 5 && y === 6);
-  const here = setUp(true);
-  assert.equal(here.send("wheel", 5, 5, { deltaY: 3, deltaMode: 1 }).defaultPrevented, true);
-  assert.deepEqual(here.named("pan"), [["pan", -0, -48]]);
+  const stage = setUp(true);
+  assert.equal(stage.send("wheel", 5, 5, { deltaY: 3, deltaMode: 1 }).defaultPrevented, true);
+  assert.deepEqual(stage.named("pan"), [["pan", -0, -48]]);
 });
 
 test("two fingers zoom between them", () => {

@@ -82,30 +82,30 @@ function transformer(layers: number): { count: number; edges: Edges } {
 
 function overlaps(input: LayoutInput, { x, y }: LayoutResult): string[] {
   const order = Array.from({ length: input.count }, (_, i) => i).sort((a, b) => y[a]! - y[b]!);
-  const found: string[] = [];
+  const pairs: string[] = [];
   order.forEach((a, i) => {
     for (const b of order.slice(i + 1)) {
       if (y[b]! >= y[a]! + input.height[a]!) break;
-      if (x[a]! < x[b]! + input.width[b]! && x[b]! < x[a]! + input.width[a]!) found.push(`${a} and ${b}`);
+      if (x[a]! < x[b]! + input.width[b]! && x[b]! < x[a]! + input.width[a]!) pairs.push(`${a} and ${b}`);
     }
   });
-  return found;
+  return pairs;
 }
 
 /** Segments that pass through a box or through the strip for labels under one whose value they are not. */
 function collisions(input: LayoutInput, { x, y, segments, segmentNet }: LayoutResult): string[] {
-  const found: string[] = [];
+  const crossings: string[] = [];
   const sources = new Set(input.netSource);
   for (let s = 0; s < segmentNet.length; s++) {
     const [x1, y1, x2, y2] = segments.subarray(4 * s, 4 * s + 4) as unknown as [number, number, number, number];
     for (let v = 0; v < input.count; v++) {
-      const own = input.netSource[segmentNet[s]!] === v;
-      const bottom = y[v]! + input.height[v]! + (sources.has(v) && !own ? LABEL_STRIP - 1 : -1);
+      const isSource = input.netSource[segmentNet[s]!] === v;
+      const bottom = y[v]! + input.height[v]! + (sources.has(v) && !isSource ? LABEL_STRIP - 1 : -1);
       const crossesX = Math.max(x1, x2) > x[v]! + 1 && Math.min(x1, x2) < x[v]! + input.width[v]! - 1;
-      if (crossesX && y2 > y[v]! + 1 && y1 < bottom) found.push(`segment ${s} and box ${v}`);
+      if (crossesX && y2 > y[v]! + 1 && y1 < bottom) crossings.push(`segment ${s} and box ${v}`);
     }
   }
-  return found;
+  return crossings;
 }
 
 test("boxes do not overlap, lines run downwards and pass no box", () => {
@@ -127,11 +127,11 @@ test("every line leads from its source to each target without a gap", () => {
   const { segments, segmentNet, sourceX, targetX, y, style } = layout(input);
   input.netSource.forEach((source, net) => {
     const points = new Set([`${sourceX[net]!.toFixed(1)} ${(y[source]! + input.height[source]!).toFixed(1)}`]);
-    const own = [...segmentNet.keys()].filter((s) => segmentNet[s] === net);
-    for (let round = 0; round < own.length; round++) {
-      for (const s of own) {
+    const pieces = [...segmentNet.keys()].filter((s) => segmentNet[s] === net);
+    for (let round = 0; round < pieces.length; round++) {
+      for (const s of pieces) {
         const [x1, y1, x2, y2] = segments.subarray(4 * s, 4 * s + 4) as unknown as [number, number, number, number];
-        const onLine = own.some((o) => {
+        const onLine = pieces.some((o) => {
           const [a1, b1, a2, b2] = segments.subarray(4 * o, 4 * o + 4) as unknown as [number, number, number, number];
           return (
             a1 === a2 &&
@@ -177,12 +177,12 @@ test("back arcs leave no cycle in random graphs", () => {
     const from = Int32Array.from({ length: 60 }, () => Math.floor(next() * 25));
     const to = Int32Array.from({ length: 60 }, () => Math.floor(next() * 25));
     const back = backArcs(25, from, to);
-    const kept = [...from.keys()].filter((a) => !back[a]);
+    const forward = [...from.keys()].filter((a) => !back[a]);
     assert.equal(
       backArcs(
         25,
-        Int32Array.from(kept, (a) => from[a]!),
-        Int32Array.from(kept, (a) => to[a]!),
+        Int32Array.from(forward, (a) => from[a]!),
+        Int32Array.from(forward, (a) => to[a]!),
       ).indexOf(1),
       -1,
     );

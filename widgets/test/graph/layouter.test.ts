@@ -117,5 +117,5 @@ test("without Workers layouts run on the page: absent, refused, or failing later
   FakeWorker.all[0]!.onerror!();
   assert.equal((await answer).length, 1);
   assert.ok(Array.isArray(failing.solve([chain(2100)])));
-  for (const each of [absent, refused, failing]) each.destroy();
+  for (const layouter of [absent, refused, failing]) layouter.destroy();
 });

@@ -25,9 +25,9 @@ function scene(run: number, group: number): Scene {
 }
 
 function camera(x: number, y: number, size: number): Camera {
-  const found = new Camera();
-  Object.assign(found, { x, y, width: size, height: size });
-  return found;
+  const placed = new Camera();
+  Object.assign(placed, { x, y, width: size, height: size });
+  return placed;
 }
 
 test("what shows as a whole surrounds nothing; what reaches beyond does, with titles out of sight", () => {
@@ -77,9 +77,9 @@ test("the outline lists groups, opens them, and filters by names and operators",
 test("nodes that only make parameters are in the outline where a filter asks for them", () => {
   const model = new ModelBuilder();
   const x = model.input("x");
-  const made = model.node("Identity", [model.parameter("w", "8×8")], "8×8", "maker");
+  const identity = model.node("Identity", [model.parameter("w", "8×8")], "8×8", "maker");
   model.node("Identity", [model.parameter("v", "8×8")], "8×8", "unread");
-  model.output(model.node("MatMul", [x, made], "8", "product"));
+  model.output(model.node("MatMul", [x, identity], "8", "product"));
   const store = model.store(),
     data = outlineData(store, 1, null);
   const names = (filter: string) => outlineRows(store, data, new Set(), filter).map(({ name }) => name);

@@ -18,14 +18,14 @@ function written(zoom: number): { title: string; x: number; y: number }[] {
     scene = sceneOf(store, hierarchy, new Set(hierarchy.containers.keys()));
   const camera = Object.assign(new Camera(), { width: 900, height: 600, zoom }),
     list = new SceneIndex(scene).visible(camera.view, zoom);
-  const found: { title: string; x: number; y: number }[] = [];
+  const drawn: { title: string; x: number; y: number }[] = [];
   const ctx = {
-    fillText: (title: string, x: number, y: number) => found.push({ title, x, y }),
+    fillText: (title: string, x: number, y: number) => drawn.push({ title, x, y }),
     strokeText: () => undefined,
   } as unknown as CanvasRenderingContext2D;
   const text = new TextFitter({ font: "", measureText: (words) => ({ width: 7 * words.length }) }, "sans-serif");
   paintMapLabels(ctx, text, { text: "black", ground: "white" } as Palette, scene, list, camera);
-  return found;
+  return drawn;
 }
 
 test("frames have names at the size of the screen where title bars are too low, and none covers another", () => {
@@ -33,12 +33,12 @@ test("frames have names at the size of the screen where title bars are too low, 
   for (const zoom of [0.05, 0.15, 0.3]) {
     const labels = written(zoom);
     assert.ok(labels.length > 0, `${zoom}`);
-    labels.forEach((one, i) =>
+    labels.forEach((label, i) =>
       labels.slice(0, i).forEach((other) => {
-        const near = (7 * (one.title.length + other.title.length)) / 2;
+        const near = (7 * (label.title.length + other.title.length)) / 2;
         assert.ok(
-          Math.abs(one.y - other.y) >= 17 || Math.abs(one.x - other.x) >= near,
-          `${one.title} on ${other.title}`,
+          Math.abs(label.y - other.y) >= 17 || Math.abs(label.x - other.x) >= near,
+          `${label.title} on ${other.title}`,
         );
       }),
     );

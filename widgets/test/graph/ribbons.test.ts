@@ -14,9 +14,9 @@ import { looseEnds, overlaps, sceneOf } from "../fixtures/scenes.ts";
 function blocks(count: number): Store {
   const model = new ModelBuilder(),
     x = model.input("x", "4");
-  const made = model.within("first", () => Array.from({ length: count }, () => model.node("Relu", [x], "4")));
-  const sums = model.within("second", () => made.map((value) => model.node("Exp", [value], "4")));
-  const last = model.within("third", () => [model.node("Neg", [made[0]!], "4"), model.node("Abs", [sums[0]!], "4")]);
+  const relus = model.within("first", () => Array.from({ length: count }, () => model.node("Relu", [x], "4")));
+  const sums = model.within("second", () => relus.map((value) => model.node("Exp", [value], "4")));
+  const last = model.within("third", () => [model.node("Neg", [relus[0]!], "4"), model.node("Abs", [sums[0]!], "4")]);
   for (const value of [...sums.slice(1), ...last]) model.output(value);
   return model.store();
 }

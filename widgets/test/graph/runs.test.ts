@@ -28,16 +28,16 @@ test("twelve layers are one box, that opens to one of them or to all", () => {
   assert.equal(size, 12 * hierarchy.containers.get(groups[0]!)!.size);
   const around = hierarchy.around(run).slice(1);
   const folded = sceneOf(store, hierarchy, new Set(around));
-  const one = sceneOf(store, hierarchy, new Set([...around, run]));
+  const opened = sceneOf(store, hierarchy, new Set([...around, run]));
   const all = sceneOf(store, hierarchy, withAll(hierarchy, new Set(around), run, true));
-  const boxes = (scene: typeof one): number => scene.boxes.filter((_, i) => !scene.frame[i]).length;
+  const boxes = (scene: typeof opened): number => scene.boxes.filter((_, i) => !scene.frame[i]).length;
   const inside = hierarchy.containers.get(groups[0]!)!;
-  assert.equal(boxes(one), boxes(folded) - 1 + inside.groups.length + inside.nodes.length);
+  assert.equal(boxes(opened), boxes(folded) - 1 + inside.groups.length + inside.nodes.length);
   // all twelve side by side; the one that showed is still open
   assert.equal(boxes(all), boxes(folded) - 1 + 11 + inside.groups.length + inside.nodes.length);
   const everything = sceneOf(store, hierarchy, withOpen(hierarchy, new Set(), 0, true));
   assert.equal(everything.boxes.filter(({ kind }) => kind === NODE).length, hierarchy.nodes.length);
-  for (const scene of [folded, one, all, everything]) {
+  for (const scene of [folded, opened, all, everything]) {
     assert.deepEqual(overlaps(scene), []);
     assert.deepEqual(looseEnds(scene, store), []);
   }
@@ -121,18 +121,18 @@ function chain(ops: readonly string[], skip = -1): ModelBuilder {
 }
 
 test("other operators, other wires, fewer than three, or a way around: no run", () => {
-  const found = (model: ModelBuilder): string[] => {
+  const namesOfRuns = (model: ModelBuilder): string[] => {
     const hierarchy = new Hierarchy(model.store(), 1);
     return runsOf(hierarchy).map((run) => hierarchy.containers.get(run)!.name);
   };
-  assert.deepEqual(found(chain(["Exp", "Exp", "Exp", "Exp"])), ["block.0…3"]);
-  assert.deepEqual(found(chain(["Exp", "Exp", "Sin", "Exp", "Exp"])), []);
-  assert.deepEqual(found(chain(["Sin", "Exp", "Exp", "Exp", "Sin"])), ["block.1…3"]);
-  assert.deepEqual(found(chain(["Exp", "Exp"])), []);
+  assert.deepEqual(namesOfRuns(chain(["Exp", "Exp", "Exp", "Exp"])), ["block.0…3"]);
+  assert.deepEqual(namesOfRuns(chain(["Exp", "Exp", "Sin", "Exp", "Exp"])), []);
+  assert.deepEqual(namesOfRuns(chain(["Sin", "Exp", "Exp", "Exp", "Sin"])), ["block.1…3"]);
+  assert.deepEqual(namesOfRuns(chain(["Exp", "Exp"])), []);
   const crossed = transformer(3);
   crossed.nodes.find(({ name }) => name.includes("layer.1") && name.endsWith(`Erf_${name.split("_").at(-1)}`))!.op =
     "Tanh";
-  assert.deepEqual(found(crossed), []);
+  assert.deepEqual(namesOfRuns(crossed), []);
 });
 
 test("kinds of groups that take turns are a run too, that shows one of each", () => {
@@ -153,8 +153,8 @@ test("kinds of groups that take turns are a run too, that shows one of each", ()
   assert.deepEqual(
     runsOf(stages)
       .map((key) => stages.containers.get(key)!)
-      .filter(({ groups: each }) => each.length > 9)
-      .map((each) => [each.groups.length, each.period]),
+      .filter(({ groups: members }) => members.length > 9)
+      .map(({ groups, period }) => [groups.length, period]),
     [[18, 2]],
   );
 });

@@ -53,9 +53,13 @@ test("a first look opens groups up to about 100 boxes, alike ones together", () 
   const { scene, store, hierarchy } = firstScene(swin());
   const shown = scene.boxes.filter((_, i) => !scene.frame[i]).length;
   assert.ok(shown > 5 && shown <= 110, `${shown} boxes`);
-  const blocks = [...hierarchy.containers.values()].filter((each) => each.name === "mlp");
+  const blocks = [...hierarchy.containers.values()].filter((container) => container.name === "mlp");
   const roomy = firstLook(store, hierarchy, 300);
-  assert.equal(new Set(blocks.filter((each) => roomy.has(each.parent)).map((each) => roomy.has(each.key))).size, 1);
+  assert.equal(
+    new Set(blocks.filter((container) => roomy.has(container.parent)).map((container) => roomy.has(container.key)))
+      .size,
+    1,
+  );
 });
 
 test("boxes lie beside or inside one another, never across", () => {
@@ -90,7 +94,7 @@ test("folding changes only which boxes show: contents are the same", () => {
 
 test("values cross the border of a group through ports that the outer lines meet", () => {
   const { store, hierarchy } = firstScene(transformer(2));
-  const bert = [...hierarchy.containers.values()].find((each) => each.name === "bert")!;
+  const bert = [...hierarchy.containers.values()].find((container) => container.name === "bert")!;
   const content = contentOf(store, hierarchy, bert.key);
   assert.deepEqual(content.top.map((id) => store.values.get(id)!.name).sort(), ["attention_mask", "input_ids"]);
   assert.equal(content.bottom.length, 1);
@@ -149,12 +153,12 @@ test("initializers are facts of their consumer, not boxes", () => {
 test("constants are drawn inside what reads them, unless something else than a node does", () => {
   const model = new ModelBuilder();
   const x = model.input("x");
-  const [axes, given] = model.within("scope", () => [
+  const [axes, second] = model.within("scope", () => [
     model.node("Constant", [], "1"),
     model.node("Constant", [], "2"),
   ]) as [number, number];
   const y = model.within("scope", () => model.node("Neg", [model.node("Unsqueeze", [x, axes], "1×4")]));
-  [y, given].forEach((value) => model.output(value));
+  [y, second].forEach((value) => model.output(value));
   const ground = firstScene(model);
   assert.deepEqual(
     ground.scene.boxes
@@ -270,7 +274,7 @@ test("what is drawn is what the camera sees", () => {
   const index = new SceneIndex(scene);
   const x = scene.width / 2,
     y = scene.height / 2;
-  const found = index.boxesIn(x - 150, y - 150, x + 150, y + 150);
+  const hits = index.boxesIn(x - 150, y - 150, x + 150, y + 150);
   const expected = [...scene.boxes.keys()].filter(
     (i) =>
       scene.x[i]! <= x + 150 &&
@@ -278,8 +282,8 @@ test("what is drawn is what the camera sees", () => {
       scene.y[i]! <= y + 150 &&
       scene.y[i]! + scene.h[i]! >= y - 150,
   );
-  assert.ok(found.length > 3);
-  assert.deepEqual(found, expected);
+  assert.ok(hits.length > 3);
+  assert.deepEqual(hits, expected);
 });
 
 test("arrow keys walk along values and rows, through frames", () => {

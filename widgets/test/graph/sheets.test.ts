@@ -34,14 +34,14 @@ function context(): { ctx: CanvasRenderingContext2D; laid: number[][] } {
   const laid: number[][] = [];
   const document = { createElement: () => canvas() };
   const canvas = (): object => {
-    const made: Record<string, unknown> = { width: 0, height: 0, ownerDocument: document };
+    const element: Record<string, unknown> = { width: 0, height: 0, ownerDocument: document };
     const ctx: Record<string, unknown> = {
-      canvas: made,
+      canvas: element,
       drawImage: (_: unknown, ...place: number[]) => laid.push(place),
     };
     for (const name of ["save", "restore", "beginPath", "rect", "clip", "setTransform"]) ctx[name] = () => undefined;
-    made.getContext = () => ctx;
-    return made;
+    element.getContext = () => ctx;
+    return element;
   };
   return { ctx: (canvas() as HTMLCanvasElement).getContext("2d")!, laid };
 }

@@ -19,10 +19,10 @@ function connect(weather: Weather = {}) {
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-async function until(condition: () => boolean, what: string, ms = 3000): Promise<void> {
+async function until(condition: () => boolean, expectation: string, ms = 3000): Promise<void> {
   const end = Date.now() + ms;
   while (!condition()) {
-    if (Date.now() > end) assert.fail(`not within ${ms} ms: ${what}`);
+    if (Date.now() > end) assert.fail(`not within ${ms} ms: ${expectation}`);
     await pause(5);
   }
 }
@@ -81,19 +81,19 @@ test("an error reply rejects with code, message and hint", async () => {
 test("the model is asked for with the greeting, and again where buffers do not arrive", async () => {
   for (const binary of [true, false]) {
     const { kernel, store } = connect({ binary });
-    const asked: unknown[] = [];
+    const requests: unknown[] = [];
     const transport: Transport = {
       ...kernel.transport,
       send: (content) => {
-        asked.push(content.method);
+        requests.push(content.method);
         kernel.transport.send(content);
       },
     };
     const client = new Client(transport, store, QUICK);
     const started = client.start();
-    assert.deepEqual(asked, ["hello", "snapshot"], "before anything is answered");
+    assert.deepEqual(requests, ["hello", "snapshot"], "before anything is answered");
     await started;
-    assert.equal(asked.filter((method) => method === "snapshot").length, binary ? 1 : 2);
+    assert.equal(requests.filter((method) => method === "snapshot").length, binary ? 1 : 2);
     assert.deepEqual(...picture(store, kernel));
     client.dispose();
   }
@@ -122,12 +122,12 @@ test("a view that shows another model says so, also where the event is lost and 
   for (const lost of [false, true]) {
     const { kernel, client, store } = connect();
     await client.start();
-    const told: string[] = [];
-    client.on("opened", ({ former }) => told.push(former));
+    const formers: string[] = [];
+    client.on("opened", ({ former }) => formers.push(former));
     kernel.showAnother(lost);
     if (lost) await client.edit("edit", rename(firstConv(store), "shows the gap")).catch(() => undefined);
-    await until(() => told.length > 0, "the view begins anew");
-    assert.deepEqual([...new Set(told)], ["resnet34"]);
+    await until(() => formers.length > 0, "the view begins anew");
+    assert.deepEqual([...new Set(formers)], ["resnet34"]);
     client.dispose();
     const next = new Client(kernel.transport, new Store(), QUICK);
     await next.start();

@@ -25,7 +25,7 @@ test("pixels go where the channels are", () => {
   const first = imageArray(rgba, 1, 2, { last: false, channels: 3, rank: 4 }, IMAGE_PRESETS["0 to 1"]!);
   assert.deepEqual(first.shape, [1, 3, 1, 2]);
   assert.deepEqual(
-    [...first.data].map((each) => Math.round(each * 10) / 10),
+    [...first.data].map((number) => Math.round(number * 10) / 10),
     [1, 0, 0, 1, 0.2, 0.4],
   );
   const last = imageArray(rgba, 1, 2, { last: true, channels: 3, rank: 3 }, IMAGE_PRESETS["0 to 255"]!);
@@ -44,10 +44,10 @@ test("pixels go where the channels are", () => {
 test("mean and std hold by channel, in the order in which the input takes them", () => {
   const rgba = Uint8ClampedArray.of(255, 0, 51, 255);
   const place = { last: false, channels: 3, rank: 4 };
-  const found = (preset: string) =>
-    [...imageArray(rgba, 1, 1, place, IMAGE_PRESETS[preset]!).data].map((each) => Math.round(each * 1000) / 1000);
-  assert.deepEqual(found("ImageNet"), [2.249, -2.036, -0.916]);
-  assert.deepEqual(found("Caffe (BGR)"), [-52.939, -116.779, 131.32]);
+  const normalized = (preset: string) =>
+    [...imageArray(rgba, 1, 1, place, IMAGE_PRESETS[preset]!).data].map((number) => Math.round(number * 1000) / 1000);
+  assert.deepEqual(normalized("ImageNet"), [2.249, -2.036, -0.916]);
+  assert.deepEqual(normalized("Caffe (BGR)"), [-52.939, -116.779, 131.32]);
 });
 
 test("an image is stretched, cropped in the middle, or padded", () => {

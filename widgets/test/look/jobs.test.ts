@@ -25,8 +25,8 @@ test("the first node that made NaN is told, before any that made infinity", () =
     [middle, statistics(2)],
     [late, statistics(9)],
   ]);
-  const found = firstBad(store, ran)!;
-  assert.deepEqual([found.node, found.what, found.count, found.of], [nodes[3]!.id, "NaN", 2, 10]);
+  const bad = firstBad(store, ran)!;
+  assert.deepEqual([bad.node, bad.what, bad.count, bad.of], [nodes[3]!.id, "NaN", 2, 10]);
   assert.equal(firstBad(store, new Map([[early, statistics(0, 3)]]))?.what, "infinity");
   assert.equal(firstBad(store, new Map([[early, statistics(0)]])), null);
 });

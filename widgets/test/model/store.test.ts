@@ -63,7 +63,7 @@ function chain(n: number): [Snapshot, ArrayBuffer] {
   const data: number[] = [];
   for (const [name, column] of Object.entries(columns)) {
     sections[name as Section] = [data.length, column.length];
-    for (const each of column) data.push(each);
+    for (const word of column) data.push(word);
   }
   const m = 3 * n + 1;
   const snapshot: Snapshot = {

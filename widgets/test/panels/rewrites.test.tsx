@@ -45,7 +45,7 @@ function stubbed(page: Page): { asked: [Method, unknown][]; marks: Partial<Given
     return answers[method];
   }) as typeof page.app.client.request;
   const picture: Partial<Picture> = {
-    mark: (given) => Object.assign(log.marks, given),
+    mark: (marks) => Object.assign(log.marks, marks),
     reveal: (node) => log.revealed.push(node),
   };
   const idle = () => undefined; // of whatever else the picture is told

@@ -25,9 +25,9 @@ const PART: TensorPart = {
 };
 
 /** Pictures of 5 × 7 elements; what was asked for is noted. */
-function drawing(app: App, asked: { at?: number[]; picture: string }[]): void {
+function drawing(app: App, requests: { at?: number[]; picture: string }[]): void {
   app.numbers.draw = async (how) => {
-    asked.push(how);
+    requests.push(how);
     const picture = { height: 5, width: 7, channels: 1, low: 0, high: 1 };
     return { part: PART, picture, bytes: new Uint8Array(35).fill(255) };
   };
@@ -40,9 +40,9 @@ function answering(app: App, answer: (method: string, params: Record<string, unk
 }
 
 test("heads of attention are chosen, and what is under the pointer is told", async () => {
-  const asked: { at?: number[]; picture: string }[] = [];
+  const requests: { at?: number[]; picture: string }[] = [];
   const page = await pageOf((app) => {
-    drawing(app, asked);
+    drawing(app, requests);
     return <Attention app={app} part={PART} batch={0} />;
   });
   await page.settle();
@@ -50,7 +50,7 @@ test("heads of attention are chosen, and what is under the pointer is told", asy
   page.get("attention-head-2").click();
   await page.settle();
   assert.equal(page.get("attention-head-2").getAttribute("aria-selected"), "true");
-  assert.deepEqual(asked.at(-1)?.at, [0, 2, 0, 0]);
+  assert.deepEqual(requests.at(-1)?.at, [0, 2, 0, 0]);
   assert.match(page.get("attention").textContent ?? "", /query ↓ key →, head 2/);
   page.close();
 });
@@ -79,13 +79,13 @@ test("boxes of a low score and those that overlap are left out, and a layout can
 });
 
 test("other sizes are asked for, and their peak, shapes and refusals shown", async () => {
-  const asked: unknown[] = [];
+  const requests: unknown[] = [];
   const page = await pageOf((app) => {
     const [node] = app.store.nodes.keys(),
       [value] = app.store.values.keys();
     answering(app, (method, { sizes }): MemoryCurve => {
       assert.equal(method, "memory");
-      asked.push(sizes);
+      requests.push(sizes);
       const { batch = 1 } = sizes as Record<string, number>;
       return {
         dims: { batch },
@@ -115,7 +115,7 @@ test("other sizes are asked for, and their peak, shapes and refusals shown", asy
   field.dispatchEvent(new Event("input", { bubbles: true }));
   await new Promise((resolve) => setTimeout(resolve, 300));
   await page.settle();
-  assert.deepEqual(asked, [{}, { batch: 8 }]);
+  assert.deepEqual(requests, [{}, { batch: 8 }]);
   assert.match(page.get("what-if-peak").textContent ?? "", /^8 kB at once/);
   assert.match(page.get("what-if-shape").textContent ?? "", /8×7/);
   assert.equal(page.get("what-if-refused").textContent?.trim(), "it does not fit");
