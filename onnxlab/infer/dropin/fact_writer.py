@@ -19,7 +19,7 @@ from onnxlab.shapes.notation import Notation
 _VALUE_INFO = onnx.GraphProto.DESCRIPTOR.fields_by_name["value_info"].number
 _SHORT = [bytes((_VALUE_INFO << 3 | 2, size)) for size in range(128)]
 _NAMES = [bytes((1 << 3 | 2, size)) for size in range(128)]
-"""How a value_info begins, and the name in it, by how long they are."""
+"""Tag and length of a value_info, and of the name in it, by length."""
 
 
 class Writer:
@@ -27,7 +27,7 @@ class Writer:
 
     def __init__(self, graph: ModelGraph, inference: Inference) -> None:
         self._graph = graph
-        self._facts = dict(inference.facts)  # a look into the live view takes longer
+        self._facts = dict(inference.facts)  # a lookup in the live view takes longer
         self._texts: dict[Expr, str] = {}
         self._notation = Notation(_namer())
         self._types: dict[Fact, bytes] = {}
@@ -49,14 +49,14 @@ class Writer:
                 if fact is UNKNOWN:
                     continue
                 encoded = types.get(fact) or self._encoded(fact)
-                name: str | bytes = values[vid].name  # bytes where it is not UTF-8
+                name: str | bytes = values[vid].name  # bytes where the name is not UTF-8
                 written = name if isinstance(name, bytes) else name.encode()
                 if name in named:
                     self._refine(name, field(1, written) + encoded, declared, outputs)
                     continue
                 size = len(written)
                 whole = size + len(encoded) + 2
-                if whole < 128:  # as most are
+                if whole < 128:  # as of most values
                     new += _SHORT[whole], _NAMES[size], written, encoded
                 else:
                     new.append(field(_VALUE_INFO, field(1, written) + encoded))
@@ -75,7 +75,7 @@ class Writer:
 
     def _refine(self, name: Any, encoded: bytes, declared: dict[str, Any], outputs: dict[str, Any]) -> None:
         info = outputs.get(name) or declared[name]
-        if info.SerializeToString() != encoded:  # else all of it stands there already
+        if info.SerializeToString() != encoded:  # else the declaration says all of it already
             self._merge(info.type, onnx.ValueInfoProto.FromString(encoded).type)
         if name in outputs and name in declared:
             self._merge(declared[name].type, info.type)
@@ -96,7 +96,7 @@ class Writer:
 
 
 def _namer() -> Callable[[Atom], str]:
-    """Names of symbols: their own, or numbers for what is unknown. They refer to no Writer: it would not go at once."""
+    """Names of symbols: their own, or numbers for unknown dims. The function holds no Writer: that is freed at once."""
     unknown: dict[Atom, str] = {}
 
     def named(atom: Atom) -> str:

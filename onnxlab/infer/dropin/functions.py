@@ -3,8 +3,8 @@
 `infer_shapes` works on a copy and writes what it found: value_info for every value that a node makes, in the graph and
 its subgraphs, and the types of graph outputs. Declared types are refined, as onnx does. Symbolic dims are written as
 expressions of the model's own symbols ("2*seq + 1"), others as "unk__0", "unk__1", …
-`infer_node_outputs` and `infer_function_output_types` infer one node, one function; there, unknown dims stay empty.
-What onnx's own rules know and ours do not is in the results too.
+`infer_node_outputs` infers one node, `infer_function_output_types` one function; both leave unknown dims empty.
+The results contain also what onnx's own rules alone know.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LARGEST = (1 << 31) - 1
 """Bytes of the largest message that protobuf serializes."""
 
 LARGE = 1 << 20
-"""Bytes of a message from which on it is let go at once: to take a small graph apart is a tenth of the work on it."""
+"""Bytes beyond which a message is freed at once; for a small graph, this would add a tenth to the work."""
 
 
 @nesting_refused()
@@ -51,8 +51,8 @@ def infer_shapes(
         onnx.ModelProto: the copy.
 
     Raises:
-        TypeError: `model` is neither.
-        LoadError: it has 2 GiB or more, or is nested deeper than protobuf reads.
+        TypeError: `model` is neither a ModelProto nor bytes.
+        LoadError: the model has 2 GiB or more, or is nested deeper than protobuf reads.
         onnx.shape_inference.InferenceError: the model is wrong, in strict mode or with check_type; or it does not
             import the domain of an operator.
         onnx.checker.ValidationError: a function of the model calls itself.
@@ -77,7 +77,7 @@ def infer_shapes(
         )
     copy = onnx.ModelProto()
     copy.ParseFromString(data)
-    ours = data if isinstance(model, onnx.ModelProto) else None  # others may write fields in another order
+    ours = data if isinstance(model, onnx.ModelProto) else None  # other writers may order fields differently
     with _inferred(copy, check_type, strict_mode, data_prop, ours) as (graph, inference):
         Writer(graph, inference).write_scope(graph.main)
     return copy
@@ -89,8 +89,9 @@ def _inferred(
 ) -> Iterator[tuple[ReadOnlyGraph, Inference]]:
     """A model inferred as onnx would, for the time of a `with`; raises what onnx raises.
 
-    `data` is the model as protobuf here writes it, None where it was not written yet. The records of the graph refer to
-    its index, and to the message: they go when Python collects garbage, those of a large model at once.
+    `data` is the model as the protobuf of this process serializes it, None where it is not serialized yet. The records
+    of the graph refer to its index and to the message: Python's garbage collector frees them; those of a large model
+    are freed at once.
     """
     refuse_cycles(model)
     graph = ReadOnlyGraph(model, data)
@@ -116,16 +117,16 @@ def infer_node_outputs(
     """Return the types of one node's outputs, of which anything is known; a drop-in for onnx.shape_inference's.
 
     Args:
-        schema: of the node's operator; it need not be registered.
-        node: its subgraphs may refer to any value of `input_types`.
-        input_types: by value name.
+        schema: schema of the node's operator; it need not be registered.
+        node: the node; its subgraphs may refer to any value of `input_types`.
+        input_types: types of the inputs, by value name.
         input_data: elements of inputs that are constants, by value name.
-        input_sparse_data: the same for sparse ones.
-        opset_imports: by default the version that brought the schema.
-        ir_version: of the model around it.
+        input_sparse_data: elements of inputs that are sparse constants, by value name.
+        opset_imports: opsets that the model around the node imports, by default the schema's `since_version`.
+        ir_version: IR version of the model around the node.
 
     Returns:
-        dict[str, onnx.TypeProto]: by output name.
+        dict[str, onnx.TypeProto]: types by output name.
 
     Raises:
         KeyError: `input_types` lacks an input of the node.
@@ -177,11 +178,12 @@ def infer_function_output_types(
 
     Args:
         function: a FunctionProto with the opsets that it imports.
-        input_types: in order; a TypeProto without a value, or none at the end, for an input that is absent.
-        attributes: of the call.
+        input_types: types of the inputs in order; a TypeProto without a value, or none at the end, for an input that
+            is absent.
+        attributes: attributes of the call.
 
     Returns:
-        list[onnx.TypeProto]: in order.
+        list[onnx.TypeProto]: types of the outputs in order.
 
     Raises:
         onnx.shape_inference.InferenceError: a node of the function cannot take its inputs.

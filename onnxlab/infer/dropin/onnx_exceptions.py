@@ -1,10 +1,10 @@
 """Exceptions of onnx.shape_inference: the problems that the drop-ins raise, and under which class.
 
-What onnx raises whatever the options: a domain without an opset import, a function that calls itself. With
-check_type: wrong types and numbers of inputs. In strict mode everything else, all of it in one exception; but not
-what comes after an operator that onnx does not know, in the same graph: from there on it raises nothing, since it
-knows less, and neither do we, who may know more. For the same reason a declared type is wrong only where onnx's rule
-for the node says so as well.
+With any options, onnx raises for a domain without an opset import and for a function that calls itself; with
+check_type, for wrong types and numbers of inputs; in strict mode for all other errors, in one exception. Behind an
+operator that onnx does not know, in the same graph, strict mode raises nothing: onnx infers nothing there, and the
+drop-ins follow it even where onnxlab infers more. For the same reason a declared type is an error only where onnx's
+rule for the node contradicts it, too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from onnxlab.infer.live.engine import Inference
 
 _TYPE_CODES = ("type-mismatch", "arity")
 _WARNINGS = ("overflow", "function-outputs")
-"""Codes of what is only suspect to us but wrong to onnx."""
+"""Codes of diagnostics that are errors to onnx but not to onnxlab."""
 
 
 def refuse(graph: ModelGraph, inference: Inference, check_type: bool, strict: bool) -> None:
@@ -47,7 +47,7 @@ def refuse(graph: ModelGraph, inference: Inference, check_type: bool, strict: bo
 
 
 _IGNORED = ("attribute-unknown", "deprecated")
-"""Codes of what onnx.checker refuses and onnx.shape_inference does not look at."""
+"""Codes of problems that onnx.checker refuses and onnx.shape_inference does not check."""
 
 
 def _is_wrong(diagnostic: Diagnostic) -> bool:
@@ -82,7 +82,7 @@ def refuse_cycles(model: onnx.ModelProto) -> None:
     """Refuse functions that call themselves, directly or not.
 
     Raises:
-        onnx.checker.ValidationError: there is one; the message names the calls.
+        onnx.checker.ValidationError: a function calls itself; the message names the calls.
     """
     functions = {(function.domain, function.name, function.overload): function for function in model.functions}
     callees = {

@@ -29,7 +29,7 @@ def join(a: Fact, b: Fact, value: int, token: int) -> Fact:
         case (SparseTensorFact(), SparseTensorFact()) if a.elem_type == b.elem_type:
             return SparseTensorFact(a.elem_type, _shape(a.shape, b.shape, value, token))
         case (SequenceFact(), SequenceFact()):
-            if 0 in (a.length, b.length):  # there, nothing is said of elements
+            if 0 in (a.length, b.length):  # an empty sequence says nothing of its elements
                 return SequenceFact(a.elem if b.length == 0 else b.elem, a.length if a.length == b.length else None)
             return SequenceFact(join(a.elem, b.elem, 0, token), a.length if a.length == b.length else None)
         case (OptionalFact(), OptionalFact()):

@@ -12,8 +12,8 @@ def output_facts(node: onnx.NodeProto, hole: Callable[[int, int], Dim]) -> list[
     """Facts of the outputs that a node lists, by their ports.
 
     Args:
-        node: of a dump.
-        hole: the dim that stands for an unknown size, by position of the output and axis.
+        node: a node of a GE dump.
+        hole: gives the dim that stands for an unknown size, from the output's position and the axis.
     """
     return [_fact(node, position, name, hole) for position, name in enumerate(node.output)]
 

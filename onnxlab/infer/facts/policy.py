@@ -27,13 +27,15 @@ class Policy:
 
     Attributes:
         data_prop: whether elements computed by nodes are followed, not only those of initializers and constants.
-        prefer: what is true of a value that a node makes: what is "inferred" from its inputs alone; that, with what
-            it leaves open filled in from the declared type ("refine", as onnx does); or the "declared" type first.
-        as_onnx: whether onnx's rule fills in what ours leaves open, and serves where the number of inputs is wrong.
-        cross_check: whether onnx's rule is asked for every node, so that what it refuses is refused.
+        prefer: the source of the fact of a node's output: "inferred" uses inference from the node's inputs alone;
+            "refine" fills in from the declared type what inference leaves open, as onnx does; "declared" uses the
+            declared type first.
+        as_onnx: whether onnx's rule fills in what onnxlab's leaves open, and serves where the number of inputs is
+            wrong.
+        cross_check: whether onnx's rule is called for every node, and what it refuses is an error here, too.
 
     Raises:
-        ValueError: `prefer` is something else.
+        ValueError: `prefer` is none of these.
     """
 
     data_prop: bool = True

@@ -15,15 +15,15 @@ from onnxlab.shapes import Fact, TensorFact
 _FIELDS = {name: field.number << 3 for name, field in onnx.TensorProto.DESCRIPTOR.fields_by_name.items()}
 _NAME, _RAW, _INT64 = (_FIELDS[name] | 2 for name in ("name", "raw_data", "int64_data"))
 _TYPED = {dtypes.FLOAT: _FIELDS["float_data"] | 2, dtypes.INT64: _INT64}
-"""The fields before the name that hold elements of a type; of floats as in raw_data."""
+"""The typed fields of elements that precede `name`, by element type; floats are encoded as in raw_data."""
 
 _SIGN = 1 << 63
 
 
 def fact_of_constant(match: re.Match[bytes]) -> Fact | None:
-    """The fact of a Constant's output from what `wire.constant` found; None where the message has to be asked."""
+    """The fact of a Constant's output from what `wire.constant` found; None where the message has to be parsed."""
     dims, elem_type = match[2], match[3][0]
-    shape = tuple(dims[1::2]) if dims.isascii() else _shape(dims)  # of one byte each
+    shape = tuple(dims[1::2]) if dims.isascii() else _shape(dims)  # ASCII: each dim is one byte
     count = prod(shape)
     if count > FOLLOWED.get(elem_type, -1):
         return TensorFact(elem_type, shape) if elem_type and max(shape, default=0) < _SIGN else None
@@ -33,7 +33,7 @@ def fact_of_constant(match: re.Match[bytes]) -> Fact | None:
 
 
 def _shape(dims: bytes) -> tuple[int, ...]:
-    """The numbers of the serialized field `dims`; those below 0 are too great."""
+    """The numbers of the serialized field `dims`; negative ones come out as 2**63 or more."""
     shape, at = [], 0
     while at < len(dims):
         dim, at = varint(dims, at + 1)
@@ -51,7 +51,7 @@ def _followed(data: bytes, at: int, end: int, elem_type: int, shape: tuple[int, 
         at = extent(data, at)[1]
     if at < end and data[at] == _RAW and not before[1]:
         after = extent(data, at)
-    elif at < end:  # what else there may be
+    elif at < end:  # another field: the message has to be parsed
         return None
     start, stop = after if after[1] else before
     if elem_type == dtypes.INT64 and not after[1]:

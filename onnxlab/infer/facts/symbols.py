@@ -36,10 +36,10 @@ def token_of(graph: ModelGraph) -> int:
 
 
 def declared_token(graph: ModelGraph, policy: Policy) -> int:
-    """The same for dims that a model declares without a size.
+    """The token of dims that a model declares without a size.
 
-    0 in the place of onnx, where facts end as text and never meet those of another graph: with the same symbols for
-    its inputs every time, what was inferred once is known (`operator_cache.py`).
+    The token is 0 under the policy `as_onnx`: facts end as text there and never meet those of another graph, and equal
+    symbols for equal inputs let the outcomes of earlier inferences be reused (`operator_cache.py`).
     """
     return 0 if policy.as_onnx else token_of(graph)
 
@@ -60,7 +60,7 @@ def unknown_dim(
 ) -> Dim:
     """The symbol of an unknown dim; `place` is the id of the node, or of the value where no node makes it."""
     key = ("unknown", token, call, place, slot, axis)
-    while isinstance(axis, tuple):  # of a value inside a function: (node, slot, axis or ("element", index))
+    while isinstance(axis, tuple):  # inside a function, a tuple: (node, slot, axis or ("element", index))
         axis = axis[-1]
     return symbol(f"{display_name(name)}.{axis}", key=key, minimum=minimum)
 
@@ -69,7 +69,7 @@ def settle(fact: Fact, token: int, call: Hashable, place: int, slot: int, names:
     """The fact with its holes replaced by symbols of this place, and its unknown small integers named.
 
     Args:
-        names: of the node's outputs: a hole of one slot may stand in the fact of another.
+        names: names of all outputs of the node: a hole of one slot may stand in the fact of another.
     """
     filled = _filled(fact, token, call, place, names, inside=False)
     if isinstance(filled, TensorFact) and wants_names(filled):
@@ -78,7 +78,7 @@ def settle(fact: Fact, token: int, call: Hashable, place: int, slot: int, names:
 
 
 def settle_inside(fact: Fact, token: int, call: Hashable, place: int, names: Sequence[str]) -> Fact:
-    """The same for a fact that goes into a body of the node: symbols that differ from those of its outputs."""
+    """The fact of a value that goes into a body: its holes become symbols other than those of the node's outputs."""
     return _filled(fact, token, call, place, names, inside=True)
 
 

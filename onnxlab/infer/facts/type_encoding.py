@@ -24,10 +24,10 @@ WriteDim = Callable[[Expr], "str | None"]
 
 _MASK = (1 << 64) - 1
 _LIMIT = 1 << 63
-"""Dims from here on are no int64."""
+"""Dims from this number on do not fit an int64."""
 
 _LONGEST = 4096
-"""Characters of a dim_param; a longer one, written for every value, would make a file of another size."""
+"""The most characters of a dim_param; longer ones, written for every value, would multiply the size of a file."""
 
 
 def encode(fact: Fact, write: WriteDim = text) -> bytes:
@@ -66,7 +66,7 @@ def _size(dim: int) -> bytes:
 
 
 def _symbol(dim: Dim, write: WriteDim) -> bytes:
-    """The same with a text."""
+    """The field `dim` of a TensorShapeProto, with a text."""
     written = write(dim) if isinstance(dim, Expr) and dim is not VARIES else None
     return field(1, b"" if written is None or len(written) > _LONGEST else field(2, written.encode()))
 

@@ -41,7 +41,7 @@ Named = Callable[[str], Dim]
 Decode = Callable[[onnx.TensorProto], "np.ndarray[Any, Any] | None"]
 
 _NAMELESS = frozenset(("", "?", "-1", "None"))
-"""Texts that exporters write as dim_param where they know nothing: equal ones prove nothing."""
+"""Texts that exporters write as dim_param of an unknown dim: equal texts do not mean equal dims."""
 
 MAX_FLOATS = 16
 """Float initializers are known values up to this size: scales, sizes, limits of a Range, not weights."""
@@ -96,7 +96,7 @@ def shape_of(tensor_type: Any, unknown: Unknown, named: Named = parse) -> Shape 
 
 
 def dims_of(proto: onnx.TypeProto) -> Sequence[onnx.TensorShapeProto.Dimension]:
-    """The dims that a type lists; none where it is none of a tensor."""
+    """The dims that a type lists; empty for a type other than a tensor's."""
     kind = proto.WhichOneof("value")
     return getattr(proto, kind).shape.dim if kind in ("tensor_type", "sparse_tensor_type") else ()
 
@@ -118,9 +118,9 @@ def type_of_fact(fact: Fact, write: WriteDim = text) -> onnx.TypeProto:
 def fact_of_initializer(proto: Any, decode: Decode) -> Fact:
     """The fact of a TensorProto or SparseTensorProto; see `fact_of_tensor`.
 
-    A sparse initializer is a dense tensor to its readers, as ONNX Runtime takes it; onnx's inference alone does not.
+    Readers of a sparse initializer see a dense tensor, as in ONNX Runtime; onnx's inference alone differs.
     """
-    if type(proto) is _TENSOR:  # three times as fast as isinstance, of messages
+    if type(proto) is _TENSOR:  # for messages, three times as fast as isinstance
         return fact_of_tensor(proto, decode)
     return stored_fact(proto.values.data_type, proto.dims)
 
@@ -134,7 +134,7 @@ def stored_fact(elem_type: int, dims: Sequence[int]) -> TensorFact:
 def fact_of_tensor(tensor: onnx.TensorProto, decode: Decode) -> Fact:
     """The fact of a stored tensor; `decode` is asked for the elements of small ones that matter and are not at hand.
 
-    What `decode` raises is the caller's to handle, and the ValueError for a tensor without an element type.
+    The caller handles what `decode` raises, and the ValueError for a tensor without an element type.
     """
     shape = tuple(tensor.dims[:])
     elem_type = tensor.data_type
@@ -160,7 +160,7 @@ _FORMATS = {
     dtypes.UINT32: "I", dtypes.UINT64: "Q", dtypes.BOOL: "?", dtypes.FLOAT: "f", dtypes.DOUBLE: "d",
     dtypes.FLOAT16: "e",
 }  # fmt: skip
-"""How `struct` spells the element types whose elements are followed."""
+"""Format characters of `struct` for the element types whose elements are followed."""
 
 WIDTHS = {elem_type: calcsize(f"<{letter}") for elem_type, letter in _FORMATS.items()}
 _FIELDS = {elem_type: field_of(elem_type) for elem_type in _FORMATS}
@@ -179,7 +179,7 @@ def _are_held(items: Sequence[Any], elem_type: int) -> bool:
     return held is not None and (not items or (min(items) in held and max(items) in held))
 
 
-# Axes, scales and shapes are few different ones.
+# The axes, scales and shapes of a model have few distinct values.
 @lru_cache(4096)
 def fact_of_raw(elem_type: int, shape: tuple[int, ...], count: int, raw: bytes) -> Fact:
     """The fact of a small tensor by its raw data, which is little-endian."""

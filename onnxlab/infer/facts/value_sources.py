@@ -21,7 +21,7 @@ class Sources:
     """
 
     def __init__(self, graph: ModelGraph, token: int, tensors: dict[int, Fact] | None = None) -> None:
-        self._graph: ModelGraph = proxy(graph)  # which keeps a catalogue that has one of these
+        self._graph: ModelGraph = proxy(graph)  # a proxy: the graph keeps a catalogue that holds a Sources
         self._token = token
         self._facts: dict[int, Fact] = {}
         self.tensors: dict[int, Fact] = {} if tensors is None else tensors
@@ -34,14 +34,14 @@ class Sources:
         self.problems.pop(value, None)
 
     def forget_declared(self, value: ValueRecord) -> None:
-        """The same where only the declaration is another one: what a tensor says stays."""
+        """Drop what is known of a value from its declaration; the fact of a stored tensor stays."""
         if value.initializer is None:
             self._facts.pop(value.id, None)
 
     def fact(self, value: ValueRecord) -> Fact:
         """The fact of an initializer, else of the declared type; small integers of a graph input get names.
 
-        A graph input with an initializer is known by its default, as onnx and ONNX Runtime's optimizer take it.
+        A graph input with an initializer has the fact of this default, as in onnx and ONNX Runtime's optimizer.
         """
         fact = self.tensors.get(value.id) or self._facts.get(value.id)
         return self._read(value) if fact is None else fact
@@ -91,7 +91,7 @@ class Sources:
     def declared(self, value: ValueRecord, unknown: Unknown | None = None) -> Fact:
         """The declared fact of a value: of its graph input, output or value_info; UNKNOWN where there is none.
 
-        Dims that are declared without a size are what `unknown(axis)` gives, by default symbols of the value.
+        `unknown(axis)` gives the dims that are declared without a size; by default they are symbols of the value.
         """
         if value.info is None:
             return UNKNOWN

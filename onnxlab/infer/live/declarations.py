@@ -1,7 +1,7 @@
 """Declarations that follow what is inferred: changed in the very edit that makes them wrong.
 
-Only values whose fact an edit changed are looked at, and in their declarations only what changed: one that was wrong
-before stays. The inputs of the model are never touched, they are what everything is inferred from.
+Only declarations of values whose fact an edit changes are compared, and in them only what changes: a declaration that
+was wrong before stays. Declarations of the model's inputs never change: everything is inferred from them.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Completer:
         for change in corrections(graph, changed):
             note = _told(graph, change)
             transaction.apply(change, None)
-            if note not in transaction.label:  # where a script makes the edit again, it is there
+            if note not in transaction.label:  # the label has the note where a script repeats the edit
                 transaction.label += note
 
     def abandon(self) -> None:
@@ -129,7 +129,7 @@ def _correct_tensor(declared: Any, old: Fact, new: Any) -> bool:
     dims = declared.shape.dim
     if len(dims) != len(shape):
         if before is not None and len(before) == len(shape):
-            return wrong  # it was so before
+            return wrong  # the ranks differed before the edit
         del dims[:]
         for dim in shape:
             write_dim(dims.add(), dim)
@@ -149,7 +149,7 @@ def _is_wrong(entry: onnx.TensorShapeProto.Dimension, was: Dim | None, dim: Dim)
     if stated is None or _says(stated, dim):
         return False
     if was is not None and _says(stated, was):
-        return True  # it said what was known
+        return True  # the declaration said what was known
     return isinstance(stated, int) and not is_open(dim)
 
 
@@ -161,7 +161,7 @@ def _says(stated: int | str, dim: Dim) -> bool:
 
 
 def write_dim(entry: onnx.TensorShapeProto.Dimension, dim: Dim) -> None:
-    """Let a declaration say a dim; one of unknown size says nothing, and a denotation stays."""
+    """Write a dim into a declaration; a dim of unknown size leaves it empty, and a denotation stays."""
     entry.ClearField("dim_value")
     entry.ClearField("dim_param")
     if isinstance(dim, int):
@@ -171,7 +171,7 @@ def write_dim(entry: onnx.TensorShapeProto.Dimension, dim: Dim) -> None:
 
 
 def typed(fact: Fact) -> onnx.TypeProto:
-    """The type that declares a fact; dims of unknown size say nothing."""
+    """The type that declares a fact; dims of unknown size are left empty."""
     return type_of_fact(fact, lambda dim: None if is_open(dim) else str(dim))
 
 

@@ -72,7 +72,7 @@ class Conflicts:
                 )
 
     def _is_given(self, value: ValueRecord) -> bool:
-        """Whether what is declared is all that is known: of inputs, but for those that the owner of a body feeds."""
+        """Whether only the declaration tells of a value: of inputs, but for those that a body's owner feeds."""
         return value.is_input and value.initializer is None and self._graph.scopes[value.scope].kind != "subgraph"
 
     def _compare(self, value: ValueRecord, fact: Fact) -> Diagnostic | None:
@@ -148,7 +148,7 @@ def declared_twice(graph: ModelGraph, facts: Mapping[int, Fact]) -> Iterator[Dia
 
 
 def unlike_outputs(graph: ModelGraph, facts: Mapping[int, Fact]) -> Iterator[Diagnostic]:
-    """Outputs that are declared to vary with an input and do not, and those that do and are declared not to."""
+    """Outputs with a fixed dim that is declared by an input's symbol, or a varying dim that is declared as a number."""
     scope = graph.main
     names = {dim.dim_param for info in scope.proto.input for dim in info.type.tensor_type.shape.dim if dim.dim_param}
     for vid, info in zip(scope.outputs, scope.proto.output, strict=True) if names else ():

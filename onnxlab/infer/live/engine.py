@@ -49,7 +49,7 @@ class Inference:
         self._graph = graph
         self._policy = policy
         self._edits: dict[int, list[str]] = {}
-        # the version that is to come, the facts before it, and what changed
+        # of a foreseen edit: the version that it will make, the facts before it, and the changes
         self._foreseen: tuple[int, dict[int, Fact], Changes] | None = None
         with graph.lock:
             self._start()
@@ -111,7 +111,7 @@ class Inference:
             return Explainer(self._graph, self._walker, self._frame, self._edits).explain(value, axis)
 
     def with_dims(self, dims: Mapping[str, int]) -> Sized:
-        """All shapes, and the memory of each value, with numbers for symbols of the inputs; see `whatif.with_dims`."""
+        """All shapes, and the memory of each value, with numbers for symbols of the inputs; see `what_if.with_dims`."""
         return with_dims(self._graph, self._policy, dims)
 
     @property
@@ -124,7 +124,7 @@ class Inference:
         """Every problem, by node: refused inputs, unknown operators, unreadable tensors; then conflicts of types."""
         self._notice_operators()
         with self._graph.lock:
-            if ge_dump.is_dump(self._graph.header):  # what its nodes say is taken as it is
+            if ge_dump.is_dump(self._graph.header):  # what the nodes of a dump say is not checked
                 return []
             known = ChainMap(self._walker.overruled, self._frame.facts)
             return list(dict.fromkeys([*self.problems, *self._conflicts.diagnostics(known)]))
@@ -149,7 +149,7 @@ class Inference:
                 self._start()
 
     def _frames(self) -> list[Frame]:
-        """The model's own, and that of each call that it makes."""
+        """The frame of the model, and that of each call that it makes."""
         calls = self._walker.calls.alive(self._frame) if self._graph.index.function_ids else {}
         return [self._frame, *(call.frame for call in calls.values())]
 
@@ -222,9 +222,9 @@ class Inference:
     def follow(self, commit: GraphCommit) -> Changes:
         """Bring the facts up to date; return {value id: (old, new)} for those that changed, gone values left out.
 
-        In topological order: what follows from a changed value comes after it.
+        The changes are in topological order: what follows from a changed value comes after it.
 
-        Never raises: should the incremental update fail, everything is inferred from scratch.
+        `follow` never raises: where the incremental update fails, everything is inferred from scratch.
         """
         with self._graph.lock:
             self._note(commit)
@@ -243,9 +243,9 @@ class Inference:
                     self._refusals.look(self._walker, self._frames())
 
     def foresee(self, touched: Touched) -> Changes:
-        """The same for an edit that is about to be committed: `follow` goes on from there.
+        """Bring the facts up to date for an edit that is about to be committed: `follow` goes on from there.
 
-        What may still be changed by it is what the model declares about values.
+        Until its commit, the edit may still change declarations of values, and nothing else.
         """
         with self._graph.lock:
             before: dict[int, Fact] = {}
@@ -254,16 +254,16 @@ class Inference:
             return changed
 
     def forget_foreseen(self) -> None:
-        """The edit that was foreseen was taken back."""
+        """Infer from scratch where an edit was foreseen: it was taken back."""
         with self._graph.lock:
             if self._foreseen is not None:
                 self._foreseen = None
                 self._start()
 
     def _advance(self, touched: Touched, before: dict[int, Fact]) -> Changes:
-        """Bring the facts up to date; `before` has those from before what is followed here, and gets them.
+        """Bring the facts up to date; `before` has the old facts of what changed earlier in the edit, and gets more.
 
-        What changed, facts gone by included, comes back in topological order.
+        The changes returned are those of the whole edit, in topological order.
         """
         old = self._frame.facts
         self._frame.changed = before
@@ -272,7 +272,7 @@ class Inference:
             if touched.opsets or touched.functions or self._generation != schemas.registry.generation:
                 return self._restart(old, before)
             self._update(touched)
-        except Exception:  # a defect of ours must not stop an edit, and a fresh start repairs it
+        except Exception:  # a defect in onnxlab must not stop an edit, and a fresh start repairs the facts
             return self._restart(old, before)
         finally:
             self._frame.changed = None

@@ -46,7 +46,7 @@ def _kind(old: Fact, new: Fact) -> str:
 
 
 def _known(fact: Fact) -> int:
-    """The degree to which a shape is known: not at all; not some axis; a number or an expression for each axis."""
+    """The degree to which a shape is known: 0 for no rank, 1 with unknown dims, 2 with a number or expression each."""
     if fact.shape is None:
         return 0
     return 1 if any(is_unknown(dim) for dim in fact.shape) else 2

@@ -38,7 +38,7 @@ class Refusals:
             if problem.severity == "error" and node in self._graph.nodes
         }
         before = refusals if self.known is None else self.known
-        # a node that only words its old refusal anew did not begin to refuse
+        # a node whose refusal only changed its wording refused before
         refusing = {node for node, _ in before}
         new = [refusal for refusal in refusals - before if refusal[0] not in refusing]
         self.known = refusals

@@ -1,8 +1,8 @@
 """Whether a model works with other sizes: tried in the background where an edit made a dim of an input dynamic.
 
-A batch of 1 that becomes `N` is inferred again with 2 and 3 in its place. What refuses these is what holds the old
-size: the target of a Reshape, a constant of a fixed shape. Nothing of it happens in the edit. The graph's lock is held
-for some milliseconds at a time, and an edit in between begins it anew.
+A batch of 1 that becomes `N` is inferred again with 2 and 3 in its place. Nodes that refuse these sizes depend on the
+old one, by the target of a Reshape or a constant of a fixed shape. Trials run after the edit; they hold the graph's
+lock for some milliseconds at a time, and start again where an edit comes in between.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from onnxlab.shapes.arithmetic import sole_atom
 from onnxlab.shapes.expressions import Atom, symbol_atoms
 
 FACTORS = (2, 3)
-"""By what the old size is multiplied: sizes that have to be divisible stay so."""
+"""Factors by which the old size is multiplied: sizes that have to be divisible stay so."""
 
 SECONDS = 2.0
 """Processor time of one trial; where it takes more, what was found until then counts."""
@@ -37,8 +37,8 @@ class Trial:
     """The sizes that edits made dynamic, and the nodes that refuse others.
 
     Attributes:
-        sizes: what dims of inputs that are dynamic now had before, by name; commits are followed where there are some,
-            or where one changes an input.
+        sizes: the former sizes of those dims of inputs that are dynamic now, by symbol; commits are followed where
+            there are some, or where a commit changes an input.
         on_found: called, without arguments, where other nodes refuse than before; in the thread that found it.
     """
 
@@ -53,11 +53,11 @@ class Trial:
 
     @property
     def diagnostics(self) -> list[Diagnostic]:
-        """The nodes that refuse other sizes, as far as that was tried; of the latest edit it may not be yet."""
+        """The nodes that refuse other sizes, as far as tried: the latest edit may still wait for its trial."""
         return [diagnostic for diagnostic in self._found if diagnostic.node in self._graph.nodes]
 
     def follow(self, changed: Changes) -> None:
-        """Hear of a commit and of the facts that it changed; what has to be tried is tried in the background."""
+        """Follow a commit by the facts that it changed; a background thread tries the sizes that have to be tried."""
         inputs = [vid for vid in self._graph.main.inputs if vid in changed] if changed else []
         for vid in inputs:
             old, new = (fact.shape or () for fact in changed[vid])
@@ -88,10 +88,10 @@ class Trial:
         if self._thread is not None and self._thread.is_alive():
             return
         this = ref(self)
-        self._thread = threads.start(lambda: _work(this), "onnxlab-sizes")  # where there is none, `finish` does it
+        self._thread = threads.start(lambda: _work(this), "onnxlab-sizes")  # without threads, `finish` does the work
 
     def is_done(self) -> bool:
-        """Whether there is nothing to try. A thread for which there is not is none that is waited for."""
+        """Whether there is nothing to try; the background thread, if it asks, then counts as ended."""
         with self._graph.lock:
             done = not self.sizes or self._tried == self._graph.version
             if done and self._thread is threading.current_thread():
@@ -141,7 +141,7 @@ class Trial:
             if graph.version != version:
                 return None
             walker, frame = Walker(graph, self._inference.policy), Frame()
-            walker.budget.renew(0, SECONDS)  # for a node with large bodies, which is no less than one step
+            walker.budget.renew(0, SECONDS)  # limits a node with large bodies, which is one step of the loop below
             for vid in graph.main.inputs:
                 fact = walker.sources.fact(graph.values[vid])
                 frame.set(vid, map_dims(fact, lambda dim: replace_symbols(dim, size)))
@@ -164,7 +164,7 @@ class Trial:
 
 
 def _with(refusal: Diagnostic, sizes: Mapping[str, int]) -> Diagnostic:
-    """The refusal, with the sizes for which it is."""
+    """The refusal with the sizes that it is about."""
     shown = ", ".join(f"{name}={size}" for name, size in list(sizes.items())[:4])
     where, _, reason = refusal.message.partition("): ")
     hint = f"{refusal.hint}; or keep the size fixed" if refusal.hint else "let it follow the size, or keep that fixed"
@@ -174,7 +174,7 @@ def _with(refusal: Diagnostic, sizes: Mapping[str, int]) -> Diagnostic:
 
 
 def _work(trial: ref[Trial]) -> None:
-    """Try what waits until nothing does; the model may be gone any time."""
+    """Run trials until none waits; the model may be freed at any time."""
     seen = -1
     while True:
         time.sleep(_PAUSE)
@@ -183,5 +183,5 @@ def _work(trial: ref[Trial]) -> None:
             return
         if held.version == seen:
             held.attempt()
-        seen = held.version  # edits come in bursts: it waits for their end
+        seen = held.version  # edits come in bursts: the trial waits for their end
         del held

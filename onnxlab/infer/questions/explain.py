@@ -37,11 +37,11 @@ class Step:
         value: id of the value; `name` its name, with brackets for the part: "flat[0]".
         node: id of the node that makes it, 0 for an input or initializer.
         what: what the part is: "batch*seq", "unknown".
-        how: where it comes from, a phrase.
-        lost: why it is not known, where it is lost here; "" elsewhere.
+        how: where the part comes from, as a phrase.
+        lost: why the part is unknown, in the step that loses it; "" elsewhere.
         edits: labels of the edits that touched the value or its node, oldest first.
-        sources: positions, in the explanation, of the steps that it follows from.
-        passes: whether it is taken over from there as it is.
+        sources: positions, in the explanation, of the steps that the part follows from.
+        passes: whether the part is taken over from its sources as it is.
     """
 
     value: int
@@ -148,7 +148,7 @@ class Explainer:
         return Explanation(self._graph.values[value].name, fact, self._walk(roots))
 
     def _walk(self, roots: list[_Spot]) -> tuple[Step, ...]:
-        """Breadth first, each spot once."""
+        """The steps from these roots on, breadth first, each spot once."""
         places = {spot: number for number, spot in enumerate(roots)}
         pending, steps = deque(places), list[Step]()
         while pending and len(steps) < MAX_STEPS:
@@ -229,7 +229,7 @@ class Explainer:
             vid = owner.inputs[position]
         outer = _Spot(spot.frame, vid, spot.part, spot.callers)
         dim, theirs = self._dim(spot), self._dim(outer) if vid else None
-        if vid and dim != theirs and spot.part.kind == "dim":  # a slice: the next axis
+        if vid and dim != theirs and spot.part.kind == "dim":  # the body gets slices: the dim of the next axis
             outer = _Spot(spot.frame, vid, Part("dim", spot.part.index + 1), spot.callers)
         same = bool(vid) and dim is not None and dim == self._dim(outer)
         how = f"input {position} of the body of {self._label(owner)}"
@@ -309,7 +309,7 @@ class Explainer:
         return f"{self._label(node)}, from {', '.join(self._name(source) for source in sources)}", lost, sources, False
 
     def _shifted(self, spot: _Spot, inner: _Spot) -> _Spot:
-        """The places in a body's value: where it is stacked, its axes come after the new one."""
+        """The spot in a body's output: where that output is stacked, its axes come after the new one."""
         outer_fact, inner_fact = spot.frame.facts.get(spot.value), inner.frame.facts.get(inner.value)
         if outer_fact is None or inner_fact is None or outer_fact.shape is None or inner_fact.shape is None:
             return inner
@@ -319,7 +319,7 @@ class Explainer:
         return _Spot(inner.frame, inner.value, Part(kind, index if kind != "rank" else 0), inner.callers)
 
     def _frame_of(self, value: int) -> _Spot:
-        """The frame that knows a value: the model's, or inside a function that of the first call of it."""
+        """The frame that knows a value: the model's, or inside a function that of the function's first call."""
         root = self._graph.root(self._graph.scopes[self._graph.values[value].scope])
         if root.is_function:
             for key, call in self._walker.calls.alive(self._frame).items():

@@ -27,7 +27,7 @@ def nbytes(fact: Fact) -> int | None:
         return None
     try:
         bits = dtypes.bits(fact.elem_type)
-    except ValueError:  # undefined, or newer than we are
+    except ValueError:  # undefined, or newer than this onnxlab
         return None
     return -(-prod(cast("tuple[int, ...]", fact.shape)) * bits // 8) if bits else None
 
@@ -38,8 +38,8 @@ class Memory:
 
     Attributes:
         peak: the most bytes of inputs and values that live at once, weights apart.
-        at: id of the node that runs then, 0 where there is none.
-        unknown: ids of values whose bytes are not known: they count nothing.
+        at: id of the node that runs at the peak, 0 where there is none.
+        unknown: ids of values whose bytes are not known: they count as 0.
     """
 
     peak: int
@@ -119,6 +119,6 @@ class Liveness:
         if key is None or call is None:
             return Memory(0, 0, frozenset())
         if key not in self._measured:
-            self._measured[key] = Memory(0, 0, frozenset())  # where the function calls itself, which nothing runs
+            self._measured[key] = Memory(0, 0, frozenset())  # ends a recursion of functions, which no model can run
             self._measured[key] = self.measure(call.frame, self._graph.scopes[key[0]], own_inputs=False)
         return self._measured[key]

@@ -1,8 +1,8 @@
 """Provenance: the parts of a node's inputs that decide a part of its output, found by asking the rule again.
 
-Nothing is noted while inference runs. To tell where a dim comes from, the node's rule is asked again with one dim or
-element of its inputs after the other replaced by a probe, a symbol that is nowhere else: what changes the result is
-what it depends on. So every rule explains itself, those of onnx included.
+Inference records no provenance. To find where a dim comes from, the node's rule is called again with each dim or
+element of its inputs in turn replaced by a probe, a symbol that occurs nowhere else: the dim depends on the inputs
+whose probes change the result. This works for every rule, those of onnx included.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from onnxlab.infer.walk.walker import Walker
 from onnxlab.shapes import UNKNOWN, Fact, KnownValue, SparseTensorFact, TensorFact, symbol
 
 MAX_PROBES = 512
-"""Dims and elements of one node's inputs that are tried one by one."""
+"""The most dims and elements of one node's inputs that are replaced by probes one by one."""
 
 Kind = Literal["dim", "element", "rank"]
 
@@ -49,7 +49,8 @@ Place = tuple[int, Part]
 def dependencies(walker: Walker, frame: Frame, node: NodeRecord, operator: Operator, place: Place) -> list[Place]:
     """Parts of the inputs that decide a part of an output; empty where attributes alone do, or it cannot be told.
 
-    Dims that a rule wants to be equal hide each other when one is replaced: then all that are equal are replaced.
+    Where a rule requires dims to be equal, a probe for one of them alone tells nothing: equal dims are then replaced
+    together.
     """
     inputs: Inputs = tuple([frame.facts.get(vid, UNKNOWN) if vid else None for vid in node.inputs])
     slot, part = place

@@ -1,7 +1,7 @@
 """Shapes and memory for given sizes of the symbols, without touching the model.
 
-The graph is inferred again from its inputs with numbers for their symbols, in a frame of its own: so what a symbol
-left open (a branch, a broadcast, a count of iterations) is decided too, and what does not fit is found.
+The graph is inferred again from its inputs with numbers for their symbols, in a frame of its own. This decides also
+what a symbol leaves open (a branch, a broadcast, a count of iterations), and finds sizes that do not fit.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ class Sized:
     """The values of a model with numbers for its symbols. Names are those of the main graph.
 
     Attributes:
-        dims: what was asked.
-        facts: by name, of every value of the main graph.
-        nbytes: by name, bytes of a value; None where its size is not known, or it is no dense tensor of numbers.
+        dims: the sizes that were given, by symbol.
+        facts: facts of every value of the main graph, by name.
+        nbytes: bytes of each value, by name; None where its size is not known, or it is no dense tensor of numbers.
         weights: bytes of initializers and constants.
         total: bytes of all other values of known size together.
-        peak: the most bytes of these, inputs included, that live at once; see `memory.py`.
-        peak_at: label of the node that runs then, "" where there is none.
+        peak: the most bytes of values, inputs included and weights apart, that live at once; see `memory.py`.
+        peak_at: label of the node that runs at the peak, "" where there is none.
         largest: names of the values that take most, largest first, weights apart.
         open: names of values with a dim, or a rank, that these numbers do not decide.
-        refused: what nodes cannot accept with these sizes.
+        refused: the errors of nodes that cannot accept these sizes.
     """
 
     dims: Mapping[str, int]
@@ -87,7 +87,7 @@ def inferred(graph: ModelGraph, policy: Policy, dims: Mapping[str, int]) -> tupl
     """Infer the main graph as `with_dims` does.
 
     Returns:
-        tuple[Walker, Frame]: what inferred, and the facts of all values.
+        tuple[Walker, Frame]: the walker of this inference, and the facts of all values.
 
     Raises:
         NameLookupError, ValueError: as `with_dims`.

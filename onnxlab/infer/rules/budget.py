@@ -1,6 +1,6 @@
 """The budget of one inference: processor time, and parts of expressions and elements that are kept.
 
-A file of some bytes can ask for more than any machine has: bodies walked three times at each of thirty levels, tensors
+A file of a few bytes can ask for more than any machine has: bodies walked three times at each of thirty levels, tensors
 of 512 symbolic elements made anew by every node. When the budget is spent, a diagnostic says where, and the rest of
 the facts are unknown.
 """
@@ -19,13 +19,13 @@ PARTS: Final = 2_000_000
 PARTS_PER_NODE: Final = 64
 
 MAX_DEPTH: Final = 60
-"""Functions and subgraphs within each other; deeper nests are not followed. A level takes ten of Python's frames."""
+"""The most functions and subgraphs nested in each other that are followed. A level takes ten of Python's frames."""
 
 
 class Budget:
     """Counts what an inference of a graph with so many nodes takes, by outcomes that no memo had.
 
-    The clock starts with the first of these: most edits have none.
+    The clock starts at the first outcome that no memo has: most edits need none.
     """
 
     __slots__ = ("_parts", "_seconds", "_told", "_until")
@@ -56,7 +56,7 @@ class Budget:
                     self._parts -= len(fact.known.items) if fact.known.complete else _parts(fact.known.items)
 
     def nothing(self, outputs: int) -> Outcome:
-        """The outcome of a node that is not inferred any more; the first one tells."""
+        """The outcome of a node that is not inferred any more; the first one carries a diagnostic."""
         problems: tuple[Problem, ...] = ()
         if not self._told:
             self._told = True

@@ -20,8 +20,8 @@ class Frame:
 
     Attributes:
         call: identity of the call, None for the model itself; part of the identity of unknown dims.
-        attributes: of the call, by the names of the function's attributes, defaults included.
-        attribute_key: bytes that tell these attributes from others.
+        attributes: attributes of the call, by name, the function's defaults included.
+        attribute_key: bytes that identify these attributes.
         problems: what is wrong, by node id.
         changed: {value id: the fact before} since the frame was asked to record, None while it is not.
         evaluated: how many nodes were inferred in it.

@@ -1,7 +1,7 @@
 """onnx's own C++ inference of one node, for every operator that has no rule here.
 
 Facts go in as serialized TypeProtos, symbolic dims as opaque names that are recognized on the way back; only the
-node's own inputs are passed, since the cost is that of what is passed. What comes back without a size is a hole,
+node's own inputs are passed, since the cost grows with what is passed. A dim that comes back without a size is a hole,
 `hole(slot, axis)`: the caller replaces holes by symbols of the node at hand, so that results can be shared.
 """
 
@@ -28,34 +28,34 @@ _CACHED = 20_000
 _CHECKED_ELSEWHERE = (
     "has unsupported type", "has inconsistent type", "has been deprecated", "not in range [min=",
 )  # fmt: skip
-"""What onnx refuses for one node but not in a model, and of which `checks` tells more."""
+"""Messages about what onnx refuses for one node but not in a model; `schema_checks` says more of these problems."""
 
 _OWN_DOMAINS = ("", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview", "ai.onnx.preview.training")
 
 _infer_shapes = onnx.shape_inference.infer_shapes
 infer_node_outputs = onnx.shape_inference.infer_node_outputs
-"""onnx's own, whatever others put in its place."""
+"""onnx's own function, even where another is put in its place later."""
 _REFUSALS = (
     onnx.shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError, MemoryError,
 )  # fmt: skip
 
 LONGEST_LIST = 4096
-"""The longest list of sizes, axes or pieces that onnx's rules are told of: they make as many dims or outputs."""
+"""The longest list of sizes, axes or pieces that is passed to onnx's rules, which make as many dims or outputs."""
 
 _VERSIONS = 2**31
 
 _LISTS = frozenset(("tensor(int64)", "tensor(int32)"))
-"""Types of an input that lists sizes or axes: it takes no others."""
+"""The types of inputs that list sizes or axes, which take no others."""
 
 _INDICES = frozenset((
     "B", "I", "Y", "batch_indices", "indices", "labels", "nonpad_kv_seqlen", "position_ids", "sequence_lens", "target",
     "write_indices",
 ))  # fmt: skip
-"""Names of inputs of these types that list neither: however long they are, no dims are made of them."""
+"""Names of inputs of these types that list neither sizes nor axes: onnx's rules make no dims of them."""
 
 _TERM = r"[A-Za-z]*(?:\.\.\.)?[A-Za-z]*"
 _EQUATION = re.compile(rf"{_TERM}(?:,{_TERM})*(?:->{_TERM})?")
-"""An Einsum's, without blanks. onnx's rule never ends where there is anything else in it."""
+"""The equation of an Einsum, without blanks. onnx's rule never ends where an equation has anything else in it."""
 
 
 def hole(slot: int, axis: Hashable, minimum: int | None = 0) -> Dim:
@@ -99,8 +99,8 @@ def infer(
     """Facts of a node's outputs by its onnx.defs.OpSchema.
 
     Args:
-        computed: slots of inputs whose elements, known as they are, onnx's rules are to see no other way than in a
-            model where nodes compute them: as sizes, if they ask for those. It takes a hundred times as long.
+        computed: slots of inputs whose known elements onnx's rules see only as in a model where nodes compute them:
+            as sizes, where a rule asks for sizes. A call then takes a hundred times as long.
 
     Raises:
         FactError: onnx rejects the node; the message is onnx's, without its prefix.
@@ -210,7 +210,7 @@ def _with_shapes(
 ) -> list[Fact]:
     """The facts with what is open filled in by the inference of a custom schema that asks for symbolic inputs.
 
-    onnx gives a schema such inputs only where data propagation made them: here a Shape before the node makes them.
+    onnx passes symbolic inputs only where data propagation made them: here, a Shape before the node makes them.
     """
     sources = [onnx.NodeProto(op_type="Shape", input=[f"\x02{name}"], output=[name]) for name in shapes]
     kinds = {name: encoded for name, encoded in types.items() if name not in shapes}
@@ -225,7 +225,7 @@ def _with_shapes(
 
 
 def _without_false_zeros(facts: list[Fact], inputs: Sequence[Fact | None]) -> list[Fact]:
-    """Some of onnx's rules compute with symbolic dims as if they were 0: such a 0 is no answer."""
+    """The facts without dims of 0 that may come from symbolic dims: some of onnx's rules compute with these as 0."""
     dims = [dim for fact in inputs if fact is not None for dim in fact.shape or ()]
     if 0 in dims or not any(isinstance(dim, Expr) for dim in dims):
         return facts
@@ -248,7 +248,7 @@ def by_public_function(
     opsets: Mapping[str, int],
     ir_version: int,
 ) -> dict[str, bytes]:
-    """The same through onnx.shape_inference.infer_node_outputs, where onnx has not got the private method."""
+    """Serialized types of the outputs by onnx's public function, where onnx lacks the private method."""
     outputs = infer_node_outputs(
         schema,
         node,
@@ -269,7 +269,7 @@ def _by_model(
     ir_version: int,
     before: Sequence[onnx.NodeProto] = (),
 ) -> dict[str, bytes]:
-    """By a model of this node alone, and of those `before` it: onnx then walks the operator's function body."""
+    """Serialized types of the outputs by a model of this node and those `before` it: onnx walks function bodies."""
     model = onnx.ModelProto(ir_version=ir_version)
     model.opset_import.extend(onnx.OperatorSetIdProto(domain=d, version=v) for d, v in opsets.items())
     model.graph.node.extend((*before, node))
@@ -277,7 +277,7 @@ def _by_model(
         info = model.graph.input.add(name=name)
         info.type.MergeFromString(encoded)
         dims = info.type.tensor_type.shape.dim[:]
-        if len(dims) == 1 and dims[0].dim_value > LONGEST_LIST:  # data propagation makes a list of any vector
+        if len(dims) == 1 and dims[0].dim_value > LONGEST_LIST:  # onnx's data propagation makes dims of any vector
             dims[0].ClearField("dim_value")
     for name, encoded in data.items():
         tensor = model.graph.initializer.add()

@@ -15,7 +15,7 @@ from onnxlab.graph.index.readonly_index import MAX_SIGNATURE
 from onnxlab.infer.rules.operators import REMEMBERED, Operator, decoded
 
 OUTCOMES = 50_000
-"""How many outcomes may be remembered, by all operators together, before what is kept here is dropped."""
+"""The number of outcomes, of all operators together, beyond which the operators kept here are dropped."""
 
 _DOMAINS = ("ai.onnx.", "com.microsoft")
 
@@ -41,7 +41,7 @@ def forget() -> None:
 def keep(among: Table, place: object, operator: Operator) -> None:
     """Keep an operator for other graphs, unless a custom schema can change its meaning, or it is large.
 
-    What it holds of a model's messages is copied: one field of a message keeps all of the message in memory.
+    Attributes that are messages of the model are copied: one field of a message keeps all of the message in memory.
     """
     if not is_cacheable(operator) or len(operator.given) > MAX_SIGNATURE:
         return
@@ -62,6 +62,6 @@ def is_cacheable(operator: Operator) -> bool:
 
 
 def is_current(operator: Operator) -> bool:
-    """Whether its schema is still what its name means."""
+    """Whether an operator's schema is still the one that its name stands for."""
     version = operator.version or schemas.latest_opset(operator.domain)
     return schemas.find(operator.domain, operator.op_type, version) is operator.schema

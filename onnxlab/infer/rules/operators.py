@@ -52,10 +52,10 @@ class Outcome:
     """The result of inference for some input facts; never changed once it is made.
 
     Attributes:
-        facts: one per output slot; may hold holes (`native.hole`) until they are used for a node.
-        holes: whether they do, or have small integer tensors whose elements deserve names.
+        facts: one per output slot; may have holes (`native.hole`) until they are used for a node.
+        holes: whether facts have holes, or are small integer tensors whose elements get names.
         problems: what is wrong or suspect, without the name of the node.
-        plain: whether there is neither: the facts are those of every node that has them.
+        plain: whether there are neither holes nor problems, so that the facts serve every node as they are.
     """
 
     __slots__ = ("facts", "holes", "plain", "problems")
@@ -72,21 +72,21 @@ class Operator:
     """One way to compute outputs from inputs.
 
     Attributes:
-        version: opset version that its graph or function imports of `domain`.
+        version: version of `domain` that the operator's graph or function imports.
         outputs: for each output slot, whether the node names it.
         attributes: decoded, defaults of the schema included; a Body for each graph.
         function: scope id of the model-local function that it calls, else 0.
-        rule: our rule, None where onnx's is used.
+        rule: onnxlab's rule, None where onnx's is used.
         reads: whether its outputs depend on the elements of "none" of its inputs, on those of "some" of them, or
             on them only where "all" are known.
-        shared: whether nodes may share it, and its memo be used: not with bodies, whose captures it cannot see.
-        arity: the fault in the number of inputs or outputs, False for none, None before it was looked at.
-        faults: what is wrong with its attributes, found at the same time.
-        oddities: what is wrong with it and no matter to its rule: attributes that it does not have, deprecation.
+        shared: whether nodes may share the operator and its memo: not with bodies, whose captures are no inputs.
+        arity: the fault in the number of inputs or outputs, False for none, None before the first check.
+        faults: problems of its attributes, found by the same check.
+        oddities: problems that do not matter to its rule: attributes that the operator does not have, deprecation.
         repeated: an attribute that it has more than once, "" where there is none.
         unbound: an attribute that refers to one of a function although no function is around, "" where there is none.
         given: a NodeProto with its operator and attributes, serialized; graphs left out. Empty where a list is long.
-        source: then the node itself; its long lists are cut off where onnx's rules do not look at them.
+        source: the node itself where `given` is empty; `proto` lacks those long lists that onnx's rules do not read.
         memo: outcomes by the facts of the inputs.
     """
 
@@ -118,7 +118,7 @@ class Operator:
             proto = onnx.NodeProto.FromString(self.given) if self.source is None else _cut(self.source)
             proto.input.extend(f"x{slot}" if named else "" for slot, named in enumerate(self.inputs))
             proto.output.extend(f"y{slot}" if named else "" for slot, named in enumerate(self.outputs))
-            self._proto = proto  # whole at once: another thread may use the operator
+            self._proto = proto  # assigned when complete: another thread may use the operator
         return self._proto
 
     def remember(self, inputs: tuple[Fact | None, ...], outcome: Outcome) -> None:
@@ -159,8 +159,8 @@ def bound_attributes(
 def described(node: onnx.NodeProto, attributes: Attributes, function: int) -> bytes:
     """A node without names, as a serialized NodeProto: operator and attributes, graphs left out.
 
-    What a call passes to a `function` as a large tensor counts by its type and dims: inference sees no more of it,
-    and twelve layers that differ in nothing but their weights are walked once.
+    A large tensor that a call passes to a `function` is described by its type and dims: inference reads no more of
+    it, and twelve layers that differ in nothing but their weights are walked once.
     """
     attributes_without_graphs = [a for a in attributes if a.type not in GRAPH_KINDS]
     return onnx.NodeProto(
@@ -172,13 +172,13 @@ def described(node: onnx.NodeProto, attributes: Attributes, function: int) -> by
 
 
 _TREES = ("nodes_", "target_", "class_", "leaf_", "membership_", "tree_roots")
-"""How attributes of the tree ensembles begin of which onnx's rules ask no more than whether they are there."""
+"""Prefixes of those attributes of tree ensembles of which onnx's rules check only the presence."""
 
 
 def has_long_list(node: onnx.NodeProto) -> bool:
-    """Whether a list of its attributes is so long that it is not to be serialized for nothing."""
+    """Whether an attribute of a node is a list so long that it should not be serialized without need."""
     attributes = node.attribute[:]
-    if LISTS.isdisjoint([attribute.type for attribute in attributes]):  # as of nearly all
+    if LISTS.isdisjoint([attribute.type for attribute in attributes]):  # true of nearly all nodes
         return False
     return any(items_of(attribute) is not None for attribute in attributes)
 
@@ -217,10 +217,10 @@ def make(
     """The Operator of a node.
 
     Args:
-        version: of `domain`, 0 where the model does not import it: then the newest schema is taken.
-        named: its inputs and its outputs, 0 where one has no name.
-        attributes: of the node, references bound.
-        encoded: the node as of `described`; empty where a list of it is long, and the caller sets `source`.
+        version: version of `domain`; 0 where the model does not import it: then the newest schema is taken.
+        named: ids of the node's inputs and of its outputs, 0 where one has no name.
+        attributes: attributes of the node, references bound.
+        encoded: the node as `described` gives it; empty where an attribute is a long list: the caller sets `source`.
         function: scope id of the model-local function of this name, else 0.
         bodies: {attribute: Body or list of them} of graph attributes.
     """
@@ -246,7 +246,7 @@ def make(
     )
     operator.repeated = _repeated(attributes)
     operator.unbound = next((str(attribute.name) for attribute in attributes[:] if attribute.ref_attr_name), "")
-    if bodies and rule is None:  # a rule of onnx that looks into graphs
+    if bodies and rule is None:  # onnx's rule reads the graphs
         operator.proto.attribute.extend(a for a in attributes if a.type in GRAPH_KINDS)
     return operator
 
@@ -268,7 +268,7 @@ def decoded(attributes: Attributes, schema: schemas.Schema | None, bodies: Mappi
         name, kind = attribute.name, attribute.type
         if name in bodies:
             values[name] = bodies[name]
-        elif kind == _INT and not attribute.ref_attr_name:  # nine of ten are integers
+        elif kind == _INT and not attribute.ref_attr_name:  # nine of ten attributes are integers
             values[name] = attribute.i
         elif kind == _INTS and not attribute.ref_attr_name:
             values[name] = long_list(attribute) or tuple(attribute.ints)

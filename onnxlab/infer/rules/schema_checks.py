@@ -62,7 +62,7 @@ def attribute_problems(schema: Schema, attributes: Mapping[str, Any]) -> list[Pr
         if spec is None or value is schema.defaults.get(name) or (kinds := _KINDS.get(spec.type)) is None:
             continue
         plural = spec.type.endswith("s")
-        # a list is of one kind, and one of a large forest has millions of items
+        # the first item tells the type of all, and a list of a large forest has millions of items
         is_list = isinstance(value, (tuple, LongList))
         some = value[:1] if plural and is_list else (value,)
         if is_list != plural or not all(isinstance(item, kinds) for item in some):
@@ -75,10 +75,10 @@ def attribute_problems(schema: Schema, attributes: Mapping[str, Any]) -> list[Pr
 def oddities(schema: Schema, attributes: Mapping[str, Any], repeated: str, unbound: str = "") -> list[Problem]:
     """Problems of a node that do not matter to its shapes.
 
-    They are attributes that the operator of ONNX does not have or that stand twice, a reference to the attribute of a
-    function where none is around, and its deprecation.
+    These are attributes that the operator does not have in ONNX or that stand twice, a reference to an attribute of a
+    function outside of any function, and a deprecated operator.
     """
-    if schema.onnx is None and not schema.runtime:  # registered here: others may know more of it
+    if schema.onnx is None and not schema.runtime:  # registered here: other runtimes may take more
         return []
     problems = []
     for name in attributes:
@@ -153,7 +153,7 @@ def type_problems(schema: Schema, inputs: Facts) -> tuple[Problem, ...]:
 
 _KINDS_SEEN = 256
 _seen: dict[int, tuple[Schema, dict[tuple[object, ...], tuple[Problem, ...]]]] = {}
-"""Problems by id of the schema, which is kept lest another gets its id, and element types of the inputs."""
+"""Problems by the schema's id and the inputs' element types; the schema is kept so that no other gets its id."""
 
 
 def _type_problems(schema: Schema, inputs: Facts) -> list[Problem]:

@@ -1,7 +1,7 @@
 """Model-local functions: each distinct call (function, attributes, input facts) is walked once.
 
-A memo makes thirty levels of functions that call the level below twice cost thirty walks. Unknown dims that a walk
-made belong to the walk; every call site gets symbols of its own for them, since two calls need not agree.
+With the memo, thirty levels of functions that each call the level below twice cost thirty walks. Unknown dims that a
+walk made belong to the walk; every call site gets symbols of its own for them, since two calls need not agree.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Call:
 
     Attributes:
         outputs: facts of its formal outputs.
-        private: slots of those whose dims are of symbols that the walk made.
-        inner: keys of the calls that it makes itself, by node.
+        private: slots of the outputs whose dims have symbols that the walk made.
+        inner: keys of the calls that the function makes itself, by node.
     """
 
     frame: Frame
@@ -50,18 +50,18 @@ class Calls:
 
     Attributes:
         made: {call of a frame: {node: call that it makes}}.
-        changed: whether it calls something else than when this was last reset.
+        changed: whether other calls are made than when this flag was last reset.
     """
 
     def __init__(self, walker: BodyWalker) -> None:
-        self._walker: BodyWalker = proxy(walker)  # which has this one
+        self._walker: BodyWalker = proxy(walker)  # a proxy: the walker holds this object
         self.memo: dict[CallKey, Call] = {}
         self.made: dict[Hashable, dict[int, CallKey]] = {}
         self.changed = False
         self._active: list[int] = []
 
     def forget(self) -> None:
-        """Call it when a function changed."""
+        """Drop all calls; to be called when a function changed."""
         self.memo.clear()
         self.made.clear()
         self.changed = True
@@ -70,7 +70,7 @@ class Calls:
         self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs, problems: list[Problem]
     ) -> Sequence[Fact]:
         """Facts of a call node's outputs."""
-        operator.shared = False  # the memo of calls serves, and notes the callers
+        operator.shared = False  # the memo of calls serves instead, and records the callers
         scope = self._walker.graph.scopes[operator.function]
         key = (scope.id, operator.given, inputs)
         self.made.setdefault(frame.call, {})[node.id] = key
@@ -85,7 +85,7 @@ class Calls:
             except FactError as error:
                 problems.append(Problem(error.severity, error.code, str(error)))
                 return (UNKNOWN,) * len(operator.outputs)
-            except RecursionError:  # of a caller that is deep inside of calls itself
+            except RecursionError:  # the caller is itself deep inside of calls
                 problems.append(Problem("warning", "too-deep", f"the calls inside {scope.name!r} nest too deep"))
                 return (UNKNOWN,) * len(operator.outputs)
             self.memo[key] = call
@@ -125,7 +125,7 @@ class Calls:
         return Call(frame, outputs, private, self.made.pop(key, {}))
 
     def forget_node(self, node: int) -> None:
-        """Call it when a node of the model is gone or calls something else."""
+        """Drop the call of a node; to be called when the node is gone or calls something else."""
         if self.made.get(None, {}).pop(node, None) is not None:
             self.changed = True
 
@@ -148,7 +148,7 @@ class Calls:
 
 
 def _output_mismatch(scope: Scope, count: int) -> Problem:
-    """The problem of a call with another number of outputs than its function: fewer are left unused."""
+    """The problem of a call with another number of outputs than its function; with fewer, the rest is unused."""
     expected, actual = str(len(scope.outputs)), str(count)
     message = f"it has {actual} outputs, the function {scope.name!r} makes {expected}"
     severity: Severity = "error" if count > len(scope.outputs) else "info"

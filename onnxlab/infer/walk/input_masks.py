@@ -35,7 +35,7 @@ def bare(inputs: Inputs) -> Inputs:
 
 
 def not_facts(results: Sequence[object]) -> str:
-    """The first thing that a custom rule returned for a fact and is none; "" where all are facts."""
+    """The repr of the first result of a custom rule that is no fact; "" where all are facts."""
     return next((repr(result) for result in results if not isinstance(result, Fact)), "")
 
 
@@ -45,7 +45,7 @@ def incomplete(inputs: Inputs) -> bool:
 
 
 def is_plain(fact: Fact) -> bool:
-    """Whether it is a tensor of dims that are possible and fully known, whose elements no symbol names."""
+    """Whether a fact is a tensor of dims that are possible and fully known, whose elements no symbol names."""
     if type(fact) is not TensorFact or fact.shape is None or fact.known is not None or fact.elem_type in NAMED_TYPES:
         return False
     if len(fact.shape) > MAX_RANK:
@@ -62,7 +62,7 @@ def is_plain(fact: Fact) -> bool:
 def bounded(fact: Fact, slot: int, problems: list[Problem]) -> Fact:
     """The fact without what no tensor can have, or no rule can follow: too many dims, dims too large, expressions too.
 
-    What such dims are replaced by are holes.
+    Such dims are replaced by holes.
     """
     if not isinstance(fact, (TensorFact, SparseTensorFact)) or fact.shape is None:
         return fact

@@ -31,7 +31,7 @@ class Answers:
     """Answers for the nodes of one graph; keeps nothing."""
 
     def __init__(self, walker: BodyWalker) -> None:
-        self._walker: BodyWalker = proxy(walker)  # which has this one, and walks the bodies that rules ask for
+        self._walker: BodyWalker = proxy(walker)  # a proxy: the walker holds this object
         self._graph = walker.graph
         self._policy = walker.policy
 
@@ -40,8 +40,9 @@ class Answers:
     ) -> tuple[Sequence[Fact], Sequence[Fact] | None]:
         """Facts of the outputs of a node that is no call, from those of its inputs; `problems` is told what is wrong.
 
-        There may be fewer or more than the node has outputs, and with holes (`native.hole`). Where onnx may fill those,
-        see `completed`, what it said comes second, empty where it was not asked; None where it has no say.
+        There may be fewer or more facts than the node has outputs, and they may have holes (`native.hole`). The second
+        item is for `completed`: the facts of onnx's rule, empty where the rule was not called, None where it is not
+        to fill holes.
         """
         schema = operator.schema
         if schema is None and operator.rule is None:
@@ -78,20 +79,20 @@ class Answers:
         return facts, theirs if self._policy.as_onnx and not node.bodies else None
 
     def _told(self, operator: Operator) -> Mapping[str, Any]:
-        """The attributes of a node but for those that Glow adds to any."""
+        """The attributes of a node but for those that Glow adds to any node."""
         if not glow_dialect.is_dialect(self._graph.header):
             return operator.attributes
         is_dialect_attribute = glow_dialect.is_own_attribute
         return {name: value for name, value in operator.attributes.items() if not is_dialect_attribute(name)}
 
     def _problem(self, error: FactError, inputs: Inputs) -> Problem | None:
-        """The problem of a rule's exception; none where onnx refuses what only lacks a type, unless it is asked."""
+        """The problem of a rule's exception; None where onnx refuses for lack of a type and not to cross-check."""
         if error.code != "onnx-inference" or not incomplete(inputs):
             return Problem(error.severity, error.code, str(error), error.expected, error.found, error.hint)
         return Problem("error", "incomplete", str(error)) if self._policy.cross_check else None
 
     def _despite(self, node: NodeRecord, operator: Operator, inputs: Inputs, problems: list[Problem]) -> Sequence[Fact]:
-        """Facts of a node that is wrong: as onnx, whose rules look at what they need, or by type."""
+        """Facts of an invalid node: `as_onnx` by onnx's rule, which reads what it needs; else by types alone."""
         try:
             if self._policy.as_onnx:
                 return self._by_schema(node, operator, inputs, problems)
@@ -109,7 +110,7 @@ class Answers:
         theirs: Sequence[Fact],
         problems: list[Problem],
     ) -> Sequence[Fact]:
-        """Our facts with the holes that they have filled in from onnx's."""
+        """The facts of onnxlab's rule with their holes filled in from those of onnx's."""
         if not any(map(has_holes, facts)):
             return facts
         try:
@@ -129,7 +130,7 @@ class Answers:
         except FactError:
             raise
         except Exception as error:  # a defect of a rule costs one node's shape, never an edit
-            if isinstance(error, KeyError) and operator.schema is None:  # with a schema, `faults` have told
+            if isinstance(error, KeyError) and operator.schema is None:  # with a schema, `faults` report it
                 name = str(error.args[0])
                 message, hint = f"its required attribute {name!r} is missing", f"set {name!r}"
                 raise FactError(message, code="attribute-missing", expected=name, found="none", hint=hint) from error
@@ -163,7 +164,7 @@ class Answers:
     def by_onnx(
         self, node: NodeRecord, operator: Operator, inputs: Inputs, computed: Container[int] = ()
     ) -> Sequence[Fact]:
-        """Facts by onnx's rule alone, see `native.infer`; none where it has none. Raises FactError where it refuses."""
+        """Facts by onnx's rule alone, see `native.infer`; empty without one. Raises FactError where that refuses."""
         schema = operator.schema
         if schema is None or schema.onnx is None:
             return ()

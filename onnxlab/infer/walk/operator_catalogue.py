@@ -1,7 +1,7 @@
 """The `Operator` of each node of a graph: found once, shared by the nodes that do the same.
 
-Nodes do the same whose signatures are equal: what is serialized of them but for the names. To serialize a message takes
-less time than to look at two of its fields from Python.
+Nodes with equal signatures do the same; a signature is the serialized node without names. Serializing a message takes
+less time than reading two of its fields from Python.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from onnxlab.shapes import UNKNOWN, Fact
 Found = Operator | Fact
 
 _REFERENCE = b"\xaa\x01"
-"""How `ref_attr_name` begins in a serialized attribute; other bytes may look like it, it never looks otherwise."""
+"""The first bytes of `ref_attr_name` in every serialized attribute that has it; other attributes may hold them too."""
 
 _CONSTANT = b"\x22\x08Constant"
-"""How the signature of a Constant begins, of whichever domain."""
+"""The first bytes of the signature of a Constant of any domain."""
 
 # a NodeProto's known fields come in the order of their numbers, and all of them are length-delimited
 _OP_TYPE, _DOC_STRING, _DOMAIN, _METADATA = (
@@ -41,7 +41,7 @@ _OP_TYPE, _DOC_STRING, _DOMAIN, _METADATA = (
 )
 
 _SPARE = 1000
-"""Operators that may be kept beyond one for each node."""
+"""The number of operators that may be kept beyond one for each node."""
 
 
 def catalogue_of(graph: ModelGraph, policy: Policy) -> Catalogue:
@@ -64,11 +64,11 @@ class Catalogue:
     Attributes:
         call_nodes: ids of the nodes met so far that call a model-local function.
         tensors: facts of initializers by value id.
-        generation: of the schemas that it was made with.
+        generation: the generation of the schema registry that the operators were found with.
     """
 
     def __init__(self, graph: ModelGraph, policy: Policy) -> None:
-        self._graph: ModelGraph = proxy(graph)  # which keeps this one
+        self._graph: ModelGraph = proxy(graph)  # a proxy: the graph keeps this object
         self._policy = policy
         self._functions = graph.index.functions
         self._sources = Sources(graph, declared_token(graph, policy))
@@ -87,18 +87,18 @@ class Catalogue:
         self._met: dict[int, list[onnx.AttributeProto]] = met.attributes if met else {}
 
     def forget_node(self, node: int) -> None:
-        """Call it when a node, or anything that its operator depends on, changed."""
+        """Drop the operator of a node; to be called when the node, or anything that decides its operator, changed."""
         self.by_node.pop(node, None)
         self._bound.pop(node, None)
         self.call_nodes.discard(node)
 
     def forget_scope(self, scope: int) -> None:
-        """Call it when the inputs, outputs or declarations of a scope changed: its owner's rule sees them."""
+        """Drop the operator of a scope's owner, whose rule reads the scope's inputs, outputs and declarations."""
         if (record := self._graph.scopes.get(scope)) is not None and record.owner:
             self.forget_node(record.owner)
 
     def forget_value(self, value: int) -> None:
-        """Call it when the tensor of an initializer is another one."""
+        """Drop the fact of an initializer; to be called when its tensor is replaced."""
         self.tensors.pop(value, None)
 
     def forget_outcomes(self) -> None:
@@ -111,7 +111,7 @@ class Catalogue:
                 operator.memo.clear()
 
     def forget_unknown(self) -> None:
-        """Forget unknown operators: onnx.defs may have learnt of them."""
+        """Forget unknown operators: onnx.defs may have schemas of them by now."""
         unknown = {
             id(operator): key
             for key, operator in self._shared.items()
@@ -140,7 +140,7 @@ class Catalogue:
             operator = met.get(key)
             if operator is None:
                 operator = met[key] = self._operator(index.nodes[ident], None, encoded, 0)
-                if self._has_notes():  # then signatures have some too, which tell nothing
+                if self._has_notes():  # then signatures contain notes, too: equal nodes differ in them
                     break
             by_node[ident] = operator
 
@@ -148,10 +148,10 @@ class Catalogue:
         return self._annotated
 
     def identify(self, frame: Frame, node: NodeRecord) -> Found:
-        """The same for a node that is not in `by_node`."""
+        """Find the operator of a node that is not in `by_node`."""
         encoded = self._signatures.get(node.id)
         if encoded is not None and not (self._functions or self._annotated) and frame.call is None:
-            operator = self.by_node[node.id] = self._operator(node, None, encoded, 0)  # which reads no message
+            operator = self.by_node[node.id] = self._operator(node, None, encoded, 0)  # reads no message
             return operator
         constant = self._constants.get(node.id)
         if constant is not None and not self._functions and (fact := fact_of_constant(constant)) is not None:
@@ -164,9 +164,9 @@ class Catalogue:
         if self._functions:
             function = self._functions.get((node.domain, proto.op_type, proto.overload), 0)
         if not function and not node.inputs and proto.op_type == "Constant" and is_own:
-            return self._identify_constant(frame, node)  # which may be too large to be serialized for nothing
+            return self._identify_constant(frame, node)  # may be too large to be serialized without need
         if not function and not node.bodies:
-            if encoded is None and not is_own and operators.has_long_list(proto):  # none of ONNX's own has one
+            if encoded is None and not is_own and operators.has_long_list(proto):  # no operator of ai.onnx has one
                 return self._identify_large(frame, node)
             if encoded is None or self._annotated:
                 encoded = signature(proto.SerializeToString(), self._annotated)
@@ -186,7 +186,7 @@ class Catalogue:
         return identified
 
     def _identify_large(self, frame: Frame, node: NodeRecord) -> Operator:
-        """The operator of a node with a long list, which no other node shares: telling them apart takes longer."""
+        """The operator of a node with a long list; no other node shares it, since comparing such lists takes longer."""
         attributes, refers = self._attributes(frame, node)
         operator = self._new(node, attributes, b"", 0)
         operator.source = node.proto
@@ -215,7 +215,7 @@ class Catalogue:
         return fact
 
     def _attributes(self, frame: Frame, node: NodeRecord) -> tuple[operators.Attributes, bool]:
-        """A node's attributes in a frame, and whether they are others in another call."""
+        """A node's attributes in a frame, and whether they differ from call to call."""
         if frame.call is None:
             return self._met.get(node.id) or node.proto.attribute, False
         return operators.bound_attributes(node.proto, frame.attributes)
@@ -223,9 +223,9 @@ class Catalogue:
     def _operator(
         self, node: NodeRecord, attributes: operators.Attributes | None, encoded: bytes, function: int
     ) -> Operator:
-        """The operator of a node, which is `encoded` as this; nodes that name as many inputs and outputs share it.
+        """The operator of a node with the signature `encoded`; nodes that name as many inputs and outputs share it.
 
-        `attributes` are None where they are those of the node as they stand.
+        `attributes` is None where the node's own serve as they are.
         """
         inputs, outputs = node.inputs, node.outputs
         root = self._roots.get(node.scope) or self._root(node.scope)
@@ -251,7 +251,7 @@ class Catalogue:
             operator = met if met and operator_cache.is_current(met) else self._new(node, attributes, encoded, function)
             if common is not None and operator is not met:
                 operator_cache.keep(common, place, operator)
-            if len(self._shared) > len(self._graph.nodes) + _SPARE:  # what edits left behind
+            if len(self._shared) > len(self._graph.nodes) + _SPARE:  # edits left unused ones behind
                 self._shared.clear()
             self._shared[key] = operator
         self._annotated = self._annotated or bool(proto.doc_string or proto.metadata_props)
@@ -264,7 +264,7 @@ class Catalogue:
         return operators.make(domain, node.proto.op_type, version, named, attributes, encoded, function, bodies)
 
     def _table(self, root: int) -> operator_cache.Table:
-        """Operators that other graphs may have met, under what decides their meaning in a graph or function."""
+        """Operators shared by graphs and functions with the same policy, IR version and opset imports."""
         table = self._tables.get(root)
         if table is None:
             proto = self._graph.header
@@ -303,7 +303,7 @@ def signature(data: bytes, annotated: bool) -> bytes:
     """The end of a serialized node, from its operator on.
 
     Args:
-        annotated: leave out documentation and metadata, of which every node may have another; it takes twice the time.
+        annotated: leave out documentation and metadata, which may differ in every node; this takes twice the time.
     """
     at, end = 0, len(data)
     while at < end and data[at] < _OP_TYPE:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from onnxlab.infer.walk.input_masks import Inputs
 
 _DOMAIN = "onnxlab.schema"
-"""Of the function that the body becomes: no node inside can mean it."""
+"""Domain of the function that the body becomes: no node in the body refers to it."""
 
 _active = threading.local()
 
@@ -37,8 +37,8 @@ def infer(
     """Facts of the outputs of a node whose custom schema has a function body.
 
     Args:
-        default_opset: of ai.onnx, for a body that uses it without importing it.
-        walk: that of the node's graph, which gives one for the body.
+        default_opset: version of ai.onnx, for a body that uses this domain without importing it.
+        walk: the walker of the node's graph, whose `of` gives that of the body.
 
     Raises:
         FactError: the body leads back to the operator itself.

@@ -1,7 +1,8 @@
 """Inference of one node, one scope, one call: from the facts of inputs to the facts of outputs.
 
-What was met before is in the memo of a node's operator; else rules are asked (`node_facts.py`). Bodies are walked with
-the facts of their owner's inputs, model-local functions once per distinct call (`function_calls.py`).
+Outcomes for input facts met before are in the memo of a node's operator; for others, rules are called
+(`node_facts.py`). Bodies are walked with the facts of their owner's inputs, model-local functions once per distinct
+call (`function_calls.py`).
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class Walker:
         frame.evaluated += len(scope.node_ids)
 
     def _adjusted_values(self, scope: Scope) -> set[int]:
-        """Values of a scope of which the policy says more than their nodes do."""
+        """Values of a scope whose facts the policy may change after their nodes are inferred."""
         if not self._adjusts:
             return set()
         values = self.graph.values
@@ -128,7 +129,7 @@ class Walker:
             self.depth -= 1
 
     def walk_for(self, frame: Frame, owner: NodeRecord, body: ScopeBody, facts: Sequence[Fact]) -> list[Fact]:
-        """The same for a rule of the body's owner: the holes in its facts are symbols there, of any one iteration."""
+        """Facts of a body's outputs, for a rule of its owner: holes in `facts` become symbols of any one iteration."""
         names = owner.proto.output
         settled = [settle_inside(fact, self.token, frame.call, owner.id, names) for fact in facts]
         return self.walk_body(frame, body, settled)
@@ -176,12 +177,12 @@ class Walker:
         return changed
 
     def _outcome(self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs) -> Outcome:
-        """The outcome for inputs that are not in the memo like this; None stands for one without a fact, or absent."""
+        """The outcome for inputs that the memo lacks; None stands for an input that is absent or has no fact yet."""
         original = inputs
         if None in inputs:
             inputs = tuple([frame.facts.get(vid, UNKNOWN) if vid else None for vid in node.inputs])
         read = relevant(inputs, operator.reads)
-        outcome = None if read is original else operator.memo.get(read)  # where those given had been looked up
+        outcome = None if read is original else operator.memo.get(read)  # the caller looked up the inputs as given
         if outcome is None:
             if self.begins:
                 self.budget.renew(len(self.graph.nodes))
@@ -191,7 +192,7 @@ class Walker:
             outcome = self._infer(frame, node, operator, read)
             self.budget.count(outcome)
             operator.remember(read, outcome)
-        if read is not inputs:  # elements that do not matter
+        if read is not inputs:  # they differ in elements that do not matter
             operator.remember(inputs, outcome)
         return outcome
 
@@ -249,7 +250,7 @@ class Walker:
     def onnx_agrees(self, frame: Frame, vid: int) -> bool:
         """Whether what is declared of a value contradicts onnx's rule for its node too, not only what is known here.
 
-        True where that rule cannot be asked, of a node alone: then nothing speaks against it.
+        True where onnx's rule cannot be called for the node alone: then nothing speaks against the contradiction.
         """
         value = self.graph.values[vid]
         node = self.graph.nodes[value.producers[0][0]] if value.producers else None
