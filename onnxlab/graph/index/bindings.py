@@ -9,7 +9,7 @@ from onnxlab.graph.index.edges import Edges
 from onnxlab.graph.index.records import Scope, ValueRecord
 
 Ids = dict[str, int]
-"""Ids that values should get by name, since they had them before."""
+"""Ids that values had before and get again, by name."""
 
 
 class Bindings(Edges):
@@ -95,7 +95,7 @@ class Bindings(Edges):
 
     def settle(self, value: ValueRecord) -> None:
         """Decide what becomes of a value that lost a definition or a reader."""
-        if value.producers or value.is_input or value.initializer is not None:  # it is defined
+        if value.producers or value.is_input or value.initializer is not None:  # the value is defined
             return
         scope = self.scopes[value.scope]
         if not value.uses and not value.formal_outputs:
@@ -150,7 +150,7 @@ class Bindings(Edges):
     def refresh_initializer(self, scope: Scope, name: str, known_id: int = 0) -> ValueRecord | None:
         """Find the tensor of a name again after one came, went or was replaced; the last of several counts.
 
-        Returns the value, None where there is none of this name.
+        Returns the value, None where no value has this name.
         """
         tensor: Any = None
         for field in ("sparse_initializer", "initializer"):

@@ -1,8 +1,8 @@
 """A graph or function read into the index at once: the loops over 100,000 nodes that opening a model consists of.
 
-Nothing in a new scope is read yet while its names are declared, so that none of what `bindings.py` does for edits is
-needed, and a name is one dictionary entry. Slices of repeated fields are lists at once; iterating over such a field
-takes three times as long.
+While the names of a new scope are declared, no node reads any of them yet: a name is one dictionary entry, and the
+updates of readers in `bindings.py` are not needed. Repeated fields are copied by slices, since iterating over such a
+field takes three times as long.
 """
 
 from typing import Any
@@ -117,7 +117,7 @@ class Builder(Bindings):
                     value = values[vid]
                     value.uses[ident, slot] = None
                     inputs.append(vid)
-                    if (image or vid > ident) and value.producers:  # without an image, ids tell what comes later
+                    if (image or vid > ident) and value.producers:  # without an image, ids show which node comes later
                         self._note_edge(records[value.producers[0][0]], node)
                 else:
                     value = self.value_for_reading(scope, name, ids)
@@ -136,7 +136,7 @@ class Builder(Bindings):
     ) -> None:
         """Index the graphs of a GRAPH or GRAPHS attribute that the node now has.
 
-        `start` says before which of its graphs they stand where the node has several attributes of this name.
+        `start` is the position of the new graphs among the node's, where several attributes have this name.
         """
         graphs = [attribute.g] if attribute.type == attribute.GRAPH else attribute.graphs[:]
         bodies = [

@@ -12,22 +12,22 @@ from onnxlab.graph.index.rows import Numbers, Rows
 from onnxlab.graph.protos import wire_format
 
 END = -1
-"""Follows what a node reads among the inputs of all."""
+"""Separator after the inputs of each node."""
 
 _SCANS = 64
-"""Values whose readers are looked for among those of all, before they are sorted by value."""
+"""Searches for readers by a scan over all inputs, before the inputs are sorted by value."""
 
 _LOOKUPS = 1000
-"""Names that are looked for among those of all: a table of them takes longer than so many."""
+"""Names that are searched for by a scan: building a table of all names takes as long as this many scans."""
 
 _ROWS = 20
-"""Nodes whose entries in such a table take as long as one search."""
+"""Nodes whose entries in the table of names take as long as one scan."""
 
 _LEAST = 16
-"""Names that are looked for, however few nodes there are."""
+"""Names that are searched for by a scan in scopes of few nodes."""
 
 _BITS = 20
-"""Of a count of inputs or outputs, where several numbers share one."""
+"""Bits of a count of inputs or outputs in a number that also holds others."""
 
 
 class Notes:
@@ -35,11 +35,11 @@ class Notes:
 
     Attributes:
         nodes: ids, ascending.
-        reads: what each reads, by slot, each with END behind it; 0 is an absent input.
-        names: the hash of each one's name as it is in the file.
-        odd: by id of a node, what it makes, where that is not one new value for each of its slots.
-        rows: (first, behind the last) of the nodes of each scope, by its id.
-        last: the greatest id of what the nodes of each scope make, by its id.
+        reads: ids of the inputs of each node by slot, 0 for an absent one, with END after each node.
+        names: the hash of each node's name as the file has it.
+        odd: ids of a node's outputs by the node's id, where they are not one new value for each slot.
+        rows: (first, behind the last) row of each scope's nodes, by the scope's id.
+        last: the greatest id of an output of each scope's nodes, by the scope's id.
     """
 
     def __init__(self) -> None:
@@ -63,12 +63,12 @@ class Columns(NamedTuple):
 
     Attributes:
         nodes: ids, ascending.
-        starts: where the inputs of each begin, and the end of all.
+        starts: positions in `inputs` where the inputs of each node begin, then the end of the last node's.
         inputs: ids of values by slot, 0 for an absent one.
-        names: the hash of each one's name.
-        makes: how many values each makes, which have the ids behind its own.
-        odd: by id of a node, what it makes, where that is not one new value for each of its slots.
-        rows: (first, behind the last) of the nodes of each scope, by its id.
+        names: the hash of each node's name.
+        makes: number of each node's outputs, whose ids follow the node's own.
+        odd: ids of a node's outputs by the node's id, where they are not one new value for each slot.
+        rows: (first, behind the last) row of each scope's nodes, by the scope's id.
     """
 
     nodes: Numbers
@@ -110,7 +110,7 @@ class Columns(NamedTuple):
     def arities(self) -> Numbers:
         """One number for each scope, count of inputs and of outputs, by row; below 0 where a slot may be empty.
 
-        Or where there are too many.
+        The number is below 0, too, where a count is too large for its bits.
         """
         counts = np.diff(self.starts)
         scopes = np.zeros(len(counts), np.int64)

@@ -1,7 +1,7 @@
 """Ctrl-C waits while a change is half made.
 
-Python raises KeyboardInterrupt between any two instructions of the main thread. Between two changes that is what a
-transaction is for; in the middle of one there would be no inverse to take back.
+Python raises KeyboardInterrupt between any two instructions of the main thread. Between two changes, a transaction
+takes back those already made; in the middle of a change there is no inverse yet.
 """
 
 import importlib
@@ -12,7 +12,7 @@ from threading import get_ident
 from types import FrameType, TracebackType
 from typing import Any
 
-# what `signal` wraps: its own functions look every handler up in an enum, which takes 10 µs
+# the C module behind `signal`, whose own functions look every handler up in an enum, which takes 10 µs
 _signal: Any = importlib.import_module("_signal")
 _getsignal, _setsignal = _signal.getsignal, _signal.signal
 SIGINT = int(signal.SIGINT)
@@ -21,15 +21,15 @@ SIGINT = int(signal.SIGINT)
 class Uninterrupted:
     """`with UNINTERRUPTED:` holds SIGINT back until the end of the outermost such block, in the main thread.
 
-    In other threads Python raises no KeyboardInterrupt, so nothing is done there. Costs less than 5 µs, and a fifth of
-    that between `arm` and `disarm`, which leave the handler in its place from one block to the next.
+    In other threads Python raises no KeyboardInterrupt, and a block does nothing. A block costs less than 5 µs, and a
+    fifth of that between `arm` and `disarm`, which leave the handler in place from one block to the next.
     """
 
     def __init__(self) -> None:
         self._depth = 0
         self._armed = 0
         self._hook = self._note
-        self._handler: Any = None  # what our hook stands in for
+        self._handler: Any = None  # the handler that the hook replaces
         self._pending: tuple[int, FrameType | None] | None = None
         self._note_main()
         if hasattr(os, "register_at_fork"):  # after a fork the thread that forked is the main one

@@ -8,7 +8,7 @@ from typing import overload
 from onnxlab.graph.index.order_labels import label_between, spread
 
 BLOCK = 2048
-"""Ids in a block of a file just read; one that has grown to twice as many is cut in two."""
+"""Ids in a block of a file just read; a block that has grown to twice as many is split in two."""
 
 
 class FileOrder(Sequence[int]):
@@ -30,8 +30,8 @@ class FileOrder(Sequence[int]):
         self._labels = [labels[cut : cut + BLOCK] for cut in cuts] or [[]]
         self._firsts = labels[::BLOCK] or [0]
         self._size = len(ids)
-        self._ends: list[int] | None = None  # the ends of the blocks; made when first asked for
-        self._moved = (0, 0)  # from which block on the ends have moved since, and how far
+        self._ends: list[int] | None = None  # ends of the blocks, computed when first needed
+        self._moved = (0, 0)  # (first block whose end has moved since, by how many)
 
     def insert(self, position: int, ident: int) -> int:
         """Put an id at a position and return its label; 0, with nothing done, where the gap there is used up."""

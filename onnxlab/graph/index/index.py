@@ -1,9 +1,10 @@
 """The index over the protos: producers and readers of values, and the meaning of names by scope.
 
-It is built once from the messages and kept in step by the primitive changes; it never changes a message. The order of
-`uses` and the ids of nameless things are the only state that a rebuild would not reproduce. Its parts build on each
-other, each in a file of its own: records and nesting (`tables.py`), file order and ranks (`order.py`), uses and edges
-(`edges.py`), the meaning of names (`bindings.py`), reading whole scopes (`build.py`), and here what edits do.
+The index is built once from the messages, and the primitive changes keep it up to date; the index never changes a
+message. A rebuild reproduces all of its state but the order of `uses` and the ids of nameless nodes and scopes. Its
+layers are classes, each derived from the one before: records and nesting (`tables.py`), file order and ranks
+(`order.py`), uses and edges (`edges.py`), the meaning of names (`bindings.py`), reading whole scopes (`build.py`), and
+the updates of edits (this file).
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,11 +25,11 @@ class Index(Builder):
 
     Attributes:
         main: the scope of the model's graph.
-        functions: scope ids of the model-local functions by what calls them (the first of equal ones).
-        function_ids: scope ids of all of them in file order.
+        functions: scope ids of the model-local functions by the key of their calls (the first of equal ones).
+        function_ids: scope ids of all model-local functions in file order.
         training: scope ids of the graphs of each training_info, by field ("initialization", "algorithm").
         rewired: whether uses of values are kept up to date already, so that `before_rewiring` has nothing to do.
-        may_say_paths: whether names or metadata of nodes may say where these belong (see `name_scopes.py`).
+        may_say_paths: whether names or metadata of nodes may hold paths of modules (see `name_scopes.py`).
     """
 
     rewired = True
@@ -61,7 +62,7 @@ class Index(Builder):
     def nodes_called(self, scope: Scope, name: str) -> list[int] | None:
         """Nodes of a scope that may have had a name when it was read, all that had it among them.
 
-        None where a table has to say.
+        None where the index has no such hint, and a table of all names is needed.
         """
         return None
 
@@ -182,7 +183,7 @@ class Index(Builder):
             if vid:
                 value = values[vid]
                 if value.name == name:
-                    now.append(vid)  # an edge that stays must not look like a new one
+                    now.append(vid)  # an edge that remains must not be reported as new
                     continue
                 left.append(value)
                 self._disconnect(value, ident, slot)
@@ -193,7 +194,7 @@ class Index(Builder):
             elif name is not None:
                 now.append(0)
         for value in left:
-            if not value.producers and value.id in values:  # else it is defined
+            if not value.producers and value.id in values:  # else the value is defined
                 self.settle(value)
 
     def set_outputs(self, node: NodeRecord, names: Sequence[str], ids: Ids | None = None) -> None:
@@ -207,7 +208,7 @@ class Index(Builder):
                 self.refresh_info(value)
                 now[slot] = value.id
         for value in left:
-            if not value.producers and value.id in self.values:  # else it is defined
+            if not value.producers and value.id in self.values:  # else the value is defined
                 self.settle(value)
 
     def _leave_outputs(self, node: NodeRecord, names: Sequence[str]) -> list[ValueRecord]:

@@ -1,7 +1,7 @@
 """Places of nodes in the exporter's hierarchy: the path of scopes in a name or in metadata.
 
-A path is an int, a node of one tree that only grows, so that the same path means the same int after every
-edit. Three writings are understood, best first:
+A path is an int that identifies a node of one tree. The tree only grows, so that a path keeps its int over all
+edits. Three notations are read; where a node has several, the first of this list counts:
 
 * torch's dynamo exporter, `metadata_props["pkg.torch.onnx.name_scopes"]`:
   `['', 'encoder', 'encoder.layer.5', 'matmul_10']`, each entry whole, the last one being the node itself;
@@ -16,24 +16,24 @@ from onnxlab.graph.index.records import NodeRecord
 
 ROOT = 0
 _NO_SCOPE = "_empty_nn_module_stack_from_metadata_hook"
-"""What torch's exporter writes for nodes that belong to no module."""
+"""Scope that torch's exporter writes for nodes that belong to no module."""
 _SCOPES = "pkg.torch.onnx.name_scopes"
 _NAMESPACE = "namespace"
 BY_HAND = "onnxlab.group"
 """The entry of a node's metadata that names the groups made by hand around it; see `query.hierarchy_by_hand`."""
 
 MAX_DEPTH = 32
-"""Scopes within scopes that are told apart: what a name says of deeper ones is left out."""
+"""Deepest nesting of scopes that is represented; deeper scopes in a name are ignored."""
 
 
 class NameScopes:
     """The tree of paths: parallel lists by path, and a memo from what a node says to its path.
 
     Attributes:
-        parents: the path without its last part, by path; that of ROOT is ROOT.
-        names: the last part as shown to people, by path.
+        parents: the path without its last part, by path; the parent of ROOT is ROOT.
+        names: the last part as displayed, by path.
         depths: number of parts, by path.
-        by_hand: what nodes that were looked at say of groups made by hand, by id.
+        by_hand: metadata of groups made by hand, by the id of a node whose path was asked for.
     """
 
     def __init__(self) -> None:
@@ -104,7 +104,7 @@ class NameScopes:
     def _insert(self, parts: Sequence[str], whole: bool) -> int:
         """The path of `parts`, made where it is new; `whole` parts repeat the name of the one around them.
 
-        A part that is a number alone says nothing: it is shown with the one around it, "layers.3".
+        A part that is only a number is displayed together with the part around it, "layers.3".
         """
         path, outer = ROOT, ""
         for part in parts[:MAX_DEPTH]:
@@ -122,7 +122,7 @@ class NameScopes:
 def split_name_scopes(text: str) -> list[str]:
     """`['', 'm', 'm.layer.5', 'add']` -> ["m", "m.layer.5"].
 
-    The list is Python's repr of names that hold no quotes; cut by hand, since literal_eval takes 20 times
+    The text is Python's repr of a list of names without quotes. It is split by hand, since literal_eval takes 20 times
     as long.
     """
     parts = text.strip().removeprefix("[").removesuffix("]").split(",")

@@ -1,7 +1,7 @@
 """Positions of the messages of a repeated field by their names, while others come and go around them.
 
-A position in a repeated field changes with every insertion before it, so each message gets a label for life, with
-gaps like those of the nodes; label to position is a bisection. Finding a declaration among 100,000 by a scan would
+A position in a repeated field changes with every insertion before it, so each message gets a label of its own, with
+gaps like those of the nodes; a bisection finds the position of a label. A scan for a declaration among 100,000 would
 take 20 ms.
 """
 

@@ -1,9 +1,9 @@
 """The graph as networkx sees it, kept in step with the index from the first time it is asked for.
 
-Nodes of the MultiDiGraph are node ids. Every (producer, consumer, slots) is an edge of its own, so that Add(x, x) has
-two; its key is (output slot, input slot). A value that a body of an If, Loop or Scan node captures is an edge to that
-node, `kind="capture"`, with (inner node id, input slot), or (scope id, position) of a body that returns it, as the
-second part of the key.
+Nodes of the MultiDiGraph are node ids. Every pair of an output slot and an input slot is an edge of its own, with the
+key (output slot, input slot): Add(x, x) has two. A value that a body of an If, Loop or Scan node captures is an edge
+to that node, `kind="capture"`. The second part of its key is (inner node id, input slot), or (scope id, position)
+where the body returns the value.
 """
 
 import math
@@ -22,7 +22,7 @@ from onnxlab.shapes import UNKNOWN, Fact, TensorFact
 class _Data(Mapping[str, Any]):
     """The attributes of a node or edge, looked up in its record when asked for; copies are plain dicts.
 
-    A dict each would take 100,000 nodes another second and 60 MB.
+    With a dict each, 100,000 nodes would take another second and 60 MB.
     """
 
     __slots__ = ("_record",)
@@ -67,8 +67,8 @@ class NodeData(_Data):
 class EdgeData(_Data):
     """`value` (its id), `name` of the value and `kind` of an edge: "data", "capture" by a body, "control" in a GE dump.
 
-    What inference knows of the value is `dtype` ("float32", "" where it is unknown), `shape` ("batch,64,56,56", "?"
-    where the rank is unknown) and `bytes`, with 1 in the place of dims that are no numbers, 0 where nothing is known.
+    Further attributes come from inference: `dtype` ("float32", "" where it is unknown), `shape` ("batch,64,56,56", "?"
+    where the rank is unknown) and `bytes`, where symbolic dims count as 1; 0 where nothing is known.
     """
 
     __slots__ = ("_networks",)
@@ -120,7 +120,7 @@ class Networks:
 
     Attributes:
         fact_of: the fact of a value id, for the attributes of edges; no facts unless a caller sets it.
-        has_control_edges: whether names of values say which edges are of control, as in dumps of GE.
+        has_control_edges: whether names of values mark control edges, as in dumps of GE.
     """
 
     def __init__(self, index: "Index", has_control_edges: bool = False) -> None:

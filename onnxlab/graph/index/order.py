@@ -1,6 +1,7 @@
 """The order of nodes in each scope: positions in the file, and a topological order where the file has none.
 
-Acyclicity is cheap this way: an edge that goes forward needs no search, and those that go backward are known.
+Both make checks for cycles cheap: an edge that runs with the file order needs no search, and the index keeps the
+edges that run against it.
 """
 
 from onnxlab.graph.index.records import NodeRecord, Scope

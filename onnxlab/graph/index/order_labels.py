@@ -1,7 +1,7 @@
 """Labels that order things for life: numbers with gaps, so that something fits between two neighbors.
 
-A position in a repeated field changes with every insertion before it; a label does not, and becomes a position by
-bisection of the sorted labels.
+A position in a repeated field changes with every insertion before it; a label does not. A bisection of the sorted
+labels finds the position of a label.
 """
 
 GAP = 1 << 32

@@ -1,8 +1,8 @@
 """An index read in one pass from the bytes of a model: what only edits and people ask for is made when asked for.
 
-The model is serialized once and read there (`wire_format.py`): what is left of a node without names says whether it may
-have bodies, and serves inference (`signatures`). What nodes read, and hashes of their names, are noted in columns, in
-which the readers of a value are looked for when it is first asked for them.
+The model is serialized once, and the index is read from these bytes (`wire_format.py`). The bytes of a node without
+its names (`signatures`) show whether the node may have bodies, and serve inference. The inputs of nodes and hashes of
+their names are noted in columns; the readers of a value are searched for in the columns when first asked for.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from onnxlab.graph.index.rows import Numbers, Rows
 from onnxlab.graph.protos import wire_format
 
 MAX_SIGNATURE = 4096
-"""Bytes up to which a signature is kept."""
+"""Most bytes of a signature that is kept."""
 
 _GRAPH = wire_format.tag(onnx.ModelProto, "graph")
 _METADATA = wire_format.tag(onnx.NodeProto, "metadata_props")
 _NODES = {False: wire_format.tag(onnx.GraphProto, "node"), True: wire_format.tag(onnx.FunctionProto, "node")}
-"""Where nodes stand, by whether it is a function that has them."""
+"""Tag of the field of nodes, by whether a function has them."""
 
 
 class UnreadValue(ValueRecord):
     """A value whose producers and uses are written down when they are first asked for.
 
     Args:
-        made: its producer, or the id of the node that computes it in its first slot, as most do.
+        producers: those of `ValueRecord`, or the id alone of the node that computes the value as its first output.
     """
 
     __slots__ = ("_index", "_maker")
@@ -58,7 +58,7 @@ class UnreadValue(ValueRecord):
         self.initializer = initializer
         self.info = None
 
-    def __getattr__(self, name: str) -> Any:  # asked only for what has no value yet
+    def __getattr__(self, name: str) -> Any:  # Python calls this only for attributes not set yet
         if name not in ("producers", "uses"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         self._index.write_down(self, name)
@@ -73,10 +73,10 @@ class GlanceIndex(Index):
 
     Attributes:
         size: bytes of the serialized model.
-        signatures: by node id, of nodes that read something, with notes; not of large ones.
-        constants: by id of a Constant that has a tensor and nothing else, its beginning; see `wire.constant`.
-        attributes: by node id, of other nodes that read nothing. As the nodes were met, all three.
-        columns: what all nodes read and make, and hashes of their names, as they were read.
+        signatures: by node id, for nodes with inputs; large signatures are left out.
+        constants: by node id, for Constants with nothing but a tensor: the match of `wire_format.constant`.
+        attributes: by node id, for the other nodes without inputs; like the two above, in the order of reading.
+        columns: inputs and outputs of all nodes and hashes of their names, as they were read.
     """
 
     value_type: type[ValueRecord] = UnreadValue
@@ -122,7 +122,7 @@ class GlanceIndex(Index):
     def arities(self) -> Numbers:
         """Numbers that tell scope and counts of inputs and outputs apart, of the nodes with signatures in their order.
 
-        Below 0 where a slot may be empty, or there are too many.
+        A number is below 0 where a slot may be empty, or where a node has too many slots.
         """
         nodes = np.fromiter(self.signatures, np.int64, len(self.signatures))
         return self.columns.arities()[self.columns.nodes.searchsorted(nodes)]
@@ -136,7 +136,7 @@ class GlanceIndex(Index):
         """Give a value its `producers` or `uses`: those that it had when the model was read. Once."""
         with self._writing:
             try:
-                object.__getattribute__(value, field)  # another thread was first, and may have changed them since
+                object.__getattribute__(value, field)  # another thread set the field first, and may have changed it
             except AttributeError:
                 setattr(value, field, [(value._maker, 0)] if field == "producers" else self._uses_of(value.id))
 
@@ -179,7 +179,7 @@ class GlanceIndex(Index):
             protos, labels, wire_format.heads(*extent), strict=True
         ):
             last = ident = last + 1
-            inputs: list[Any] = list(map(value_of, reads))  # None: absent, from outside, or made later
+            inputs: list[Any] = list(map(value_of, reads))  # None: absent, captured, or computed later
             note_reads(inputs)
             note_end(END)
             called = data[start:at]
@@ -220,7 +220,7 @@ class GlanceIndex(Index):
         """Bytes with the nodes of a scope, where the first one begins, where the scope ends, and the nodes' tag."""
         tag = _NODES[scope.is_function]
         if scope.kind == "subgraph":
-            data, start, end = next(self._bodies[scope.owner])  # which come in the order of the attributes
+            data, start, end = next(self._bodies[scope.owner])  # in the order of the attributes
         else:
             data = self._model if scope.kind == "graph" else scope.proto.SerializeToString()
             start, end = 0, len(data)
@@ -241,7 +241,7 @@ class GlanceIndex(Index):
         if not _have_no_graphs(node.proto.attribute[:]):
             return True
         if signature:
-            self.signatures[node.id] = self._bodiless[signature] = signature  # the same object for all that do the same
+            self.signatures[node.id] = self._bodiless[signature] = signature  # one object for equal signatures
         return False
 
     def _bind_nodes(self, scope: Scope, nodes: list[NodeRecord], ids: dict[str, int], image: ScopeImage | None) -> None:

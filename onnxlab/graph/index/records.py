@@ -1,6 +1,7 @@
 """Records of nodes, values and scopes. Only the index and the primitive changes write here.
 
-Records hold the live protobuf messages; they are looked up by an integer id that lasts as long as the model does.
+Records hold the live protobuf messages. They are looked up by an integer id, which no other record of the model ever
+gets.
 An id of 0 stands for "none" (an absent optional input, a scope without owner).
 """
 
@@ -66,9 +67,9 @@ class ValueRecord:
         producers: (node id, output slot); more than one only in an invalid file.
         uses: (node id, input slot) of every reader, those in inner scopes included.
         formal_outputs: (scope id, position) of every graph or function output with this value.
-        is_input: whether it is an input of the scope that defines it.
-        initializer: its TensorProto or SparseTensorProto, if it has one.
-        info: the ValueInfoProto that declares its type, if any.
+        is_input: whether the value is an input of the scope that defines it.
+        initializer: the value's TensorProto or SparseTensorProto, if any.
+        info: the ValueInfoProto that declares the value's type, if any.
     """
 
     id: int
@@ -109,15 +110,15 @@ class Scope:
 
     Attributes:
         owner: id of the If, Loop, Scan, … node that holds the subgraph, 0 for others.
-        attribute: the owner's attribute that holds it ("then_branch"); of a training graph its field
+        attribute: the owner's attribute that holds the subgraph ("then_branch"); of a training graph, its field
             ("training_info[0].algorithm").
         parent: id of the scope whose names are visible inside, 0 for a main graph or function.
-        names: value ids of the names defined here (and, in a root scope, of the undefined ones).
+        names: value ids of the names that the scope defines (and, in a root scope, of the undefined ones).
         node_ids: the nodes in file order.
         backward: (producer, consumer) node ids of edges that run against the file order; empty when it is sorted.
-        entries: where initializers, value_info and quantization annotations stand, by field.
+        entries: positions of initializers, value_info and quantization annotations, by field.
         ranks: topological positions while `backward` is not empty, None when they must be computed.
-        is_function: whether it is the body of a function.
+        is_function: whether the scope is the body of a function.
     """
 
     id: int

@@ -18,10 +18,10 @@ class Rows(NamedTuple):
 
     Attributes:
         nodes: ids.
-        reads: ids of the values that they read, slot by slot, 0 for an absent one.
-        arities: how many slots each has for them.
-        made: ids of the values that they make, slot by slot, 0 for an absent one.
-        makes: how many slots each has for these.
+        reads: ids of all inputs, node by node and slot by slot, 0 for an absent one.
+        arities: number of input slots of each node.
+        made: ids of all outputs, node by node and slot by slot, 0 for an absent one.
+        makes: number of output slots of each node.
     """
 
     nodes: Numbers

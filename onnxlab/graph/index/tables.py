@@ -1,6 +1,6 @@
 """The tables that every part of the index reads: records by id, the nesting of scopes, the nodes' neighbors.
 
-See `index.py` for the whole.
+`index.py` describes the whole index.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ class Tables:
 
     Attributes:
         undefined: ids of values that are read but not defined.
-        gone: the last records of removed values, by id, since this was last cleared; some may be back.
+        gone: the last records of values removed since `gone` was last cleared, by id; some may exist again.
     """
 
     def __init__(self) -> None:

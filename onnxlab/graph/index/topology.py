@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 def topological_order(nodes: Sequence[int], producers: Callable[[int], Iterable[int]]) -> list[int]:
     """Return `nodes` with every producer before its consumers, otherwise as close to the given order as that allows.
 
-    Nodes on a cycle, or behind one, come at the end in the given order. Time is linear in nodes and edges.
+    Nodes on a cycle, or downstream of one, come at the end in the given order. Time is linear in nodes and edges.
 
     The recursive equivalent, for a graph without cycles::
 
