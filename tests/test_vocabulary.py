@@ -8,13 +8,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LIST = ROOT / "tests" / "support" / "retired.txt"
+VAGUE = ROOT / "tests" / "support" / "vague.txt"
+"""Names that fit any value; widgets/test/vocabulary.test.ts holds TypeScript to the same list."""
 SUFFIXES = (".py", ".ts", ".tsx", ".md", ".mjs", ".css")
 PERSONS = ("somebody", "whoever", "nobody", "anybody", "someone", "everybody", "anyone")
-VAGUE = frozenset(
-    ("found", "made", "given", "one", "each", "wanted", "kept", "what", "told", "said", "taken", "mine", "own", "there",
-     "here", "asked", "thing")
-)  # fmt: skip
-"""Names that fit any value, and so tell nothing of it."""
 WITHHELD = frozenset(("what", "how", "where", "who", "why", "which", "those", "they", "it", "as", "that", "so", "if"))
 """Words that begin a sentence whose subject is told at its end, or not at all."""
 DOC_COMMENT = re.compile(r"/\*\*\s*(?:\n\s*\*\s*)?(\w+)")
@@ -36,9 +33,9 @@ def names_of(tree: ast.AST) -> Iterator[tuple[str, str]]:
                     yield "", inner.id
 
 
-def retired() -> list[str]:
-    """The words that are not to be used."""
-    lines = LIST.read_text(encoding="utf-8").splitlines()
+def listed(path: Path) -> list[str]:
+    """The first word of each line of a list."""
+    lines = path.read_text(encoding="utf-8").splitlines()
     return [line.split()[0] for line in lines if not line.startswith("#")]
 
 
@@ -66,7 +63,7 @@ def uses(words: re.Pattern[str]) -> set[str]:
 
 
 def test_no_retired_word_is_used() -> None:
-    assert uses(re.compile(r"\b(" + "|".join(map(re.escape, retired())) + r")\b")) == set()
+    assert uses(re.compile(r"\b(" + "|".join(map(re.escape, listed(LIST))) + r")\b")) == set()
 
 
 def test_no_text_speaks_of_persons() -> None:
@@ -92,12 +89,13 @@ def test_comments_of_typescript_begin_with_their_subject_or_a_verb() -> None:
 
 
 def test_no_name_of_python_is_vague() -> None:
+    words = frozenset(listed(VAGUE))
     vague = {
         f"{path.relative_to(ROOT)}: {name} {function and 'of ' + function}"
         for path in tracked(".py")
         if not path.relative_to(ROOT).as_posix().startswith(BUILDERS)
         for function, name in names_of(ast.parse(path.read_text(encoding="utf-8")))
-        if name in VAGUE and (function, name) not in PUBLIC
+        if name in words and (function, name) not in PUBLIC
     }
     assert vague == set()
 

@@ -24,7 +24,7 @@ if (files.length === 0) {
   console.error(`no test file matches ${words.join(" ")}`);
   process.exit(1);
 }
-// Inside node_modules, so that a bundle finds the bundler, which one test asks for.
+// Inside node_modules, so that a bundle finds the bundler and the compiler, which tests ask for.
 const outdir = mkdtempSync(path.join(here, "node_modules", ".tests-"));
 await build({
   ...settings(),
@@ -33,7 +33,7 @@ await build({
   outbase: here,
   platform: "node",
   target: "node20",
-  external: ["esbuild", "happy-dom"],
+  external: ["esbuild", "happy-dom", "typescript"],
   sourcemap: "inline",
   outExtension: { ".js": ".mjs" },
   define: { WIDGETS_FOLDER: JSON.stringify(here) },

@@ -97,11 +97,11 @@ function Places({ app, pattern }: { app: App; pattern: string }) {
   useEffect(() => setPlaces(null), [pattern]);
   const find = () =>
     app.client.request("pattern_places", { pattern }).then(
-      (places) => {
-        setPlaces(places);
+      (answer) => {
+        setPlaces(answer);
         setAt(-1);
         setRefused("");
-        app.picture?.mark({ highlights: places.places.flat() });
+        app.picture?.mark({ highlights: answer.places.flat() });
       },
       (error) => setRefused(asRequestError(error).sentence),
     );
