@@ -25,12 +25,12 @@ class RunningPart:
     """Nodes that run together.
 
     Attributes:
-        provider: its name.
-        nodes: their ids.
-        span: the labels of the first and the last.
-        compiled: whether the provider's own kernels answer; otherwise NumPy does in their place.
-        compiling: whether they are being made.
-        reason: why something is left to NumPy, "" where nothing is.
+        provider: name of the provider.
+        nodes: ids of the nodes.
+        span: the labels of the first and the last node.
+        compiled: whether the part runs by the provider's own kernels; otherwise NumPy runs it.
+        compiling: whether these kernels are being compiled.
+        reason: why nodes are left to NumPy, "" where none are.
     """
 
     provider: str
@@ -42,7 +42,7 @@ class RunningPart:
 
     @property
     def state(self) -> str:
-        """In a word: "compiled", "compiling", "NumPy answers" or, of NumPy's own, ""."""
+        """The state in a word: "compiled", "compiling", "NumPy answers", or "" for a part of NumPy."""
         if self.provider == "numpy":
             return ""
         return "compiled" if self.compiled else "compiling" if self.compiling else "NumPy answers"
@@ -99,14 +99,14 @@ class Compiled(Spelled, metaclass=ShortHelp):
     def kernels(self) -> KernelsAhead:
         """The share of all kernels that is on disk, for every model; the others are made in the background.
 
-        That begins when the first run of a process is worth compiling, and gives way to all other work. The environment
-        variable ONNXLAB_WARM=0 turns it off; `onnxlab warm` makes them at once.
+        Compilation begins when the first run of a process is worth compiling, and yields to all other work. The
+        environment variable ONNXLAB_WARM=0 turns it off; `onnxlab warm` makes all kernels at once.
 
         Examples:
             >>> model.compiled.kernels.count > 30
             True
         """
-        from onnxlab.execution.numba.plan import kernels_ahead  # nothing that runs nothing needs it
+        from onnxlab.execution.numba.plan import kernels_ahead  # imported here: only runs need it
 
         return kernels_ahead.state()
 
@@ -117,7 +117,7 @@ class Compiled(Spelled, metaclass=ShortHelp):
             timeout: seconds to wait at the most.
 
         Returns:
-            bool: whether that is so.
+            bool: whether nothing is being compiled any more.
 
         Examples:
             >>> model.compiled.wait(timeout=300)
@@ -126,7 +126,7 @@ class Compiled(Spelled, metaclass=ShortHelp):
         return background.wait(timeout)
 
     def states(self) -> list[PartState]:
-        """The states of the parts of the last run; nothing of nodes that run one by one."""
+        """The states of the parts of the last run, without the nodes that run one by one."""
         program = self._runner.usual().last()
         return [] if program is None else [_state(i.step) for i in program.instructions if i.step.part is not None]
 
@@ -154,7 +154,7 @@ def _state(step: Step) -> PartState:
 
 
 def _parts(program: Program, compiling: bool) -> Iterator[RunningPart]:
-    """The steps of parts, and those of single nodes that follow each other as one."""
+    """The running parts of a program: steps of parts, and consecutive steps of single nodes as one part."""
     alone: list[Step] = []
     for step in (instruction.step for instruction in program.instructions):
         if step.part is None:

@@ -1,7 +1,8 @@
 """Runs that keep their values: of a program of the whole graph, only the instructions run whose results are not there.
 
-The program outlives edits: an edit of attributes or initializers replaces an instruction or a constant in it, one of
-the graph's structure makes a new one. So the cost of a run after an edit is that of what the edit changed.
+The program outlives edits: an edit of attributes or initializers replaces an instruction or a constant of the program,
+and an edit of the graph's structure makes a new program. So the cost of a run after an edit depends on how much the
+edit changed.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ class Worklist:
     """The part of a plan that has to run where some values are stale.
 
     Attributes:
-        stale: value ids.
-        steps: to run.
-        values: id of a value that each of them makes; 0 for none.
-        border: (slot, value id) of stored values that they or the caller read.
-        made: the same as a set.
-        took: seconds of the last time that all of them ran, if they did.
+        stale: ids of the stale values.
+        steps: the steps to run.
+        values: id of a value that each step makes; 0 for none.
+        border: (slot, value id) of stored values that the steps or the caller read.
+        made: `values` as a set.
+        took: seconds of the last time that all steps ran, if they did.
     """
 
     stale: frozenset[int]
@@ -45,7 +46,7 @@ class Worklist:
     took: list[float] = field(default_factory=list)
 
     def fill(self, frame: list[Any], arrays: Mapping[int, Any]) -> bool:
-        """Put what is kept into a frame; False where something is not there any more."""
+        """Put the stored values into a frame; False where one is not stored any more."""
         try:
             for slot, value in self.border:
                 frame[slot] = arrays[value]
@@ -59,7 +60,7 @@ class Worklist:
 
     def ran(self, seconds: Mapping[int, float]) -> None:
         """Note how long the steps took that were run."""
-        if seconds.keys() == self.made:  # else some were spared, or make several values
+        if seconds.keys() == self.made:  # else some steps did not run, or make several values
             self.took[:] = [sum(seconds.values())]
 
 
@@ -68,8 +69,8 @@ class Plan(Carried["Plan"]):
     """A program with every value visible, and where its values are.
 
     Attributes:
-        snapshot: that it was made for.
-        program: from all that is fed to all that was asked for.
+        snapshot: the snapshot that the plan was made for.
+        program: from all fed values to all outputs that were asked for.
         values: value id by slot, 0 for none.
         initializers: {value id: slot} of constants that the model holds.
         constants: slots of what Constant nodes hold.
@@ -77,8 +78,8 @@ class Plan(Carried["Plan"]):
         made: id of a value that an instruction makes, by its number; 0 for none.
         number: {node id: number of the instruction}, for steps of one node.
         parts: ids of values that steps of several nodes make.
-        rows: of the instructions.
-        last: the last selection, if any: most edits are like the one before.
+        rows: the rows of the instructions.
+        last: the last selection, if any: most edits are like the edit before.
     """
 
     snapshot: Snapshot
@@ -96,8 +97,8 @@ class Plan(Carried["Plan"]):
     def select(self, state: State, stale: frozenset[int], frame: list[Any]) -> Worklist:
         """Select what must run for the outputs; stored values that it reads are put into the frame.
 
-        The last selection does where the same is stale: should something be there by now that it makes, the run finds
-        that out.
+        The last selection is reused where the same values are stale: if the store now holds values that it would make,
+        the run finds them.
         """
         for selection in self.last[:]:
             if (selection.stale is stale or selection.stale == stale) and selection.fill(frame, state.arrays):
@@ -132,7 +133,7 @@ class Plan(Carried["Plan"]):
         return Worklist(stale, steps, parts, tuple(border), frozenset(parts))
 
     def after(self, diff: SnapshotDiff, scope: ScopeNames) -> Plan | None:
-        """The plan for a later snapshot; None where what changed may be in a part of several nodes."""
+        """The plan for a later snapshot; None where a change may be inside a part of several nodes."""
         if diff.old is diff.new:
             return self
         if len(scope.compiler.providers) > 1 or any(view.op_type == "Constant" for _, view in diff.nodes):
@@ -184,7 +185,7 @@ def plan_of(compiler: Compiler, program: Program) -> Plan:
 
 
 def _recompiled(view: NodeView, before: Instruction, scope: ScopeNames) -> Instruction | None:
-    """The instruction of one node by the only provider, None where it is not like that of before."""
+    """The instruction of a changed node by the only provider, None where its form differs from the one before."""
     assert isinstance(scope, ScopeCompiler)
     provider = scope.compiler.providers[0]
     part = Part(provider.name, (view,), scope.reads(view), tuple(filter(None, view.outputs)))

@@ -20,15 +20,15 @@ from onnxlab.execution.run.recorder import Recorder
 from onnxlab.execution.run.requests import RunRequest
 from onnxlab.graph.edit.model_graph import ModelGraph
 
-_PLANS = 8  # kept from version to version of the model
+_PLANS = 8  # plans that are kept from version to version of the model
 
 
 class IncrementalRunner:
     """Runs of one graph over one store.
 
     Args:
-        make: the program of a compiler in which every value stays readable; raises FeedError where what is asked for
-            needs an input that is not fed.
+        make: makes the program of a compiler in which every value stays readable; raises FeedError where the outputs
+            need an input that is not fed.
 
     Attributes:
         plans: the newest plans, by what is fed and asked for.
@@ -55,10 +55,10 @@ class IncrementalRunner:
             compiler, state: of the model and the store as they were at the same moment.
             arrays: of all graph inputs that `names` need, checked, and of pinned values.
             names: values of the main graph.
-            copies: return copies of them; otherwise nothing.
+            copies: whether to return copies of these values; otherwise nothing is returned.
 
         Raises:
-            FeedError: the program needs a value that is not fed; and what the nodes raise.
+            FeedError: the program needs a value that is not fed; and the errors of the nodes.
         """
         ids = compiler.ids
         fed, changed = self._stamped(state, {ids[name]: array for name, array in arrays.items()})
@@ -71,7 +71,7 @@ class IncrementalRunner:
         frame = program.frame([fed[ids[name]][0] for name in arrays])
         selection = plan.select(state, stale if stale.isdisjoint(fed) else stale - fed.keys(), frame)
         steps = selection.steps
-        if not plan.parts.isdisjoint(stale):  # what was edited may be in them: equal inputs say nothing
+        if not plan.parts.isdisjoint(stale):  # the edit may be inside a part: equal inputs prove nothing
             state = replace(state, dirty=state.dirty | (plan.parts & stale))
         constants = {plan.values[slot]: program.template[slot] for slot in plan.constants}
         recorder = Recorder(state, plan.values, constants, fed, self._store.budget, call.position)
@@ -85,8 +85,8 @@ class IncrementalRunner:
     def cheaper(self, programs: Programs, request: RunRequest, seconds: float) -> tuple[Compiler, State] | None:
         """The compiler and state for a run from kept values, node by node, where that takes no more than `seconds`.
 
-        With the inputs of the run before: an edit reaches little of what was looked at, or, where it was asked for no
-        more than what is there, nothing is left to do.
+        The inputs are those of the run before: either an edit affects little of what was asked for, or all outputs are
+        stored already.
         """
         with self._graph.lock:
             compiler, _ = programs.current()
@@ -114,7 +114,7 @@ class IncrementalRunner:
     def completed(
         self, compiler: Compiler, state: State, arrays: dict[str, Any], names: tuple[str, ...]
     ) -> dict[str, Any]:
-        """The feeds of a what-if, and what `names` need besides of values that the last run made and these do not."""
+        """The feeds of a what-if, with the values of the last run that `names` need and the feeds do not change."""
         ids, held = compiler.ids, compiler.main.scope.initializers
         with self._graph.lock:
             changed = self._store.dependents.of([ids[name] for name in arrays])
@@ -127,7 +127,7 @@ class IncrementalRunner:
         return arrays | {name: state.arrays[ids[name]] for name in border if name not in arrays}
 
     def _stamped(self, state: State, feeds: dict[int, Any]) -> tuple[dict[int, tuple[Any, int]], list[int]]:
-        """({value id: (array, stamp)}, values that are not what they were): equal arrays keep their stamps."""
+        """({value id: (array, stamp)}, ids of values that changed): equal arrays keep their stamps."""
         fed, changed = {}, []
         for value, array in feeds.items():
             if value in state.arrays and same(state.arrays[value], array):

@@ -1,7 +1,7 @@
 """Values that a run left unkept, computed when they are looked at.
 
-A look begins with the values inside of parts that are nearest, which the parts make as they did in the run, and goes on
-node by node. How a value is come by is found out once for a program.
+A `Look` first has the nearest parts compute values inside of them, as the parts computed them in the run. From these
+values it goes on node by node. The way to a value is determined once per program.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ ProgramOf = Callable[[tuple[str, ...], tuple[str, ...]], Program]
 """The program from some values to others, node by node."""
 
 _FEW = 2
-"""Looks at one run after which all values of a part are computed at once: it takes no longer than one more."""
+"""Looks at one run after which all values of a part are computed at once, which takes no longer than one more look."""
 
 _SHARE = 4
-"""What all values of a part may take of the store's budget, as a divisor."""
+"""Divisor of the store's budget: all values of a part may take budget / `_SHARE`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,14 +36,14 @@ class Look:
 
     Attributes:
         inner: parts, and the values inside of each that are computed first.
-        program: from these, and what is known, to the value; None where it is one of them.
+        program: from these and the known values to the value; None where it is one of these.
     """
 
     inner: tuple[tuple[Instruction, tuple[str, ...]], ...]
     program: Program | None
 
     def serves(self, known: Mapping[str, Any]) -> bool:
-        """Whether all that it begins with is there."""
+        """Whether all values that the look begins with are known."""
         reads = [name for instruction, _ in self.inner for name in instruction.step.inputs]
         inside = {name for _, names in self.inner for name in names}
         reads += [] if self.program is None else [name for name in self.program.feeds if name not in inside]
@@ -53,15 +53,15 @@ class Look:
 def looked_at(
     run: LastRun, compiler: Compiler, name: str, program_of: ProgramOf, call: Call, budget: int
 ) -> dict[str, Any]:
-    """Values that are computed to come by one, that one among them unless it cannot be computed so.
+    """Values that are computed on the way to one value, with that value itself unless it cannot be computed so.
 
     Args:
         compiler: of the model as it was run.
         budget: bytes of a store.
 
     Raises:
-        FeedError: it needs an input that was not fed.
-        LimitError, RunStopped, RunError: the run that computes them is ended, or fails.
+        FeedError: the value needs an input that was not fed.
+        LimitError, RunStopped, RunError: the run that computes the values is ended, or fails.
     """
     run.looks += 1
     notes: dict[Any, Any] = run.program.notes
@@ -86,7 +86,7 @@ def looked_at(
 def _dtypes(
     run: LastRun, instruction: Instruction, compiler: Compiler, names: Sequence[str], budget: int
 ) -> dict[str, Any]:
-    """{name: dtype in the model} of the values inside of a part that are to be computed: a worker asks for no facts."""
+    """{name: dtype in the model} of the values of a part to compute, gathered here as a worker may not infer facts."""
     chosen = names if run.looks <= _FEW else _all(instruction, compiler, budget // _SHARE) or names
     facts = {name: compiler.fact(compiler.ids[name]) for name in chosen if name not in run.known}
     typed = {name: fact.dtype for name, fact in facts.items() if isinstance(fact, TensorFact)}
@@ -107,7 +107,7 @@ def _look(run: LastRun, compiler: Compiler, name: str, program_of: ProgramOf) ->
 
 
 def places(run: LastRun, instruction: Instruction, compiler: Compiler) -> frozenset[str]:
-    """Names of the main graph whose values a part can tell, and whose dtype is known."""
+    """Names of the main graph whose values a part can compute and whose dtype is known."""
     step, known = instruction.step, run.known
     if step.part is None or step.part.places is None or step.part.look is None:
         return frozenset()
@@ -121,7 +121,7 @@ def places(run: LastRun, instruction: Instruction, compiler: Compiler) -> frozen
 
 
 def _all(instruction: Instruction, compiler: Compiler, room: int) -> Sequence[str]:
-    """All values inside of a part, none where they are known to be more than the room."""
+    """All values inside of a part, none where they are known to take more than `room` bytes."""
     part = instruction.step.part
     assert part is not None
     names = [name for name in part.names if name in compiler.ids]

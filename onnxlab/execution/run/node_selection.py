@@ -19,8 +19,8 @@ class NodeSelection:
     """Nodes of the main graph, for one run of them.
 
     Attributes:
-        outputs: names that they make and that are not fed.
-        border: names that they read and do not make, initializers left out.
+        outputs: names that the nodes make and that are not fed.
+        border: names that the nodes read and do not make, without initializers.
     """
 
     compiler: Compiler
@@ -28,7 +28,7 @@ class NodeSelection:
     border: tuple[str, ...]
 
     def stale(self, state: State, fed: Mapping[str, Any]) -> list[str]:
-        """The outer values that are read, not fed, and not known as the model is now."""
+        """The outer values that are read, not fed, and not up to date in the store."""
         ids = self.compiler.ids
         return [name for name in self.border if name not in fed and not state.fresh(ids.get(name, 0))]
 
@@ -42,10 +42,10 @@ class NodeSelection:
         }
 
     def make_up(self, graph: ModelGraph, arrays: dict[str, Any], seed: int, limits: Limits) -> None:
-        """Add arrays for the rest of what is read, made up from facts.
+        """Add arrays, made up from facts, for the other values that are read.
 
         Raises:
-            FeedError: no node makes a value that is read, and it is no input.
+            FeedError: a value that is read is neither an input nor made by a node.
         """
         missing = [name for name in self.border if name not in arrays]
         for name in missing:
@@ -70,7 +70,7 @@ def select(compiler: Compiler, nodes: set[int], fed: Mapping[str, Any]) -> NodeS
 
 
 def nodes_of_main(graph: ModelGraph, nodes: Iterable[int]) -> set[int]:
-    """The nodes of the main graph that are these, or own the body that holds them.
+    """The given nodes where they are of the main graph, else the nodes of the main graph whose bodies hold them.
 
     Raises:
         NameLookupError: a node does not exist, or is in a function, which runs only when it is called.

@@ -17,7 +17,7 @@ from onnxlab.execution.program.call import PACE
 from onnxlab.execution.program.program import Program
 
 _TIMED = 64  # sets of feeds and outputs whose runs are timed
-_COPIED = 1 << 20  # bytes of an output of which a copy is kept, where the run could make it again
+_COPIED = 1 << 20  # largest bytes of an output that is copied although a run could make it again
 
 
 class NotedRuns:
@@ -33,20 +33,20 @@ class NotedRuns:
     ) -> None:  # fmt: skip
         """Note a run: copies of its inputs, and of outputs where they are small or could not be made again."""
         outputs, once, arrays = program.outputs, not program.repeatable, list(feeds)
-        if sum(map(_nbytes, arrays)) > self._store.budget:  # what cannot be kept is not copied
+        if sum(map(_nbytes, arrays)) > self._store.budget:  # too large to keep: no copies
             self._store.clear()
             return
         try:
             fed = [array.copy() if type(array) is np.ndarray else copied(array) for array in arrays]
             values = [copied(results[name]) if once or _is_small(results[name]) else None for name in outputs]
-        except (LimitError, MemoryError):  # of an array that shows the same few bytes again and again
+        except (LimitError, MemoryError):  # a broadcast view of few bytes may be larger than memory
             self._store.clear()
             return
         names = *program.border_names, *outputs
         self._store.note(LastRun(compiler.version, compiler.ids, program, fed, names, [*border, *values]))
 
     def note_short(self, compiler: Compiler, program: Program, feeds: Iterable[Any], border: Sequence[Any]) -> None:
-        """Note a run of microseconds, of arrays alone, which could be made again: no copies of its outputs."""
+        """Note a run of microseconds whose feeds are all arrays; its outputs can be made again and are not copied."""
         fed = [array.copy() for array in feeds]
         self._store.note(LastRun(compiler.version, compiler.ids, program, fed, program.border_names, border))
 

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from onnxlab.execution.program.call import Progress
 
 DELAY = 1.0
-"""Seconds after which the bar shows: what is done by then needs none."""
+"""Seconds after which the bar shows: shorter runs need none."""
 
 
 @contextmanager
 def bar(description: str = "run", unit: str = " nodes") -> Iterator[Progress | None]:
-    """A progress function that draws a bar on standard error; None where that is no terminal or tqdm is missing."""
+    """A progress function that draws a bar on standard error; None without a terminal or without tqdm."""
     try:
         tqdm: Any = importlib.import_module("tqdm").tqdm if sys.stderr.isatty() else None
     except ImportError:

@@ -27,11 +27,11 @@ def named(names: Sequence[str | Provider], threads: int = 1) -> tuple[Provider, 
     """Make the providers of these names, in order of preference; NumPy, which takes everything, ends the list.
 
     Args:
-        names: names, or providers of your own.
-        threads: that each may use in a run.
+        names: names, or instances of Provider.
+        threads: number of threads that each may use in a run.
 
     Raises:
-        ProviderError: a name is none of those known, or something is no provider.
+        ProviderError: a name is not known, or an item is not a provider.
         ImportError: onnxruntime is asked for and not installed.
     """
     providers: list[Provider] = []
@@ -52,7 +52,7 @@ def named(names: Sequence[str | Provider], threads: int = 1) -> tuple[Provider, 
 
 
 def _own(provider: object) -> Provider:
-    """A provider that was given as such. Raises ProviderError where it is none."""
+    """A provider that was given as an instance. Raises ProviderError for any other object."""
     if not isinstance(provider, Provider):
         raise ProviderError(
             f"{provider!r:.80} is no provider: derive its class from onnxlab.execution.base.provider.Provider and give "

@@ -28,8 +28,8 @@ class Recorder:
         values: value id by slot of the program, 0 for none.
         constants: {value id: array} of what Constant nodes hold.
         fed: (array, stamp) of each value id that is given to the program.
-        budget: bytes to keep; beyond it, values that are needed no more go, the oldest first.
-        position: counted up.
+        budget: bytes to keep; beyond it, values that no step needs any more are dropped, the oldest first.
+        position: the progress of the run, which the recorder advances.
     """
 
     def __init__(
@@ -48,23 +48,23 @@ class Recorder:
         self._value = values
         self.arrays: dict[int, Any] = {}
         self.stamps = dict(state.stamps)
-        self.sources: dict[int, Any] = {}  # of what this run made
+        self.sources: dict[int, Any] = {}  # sources of values that this run made
         self.seconds: dict[int, float] = {}
         self.fingerprints: dict[int, Any] = {}
         self.given: list[int] = []
-        self._nbytes = 0  # of what is kept; views count like arrays until that might be too much
-        self._held: dict[int, int] | None = None  # from then on: buffers of what is kept
+        self._nbytes = 0  # of kept values; views count like arrays until the sum exceeds the budget
+        self._held: dict[int, int] | None = None  # from then on: {id: bytes} of the kept buffers
         self._dead: list[int] = []  # slots that are needed no more, oldest first
-        self._looked = 0  # how many steps were looked at for those
+        self._looked = 0  # how many steps have been examined for `_dead`
         self._log: list[
             tuple[int, int, Any, Any, Any, float]
-        ] = []  # value, slot, array, what it read, first element, seconds
+        ] = []  # value, slot, array, stamps that it was made of, first element, seconds
         for value, (array, stamp) in fed.items():
             self._give(value, array, stamp)
         for value, array in constants.items():
             if value not in fed and (state.arrays.get(value) is not array or value in state.stale):
                 self._give(value, array, state.stamps.get(value, 0))
-        self._stamp_at = list(map(self.stamps.get, values))  # by slot, where a step finds them as it does its inputs
+        self._stamp_at = list(map(self.stamps.get, values))  # by slot, so that a step's taker gets them like inputs
 
     def _give(self, value: int, array: Any, stamp: int) -> None:
         self.stamps[value] = stamp
@@ -90,9 +90,9 @@ class Recorder:
     def _loop(self, frame: list[Any], run: Run, steps: Steps) -> int:
         """Run the instructions; returns the bytes that they made and that are not counted yet.
 
-        As in the executor's loop: local names, no call that can be spared, and nothing looked at that is not needed,
-        since what a run touched before its last kernel is no longer in the cache. So what was made is written down in a
-        list, and sorted in when all is done.
+        As in the executor's loop, the code uses local names and makes no avoidable call. Nor does it read memory that
+        it does not need, since a kernel evicts from the processor's cache what was read before it. So results are
+        appended to a list, which is processed when all steps are done.
         """
         limits, memory, position, key = run.limits, run.memory, self.position, id(frame)
         flagged, timed = limits.stop.is_set, limits.deadline is not None
@@ -133,7 +133,7 @@ class Recorder:
                     result = _placed(steps.instructions[position.done], frame, result, run)
                     used += _nbytes(result)
                 first = result.item(0) if type(result) is array and result.size else None
-                if first != first:  # a NaN is no other, and equals none
+                if first != first:  # a NaN may be the same, though it equals nothing
                     first = None
                 if (first is not None and first != fingerprints(value, first)) or self._is_another(value, result, read):
                     stamps[slot] = new_stamp()
@@ -167,7 +167,7 @@ class Recorder:
         return sum([_nbytes(frame[slot]) for slot in slots])
 
     def _sort_in(self, used: int) -> None:
-        """Keep what was made since the last time, `used` bytes: the whole list at once, which does it fastest."""
+        """Keep the values made since the last call, `used` bytes: all of the list at once, which is the fastest way."""
         if self._held is None:
             self._nbytes += used
         if not self._log:
@@ -183,7 +183,7 @@ class Recorder:
             self._count(arrays)
 
     def _room(self) -> int:
-        """Bytes that may be kept before a count is due; none any more once buffers are counted."""
+        """Bytes that may be kept before buffers have to be counted; 0 once they are counted."""
         return self._budget - self._nbytes if self._held is None else 0
 
     def _is_another(self, value: int, array: Any, read: Any) -> bool:
@@ -194,12 +194,12 @@ class Recorder:
         return differs(old, array) or not same(old, array)
 
     def _again(self, value: int, read: Any) -> bool:
-        """Whether a value whose array is gone was made of the same things."""
+        """Whether a value whose array was evicted is made from inputs with the same stamps as before."""
         state = self._state
         return value in state.stamps and state.sources.get(value) == read and value not in state.dirty
 
     def _keep(self, value: int, array: Any, read: Any) -> int:
-        """Keep what was there and is as it was; returns its bytes."""
+        """Keep a stored array that is unchanged; returns its bytes."""
         self.sources[value] = read
         self.arrays[value] = array
         if self._held is None:
@@ -238,11 +238,11 @@ class Recorder:
                 self._recount()
 
     def state(self, stale: frozenset[int]) -> State:
-        """The state after the run; `stale` is what was stale when it began, changed inputs considered."""
+        """The state after the run; `stale` are the values that were stale when it began, also by changed inputs."""
         old = self._state
         computed = {*self.sources, *self.given}
         arrays = {**old.arrays, **self.arrays}
-        for value in computed.difference(self.arrays):  # given up
+        for value in computed.difference(self.arrays):  # values that were dropped for the budget
             arrays.pop(value, None)
         seconds = {**old.seconds, **self.seconds}
         held = old.held + self._nbytes
@@ -275,7 +275,7 @@ def _nbytes(value: Any) -> int:
 
 
 def evicted(arrays: dict[int, Any], seconds: Mapping[int, float], budget: int) -> dict[int, Any]:
-    """The arrays that fit the budget: those go first that are made again with the least time per byte."""
+    """The arrays that fit the budget: those that take the least time per byte to make again are evicted first."""
     held = buffers(arrays.values())
     excess = sum(held.values()) - budget
     if excess <= 0:

@@ -28,7 +28,7 @@ class Refuse(Protocol):
 
 
 class RefusedNodes:
-    """Checks runs against what is refused, which is asked for once per version of the graph."""
+    """Checks of runs against refusals, which are asked for once per version of the graph."""
 
     def __init__(self, graph: ModelGraph, requests: Requests, refuse: Refuse) -> None:
         self._graph = graph

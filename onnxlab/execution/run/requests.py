@@ -28,13 +28,13 @@ class RunRequest:
     """One run of the main graph.
 
     Attributes:
-        compiler, state: of the model and of what is kept, at the same moment.
-        unchecked, arrays: the feeds as they were given, and as they were checked.
-        asked, names: the outputs as they were asked for, None for the graph's, and the values that make them.
-        inner: those that are inside of bodies.
-        keep: what is kept.
+        compiler, state: of the model and of the value store, at the same moment.
+        unchecked, arrays: the feeds as they were given, and as checked arrays.
+        asked, names: the outputs as they were asked for (None for the graph's), and the values that make them.
+        inner: the outputs that are values inside bodies.
+        keep: which values the run keeps.
         again: whether the feeds are the inputs of the last run.
-        plain: whether a later run of the same kind may do without all of this.
+        plain: whether a later run of the same key may skip the checks of a request.
     """
 
     compiler: Compiler
@@ -50,13 +50,13 @@ class RunRequest:
 
     @property
     def is_of_inputs(self) -> bool:
-        """Whether nothing but inputs is fed; otherwise it is a what-if, which changes nothing of what is kept."""
+        """Whether only inputs are fed; otherwise the run is a what-if, which does not change the kept values."""
         main = self.compiler.snapshot.main
         return all(name in main.inputs and name not in main.initializers for name in self.unchecked)
 
     @property
     def is_kept(self) -> bool:
-        """Whether the run leaves values behind: what happens in a body is seen only where it runs."""
+        """Whether the run keeps values: one that watches bodies keeps none, since each body has to run for that."""
         return bool(self.keep) and self.is_of_inputs and not self.inner
 
     @property
@@ -82,7 +82,7 @@ class Requests:
         self._graph = graph
         self._store = store
         self._fact = fact or self.declared
-        self._inputs: tuple[Any, dict[str, Fact]] = None, {}  # the graph's view and what it declares
+        self._inputs: tuple[Any, dict[str, Fact]] = None, {}  # the graph's view, and the declared facts of its inputs
         self._fine: tuple[dict[str, Fact], dict[str, Any]] | None = None  # facts, and kept inputs that fit them
 
     def declared(self, value: int) -> Fact:
@@ -95,7 +95,7 @@ class Requests:
     def outputs(
         self, compiler: Compiler, outputs: Sequence[str] | None, inner: Sequence[Watched] = ()
     ) -> tuple[str, ...]:
-        """Names of values of the main graph that make what is asked for; by default the graph's outputs.
+        """Names of the values of the main graph to compute for these outputs; by default the graph's outputs.
 
         Raises:
             FeedError: an output of the graph has no name.
@@ -149,7 +149,7 @@ class Requests:
         """Feeds by name: where the graph has one input, its array alone will do.
 
         Raises:
-            FeedError: it is no mapping, and the graph has another number of inputs.
+            FeedError: `feeds` is not a mapping, and the graph does not have exactly one input.
         """
         if isinstance(feeds, Mapping):
             return feeds
@@ -169,7 +169,7 @@ class Requests:
         return checks.convert(feeds, facts)
 
     def again(self, compiler: Compiler, state: State) -> dict[str, Any]:
-        """The inputs that are kept, checked against what is declared by now.
+        """The kept inputs, checked against the current declarations.
 
         Raises:
             as `checked`.
@@ -191,12 +191,12 @@ class Requests:
         return {names[value]: array for value, array in pins.items() if value in names} | arrays
 
     def pin(self, compiler: Compiler, name: str, value: Any) -> None:
-        """Let a value be this array in every run that does not feed it. Raises as `checked`."""
+        """Use this array for a value in every run that does not feed it. Raises as `checked`."""
         ((name, array),) = self.checked(compiler, {name: value}).items()
         self._store.pin(compiler.ids[name], copied(array))
 
     def unpin(self, name: str | None) -> None:
-        """Let the graph make a value again, all without a name.
+        """Let the graph make a pinned value again; without a name, all pinned values.
 
         Raises:
             NameLookupError: the value is not pinned.
@@ -223,7 +223,7 @@ def asked(outputs: Any) -> list[str]:
     """The names of outputs that a caller gave: one or several.
 
     Raises:
-        NameLookupError: these are no names.
+        NameLookupError: an item is not a name.
     """
     names = [outputs] if isinstance(outputs, str) or not isinstance(outputs, Iterable) else list(outputs)
     for name in names:
@@ -241,5 +241,5 @@ _SHOWN = 8
 
 
 def _dtype_only(fact: Fact) -> Fact:
-    """A fed intermediate value may have any shape: what it breaks, the nodes behind it say."""
+    """The fact without its shape: a fed intermediate value may have any, and nodes that cannot take it raise errors."""
     return TensorFact(fact.elem_type) if isinstance(fact, TensorFact) else fact

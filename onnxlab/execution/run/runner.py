@@ -58,19 +58,19 @@ class Runner:
     Args:
         graph: the model.
         fact: what inference knows of a value id; default: what the file declares.
-        providers: in order of preference; the last one takes what is left; default: NumPy.
-        keep_bytes: memory for kept values; default 40 % of what is available.
-        threads: of BLAS during runs (see `base.blas`); 0 leaves it as it is. More pay for large products on idle
-            cores. It is one where a provider brings threads of its own: BLAS's would spin beside them.
-        refuse: asked once per version of the graph for what keeps nodes from running, and whether some need it.
+        providers: in order of preference; the last one takes the nodes that are left; default: NumPy.
+        keep_bytes: memory for kept values; default 40 % of the available memory.
+        threads: threads of BLAS during runs (see `base.blas`); 0 changes nothing. More than one are of use for large
+            products on idle cores. One is used where a provider has threads of its own, which BLAS's would slow down.
+        refuse: asked once per version of the graph for errors that keep nodes from running, and for which nodes.
 
     Attributes:
         value: gives a value of the main graph as the model is now.
         store: the values of the last run, by value id.
         programs: by its own providers.
-        on_demand: computes those that it left unkept.
+        on_demand: computes the values that the last run did not keep.
         compiles: whether runs for which no providers are given may compile in the background (not where the
-            environment says ONNXLAB_COMPILE=0); otherwise they are NumPy's.
+            environment says ONNXLAB_COMPILE=0); otherwise NumPy runs them.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Runner:
         self._refused = None if refuse is None else RefusedNodes(graph, self._requests, refuse)
 
     def _doubt(self, values: bool) -> None:
-        """Forget kept plans, and values too where custom operators came or went."""
+        """Forget kept plans, and values too where custom operators were registered or removed."""
         self._kept.plans.clear()
         if values:
             self.store.invalidate_all()
@@ -107,7 +107,7 @@ class Runner:
             chosen = usual_names() if providers is None else providers
             key = (tuple([chosen] if isinstance(chosen, str) else chosen), threads)
             known = key in self._others
-        except TypeError:  # no list, or a provider that is no key
+        except TypeError:  # not a list, or a provider that is not hashable
             assert providers is not None
             return self._programs_by(named(providers, threads), threads)
         return (
@@ -115,14 +115,14 @@ class Runner:
         )
 
     def usual(self) -> Programs:
-        """The programs by the fastest providers that are there, which are not waited for; see `compiles`."""
+        """The programs by the fastest installed providers, which compile in the background; see `compiles`."""
         if not self.compiles:
             return self.by(("numpy",))
         self._usual = self._usual or self._programs_by(named(usual_names()), 1, patient=True)
         return self._usual
 
     def _programs_by(self, providers: tuple[Provider, ...], threads: int, patient: bool = False) -> Programs:
-        check, doubt = self._requests.check_missing, WeakMethod(self._doubt)  # of this runner, which has the programs
+        check, doubt = self._requests.check_missing, WeakMethod(self._doubt)  # weak: this runner holds the programs
         return Programs(self.graph, providers, threads, self._fact, check, doubt, patient)
 
     def last_inputs(self) -> dict[str, Any]:
@@ -136,7 +136,7 @@ class Runner:
         return self._requests.declared(value)
 
     def invalidate(self, commit: GraphCommit) -> None:
-        """Follow an edit: what depends on it is no longer fresh. Register it as a follower of the graph."""
+        """Mark the values that depend on an edit as no longer fresh. To be registered as a follower of the graph."""
         self.store.follow(commit)
         if commit.touched.functions:
             for programs in filter(None, (self.programs, self._usual, *self._others.values())):
@@ -171,21 +171,21 @@ class Runner:
                 whose producers are then not run. None: the inputs of the last run.
             outputs: names of any values of the main graph; default: the graph's outputs.
             limits: what the run may use, and the flag that stops it.
-            progress: told how far the run is, about ten times a second.
-            keep: keep all values, node by node, and use those that are still right. "border" keeps the inputs and what
-                crosses between parts, so that `value` can compute the others when they are asked for. Feeding
-                anything but inputs is a what-if: it takes from what is kept whatever the feeds cannot change, inputs
-                too, and changes nothing of it. Without `keep`, memory is let go as early as possible.
+            progress: called with the progress of the run, about ten times a second.
+            keep: True keeps all values, node by node, and reuses those that are still fresh. "border" keeps the inputs
+                and the values that cross between parts, so that `value` can compute the others when they are asked for.
+                A run that feeds other values than inputs is a what-if: it reads kept values, inputs too, that the
+                feeds cannot change, and leaves the store as it is. False frees memory as early as possible.
             seed: of random operators.
             strict: refuse nodes for which onnxruntime would refuse the model.
-            by: programs of other providers than the runner's own; with `keep` all values are the runner's own.
+            by: programs of other providers than the runner's own; with `keep=True`, the runner's own are used.
 
         Raises:
             FeedError: feeds that do not fit, or inputs that are missing.
             NameLookupError: an output that is no value of the main graph.
             UnsupportedOperatorError: no provider implements an operator that is needed.
             RunError: a node failed; LimitError, RunStopped: the budget is used up, or the run was stopped.
-            KeyboardInterrupt: at once; the run goes no further and its result is dropped.
+            KeyboardInterrupt: raised at once; the run is stopped and its result dropped.
         """
         owner = self.programs if by is None or keep is True else by
         if feeds is not None and type(feeds) is not dict:
@@ -219,7 +219,7 @@ class Runner:
         key = run_key(compiler.version, feeds, outputs)
         try:
             specialized = None if key is None else owner.specialized.get(key)
-        except TypeError:  # these are no names, which is said where they are looked up
+        except TypeError:  # not names: the error is raised where they are looked up
             return None
         if specialized is None or specialized.seconds > QUICK:
             return None
@@ -245,7 +245,7 @@ class Runner:
         return RunRequest(compiler, state, unchecked, arrays, outputs, names, inner, keep, feeds is None, plain)
 
     def _run(self, owner: Programs, request: RunRequest, call: Call) -> dict[str, Any]:
-        """The rest of a run: the program for the request, and what it leaves behind."""
+        """Run a request: get its program, call it, and note or keep its values."""
         compiler, state, arrays, names = request.compiler, request.state, request.arrays, request.names
         if request.is_kept and request.keep is True:
             return self._kept.run(compiler, state, arrays, names, call)
@@ -281,10 +281,10 @@ class Runner:
         return request.picked(results)
 
     def pin(self, name: str, value: Any) -> None:
-        """Let a value of the main graph be this array in every run that does not feed it, whatever makes it.
+        """Use this array for a value of the main graph in every run that does not feed it, whichever node makes it.
 
         Raises:
-            FeedError: no value has this name, or its dtype is another one.
+            FeedError: no value has this name, or the array does not have its dtype.
         """
         with self.graph.lock:
             self._requests.pin(self.programs.current()[0], name, value)
@@ -298,7 +298,7 @@ class Runner:
         self, observer: Observer, feeds: Mapping[str, Any] | None, call: Call, outputs: Sequence[str] | None = None,
         by: Programs | None = None,
     ) -> dict[str, Any]:  # fmt: skip
-        """Run once, step by step under an observer's eyes; nothing is kept. `by` and what it raises are as of `run`."""
+        """Run once, step by step, with an observer; nothing is kept. `by` is as in `run`, and so are the errors."""
         owner = by or self.programs
         with self.graph.lock:
             compiler, programs = owner.current()
@@ -335,9 +335,9 @@ class Runner:
     ) -> dict[str, Any]:  # fmt: skip
         """Run these nodes (ids; a node in a body stands for the node that owns it) and return all that they make.
 
-        What they read comes from `feeds`, else it is what the inputs of the last run make of it, else, where there was
-        none, it is made up from facts. Without `feeds`, what they make after a run is kept too: it is what a run of
-        the whole graph makes.
+        The values that they read come from `feeds`, else from the inputs of the last run, else, before any run, they
+        are made up from facts. Without `feeds`, the outputs after a run are kept too, as they are those of a run of the
+        whole graph.
 
         Raises:
             NameLookupError: a node is in a function, which runs only when it is called.
@@ -356,7 +356,7 @@ class Runner:
         if strict and self._refused is not None:
             self._refused.check(compiler, (*arrays, *selection.border), names)
         last = self._requests.last_inputs(compiler, state)
-        if state.stamps and last.keys() >= self._requests.input_facts(compiler).keys():  # of a run of all
+        if state.stamps and last.keys() >= self._requests.input_facts(compiler).keys():  # of a run of the whole graph
             if not feeds:
                 with Loading(call.limits):
                     return self._kept.run(compiler, state, self._requests.with_pins(compiler, last), names, call)

@@ -1,10 +1,10 @@
 """Programs specialized for runs of one `RunKey`: the checks of an earlier run, and what shapes decide, hold again.
 
-A budget counts large arrays alone, and a run of microseconds looks at no stop flag. So where nothing is kept node by
-node, a program that has run on feeds of these dtypes and shapes is tried without either, as long as all that it makes
-is small. Where something large turns up, or anything else that an ordinary run would have to see to, that is given up,
-and the run with a budget makes the answer or says what is wrong. Bodies run in the same way, each by the types and
-shapes of what it reads.
+A budget counts only large arrays, and a run of microseconds does not look at the stop flag. So where values are not
+kept node by node, a program that has run before on feeds of these dtypes and shapes is tried without budget and stop
+flag, as long as all values that it makes are small. If a value is large, or a kernel raises, the attempt is dropped,
+and the run with a budget makes the result or raises the error. Bodies run in the same way, specialized for the types
+and shapes of the values they read.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from onnxlab.limits import SHARE_OF_MEMORY, Limits, Repeated, Repetition, availa
 from onnxlab.ops import traits_of
 
 _LONGEST_PAUSE = 10  # powers of two
-_HELD = 1 << 20  # bytes made by shapes that are kept alive for one signature
-_BORDER = 1 << 26  # bytes of border values of so short a run
-_SIGNATURES = 64  # of what a body reads
+_HELD = 1 << 20  # bytes of values decided by shapes that are kept for one signature
+_BORDER = 1 << 26  # most bytes of the border values of such a run
+_SIGNATURES = 64  # signatures of a body's reads that are kept
 _ITERATIONS = 1 << 14
-"""Runs of bodies in a run: those that may never end are left to runs that can be stopped."""
+"""Largest number of body runs in a run: a loop that may never end is left to runs that can be stopped."""
 _STEPS = 256
-"""Steps of a program up to which it is tried without a budget: of more, a budget is the least."""
-_BODIES = "bodies"  # note of a program: those of its steps
+"""Steps of a program up to which it is tried without a budget: with more steps, a budget costs comparatively little."""
+_BODIES = "bodies"  # note of a program: the bodies of its steps
 _NEVER = Event()
-"""The stop flag of runs too short to be stopped: making a flag takes longer than all the rest."""
+"""The stop flag of runs too short to be stopped, shared because making one takes longer than such a run."""
 
 
 class RunKey(NamedTuple):
@@ -72,15 +72,15 @@ def run_key(version: int, feeds: Mapping[str, Any], outputs: Sequence[str] | Non
 
 
 class Specialization:
-    """A program that has run, for feeds of one signature, which were taken as they are.
+    """A program that has run, for feeds of one signature, which needed no conversion.
 
     Args:
-        folder: of what constants made.
+        folder: the results of constant instructions.
         threads: of BLAS.
-        seconds: of the processor, that the run took.
+        seconds: processor time that the run took.
 
     Attributes:
-        seconds: of the last run.
+        seconds: processor time of the last run.
     """
 
     def __init__(self, program: Program, folder: Folder, threads: int, seconds: float) -> None:
@@ -90,7 +90,7 @@ class Specialization:
         instructions = program.instructions
         self._threads = threads if any(map(_uses_blas, instructions)) else 0
         self._run: Function | None = None
-        self._outputs: list[tuple[str, bool]] = []  # name, whether nothing else can show its array
+        self._outputs: list[tuple[str, bool]] = []  # (name, whether no other value shares its array)
         self._quiet = False
         self._border = [slot for _, slot in program.border]
         self._failures = self._pause = 0
@@ -100,9 +100,9 @@ class Specialization:
         """The outputs, as arrays that the caller may write to, made in the caller's thread. Raises what nodes raise.
 
         Args:
-            border: takes the values of the program's border.
+            border: list that receives the values of the program's border.
         """
-        began = perf_counter()  # thread_time takes ten times as long; so one run that was held up counts little
+        began = perf_counter()  # thread_time takes ten times as long; one delayed run counts little
         arrays = list(feeds.values())
         values = self._values(arrays) if self._possible else None
         if values is None:
@@ -115,7 +115,7 @@ class Specialization:
         return results
 
     def _values(self, arrays: list[Any]) -> tuple[Any, ...] | None:
-        """The result of `values`, None where something is not small, or it is not known what shapes decide."""
+        """The result of `values`, None where a value is not small, or it is not yet known what shapes decide."""
         if self._pause:
             self._pause -= 1
             return None
@@ -126,7 +126,7 @@ class Specialization:
                 return self.values(arrays, [_ITERATIONS])
             with np.errstate(all="ignore"), blas.limited(self._threads) if self._threads else nullcontext():
                 return self.values(arrays, [_ITERATIONS])
-        except Exception:  # the run with a budget says which node it is
+        except Exception:  # the run with a budget names the node
             self._failures = min(self._failures + 1, _LONGEST_PAUSE)
             self._run, self._pause = None, 1 << self._failures
             return None
@@ -138,7 +138,7 @@ class Specialization:
             left: how often bodies may still run.
 
         Raises:
-            LimitError: something is not small, or not known yet; and what kernels raise.
+            LimitError: a value is not small, or not known yet; and the errors of kernels.
         """
         run = self._run or (self._prepared(arrays) if self._possible else None)
         if run is None:
@@ -165,7 +165,7 @@ class Specialization:
         return results
 
     def _prepared(self, arrays: Sequence[Any]) -> Function | None:
-        """The function of what is left to do for feeds of these shapes, None before it is known what shapes decide."""
+        """The function of the steps left for feeds of these shapes, None before it is known what shapes decide."""
         program = self.program
         plain = constant_folding.known_fold(program)
         begin = shape_specialization.final(program, arrays, plain)
@@ -224,7 +224,7 @@ class _ShortBody(Lru[Any, Specialization]):
     """A body's specializations by the types and shapes of what it reads.
 
     Args:
-        places: of what it captures, among what its step does.
+        places: indices of the body's captures among those of its step.
     """
 
     def __init__(self, body: ProgramBody, places: Sequence[int]) -> None:
@@ -233,7 +233,7 @@ class _ShortBody(Lru[Any, Specialization]):
         self._places = places
 
     def captured(self, values: tuple[Any, ...]) -> Sequence[Any]:
-        """The values that the body captures, of those of its step."""
+        """The values that the body captures, out of those that its step captures."""
         return [values[place] for place in self._places]
 
     def run(self, arrays: Sequence[Any], left: list[int]) -> Sequence[Any]:
@@ -264,13 +264,13 @@ class _ShortContext(StepContext):
         self._instruction, self._bodies, self._captured, self._left = instruction, bodies, captured, left
 
     def reserve(self, nbytes: int, what: str = "") -> None:
-        """Raise LimitError for what is large."""
+        """Raise LimitError for a large reservation."""
         if nbytes > SMALL:
             self._left[0] = -1
             raise LimitError("this is no short run")
 
     def check(self) -> None:
-        """Raise LimitError where something was large: so short a run is not stopped otherwise."""
+        """Raise LimitError where a reservation was large: a short run has no other reason to stop."""
         if self._left[0] < 0:
             raise LimitError("this is no short run")
 
@@ -309,13 +309,13 @@ def _short_bodies(program: Program, instruction: Instruction) -> dict[ProgramBod
 
 
 def owned(results: Sequence[Any], names: Sequence[str], fed: Sequence[Any]) -> dict[str, Any]:
-    """Results of a run that kept nothing, as arrays that the caller may write to: nothing else shows them."""
+    """Results of a run that kept nothing, as arrays that the caller may write to: none shares memory with another."""
     shown = {*map(id, fed)}
     return {name: _own(array, shown) for name, array in zip(names, results, strict=True)}
 
 
 def _own(value: Any, shown: set[int]) -> Any:
-    """A value, or a copy of one that something else may show; `shown` are the ids of what is shown by now."""
+    """A value, or a copy where its memory may be shared; `shown` are the ids of feeds and earlier results."""
     writable = type(value) is np.ndarray and value.base is None and value.flags.writeable and id(value) not in shown
     shown.add(id(value))
     return value if writable else copied(value)

@@ -26,9 +26,9 @@ class ValuesOnDemand:
     """The values of one graph as the last run, and the edits since, make them.
 
     Args:
-        programs: node by node.
-        run: runs from the inputs of the last run up to some values, and keeps what it computes.
-        compute: does the same and returns nothing.
+        programs: programs that run node by node.
+        run: runs from the inputs of the last run up to some values, and keeps the values that it computes.
+        compute: the same as `run`, without results.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class ValuesOnDemand:
         self._graph = graph
         self._store = store
         self._programs = programs
-        self._weak_run, self._weak_compute = WeakMethod(run), WeakMethod(compute)  # of the runner that has this
+        self._weak_run, self._weak_compute = WeakMethod(run), WeakMethod(compute)  # weak: the runner holds this object
 
     def _run(self, *arguments: Any, **options: Any) -> dict[str, Any]:
         run = self._weak_run()
@@ -53,11 +53,11 @@ class ValuesOnDemand:
     def value(self, name: str, limits: Limits | None = None) -> Any:
         """The array of a value of the main graph as the model is now.
 
-        What is stale, or was not kept, is computed from the nearest values of the last run that are there: by the
-        part that makes it, else node by node.
+        A value that is stale, or was not kept, is computed from the nearest kept values of the last run: by the part
+        that makes it, else node by node.
 
         Raises:
-            NotComputedError: nothing was run yet, or not with the inputs that the value needs by now.
+            NotComputedError: nothing was run yet, or not with the inputs that the value now needs.
             NameLookupError, UnsupportedOperatorError, RunError: as `run`.
         """
         with self._graph.lock:
@@ -80,7 +80,7 @@ class ValuesOnDemand:
         return array
 
     def _looked_at(self, run: LastRun, compiler: Compiler, name: str, limits: Limits | None) -> Any:
-        """The array of a value as the last run makes it; None where its parts and nodes cannot tell."""
+        """The array of a value as the last run makes it; None where its parts and nodes cannot compute it."""
         if name not in run.known:
             call, store = Call(limits, None, None, self._programs.threads), self._store
             program_of = partial(self._programs.program, compiler, self._programs.of(compiler))
@@ -95,7 +95,7 @@ class ValuesOnDemand:
         return run.known[name]
 
     def can_tell(self, name: str) -> bool:
-        """Whether `value` gives a value of the main graph: it is kept, or made of what is kept."""
+        """Whether `value` gives a value of the main graph: it is kept, or computed from kept values."""
         with self._graph.lock:
             compiler, _ = self._programs.current()
             state = self._store.current()
@@ -113,7 +113,7 @@ class ValuesOnDemand:
         with self._graph.lock:
             names, state = self._programs.current()[0].names, self._store.current()
         missing = [value for value in values if value in names and not (state.fresh(value) or value in state.stale)]
-        if len(missing) > _FEW:  # node by node takes less than one after the other
+        if len(missing) > _FEW:  # one run of all nodes takes less time than a run for each value
             if not self._all_of_last_run(limits):
                 known = {*self.known_names()}
                 chosen = [names[value] for value in missing if names[value] in known]
@@ -124,7 +124,7 @@ class ValuesOnDemand:
                 self.value(names[value], limits)
 
     def known_names(self) -> list[str]:
-        """The names of all values that `can_tell` says yes to."""
+        """The names of all values for which `can_tell` is true."""
         with self._graph.lock:
             compiler, _ = self._programs.current()
             state = self._store.current()
@@ -145,7 +145,7 @@ class ValuesOnDemand:
             self._compute(missing, limits)
 
     def _all_of_last_run(self, limits: Limits | None) -> bool:
-        """Compute and keep all that the last run did not keep, by one run from what it did; whether there is room."""
+        """Compute and keep all values that the last run did not keep, by one run from those it did; False: no room."""
         with self._graph.lock:
             (compiler, programs), run = self._programs.current(), self._store.last_run()
         if run is None:
@@ -166,7 +166,7 @@ class ValuesOnDemand:
 
 
 def _told(compiler: Compiler, known: Collection[str]) -> list[str]:
-    """The names of the values that nodes make of those that are known, and of initializers alone."""
+    """The names of the values that nodes make from known values, and from initializers alone."""
     main = compiler.main
     readable, names = {*known, *main.scope.initializers}, list[str]()
     for node in main.scope.nodes:
