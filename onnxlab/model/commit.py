@@ -16,7 +16,7 @@ class Commit:
     """One edit, undo or redo with its effects.
 
     Attributes:
-        version: the model's version after it.
+        version: the model's version after the edit.
         fact_ids: {value id: (fact before, fact after)} for every value whose type, shape or known value changed.
         facts: the same by the value's name, with the path of its scope in front where it is not in the main graph.
         touched: ids of what was added, changed and removed.

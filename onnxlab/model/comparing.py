@@ -27,7 +27,7 @@ class Comparing(RunnerOwner):
 
     @property
     def watches(self) -> Watches:
-        """The expressions that are watched, by `watch`: iterate to check each against the last run.
+        """The watched expressions, as `watch` adds them: iterating checks each against the last run.
 
         Examples:
             >>> checked = model.watch("probabilities", "max <= 1")
@@ -75,7 +75,7 @@ class Comparing(RunnerOwner):
             state: as of `changes_since`.
 
         Returns:
-            Model: another one, without history; this one stays as it is.
+            Model: a new model without history; this one stays as it is.
 
         Raises:
             EditError: the history has no such state, or had to drop the edits since then.
@@ -95,15 +95,15 @@ class Comparing(RunnerOwner):
     def patch(self, diff: Diff, *, strict: bool = True) -> list[str]:
         """Make the changes of a difference to this model, as one step of the history.
 
-        The first model of the difference becomes the second one to the byte, unless something was ignored. In another
-        model, what corresponds to the first one by structure is changed.
+        A model that equals the first one of the difference becomes the second one to the byte, unless something was
+        ignored. In any other model, the nodes and values that correspond to the first one by structure are changed.
 
         Args:
             diff: of two other models, from `onnxlab.diff`.
             strict: refuse where something that changed is not in this model; False makes the other changes.
 
         Returns:
-            list[str]: what could not be found.
+            list[str]: labels of what the difference changes and this model does not have.
 
         Raises:
             EditError: something is missing, the models were edited since, or the result would not be valid.
@@ -125,15 +125,15 @@ class Comparing(RunnerOwner):
     ) -> Hunt:
         """Run once and look for values that went wrong, in the order in which they are made.
 
-        NaN and infinities with the node where they begin, numbers that float16 cannot hold, channels that are zero
-        throughout, activations of which half the elements stand at an end of their range.
+        The findings are NaN and infinities with the node where they begin, numbers that float16 cannot hold, channels
+        that are zero throughout, and activations with half of their elements at an end of their range.
 
         Args:
-            inputs: arrays by input; those that are missing are made up.
+            inputs: arrays by input; missing ones are made up.
             providers: as of `run`.
 
         Returns:
-            Hunt: print it; true where anything was found.
+            Hunt: print it; true where there are findings.
 
         Raises:
             FeedError, RunError: as `run`.
@@ -157,10 +157,10 @@ class Comparing(RunnerOwner):
 
         Args:
             name: of a value or a node; "*" is every value.
-            expression: what shall hold.
+            expression: the condition on the value.
 
         Returns:
-            Checked: whether it holds now; "unknown" where nothing was run.
+            Checked: whether the expression holds now; "unknown" where nothing was run.
 
         Raises:
             NameLookupError: nothing has this name.

@@ -14,8 +14,8 @@ from onnxlab.model.saving import Saving
 class Copying(Saving):
     """Copies by `copy` and `pickle`: another Model with its proto, its path and the folder of its data.
 
-    History, journal, arrays, pins and subscribers stay behind; what is not saved yet is not saved in the copy either,
-    which has no crash journal until then. A shallow copy is a deep one: two models never share messages.
+    History, journal, arrays, pins and subscribers stay behind. Unsaved edits are unsaved in the copy too, and the copy
+    has no crash journal before it is saved. `copy.copy` makes a deep copy as well: two models never share messages.
     """
 
     __slots__ = ()
@@ -42,8 +42,8 @@ class Copying(Saving):
             return _parsed, (type(self), self.graph.proto.SerializeToString(), *self._about())
 
     def _about(self) -> tuple[Source, bool, Policy]:
-        """Its file, whether it differs from that, and what counts as true in it."""
-        source = replace(self._source, layout={})  # which is about messages of this model
+        """The source of the model, whether it differs from its file, and the policy of what counts as true in it."""
+        source = replace(self._source, layout={})  # the layout is about messages of this model
         if self.graph.history.state != 0:  # the bytes as loaded are not those of the copy before any edit
             source = replace(source, origin=None, stamp=None, kept=None)
         return source, self.dirty, self.inference.policy
@@ -55,7 +55,7 @@ def _parsed(kind: type[Any], data: bytes, *about: Any) -> Any:
 
 def _remade(kind: type[Any], proto: onnx.ModelProto, source: Source, dirty: bool, policy: Policy) -> Any:
     model = kind(proto, source)
-    if dirty:  # no journal could say how to come here from the file
+    if dirty:  # no journal leads from the file to this state
         model._saved_state = -1
         model._journal.begin(None)
     if not policy.is_default:

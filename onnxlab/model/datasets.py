@@ -39,19 +39,19 @@ def statistics(
 ) -> DatasetStatistics:  # fmt: skip
     """Count the values of a model over a data set, in one pass and constant memory.
 
-    Each has its range, mean, deviation, NaN, infinities, zeros, quantiles, and the samples with its largest magnitudes;
-    `ranges("entropy")` calibrates. A sample that cannot be used is noted, and the next one is taken.
+    Each value has its range, mean, deviation, NaN, infinities, zeros, quantiles, and the samples with its largest
+    magnitudes; `ranges("entropy")` calibrates. A sample that cannot be used is noted and skipped.
 
     Args:
         model: a Model, or what `onnxlab.load` takes.
         samples: an iterable or sequence of samples, a folder of .npz, .npy or .pb files, a Dask bag or array. A sample
             is {input: array}, an array where there is one input, or a pair of these and a target.
         values: names; "*": everything that depends on inputs.
-        channels: names of values of which each channel, along axis 1, is counted too.
+        channels: names of values whose channels, along axis 1, are counted too.
         providers: as of `Model.run`, by name.
-        client: a `distributed.Client`: the workers of its cluster count.
-        checkpoint: a file to go on from after an interruption; written every ten seconds.
-        chunk: samples that are counted together, and a task of a cluster.
+        client: a `distributed.Client`; the workers of its cluster do the counting.
+        checkpoint: a file, written every ten seconds, from which an interrupted pass goes on.
+        chunk: number of samples that are counted together; on a cluster, one task.
         progress: called with (samples done, all or None, a note); True draws a bar in the terminal.
 
     Returns:
@@ -112,17 +112,17 @@ def evaluate(
         metric: "top1", "top5", "mse", a function `(outputs of a, outputs of b, target) -> number`, or several of these.
         values: names of values of `a`; "*": all that are paired by structure; default: the outputs.
         providers: as of `Model.run`, by name.
-        b_providers: of the other model, where they are others.
-        client: a `distributed.Client`: the workers of its cluster run.
-        checkpoint: a file to go on from after an interruption.
-        chunk: samples that are counted together, and a task of a cluster.
+        b_providers: providers of the other model; default: the same.
+        client: a `distributed.Client`; the workers of its cluster run the models.
+        checkpoint: a file from which an interrupted pass goes on.
+        chunk: number of samples that are counted together; on a cluster, one task.
         progress: as of `onnxlab.statistics`.
 
     Returns:
         Evaluation: print it; `metrics`, `worst_error`, `["name"]`.
 
     Raises:
-        NameLookupError: no value has such a name, or it has no partner.
+        NameLookupError: no value has such a name, or a value has no partner in the other model.
         ValueError: no metric has such a name.
         LoadError: a model, the samples or the checkpoint cannot be read.
         RunError: no sample could be used.
@@ -156,7 +156,7 @@ def evaluate(
 
 
 def _drawn(progress: Progress, name: str) -> Any:
-    """A context that gives what is told of progress."""
+    """A context manager that gives the function to call with the progress."""
     if progress is True:
         return bar(name, " samples")
     return nullcontext(progress or None)

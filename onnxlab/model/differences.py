@@ -40,11 +40,11 @@ def diff(
 
     Args:
         a, b: a Model each, or what `onnxlab.load` takes: any format.
-        ignore: what is to be left out: "names", "order", "docs", "metadata", "declarations", "weights", "attributes",
-            "opsets", "producer", "defaults" (attributes that one side sets to what they are anyway).
+        ignore: kinds of changes to leave out: "names", "order", "docs", "metadata", "declarations", "weights",
+            "attributes", "opsets", "producer", "defaults" (attributes that one side sets to their default).
         tolerance: how far stored tensors may be apart to count as equal, relative to the largest magnitude.
-        inputs: run both on these inputs of `a` ({}: made up), so that what structure cannot tell apart is paired by
-            equal elements; what they are is `compare`'s to judge.
+        inputs: inputs of `a` to run both models on ({}: made-up ones), so that values that structure cannot tell apart
+            are paired by equal elements. Only `compare` judges the elements themselves.
 
     Returns:
         ModelDiff: true where there is a difference; `view()` shows both graphs side by side.
@@ -52,7 +52,7 @@ def diff(
     Raises:
         LoadError: a file is missing, or is no model.
         FeedError, RunError: as `Model.run`, with `inputs`.
-        ValueError: there is nothing of such a name to be ignored.
+        ValueError: `ignore` has an unknown word.
 
     Examples:
         >>> other = onnxlab.load()
@@ -92,20 +92,22 @@ def compare(
 
     Args:
         a: the reference: a Model, or what `onnxlab.load` takes.
-        b: the other model; or recorded values: `{name: array}`, or a folder of .npy files called by the values of `a`;
-            None: `a` as it is now, against what it was at another state of its history.
-        inputs: arrays by input of `a`; those that are missing are made up. A pair of these is for two sizes of a dim,
-            one sample alone and in a batch: of values whose sizes differ, what both have of each axis is compared.
-        local: also run each node of `b` on what the nodes of `a` read, so that a node that is off is told from those
-            that only pass it on.
+        b: the other model; or recorded values: `{name: array}`, or a folder of .npy files named after the values of
+            `a`; None: `a` as it is now, with another state of its history (`since`) as the reference.
+        inputs: arrays by input of `a`; missing ones are made up. A pair of such mappings gives each model its own
+            inputs, as one sample alone and in a batch: where the sizes of values differ, the part that both share is
+            compared.
+        local: also run each node of `b` on the inputs of its partner in `a`. This tells nodes that err by themselves
+            from nodes that only pass an error on.
         since: with `b` None, the state of the history that is the reference.
         providers: as of `Model.run`.
-        b_providers: of the other model, where they are others: `["onnxruntime"]` with `b` the same model compares two.
+        b_providers: providers of the other model; default: the same. `["onnxruntime"]`, with the same model as `b`,
+            compares two providers.
         limits: of each run.
 
     Returns:
-        ModelComparison: print it; `first` is where they diverge, `guilty` the nodes that are off by themselves;
-            `view()` shows the errors on both graphs, `arrays(name)` has both sides of a value.
+        ModelComparison: print it; `first` is the first pair that diverges, `guilty` lists the pairs whose own node
+            errs; `view()` shows the errors on both graphs, `arrays(name)` has both sides of a value.
 
     Raises:
         LoadError: a file is missing, or is no model.

@@ -36,7 +36,7 @@ class Files(WeightFiles):
 
     @property
     def unsaved(self) -> list[str]:
-        """Labels of the edits that were made, or taken back, since it was loaded or saved last.
+        """Labels of the edits that were made, or taken back, since the model was loaded or last saved.
 
         Examples:
             >>> model.nodes[0].name = "first"
@@ -47,7 +47,7 @@ class Files(WeightFiles):
 
     @property
     def format(self) -> str:
-        """The name of the format of its file, as `save` and `loss_report` take it.
+        """The name of the format of the model's file, as `save` and `loss_report` take it.
 
         Examples:
             >>> model.files.format
@@ -57,7 +57,7 @@ class Files(WeightFiles):
 
     @property
     def extra(self) -> Any:
-        """The content of its file besides the model, such as runtime optimizations; None for most.
+        """The content of the model's file besides the model, such as runtime optimizations; None for most.
 
         Examples:
             >>> model.files.extra is None
@@ -80,8 +80,8 @@ class Files(WeightFiles):
     def recoverable(self) -> tuple[Recovery, ...]:
         """Edits of the file that were never saved, from processes that are gone.
 
-        Last is the newest of those that may be nowhere else, because they were made by hand or their process died
-        (`urgent`).
+        The last entry is the newest whose edits may exist nowhere else, because they were made by hand or their process
+        died (`urgent`).
 
         Examples:
             >>> model.files.recoverable
@@ -96,7 +96,7 @@ class Files(WeightFiles):
             list[FieldChange]: path in the proto, old and new value.
 
         Raises:
-            SaveError: it was made from a proto, or its file was changed by another program.
+            SaveError: the model was made from a proto, or another program changed its file.
 
         Examples:
             >>> path = model.save("model.onnx")
@@ -111,7 +111,7 @@ class Files(WeightFiles):
         """Tell what a format would not hold of the model, without writing: functions, names, metadata, types.
 
         Args:
-            format: its name or a suffix of its files.
+            format: name of the format, or a suffix of its files.
 
         Returns:
             LossReport: print it; empty where the format holds all.
@@ -153,7 +153,7 @@ class Files(WeightFiles):
             message: the NodeProto, or the TensorProto of an initializer.
 
         Returns:
-            Mapping[str, str]: texts by what they are about, none for most formats.
+            Mapping[str, str]: texts by subject; empty for most formats.
 
         Examples:
             >>> model.files.notes(model.nodes[0].proto)
@@ -165,8 +165,8 @@ class Files(WeightFiles):
         """Tell what the format of the file says of the whole model besides ONNX, as the page shows it.
 
         Returns:
-            About: its title, why nothing is inferred, and a table: of a checkpoint its parameters, in Glow's dialect
-            the partitions.
+            About: title, the reason where nothing is inferred, and a table, such as the parameters of a checkpoint or
+            the partitions of a model in Glow's dialect.
 
         Examples:
             >>> print(model.files.about())
@@ -195,7 +195,7 @@ class Files(WeightFiles):
             raise EditError("no edits of this file are waiting to be recovered")
         chosen = which or self._model._recoverable[-1]
         steps = recovery.replay(self._model.graph, chosen)
-        if self._model._journal.is_whole:  # it has them all now
+        if self._model._journal.is_whole:  # the journal has all edits now
             self.discard(chosen)
         return steps
 

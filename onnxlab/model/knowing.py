@@ -74,14 +74,14 @@ class Knowing(Looking):
         """Read the data of an initializer only where it is touched.
 
         Args:
-            value: its id or name.
+            value: id or name of the initializer.
 
         Returns:
             LazyTensor: index it for a part, `np.asarray(…)` reads all.
 
         Raises:
             NameLookupError: no value has this name, or it is no dense initializer.
-            LoadError: type and shape make no tensor.
+            LoadError: its type and shape describe no tensor.
 
         Examples:
             >>> model.tensor("head.fc.weight")[0, :2].shape
@@ -115,12 +115,12 @@ class Knowing(Looking):
     def explain(self, value: int | str | Value, axis: int | None = None) -> Explanation:
         """Explain why the dims of a value are what they are.
 
-        The way back through the nodes that made them so, with the edits that touched them, to what the model declares,
-        or to the operator that lost a dim and why.
+        The explanation goes back through the nodes that the dims come from, with the edits that touched them, to a
+        declaration of the model, or to the operator that lost a dim and the reason.
 
         Args:
             value: id, name or handle.
-            axis: of one dim; None: each.
+            axis: axis of one dim; None: all dims.
 
         Returns:
             Explanation: print it.
@@ -137,7 +137,7 @@ class Knowing(Looking):
     def with_dims(self, dims: Mapping[str, int] | None = None, /, **named: int) -> Sized:
         """Tell all shapes, and the memory of each value, for sizes of the model's symbols; the model is not touched.
 
-        Symbols that are not given stay, and the answer says which values they leave open.
+        Symbols without a size stay symbols; the result lists the values whose size they leave open.
 
         Args:
             dims: sizes by symbol, for names that are no Python names.

@@ -78,13 +78,13 @@ class Looking(Lookup):
         """Look a node up.
 
         Args:
-            ident: its id, or whatever `nodes[…]` takes: a position, name, output or path.
+            ident: id of the node, or what `nodes[…]` takes: a position, name, output or path.
 
         Returns:
             Node: the handle.
 
         Raises:
-            NameLookupError: nothing, or more than one node, is meant.
+            NameLookupError: no node, or more than one, matches.
 
         Examples:
             >>> model.node("/stem/relu/Relu").op_type
@@ -96,7 +96,7 @@ class Looking(Lookup):
         """Look a value up.
 
         Args:
-            key: its id, its name, or a path into a body ("if_3/then_branch/x").
+            key: id or name of the value, or a path into a body ("if_3/then_branch/x").
 
         Returns:
             Value: the handle.

@@ -36,11 +36,11 @@ class Matching(Lookup):
     def pattern(self, nodes: NodeKeys, *, numbers: bool = True) -> str:
         """Write nodes as a pattern, for `find_pattern` and, with what takes their place, for `rewrite`.
 
-        What they read from elsewhere is any value, or any constant; their attributes are those that they set. A node
-        that others read too is written `~Operator(…)` and stays where the rest is replaced.
+        Inputs from outside of the selection become any value or any constant; attributes are those that the nodes set.
+        A node that other nodes read too is written `~Operator(…)` and stays where the rest is replaced.
 
         Args:
-            nodes: one or several that hang together, of which one depends on all others.
+            nodes: one node, or several connected ones of which one depends on all others.
             numbers: write constants of one element, and lists of up to eight integers, as they are; False lets any
                 constant take their place.
 
@@ -48,7 +48,7 @@ class Matching(Lookup):
             str: such as "Relu(BatchNormalization(x, scale:const, b:const, input_mean:const, input_var:const))".
 
         Raises:
-            TransformError: no pattern says that; the message says what to select.
+            TransformError: no pattern describes these nodes; the message says what to select.
             NameLookupError: there is no such node.
 
         Examples:
@@ -75,10 +75,10 @@ class Matching(Lookup):
                 `pattern` writes it for nodes.
 
         Returns:
-            list[Occurrence]: of each place its `nodes`, the outermost first, and `values` by the pattern's names.
+            list[Occurrence]: each place with its `nodes`, the outermost first, and its `values` by the pattern's names.
 
         Raises:
-            TransformError: it is no pattern; the message says where.
+            TransformError: the text is no pattern; the message says where.
 
         Examples:
             >>> place = model.find_pattern("Relu(BatchNormalization(x, *weights))")[0]
@@ -111,10 +111,11 @@ class Matching(Lookup):
 
         Args:
             rules: as for `rewrite`; default: all that come with onnxlab, but for those that undo others.
-            microsoft: whether operators of com.microsoft may come.
+            microsoft: whether rules may introduce operators of com.microsoft.
 
         Returns:
-            LiveMatches: `counts` by rule and the nodes `of` one, as the model is when they are asked for.
+            LiveMatches: `counts` by rule, and the nodes `of` a rule, both for the model as it is at the time of the
+                question.
 
         Raises:
             TransformError: a rule cannot be understood.
@@ -149,9 +150,9 @@ class Matching(Lookup):
         """Tell why a rule does not apply at a node: the deepest point at which it failed.
 
         Args:
-            node: for the outermost call of the rule's pattern.
+            node: the node to match with the outermost call of the rule's pattern.
             rule: as for `rewrite`.
-            microsoft: whether operators of com.microsoft may come.
+            microsoft: whether rules may introduce operators of com.microsoft.
 
         Returns:
             str: the reason, after the rule's name; "" where it applies.
@@ -178,7 +179,7 @@ class Matching(Lookup):
         """List what comes of rules at a node: those that apply, then those that almost do, the nearest first.
 
         Args:
-            node: any node of a pattern; the outermost one may be one that depends on it.
+            node: a node for any call of a pattern; the outermost call may match a node that depends on it.
             rules: as for `rewrite`; default: all that come with onnxlab.
 
         Returns:

@@ -37,9 +37,9 @@ class Measuring(Lookup, RunnerOwner):
         Args:
             dims: sizes by symbol, for names that are no Python names.
             inputs: arrays by input, which tell sizes.
-            share: how values share memory. "live": views, and activations written over their inputs; "onnxruntime":
-                what its planner makes of that, which holds free memory for later values; "none": not at all.
-            named: sizes by symbol: `batch=64` tells what happens then.
+            share: how values share memory. "live": views, and activations written over their inputs; "onnxruntime": as
+                its planner does, which also holds free memory for later values; "none": not at all.
+            named: sizes by symbol, such as `batch=64`.
 
         Returns:
             MemoryTimeline: print it; `curve`, `peak`, `alive()`, `to_svg()`.
@@ -67,7 +67,7 @@ class Measuring(Lookup, RunnerOwner):
             Estimate: print it; `peak`, `kept`, `available`, `fits`.
 
         Raises:
-            FeedError: feeds that do not fit.
+            FeedError: the feeds do not fit the inputs.
 
         Examples:
             >>> model.estimate({"image": np.zeros((64, 1, 8, 8), np.float32)}).peak
@@ -96,8 +96,8 @@ class Measuring(Lookup, RunnerOwner):
             dims: sizes by symbol, for names that are no Python names.
             inputs: arrays by input, which tell sizes.
             measure: also run, and say how near each node comes to the roofline.
-            runs: of those, the quickest time of each node counts.
-            threads: of the roofline.
+            runs: number of measured runs; the quickest time of each node counts.
+            threads: number of threads that the roofline is measured with.
             named: sizes by symbol.
 
         Returns:

@@ -49,8 +49,9 @@ if TYPE_CHECKING:
 class Model(Knowing, Querying, Running, Rewriting, Comparing, Measuring, Showing, metaclass=ShortHelp):
     """A model that can be looked at, edited, run, undone and saved.
 
-    `onnxlab.load` makes one; `Model(proto)` wraps a ModelProto, which it keeps and mutates. At the end of a notebook
-    cell it shows itself. `help(Model.run)` shows a single member; in examples `model` is `onnxlab.load()`.
+    `onnxlab.load` makes a Model; `Model(proto)` wraps a ModelProto, which it keeps and mutates. At the end of a
+    notebook cell a Model shows itself. `help(Model.run)` shows a single member; in examples `model` is
+    `onnxlab.load()`.
 
     Look: nodes, node, value, inputs, outputs, proto, name, version; find, find_values, structure (what depends on
         what), nx, nx_of (for networkx), node_at, value_at
@@ -223,13 +224,13 @@ class Model(Knowing, Querying, Running, Rewriting, Comparing, Measuring, Showing
     def declarations(self, action: Action) -> list[DeclarationChange]:
         """Bring what the model says about its values up to date, as one step.
 
-        An edit that makes a declaration wrong changes it by itself; this is for what was wrong before. Bodies and
-        functions are seen to as well; inputs of the model stay.
+        An edit that makes a declaration wrong corrects it by itself; this method is for declarations that were wrong or
+        missing before. Bodies and functions are included; inputs of the model stay.
 
         Args:
-            action: "refresh" changes the declared types that there are to what is inferred; "store" declares every
-                value that a node makes besides; "drop" takes away those of values that are no outputs, but for what
-                operators make that onnxlab does not know.
+            action: "refresh" sets the declared types to those inferred; "store" also declares every other value that a
+                node makes; "drop" removes the declarations of values that are no outputs, except of what operators make
+                that onnxlab does not know.
 
         Returns:
             list[DeclarationChange]: what changed.
@@ -250,11 +251,11 @@ class Model(Knowing, Querying, Running, Rewriting, Comparing, Measuring, Showing
     def extract(self, outputs: ValueKeys, inputs: ValueKeys = ()) -> "Model":
         """Make a new model of a part of this one.
 
-        What bodies capture, initializers, functions, declarations, opsets and metadata follow.
+        Captured values, initializers, functions, declarations, opsets and metadata come along.
 
         Args:
             outputs: values that the new model computes, as names or handles.
-            inputs: values that it is given; graph inputs that are needed besides become inputs too.
+            inputs: values that become its inputs; further graph inputs that the outputs need become inputs too.
 
         Returns:
             Model: the new model; this one stays as it is.
@@ -281,22 +282,24 @@ class Model(Knowing, Querying, Running, Rewriting, Comparing, Measuring, Showing
     ) -> dict[str, str]:
         """Put another model into this one, as one step.
 
-        `connect` puts it behind values, `feed` in front of what reads them, and both together onto a wire.
+        With `connect` the other model reads values of this one, with `feed` readers of this one read its outputs; both
+        together put it onto a wire.
 
         Args:
             other: a Model, or what `onnxlab.load` takes.
             connect: what each input of the other model reads; those left out become inputs of this one.
-            prefix: put before all its names; names that are taken get a number behind them anyway.
-            add_outputs: which of its outputs become outputs of this one; True: all that feed nothing here.
+            prefix: text before all names of the other model; names that are taken get a number in any case.
+            add_outputs: which outputs of the other model become outputs of this one; True: all that feed nothing here.
             feed: by value of this model, the output of the other one that its readers read instead; a graph input
-                goes away with its last reader.
+                without readers is removed.
 
         Returns:
             dict[str, str]: what the values of the other model are called here.
 
         Raises:
-            EditError: it has no such input or output, a wire would join two element types or close a cycle, or its
-                operators mean something else at this model's opset version (`other.convert_opset` mends that).
+            EditError: the other model has no such input or output, a wire would join two element types or close a
+                cycle, or its operators mean something else at this model's opset version (`other.convert_opset` mends
+                that).
 
         Examples:
             >>> head = onnxlab.load().extract("probabilities", "logits")
@@ -316,7 +319,7 @@ class Model(Knowing, Querying, Running, Rewriting, Comparing, Measuring, Showing
             follower: called with the Commit; one that raises is cut off, with a warning.
 
         Returns:
-            Callable[[], None]: ends it.
+            Callable[[], None]: ends the subscription.
 
         Examples:
             >>> end = model.subscribe(lambda commit: print(commit.label))
@@ -367,13 +370,14 @@ class Model(Knowing, Querying, Running, Rewriting, Comparing, Measuring, Showing
 
 
 _set_last_change = vars(Model)["last_change"].__set__
-"""Without the look at the name that `Spelled` takes."""
+"""Sets `last_change` without the check of its name that `Spelled` makes."""
 
 
 def _follower(model: Model) -> Callable[[GraphCommit], None]:
     """A follower that passes commits on as long as the model is referenced, then those of its parts that are.
 
-    A graph that had its model would keep it, and everything in it, until Python next collects garbage.
+    A graph that referred to its model would keep the model, and everything in it, alive until the next garbage
+    collection.
     """
     whole, parts = ref(model), model._followers
 

@@ -32,16 +32,17 @@ def load(source: ModelSource | None = None, *, trust: bool = False, inputs: Sequ
     data is not read until it is needed. A line in a notebook's cell, or in a terminal, says that a file of 50 MB or
     more is being loaded.
 
-    A JournalWarning says where edits of the file were made by hand, or by a process that died, and never saved: see
-    `Files.recover`. What Python did in a session that ended by itself waits in `Files.recoverable` without a word.
+    A JournalWarning says that edits of the file, made by hand or by a process that died, were never saved: see
+    `Files.recover`. Edits that Python code made in a session that ended normally are listed in `Files.recoverable`
+    without a warning.
 
     Args:
         source: a path, bytes or a ModelProto (which is kept, and mutated by edits); None: a small model that comes with
             onnxlab.
         trust: let torch convert a file of torch.export or TorchScript to ONNX, in a process of its own. That runs code
             which is in the file.
-        inputs: of a TorchScript file, which has no shapes: for each argument a type, such as "float32[N,3,224,224]", or
-            an array.
+        inputs: the arguments of a TorchScript file, which has no shapes: for each a type, such as
+            "float32[N,3,224,224]", or an array.
 
     Returns:
         Model: to look at, edit, run and save.
@@ -54,7 +55,7 @@ def load(source: ModelSource | None = None, *, trust: bool = False, inputs: Sequ
         <Model 'digits': 24 nodes, version 0>
     """
     if source is None:
-        source = EXAMPLE.read_bytes()  # bytes, so that it is not saved over
+        source = EXAMPLE.read_bytes()  # bytes, so that `save` does not overwrite it
     with nesting_refused(), told(source):
         model = Model(*onnx_format.read(source, trust, inputs))
     if model.files.recoverable and model.files.recoverable[-1].urgent:
@@ -78,7 +79,7 @@ def save(model: Model | onnx.ModelProto, path: str | PathLike[str]) -> Path:
         Path: where it was written.
 
     Raises:
-        SaveError: it cannot be written; the old file is untouched.
+        SaveError: the model cannot be written; the old file is untouched.
 
     Examples:
         >>> onnxlab.save(model.proto, "model.onnx").name
@@ -96,8 +97,8 @@ def run(
     """Run a model once: `{name: array}` in and out.
 
     Args:
-        model: a Model, a path, bytes, or a proto of a model, graph, function or node; of a bare node or graph the
-            newest operator versions are taken.
+        model: a Model, a path, bytes, or a proto of a model, graph, function or node; a bare node or graph gets the
+            newest operator versions.
         feeds: arrays by input, as `Model.run` takes them.
         outputs: names of any values; default: the graph's outputs.
 
@@ -119,8 +120,8 @@ def explain_error(text: str, model: Model | None = None) -> tuple["ErrorExplanat
     """Explain the error messages of onnx, onnxruntime and torch that are in a text.
 
     Args:
-        text: as it was printed, traceback and all.
-        model: the model that it came from: the nodes in question are looked up in it.
+        text: the printed text, traceback included.
+        model: the model that the message came from, in which its nodes are looked up.
 
     Returns:
         tuple[ErrorExplanation, ...]: in the order of the text; none where no message is known.

@@ -49,7 +49,7 @@ class Viewable:
             Path: of the page.
 
         Raises:
-            SaveError: it cannot be written; whatever was there is still there. Nothing but a page is replaced.
+            SaveError: the page cannot be written, or a file of another kind is there; the old file stays.
 
         Examples:
             >>> onnxlab.diff(model, onnxlab.load()).to_html("diff.html").name
@@ -67,7 +67,7 @@ class ModelDiff(Viewable, Diff):
     """The difference of two Models.
 
     Attributes:
-        models: makes both, when they are to be looked at.
+        models: makes both models, when a view needs them.
     """
 
     def __init__(
@@ -87,10 +87,10 @@ class Compared:
     """Both sides of a comparison, to run them again.
 
     Attributes:
-        models: both; None where the other side is recorded values.
-        feeds: of both, by input of the first one; None for the second where they are the same.
-        again: makes the comparison anew, of the models as they are then.
-        versions: of the models when they were compared.
+        models: both models; None in place of recorded values.
+        feeds: inputs of both, by input of the first one; None for the second where they are the same.
+        again: repeats the comparison with the models as they are then.
+        versions: versions of the models when they were compared.
     """
 
     models: tuple[Any, Any]
@@ -103,7 +103,7 @@ class Compared:
 
     @property
     def is_current(self) -> bool:
-        """Whether neither model was edited since."""
+        """Whether neither model was edited since the comparison."""
         return self.versions == versions_of(self.a, self.b)
 
 
@@ -117,7 +117,7 @@ class ModelComparison(Viewable, Comparison):
     """A comparison of the values of two Models.
 
     Attributes:
-        compared: what was compared.
+        compared: both sides, to run them again.
     """
 
     compared: Compared | None = None
@@ -129,11 +129,11 @@ class ModelComparison(Viewable, Comparison):
             name: of a value of the first model.
 
         Returns:
-            tuple[Any, Any]: both.
+            tuple[Any, Any]: the value on both sides.
 
         Raises:
-            KeyError: it was not compared.
-            EditError: a model was edited since.
+            KeyError: the value was not compared.
+            EditError: a model was edited since the comparison.
             RunError: as of `Model.run`.
 
         Examples:

@@ -38,8 +38,8 @@ class Rewriting(Matching):
     ) -> Receipt:
         """Leave less of the model without changing what it computes, as one step of the history.
 
-        What depends on no input is computed and stored, sizes that inference knows are stored, and nodes that do
-        nothing, undo or repeat each other, or that nothing needs are taken out. Names of values that stay are kept.
+        Values that depend on no input are computed and stored, sizes that inference knows are stored, and nodes that do
+        nothing, undo or repeat each other, or that nothing needs are removed. Remaining values keep their names.
 
         Args:
             verify: run the model before and after on inputs of several kinds; an application of a rule that changes
@@ -48,13 +48,13 @@ class Rewriting(Matching):
             protect: names of nodes, values, graphs and functions that stay as they are, and prefixes of the names of
                 nodes that end in "/".
             budget: bytes that stored results may add to the model.
-            finite_only: accept what differs for NaN and infinities alone.
+            finite_only: accept differences in NaN and infinities alone.
             dry_run: only say what would be done.
             engine: "onnxsim", "onnxruntime" or "onnxscript" does it in place of these rules, in a process of its own;
                 what it did is one application, verified like any other.
 
         Returns:
-            Receipt: each application of a rule, what was lost, and what running both models said.
+            Receipt: each application of a rule, what was lost, and the outcome of running both models.
 
         Raises:
             EditError: the model must not be edited.
@@ -95,7 +95,7 @@ class Rewriting(Matching):
         Args:
             level: "basic" is what `simplify` does; "extended" recognizes activations, normalizations and attention
                 where the model's opset has them; "layout" moves Transposes besides.
-            microsoft: whether operators of com.microsoft may come, which ONNX Runtime has.
+            microsoft: whether rules may introduce operators of com.microsoft, which ONNX Runtime has.
             verify: as for `simplify`.
             samples: as for `simplify`.
             protect: as for `simplify`.
@@ -183,10 +183,10 @@ class Rewriting(Matching):
         """Apply rules wherever they match, as one step of the history.
 
         Args:
-            rules: one or several: what `onnxlab.rule` makes, the text of one, the name of one that comes with onnxlab
-                (`rules` lists them) or of a pass ("constant_folding", "known_shapes", "control_flow", "duplicates",
-                "unused"), or the path of a `.toml` or `.py` file of some. A Python file is run.
-            nodes: those at which a rule may match: the node of its outermost call; default: all.
+            rules: one or several: what `onnxlab.rule` makes, the text of a rule, the name of one that comes with
+                onnxlab (`rules` lists them) or of a pass ("constant_folding", "known_shapes", "control_flow",
+                "duplicates", "unused"), or the path of a `.toml` or `.py` file of rules. A Python file is run.
+            nodes: nodes that the outermost call of a rule may match; default: all.
             verify: as for `simplify`.
             samples: as for `simplify`.
             protect: as for `simplify`.
@@ -233,7 +233,7 @@ class Rewriting(Matching):
             before: the state to compare with: a number of edits since the model was loaded, negative from now, or the
                 label of the edit that led to it; or another model.
             samples: inputs to compare with, in place of made-up ones.
-            finite_only: accept what differs for NaN and infinities alone.
+            finite_only: accept differences in NaN and infinities alone.
             undo: go back to that state where the outputs are not accepted.
 
         Returns:

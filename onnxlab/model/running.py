@@ -97,19 +97,19 @@ class Running(Editing, Copying, RunnerOwner):
         """Run the model on `{name: array}` and return `{name: array}`.
 
         Args:
-            feeds: an array for each input, or the array alone where there is one input; any other value may be given
-                too, and then is not computed: a what-if, in which what was not given comes from the last run. None:
-                the inputs of the last run, so that after an edit only what it changed is computed again.
+            feeds: an array for each input, or the array alone where there is one input. Any other value may be fed too,
+                and is then not computed: a what-if, whose missing inputs come from the last run. None: the inputs of
+                the last run, so that after an edit only what depends on it is computed again.
             outputs: names of any values; default: the graph's outputs. "if_3/then_branch/x" is a value inside a body:
-                what it was when the branch ran, or of a loop a list with what it was in each iteration.
+                its array in the branch that ran, or for a loop the list of its arrays by iteration.
             limits: bytes, iterations, seconds and a stop flag.
             progress: called with (nodes done, nodes in all, label of the node); True draws a bar in the terminal for
                 what takes longer than a second.
             providers: the providers in order of preference, as `["onnxruntime", "numpy"]`. Default: Numba's kernels,
-                and NumPy for what they do not take and until they are compiled, which happens in the background.
-                Parts run as wholes, and values inside are computed when they are looked at (`model.values`). After an
-                edit, with the same inputs, a run begins where it matters.
-            threads: of a run.
+                and NumPy for what they do not take and until they are compiled, which happens in the background. A part
+                runs as a whole, and values inside are computed when they are asked for (`model.values`). After an edit,
+                a run on the same inputs begins at what the edit affects.
+            threads: number of threads.
             seed: of random operators that have none of their own.
             strict: refuse what onnxruntime refuses to load: nodes that the outputs need and that have wrong element
                 types, unknown attributes, too many inputs and the like. False runs them as far as that makes sense.
@@ -178,7 +178,7 @@ class Running(Editing, Copying, RunnerOwner):
             value: its name; None: all that are pinned.
 
         Raises:
-            NameLookupError: it is not pinned.
+            NameLookupError: the value is not pinned.
 
         Examples:
             >>> model.pin("logits", np.zeros((1, 10), np.float32))
@@ -193,10 +193,10 @@ class Running(Editing, Copying, RunnerOwner):
 
         Args:
             providers: in order of preference, as `["onnxruntime", "numpy"]`; default: those of `run`.
-            outputs: what is to be made; default: the graph's outputs.
+            outputs: values to compute; default: the graph's outputs.
 
         Returns:
-            Partition: parts, what crosses between them, why nodes were left; print it.
+            Partition: parts, what crosses between them, why providers refused nodes; print it.
 
         Raises:
             ProviderError: no provider has that name.
@@ -217,10 +217,10 @@ class Running(Editing, Copying, RunnerOwner):
         A bar shows in the terminal for what takes longer than a second. Raises as `run`.
 
         Args:
-            feeds: default: the inputs of the last run, else made-up ones.
-            outputs: what is to be made; default: the graph's outputs.
-            runs: the quickest time of each node counts.
-            providers: as of `run`; what they compile is waited for. Default: NumPy, node by node.
+            feeds: arrays by input; default: those of the last run, else made-up ones.
+            outputs: values to compute; default: the graph's outputs.
+            runs: number of runs; the quickest time of each node counts.
+            providers: as of `run`; the profile waits until their code is compiled. Default: NumPy, node by node.
             threads: as of `run`.
 
         Returns:
@@ -276,10 +276,10 @@ class Running(Editing, Copying, RunnerOwner):
 class Values(Spelled, Mapping[str, Array]):
     """Arrays of the last run, by value name, as the model makes them now: `values["relu1_out"]`.
 
-    A run keeps its inputs and what crosses between its parts. Every other value is computed when it is asked for, by
-    the part that makes it; so is what an edit, or a pin, made stale, from the inputs of the last run.
-    `get(name, stale=True)` gives the array of before. Iteration and `in` know every value of the main graph that can be
-    told like this; `items()` and `values()` compute all of them at once.
+    A run keeps its inputs and the values that cross between its parts. Every other value, and every value that an edit
+    or a pin made stale, is computed from the inputs of the last run when it is asked for. `get(name, stale=True)` gives
+    the array from before. Iteration and `in` cover every value of the main graph that can be computed so; `items()` and
+    `values()` compute all of them at once.
     """
 
     __slots__ = ("_runner",)
@@ -296,10 +296,10 @@ class Values(Spelled, Mapping[str, Array]):
         """The array of a value, `default` where nothing was run that has one.
 
         Args:
-            stale: the array that was last computed, though an edit may have made it another one since.
+            stale: return the array that was last computed, even if an edit changed the value since.
 
         Raises:
-            RunError: what has to be computed again fails.
+            RunError: computing the value again fails.
         """
         try:
             if not stale:
@@ -364,14 +364,14 @@ class Subgraph(Spelled, metaclass=ShortHelp):
     ) -> dict[str, Array]:
         """Run just these nodes and return everything that they make.
 
-        What they read from outside comes from `feeds`, else is what the model makes of the inputs of its last run,
-        else is made up from what is known of it (dtype and shape; floats are N(0, 1)), reproducibly by `seed`.
+        An input from outside of the selection comes from `feeds`, else is computed from the inputs of the model's last
+        run, else is made up by its dtype and shape (floats are N(0, 1)), reproducibly by `seed`.
 
         Args:
             feeds: arrays by value name.
             limits: bytes, iterations, seconds and a stop flag.
             progress: called with (nodes done, nodes in all, label of the node).
-            seed: of what is made up, and of random operators.
+            seed: of made-up inputs, and of random operators.
             strict: refuse what onnxruntime refuses to load.
 
         Returns:

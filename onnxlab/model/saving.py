@@ -29,7 +29,7 @@ class Saving(Spelled):
 
     @property
     def path(self) -> Path | None:
-        """The file it was loaded from or saved to last, None where there is none.
+        """The file that the model was loaded from or last saved to, None where there is none.
 
         Examples:
             >>> model.path is None
@@ -70,15 +70,15 @@ class Saving(Spelled):
         """Write the model, by default to where it came from.
 
         Without a net edit the bytes are those that were loaded. The file and its data files are replaced as a whole or
-        not at all, and data that did not change is not written again. Into another folder only external data that the
-        model uses goes along; it goes on reading its own from where it was.
+        not at all, and data that did not change is not written again. A file in another folder gets copies of only
+        those data files that the model uses.
 
         Args:
             path: where to. The file that was loaded, and others of its suffix, keep the format that was read. Else the
                 suffix decides: .textproto, .pbtxt and .txtpb are protobuf's text, .json its JSON, .onnxtxt the language
                 of onnx.parser; those of other formats are refused, all others are .onnx. A SaveWarning says what a
                 format does not carry (`files.loss_report` says it before), and that a hard link keeps the old content.
-            overwrite: also where another program changed the file since it was loaded.
+            overwrite: replace the file even if another program changed it since it was loaded.
             external_data: True or a file name puts initializers of 1 KiB or more into a data file, and leaves what data
                 files hold that the model does not use any more; False takes all external data into the model's file.
                 None: everything stays where it is, unless the file would have 2 GiB or more; then its initializers go
@@ -90,7 +90,7 @@ class Saving(Spelled):
             Path: where it was written.
 
         Raises:
-            SaveError: there is no path, or it cannot be written; the old file is untouched.
+            SaveError: there is no path, or the file cannot be written; the old file is untouched.
 
         Examples:
             >>> model.save("model.onnx").name, model.dirty
@@ -138,7 +138,7 @@ class Saving(Spelled):
             str: the text.
 
         Raises:
-            TextError: no textual format has this suffix, or it cannot hold the model.
+            TextError: no textual format has this suffix, or the format cannot hold the model.
 
         Examples:
             >>> model.to_text(".json")[:1]

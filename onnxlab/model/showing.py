@@ -30,7 +30,7 @@ class Showing(Saving):
         deadline: float | EllipsisType | None = ...,
         layout: Any = None,
     ) -> Any:
-        """Show the model: the view of it that was made last, with what is given set, or a new one.
+        """Show the model: its last view, with the given options set, or a new one.
 
         Args:
             new: make another view in any case.
@@ -40,9 +40,9 @@ class Showing(Saving):
             selection: nodes to select, as positions, names or handles.
             bookmarks: nodes to come back to with the key N.
             flow: which way the picture reads.
-            columns: whether what is many times longer than wide is drawn in columns, as in a newspaper.
-            deadline: seconds that a run from the page may take, where nothing else is typed there; None: no end.
-            layout: an ipywidgets Layout of a view that is new.
+            columns: whether a graph that is many times longer than wide is drawn in columns, as in a newspaper.
+            deadline: seconds that a run from the page may take unless the page sets another limit; None: no limit.
+            layout: an ipywidgets Layout for a new view.
 
         Returns:
             ModelWidget: its `selection` follows the clicks, and can be set.
@@ -74,7 +74,7 @@ class Showing(Saving):
             Path: of the page.
 
         Raises:
-            SaveError: it cannot be written; whatever was there is still there. Nothing but a page is replaced.
+            SaveError: the page cannot be written, or a file of another kind is there; the old file stays.
 
         Examples:
             >>> model.to_html("model.html").name
@@ -88,13 +88,13 @@ class Showing(Saving):
 
         Args:
             path: a file to write it to as well.
-            boxes: groups are folded until at most so many boxes show.
+            boxes: groups are folded until at most this many boxes show.
 
         Returns:
             str: the document.
 
         Raises:
-            SaveError: it cannot be written; whatever was there is still there. Nothing but a picture is replaced.
+            SaveError: the picture cannot be written, or a file of another kind is there; the old file stays.
 
         Examples:
             >>> model.to_svg()[:4]
@@ -110,14 +110,14 @@ class Showing(Saving):
 
         Args:
             path: a file to write it to as well.
-            boxes: groups are folded until at most so many boxes show.
+            boxes: groups are folded until at most this many boxes show.
 
         Returns:
             bytes: of the file.
 
         Raises:
-            OnnxlabError: it cannot be drawn here, as in a browser.
-            SaveError: it cannot be written; whatever was there is still there. Nothing but a picture is replaced.
+            OnnxlabError: no PNG can be drawn here, as in a browser.
+            SaveError: the picture cannot be written, or a file of another kind is there; the old file stays.
 
         Examples:
             >>> model.to_png()[:4]

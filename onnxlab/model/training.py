@@ -22,7 +22,7 @@ Array = Any
 
 _DOMAIN: Final = "com.microsoft"
 _MOMENTS: Final = ("momentum0", "momentum1")
-# what an optimizer makes behind its flag: how many lists of arrays
+# lists of arrays that an optimizer returns after its flag
 _STATES: Final = {"AdamWOptimizer": 3, "SGDOptimizerV2": 1}
 
 
@@ -43,11 +43,11 @@ class Training:
         Args:
             training: the graph that computes loss and gradients, and accumulates them.
             optimizer: the graph of one optimizer node.
-            checkpoint: where the parameters and the state of the optimizer begin.
+            checkpoint: the initial parameters and state of the optimizer.
             learning_rate: default: that of the checkpoint, else 0.001.
 
         Raises:
-            EditError: the graphs are none of these, or do not belong to the checkpoint.
+            EditError: a graph is not of the expected kind, or does not belong to the checkpoint.
         """
         from onnxlab.formats.ort.checkpoint import OptimizerGroup
 
@@ -145,7 +145,7 @@ class Training:
         """Put the trained parameters into a model for inference, by the names of its initializers, as one step.
 
         Raises:
-            EditError: the model has none of them, or one of another shape or type.
+            EditError: the model has none of the parameters, or one of another shape or type.
         """
         held = {tensor.name: tensor for tensor in model.proto.graph.initializer}
         shared = [name for name in self.parameters if name in held]

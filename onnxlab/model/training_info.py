@@ -26,11 +26,11 @@ class TrainingInfo:
         """Take a model; it is not changed before `apply`.
 
         Args:
-            model: which has training information.
-            place: which of them.
+            model: a model with training information.
+            place: position of the TrainingInfoProto in the model.
 
         Raises:
-            EditError: there is no such one, or a binding names what is not there.
+            EditError: there is no such TrainingInfoProto, or a binding names something that is missing.
         """
         if not 0 <= place < len(model.proto.training_info):
             count = len(model.proto.training_info)
@@ -83,7 +83,7 @@ class TrainingInfo:
             seed: of random operators.
 
         Raises:
-            RunError: it cannot be run on these inputs; the variables stay as they are.
+            RunError: the algorithm cannot be run on these inputs; the variables stay as they are.
         """
         return self._run("algorithm", feeds or {}, seed)
 

@@ -75,7 +75,7 @@ class WeightFiles(Spelled, metaclass=ShortHelp):
         Args:
             path: a .safetensors or .npz file, or the index of sharded ones (*.safetensors.index.json).
             strict: whether each initializer must be in the file and each tensor of the file in the model.
-            names: what the file calls an initializer, by its name in the model, where the two differ.
+            names: the file's name of an initializer by its name in the model, where the two differ.
             link: leave the bytes in the file and let the model read them there, as external data. The file must lie in
                 the folder of the model.
             dry_run: only say what would be done.
@@ -175,8 +175,8 @@ class WeightFiles(Spelled, metaclass=ShortHelp):
             Path: of the file.
 
         Raises:
-            SaveError: the format has no place for a tensor, a file of another kind is there, or it cannot be written;
-                what was there stays.
+            SaveError: the format has no place for a tensor, a file of another kind is there, or the file cannot be
+                written; the old file stays.
             EditError: no initializer has one of the names.
 
         Examples:
