@@ -1,6 +1,7 @@
 """Changes as they touch caches of the protos and the index, and their report in a commit.
 
-`ChangeTracker` collects it while the changes of one edit are applied, and sums it up for the commit.
+`ChangeTracker` collects the ids of touched objects while the changes of one edit are applied, and sums them up for the
+commit.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,8 +17,8 @@ from onnxlab.graph.state.names import Names
 from onnxlab.operator_schema import Schema
 
 Target = tuple[Literal["model", "scope", "node", "training", "tensor"], int]
-"""Whose field: ("model", 0), ("scope", scope id), ("node", node id), ("training", position in training_info), or
-("tensor", value id): the tensor of an initializer."""
+"""Owner of a field: ("model", 0), ("scope", scope id), ("node", node id), ("training", position in training_info), or
+("tensor", value id) for the tensor of an initializer."""
 
 _DESCRIBING_NODE_FIELDS = frozenset(("name", "doc_string", "metadata_props"))
 _SEMANTIC_NODE_FIELDS = frozenset(("op_type", "domain", "overload"))
@@ -34,11 +35,11 @@ class Touched(NamedTuple):
         functions: whether a model-local function came or went.
         metadata: whether a field of the model itself changed.
         structure: whether anything but attributes and plain fields changed.
-        declared: values of which nothing changed but what the model says about them: no fact or array with it, but by
+        declared: values of which only the declaration changed: facts and arrays stay as they are, except under
             policies of inference that believe declarations.
-        named: whether a node has another name or other metadata, which tell its place in a hierarchy of modules.
-        described: whether nothing changed but names, documentation and metadata of nodes, and fields of the model: no
-            fact with it.
+        named: whether a node has another name or other metadata, which give its place in a hierarchy of modules.
+        described: whether nothing changed but names, documentation and metadata of nodes, and fields of the model;
+            facts then stay as they are.
     """
 
     nodes: frozenset[int]
@@ -76,14 +77,14 @@ class Caches:
     """The caches of one graph; the changes say what they touch, by way of `ChangeTracker`.
 
     Attributes:
-        keeps: whether anything was kept or viewed yet that has to be told.
-        kept: what inference keeps of nodes beside the records, by whatever tells one from another, put there by
-            `keep`; told with `forget_node(id)`, `forget_scope(id)` and `forget_value(id)` (of an initializer) what
-            changes, and dropped when the meaning of all nodes may.
+        keeps: whether there is a cache in `kept`, or a view, that must be notified of changes.
+        kept: caches that inference keeps beside the records, by any key, entered by `keep`; notified of changes by
+            `forget_node(id)`, `forget_scope(id)` and `forget_value(id)` (of an initializer), and dropped when the
+            meaning of all nodes may change.
         arrays: data of initializers by value id, decoded once.
-        opsets: version by domain that each root scope imports, by its id.
-        schemas: of operators by (scope id, domain, name), found in the `generation` of what is registered.
-        views: what snapshots keep, None before there is any.
+        opsets: version by domain that each root scope imports, by the scope's id.
+        schemas: schemas of operators by (scope id, domain, name), found in the `generation` of the registry.
+        views: the cache of snapshots, None before the first snapshot.
     """
 
     def __init__(self, names: Names) -> None:
@@ -142,7 +143,7 @@ class ChangeTracker:
     """Collects what the primitives of one transaction touch, and drops what is cached of it.
 
     Attributes:
-        suspects: ids of the nodes and values that may break a rule now; readers of a value break none of their own.
+        suspects: ids of the nodes and values that may break a rule now, without mere readers of a touched value.
     """
 
     opsets = functions = metadata = structure = named = False
@@ -151,7 +152,7 @@ class ChangeTracker:
         self._index = index
         self._caches = caches
         self._nodes: set[int] = set()
-        self._values: set[int] = set()  # and 0, where a slot is empty
+        self._values: set[int] = set()  # includes 0 where a slot is empty
         self._declared: set[int] = set()
         self.suspects: set[int] = set()
         self._scopes: set[int] = set()
@@ -271,7 +272,7 @@ class ChangeTracker:
     def function(self, scope: Scope, removed: bool = False) -> None:
         """Note a function that was added, changed or removed."""
         self.functions = True
-        self._caches.kept.clear()  # any node may call it, or no more
+        self._caches.kept.clear()  # any node may call the function, or no longer
         self.scope(scope)
 
     def field(self, target: Target, field: str) -> None:
@@ -290,7 +291,7 @@ class ChangeTracker:
             self._declared.add(ident)
         else:
             self.metadata = True
-        if field in ("opset_import", "ir_version"):  # without the former, the latter tells the opset
+        if field in ("opset_import", "ir_version"):  # without imports, the IR version decides the opset
             self.opsets = True
             self._caches.forget_all_nodes()
 
@@ -318,7 +319,7 @@ class _Outside(ChangeTracker):
 
 
 NO_TRANSACTION: ChangeTracker = _Outside()
-"""What a graph has where no edit is going on."""
+"""The tracker of a graph while no edit is in progress."""
 
 
 def _parted(touched: AbstractSet[int], records: Mapping[int, Any]) -> tuple[frozenset[int], frozenset[int]]:

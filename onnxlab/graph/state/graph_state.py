@@ -34,18 +34,18 @@ class GraphState:
     """One model as it is now.
 
     Args:
-        proto: the model; it is kept and mutated, not copied.
+        proto: the model; kept and mutated, not copied.
         base_dir: folder in which external data is looked for; None refuses to read any.
-        shared: whether other code may look at `proto` at any time, so that every edit has to reach it at once.
+        shared: whether other code may read `proto` at any time, so that every edit must be written to it at once.
 
     Attributes:
-        header: the ModelProto for all that is in it but the nodes of its graph, which may wait; see `proto`.
-        lock: held during every edit; take it to read several things that must belong together.
+        header: the ModelProto, for access to all but the nodes of its graph, which may be deferred; see `proto`.
+        lock: held during every edit; to be held while several reads must be consistent.
         version: counts commits, undo and redo included.
         nodes, values, scopes: records by id; only the changes write to them.
-        names: what nodes, values and scopes are called.
-        caches: what is derived from all this, and dropped by changes.
-        touch: where a change that is being applied notes what it touches; NO_TRANSACTION of an edit it refuses that.
+        names: look-up of nodes, values and scopes by name.
+        caches: derived data, which changes drop.
+        touch: the tracker in which changes note what they touch; NO_TRANSACTION, which refuses, outside of an edit.
     """
 
     index_type: Callable[[onnx.ModelProto], Index] = Index
@@ -110,7 +110,7 @@ class GraphState:
     def opset_version(self, domain: str, scope: Scope | None = None) -> int | None:
         """Version of a domain that the model (or the function around `scope`) imports, None if it does not.
 
-        A model of before opsets, of IR version 1 or 2 and without imports, has version 1 of ai.onnx.
+        A model older than opsets, with IR version 1 or 2 and without imports, has version 1 of ai.onnx.
         """
         root = self.root(scope) if scope else self.main
         imports = self.caches.opsets.get(root.id)
@@ -134,7 +134,7 @@ class GraphState:
         if schema is None:
             version = self.opset_version(domain, self.scopes[node.scope])
             schema = None if version is None else schemas.find(domain, op_type, version)
-            if schema is not None:  # onnx may come to know one later
+            if schema is not None:  # not cached where None: a schema may be registered later
                 caches.schemas[node.scope, domain, op_type] = schema
         return schema
 

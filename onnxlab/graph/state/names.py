@@ -14,20 +14,21 @@ from onnxlab.spelling import suggestion
 class Names:
     """Look nodes, values and scopes up by name. Node names are collected scope by scope: of 100,000 in 40 ms.
 
-    Those of a main graph just read only after many lookups, which the index answers from hashes of the names read.
+    In a main graph just read, the index answers the first lookups from hashes of the names, and the names are
+    collected only after many lookups.
 
     Attributes:
-        index: the records that the names are of.
-        lock: the graph's.
+        index: the records of the named nodes, values and scopes.
+        lock: the graph's lock.
     """
 
     def __init__(self, index: Index, lock: AbstractContextManager[Any]) -> None:
         self.index = index
-        self.lock = lock  # a look-up brings the tables up to date, and may come without
-        self._by_name: dict[int, dict[str, int | dict[int, None]]] = {}  # one node, as most names have, or several
+        self.lock = lock  # a look-up updates the tables, and its caller may not hold the lock
+        self._by_name: dict[int, dict[str, int | dict[int, None]]] = {}  # the one node of a name, as mostly, or several
         self._known: dict[int, dict[int, str]] = {}
         self._stale: dict[int, int] = {}
-        self._telling: dict[tuple[int, str], bool] = {}  # what `tells` answered since a name changed
+        self._telling: dict[tuple[int, str], bool] = {}  # answers of `tells` since the last change of a name
         self._touched: dict[int, None] = {}  # nodes of the main graph that may have another name than in the file
 
     def forget(self, node: NodeRecord) -> None:
@@ -48,11 +49,11 @@ class Names:
     def resolve_node(self, key: int | str) -> int:
         """Id of a node: an int is a position in file order (negative from the end), a str a node name, else an output.
 
-        "if_3/then_branch/Conv_2" (or "if_3/then/Conv_2") looks inside the bodies of a node; names with slashes of
-        their own are tried as they are first. "Conv#12" is the label of a nameless node.
+        "if_3/then_branch/Conv_2" (or "if_3/then/Conv_2") is a path into the bodies of a node; a key with slashes is
+        first tried as a plain name. "Conv#12" is the label of a nameless node.
 
         Raises:
-            NameLookupError: nothing, or more than one node, is meant; the message lists what could be.
+            NameLookupError: the key fits no node, or more than one; the message lists candidates.
         """
         index = self.index
         if isinstance(key, int):
@@ -186,7 +187,7 @@ class Names:
     def scope_path(self, scope: Scope, telling: bool = False) -> str:
         """The path that leads to a scope: "" for the main graph, "domain::name" (":overload") for a function.
 
-        A `telling` one has operator and position ("If#3") in the place of a name that several nodes have.
+        A `telling` path has operator and position ("If#3") in the place of a name that several nodes have.
         """
         index = self.index
         parts: list[str] = []
@@ -211,7 +212,7 @@ class Names:
         """The scope that a path leads to, a telling one too; see `scope_path`.
 
         Raises:
-            NameLookupError: there is none; the message lists what there is.
+            NameLookupError: no scope has this path; the message lists the paths of scopes.
         """
         if not path:
             return self.index.main
