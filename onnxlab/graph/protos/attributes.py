@@ -1,6 +1,6 @@
 """AttributeProto to Python value and back, typed by the operator's schema.
 
-Graphs are not decoded here: inside a model they are scopes (`BodyRef`), outside of one they stay protos.
+Graphs are not decoded here: inside a model, graphs are scopes (`BodyRef`); elsewhere they remain protos.
 """
 
 from collections.abc import Sequence
@@ -75,8 +75,8 @@ def kind_of(attribute: onnx.AttributeProto) -> str:
 def decode(attribute: onnx.AttributeProto) -> Any:
     """Return the value: int, float, str (bytes where it is not UTF-8), list of these, read-only array, or proto.
 
-    A long list is a `LongList`, which reads like one. Dtypes of tensors are those of `onnxlab.dtypes`. A reference to
-    a function's attribute is an `AttributeRef`.
+    A long list is a `LongList`, which reads like a list. Dtypes of tensors are those of `onnxlab.dtypes`. A reference
+    to a function's attribute is an `AttributeRef`.
     """
     kind = kind_of(attribute)
     if attribute.ref_attr_name:
@@ -151,7 +151,7 @@ def _filled(proto: onnx.AttributeProto, kind: str, value: Any) -> bool:
             field[:] = list(map(known.__getitem__, value))  # item by item, protobuf would reserve twice the memory
         else:
             field.extend(value)
-    except (ValueError, OverflowError):  # of a text: half of a surrogate pair
+    except (ValueError, OverflowError):  # ValueError: a str with half of a surrogate pair
         del field[:]
         return False
     return True
@@ -160,7 +160,7 @@ def _filled(proto: onnx.AttributeProto, kind: str, value: Any) -> bool:
 def _packed(value: Any) -> bytes:
     """The items of an array of single precision, and of a long list of floats, as a field; nothing of others."""
     if isinstance(value, np.ndarray) and value.dtype == np.float32 and value.ndim == 1 and value.size:
-        return packed(value)  # no bit of a NaN is changed, as Python's floats would
+        return packed(value)  # keeps every bit of a NaN, as Python's floats would not
     if isinstance(value, list) and len(value) > LONG and set(map(type, value)) == {float}:
         with np.errstate(over="ignore"):
             return packed(np.array(value, np.float32))  # one by one, protobuf reserves twice the memory
@@ -169,7 +169,7 @@ def _packed(value: Any) -> bytes:
 
 _PLAIN = {"ints": frozenset((int,)), "floats": frozenset((int, float)), "strings": frozenset((str,))}
 _KINDS_OF = {"ints": "iu", "floats": "iuf"}
-"""Kinds of NumPy's dtypes that make such a list."""
+"""Kinds of NumPy's dtypes that become an attribute of each type of list."""
 
 
 def _convert(name: str, value: Any, kind: str, where: str, outer: str = "") -> Any:

@@ -1,10 +1,11 @@
 """Tensor data that lies in files beside the model: where it may lie, and reading it.
 
-A model names these files, so the names are not to be trusted. The rules are those of onnx's ExternalDataSecurity: a
-relative path without `..`, to a regular file inside the model's folder, no link out of it and no hard link (which
-could be any file), offset and length within the file. Symbolic links that stay inside the folder are followed.
+The names of these files come from the model, so they are not trusted. The rules are those of onnx's
+ExternalDataSecurity: a relative path without `..`, to a regular file inside the model's folder, no link out of the
+folder and no hard link (which could be any file), offset and length within the file. Symbolic links that stay inside
+the folder are followed.
 
-Bytes are read, not mapped: a file that another program cuts off while it is mapped would kill the process.
+Bytes are read, not mapped: if another program truncated a mapped file, the process would die.
 """
 
 import errno
@@ -134,7 +135,7 @@ def read(
 
     Raises:
         LoadError: there is no base_dir, the place is not allowed, the file is missing or too short, or the length
-            it gives is not that of the tensor's type and shape.
+            of the entries is not that of the tensor's type and shape.
     """
     where = ExternalData.of(tensor)
     if base_dir is None:
@@ -150,7 +151,7 @@ def read(
     descriptor = open_confined(base_dir, where.location, tensor.name)
     with os.fdopen(descriptor, "rb", buffering=0) as file:
         size = os.fstat(descriptor).st_size
-        # checked before anything of that size is allocated
+        # checked before a buffer of that size is allocated
         if where.offset + nbytes > size:
             raise _too_short(tensor.name, where, nbytes, size)
         claim(nbytes if count is None else count, f"tensor {tensor.name!r}")
@@ -176,7 +177,7 @@ def open_confined(base_dir: Path, location: str, tensor: str) -> int:
     """Open a data file for reading and return its descriptor.
 
     Raises:
-        LoadError: it is missing, or not allowed; `tensor` is named in the message.
+        LoadError: the file is missing or not allowed; the message names `tensor`.
     """
     try:
         descriptor = _open_plain(base_dir, location)
@@ -187,7 +188,7 @@ def open_confined(base_dir: Path, location: str, tensor: str) -> int:
             f"tensor {tensor!r} has its data in {location!r}, which is not in {base_dir}: put the file beside the model"
         ) from None
     except OSError as error:
-        # also when a link took the place of a file or folder between the check and now
+        # also where a link replaced a file or folder after the check
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
             raise _refused(tensor, location, "cannot be reached through plain folders") from None
         raise LoadError(f"tensor {tensor!r}: {location!r} cannot be read: {error.strerror}") from error
@@ -210,7 +211,7 @@ def _open_plain(base_dir: Path, location: str) -> int | None:
     try:
         return _open_beneath(base_dir, name)
     except OSError:
-        return None  # there may be a link inside of the folder, which is to be followed
+        return None  # a link inside the folder may have to be followed
 
 
 def confined(base_dir: Path, location: str, tensor: str) -> Path:

@@ -1,8 +1,8 @@
 """Graphs of MindSpore's and Ascend's graph engine (GE), written as ONNX messages: `ge_onnx_*.pbtxt`.
 
-They are ModelProtos of another meaning. A reference is "node:port"; the port -1 is a control edge, "" an unconnected
-input. A node lists only those of its outputs that are read. Inputs and outputs of the graph are names of nodes. Types
-are in attributes of the nodes, and the operators are not ONNX's.
+These dumps are ModelProtos with another meaning. A reference is "node:port"; the port -1 is a control edge, the
+reference "" an unconnected input. A node lists only those of its outputs that are read. Inputs and outputs of the
+graph are names of nodes. Types are in attributes of the nodes, and the operators are not ONNX's.
 """
 
 from collections.abc import Iterator
@@ -13,13 +13,13 @@ import onnx
 from onnxlab import dtypes
 
 PREFIX: Final = "ge:"
-"""How the operators of a dump begin."""
+"""Prefix of the operators of a dump."""
 
 SUBGRAPH: Final = "subgraph"
-"""The operator of nodes that hold a graph which others name."""
+"""The operator of nodes that hold a graph; other nodes refer to the graph by name."""
 
 CONTROL: Final = -1
-"""The port of a control edge: nothing flows, one node waits for another."""
+"""The port of a control edge: no data flows, one node waits for another."""
 
 _DTYPES: Final = {
     "DT_FLOAT": dtypes.FLOAT, "DT_FLOAT16": dtypes.FLOAT16, "DT_BF16": dtypes.BFLOAT16, "DT_DOUBLE": dtypes.DOUBLE,
@@ -47,9 +47,9 @@ class Descriptor(NamedTuple):
     """A node's description of one of its inputs or outputs.
 
     Attributes:
-        dtype: as it is written: "DT_FLOAT"; "" where it is not told.
-        shape: dims, -1 for unknown ones; None where the rank is unknown or not told.
-        layout: "NCHW", "NC1HWC0"; "" where it is not told.
+        dtype: as the dump writes it: "DT_FLOAT"; "" where not given.
+        shape: dims, -1 for unknown ones; None where the rank is unknown or not given.
+        layout: "NCHW", "NC1HWC0"; "" where not given.
         origin_shape, origin_layout: the same before the engine chose a layout.
     """
 
@@ -107,7 +107,7 @@ def descriptor(node: onnx.NodeProto, side: str, port: int) -> Descriptor:
     """The attributes of a node about one of its ports.
 
     Args:
-        node: of a dump.
+        node: a node of a dump.
         side: "input" or "output".
         port: from 0 on.
     """

@@ -1,7 +1,7 @@
 """Glow's dialect of ONNX: content without a field in ONNX is in doc strings, attributes and metadata.
 
 The doc string of an input, output or initializer is `$key:value` after `$key:value`: offline, trainable, layout,
-elemKind, qScale, qOffset, strides, saveName. Anything that is not of this form is left as it is.
+elemKind, qScale, qOffset, strides, saveName. A doc string of another form is left unchanged.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Any, Final
 import onnx
 
 PREFIX: Final = "Glow_"
-"""How the operators of the dialect begin."""
+"""Prefix of the operators of the dialect."""
 
 _PRODUCER: Final = "GlowONNXModelWriter"
 _PLACE: Final = re.compile(r"[io]\d{1,9}_(?:elemKind|shape|strides|qScale|qOffset)")
@@ -48,7 +48,7 @@ def print_doc(properties: Mapping[str, str]) -> str:
     """The doc string of properties, in their order.
 
     Raises:
-        ValueError: a key or value holds what the form has no place for.
+        ValueError: a key or value holds text that the form cannot express.
     """
     for key, text in properties.items():
         if not key or "$" in key or ":" in key or "$" in text:
@@ -78,7 +78,7 @@ def input_quantization(
 
     Args:
         nodes: (id, message), in topological order.
-        described: inputs and initializers, whose doc strings say the same.
+        described: inputs and initializers, whose doc strings hold the quantization.
     """
     known: dict[str, tuple[float, int]] = {}
     for message in described:
@@ -111,13 +111,13 @@ class Partition:
     """A part of a graph that Glow gives to one backend, as the metadata of a model lists it.
 
     Attributes:
-        name: which the `partitionName` of nodes says.
+        name: the name to which the `partitionName` of nodes refers.
         devices: logical devices, in order.
         backend: name of the backend.
         size: in bytes.
-        hints: by name, without "BackendHint_".
-        options: of the backend, by name.
-        replication: how often it is there.
+        hints: hints for the backend by name, without "BackendHint_".
+        options: options of the backend by name.
+        replication: number of copies of the partition.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """A stored tensor that is read where it is touched: shape and type at once, elements when they are asked for.
 
-Of external data only the bytes that an index needs are read, each time checked against the size that the file has at
-that moment. Files are not mapped: one that is cut off while it is mapped would kill the process.
+Of external data, only the bytes that an index needs are read; every read is checked against the current size of the
+file. Files are not mapped: if another program truncated a mapped file, the process would die.
 """
 
 import math
@@ -21,9 +21,9 @@ class LazyTensor:
     """A tensor of a model, read on demand: `tensor[0]`, `tensor[10:20, 3]`, `np.asarray(tensor)`.
 
     Attributes:
-        name: of the tensor.
-        shape: its dims.
-        dtype: the NumPy dtype of its elements, object for strings.
+        name: name of the tensor.
+        shape: dims of the tensor.
+        dtype: NumPy dtype of the elements, object for strings.
     """
 
     def __init__(self, tensor: onnx.TensorProto, base_dir: Path | None) -> None:
@@ -62,7 +62,7 @@ class LazyTensor:
         """The elements of a NumPy index, reading no more than the rows that it touches.
 
         Raises:
-            IndexError: it is outside of the shape.
+            IndexError: the index is outside of the shape.
             LoadError: the data is missing, too short, or may not be read.
         """
         if not self.is_external or self.dtype == object:
@@ -76,7 +76,7 @@ class LazyTensor:
     def _rows(self, indices: tuple[Any, ...]) -> tuple[int, int, tuple[int, ...], tuple[Any, ...]]:
         """(first row, rows, shape that the rows are of, index into the rows) of an index.
 
-        Leading integers pick a part that lies together; a slice after them picks rows of it. All else is left to NumPy.
+        Leading integers pick a contiguous part; a slice after them picks rows of that part. NumPy applies the rest.
         """
         first, axis = 0, 0
         for axis, index in enumerate(indices):

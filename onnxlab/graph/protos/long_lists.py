@@ -1,7 +1,7 @@
 """Long lists in attributes as arrays: a forest has ten million entries, which as Python objects take gigabytes.
 
-Decoding an attribute while what was made of it before is still held gives the same object: inference, a run and a view
-decode a list once between them.
+While the result of decoding an attribute is still referenced, decoding the attribute again gives the same object:
+inference, a run and a view decode a list only once.
 """
 
 import mmap
@@ -22,7 +22,7 @@ from onnxlab.graph.protos.name_bytes import varint
 from onnxlab.limits import claim
 
 LONG = 4096
-"""The most items of a list that is no LongList."""
+"""Most items of an attribute that is decoded to a plain list."""
 
 _KIND = onnx.AttributeProto
 _FIELDS = {_KIND.FLOATS: "floats", _KIND.INTS: "ints", _KIND.STRINGS: "strings"}
@@ -31,11 +31,11 @@ LISTS = frozenset(_FIELDS)
 _TYPES: dict[str, Any] = {kind: number for number, kind in _FIELDS.items()}
 _DTYPES: dict[str, Any] = {"floats": np.float32, "ints": np.int64}
 _DECODED = {"floats": 4, "ints": 8, "strings": 64}
-"""Bytes of an item of an array; of strings the least of a short one, most of which is Python's object."""
+"""Bytes of an item of a decoded array; for strings, those of a short one, most of which is Python's object."""
 _SHOWN = 3
 _CHUNK = 1 << 16
 _HUGE = 1 << 18
-"""Items from which on the time to give memory back, a few milliseconds, is worth it."""
+"""Items from which on returning memory to the system is worth its few milliseconds."""
 _lock = fork_safe(threading.RLock())
 
 
@@ -43,9 +43,9 @@ class Items:
     """The items of a long list of an attribute: read in its message, and kept apart once that has other items.
 
     Attributes:
-        attribute: the message, None once it has other items.
+        attribute: the message that holds the items, None once the message has other items.
         kind: "floats", "ints" or "strings".
-        name, count: of the attribute, of the items.
+        name, count: name of the attribute, number of items.
     """
 
     __slots__ = ("__weakref__", "_stored", "attribute", "count", "kind", "name", "view")
@@ -66,7 +66,7 @@ class Items:
 
     def read(self, index: Any) -> Any:
         """An item or a list of them, strings as bytes."""
-        with _lock:  # the message must not get other items meanwhile
+        with _lock:  # no other thread may give the message other items meanwhile
             if self.attribute is not None:
                 return getattr(self.attribute, self.kind)[index]
             stored = self._stored[index]
@@ -95,7 +95,7 @@ class Items:
             self.attribute = None
             view = self.view() if self.view is not None else None
             if view is not None:
-                view.forget()  # decoded again, should it still be wanted
+                view.forget()  # decoded again if it is read again
 
     def come_back(self, attribute: onnx.AttributeProto) -> None:
         """Read them in a message again, which has just got them."""
@@ -121,7 +121,7 @@ class Items:
 class LongList(Sequence[Any]):
     """The items of an attribute, to be read as those of a list, and by NumPy as a read-only array of its own.
 
-    Items are int, float or str (bytes where they are no UTF-8). Nothing is decoded before it is asked for. Equal to any
+    Items are int, float or str (bytes where they are no UTF-8), and decoded on first access. A LongList equals any
     list, tuple or array with equal items.
     """
 
@@ -189,7 +189,7 @@ class _Strings:
     def __init__(self, items: Sequence[bytes]) -> None:
         known: dict[bytes, int] = {}
         places = np.empty(len(items), np.int64)
-        for start in range(0, len(items), _CHUNK):  # each item read is an object of its own
+        for start in range(0, len(items), _CHUNK):  # reading an item creates an object: in chunks, few live at a time
             piece = items[start : start + _CHUNK]
             places[start : start + _CHUNK] = [known.setdefault(item, len(known)) for item in piece]
         self._places = _compact(places)
@@ -207,7 +207,7 @@ def _compact(array: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
     dtype = array.dtype
     if dtype.kind == "i" and array.size:
         narrow = np.promote_types(np.min_scalar_type(array.min()), np.min_scalar_type(array.max()))
-        dtype = dtype if narrow.kind == "f" else narrow  # no integer holds a negative one and all of uint64
+        dtype = dtype if narrow.kind == "f" else narrow  # "f": negative numbers beside large uint64
     compact = np.frombuffer(mmap.mmap(-1, max(1, array.size * dtype.itemsize)), dtype, array.size)
     compact[:] = array
     return compact
@@ -216,8 +216,9 @@ def _compact(array: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
 def overwrite(old: onnx.AttributeProto, new: "onnx.AttributeProto | Items") -> Items | None:
     """Give an attribute the long list of another where it stands, and return what it held.
 
-    protobuf gives no memory back before the whole model goes: replacing one message by another would take more with
-    each edit, undo and redo. None, and nothing is done, where one has no long list, or where more than that differs.
+    protobuf frees no memory before the whole model is freed: a new message would take more memory with each edit, undo
+    and redo. Does nothing and returns None where an attribute has no long list, or where the two differ in
+    more than the list.
     """
     held, kind = items_of(old), new.kind if isinstance(new, Items) else _kind_of_long(new)
     if held is None or held is new or held.kind != kind or not _is_bare(old):
@@ -249,7 +250,7 @@ def _replace_items(field: Any, source: Any, are_strings: bool) -> None:
         field.MergeFrom(source)
         return
     common = min(len(field), len(source))
-    for start in range(0, common, _CHUNK):  # each that is set takes memory, which protobuf does not give back
+    for start in range(0, common, _CHUNK):  # setting a string takes memory that protobuf never frees
         after = source[start : start + _CHUNK]
         for place, before in enumerate(field[start : min(start + _CHUNK, common)]):
             if before != after[place]:
@@ -293,7 +294,7 @@ def long_list(attribute: onnx.AttributeProto) -> LongList | None:
 
 
 _made: WeakValueDictionary[int, Items] = WeakValueDictionary()
-"""By the id of the message, which lives as long as what was made of it."""
+"""Items by the id of their message, which lives at least as long as its Items."""
 
 
 def text(data: bytes) -> str | bytes:

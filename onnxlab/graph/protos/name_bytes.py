@@ -1,6 +1,6 @@
 """Writing names that need not be UTF-8: files have them, protobuf reads them as bytes and does not take them back.
 
-On the wire they are fine, so that is how they are put back.
+protobuf does parse such names, so they are written by parsing serialized bytes.
 """
 
 from collections.abc import Iterable
@@ -15,12 +15,12 @@ def set_strings(proto: Any, field: str, names: Iterable[Name]) -> None:
     """Replace a repeated string field; names that are not UTF-8 are given as bytes. Nothing changes where one is none.
 
     Raises:
-        TypeError, AttributeError: something is neither a string nor bytes.
+        TypeError, AttributeError: a name is neither a string nor bytes.
         UnicodeEncodeError: a string has half of a surrogate pair.
     """
     names = list(names)
     try:
-        "".join(names).encode()  # type: ignore[arg-type]  # refuses what is no text before anything is lost
+        "".join(names).encode()  # type: ignore[arg-type]  # raises before the field is changed
     except TypeError:
         data = b"".join(_field(proto, field, name) for name in names)
         proto.ClearField(field)

@@ -1,7 +1,7 @@
 """Copies of nodes under other names: what it takes to put them into another graph. Works on messages alone.
 
-A body sees the names around it, so a name that it does not define itself is renamed in it too. What it defines hides
-an outer name, and keeps its own unless `inner` gives it another.
+A body reads outer names, so a renamed value is renamed in bodies too, unless a body defines the same name, which then
+hides the outer one. Names that a body defines stay unless `inner` renames them.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -18,11 +18,11 @@ class Renaming:
 
     Args:
         values: the new name of each value that gets one; "" leaves an input out.
-        inner: gives a name to what a body defines; None keeps those names.
-        operators: (domain, op_type, overload) of the function that calls of such a triple shall name.
-        attributes: by the name of a function's attribute, what nodes that refer to it get; a reference to one that is
-            not given goes away. None leaves references alone.
-        prefix: put before the names of nodes, and those of inner nodes.
+        inner: returns the new name of a name that a body defines; None keeps those names.
+        operators: new (domain, op_type, overload) of calls, by the triple that they have.
+        attributes: attributes that replace references, by the name of the function's attribute; references to other
+            names are removed. None leaves references alone.
+        prefix: put before the names of nodes, those of inner nodes included.
     """
 
     def __init__(

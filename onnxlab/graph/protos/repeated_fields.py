@@ -9,7 +9,7 @@ def insert_message(messages: Any, position: int, message: Any) -> Any:
     protobuf's own `insert` serializes and parses instead of copying, five times the time of a large tensor.
 
     Raises:
-        TypeError: the field has messages of another type; it is as it was.
+        TypeError: the field has messages of another type; the field is unchanged.
     """
     messages.insert(position, type(message)())
     entry = messages[position]

@@ -1,8 +1,8 @@
 """TensorProto and SparseTensorProto to read-only NumPy arrays, and back.
 
-Every element type of onnx.proto, from `raw_data`, the typed fields or external data. Arrays hold one element per
-item: types below 8 bits are unpacked, strings are `str` objects. Sizes are checked against what is there before
-anything is allocated, so that a tensor can claim any shape without harm.
+Every element type of onnx.proto is read, from `raw_data`, the typed fields or external data. Arrays hold one element
+per item: types below 8 bits are unpacked, strings are `str` objects. Sizes are checked against the stored data before
+memory is allocated, so that a tensor can claim any shape without harm.
 """
 
 import math
@@ -21,8 +21,8 @@ from onnxlab.limits import claim
 Array = np.ndarray[Any, Any]
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
-# element type: the field that holds it where raw_data does not, by the comments of onnx.proto; all others are in
-# int32_data, float16 and the like as their bit patterns
+# element type: the typed field that holds it, by the comments of onnx.proto; all others are in int32_data, float16 and
+# the like as their bit patterns
 _FIELDS = {
     dtypes.FLOAT: "float_data",
     dtypes.COMPLEX64: "float_data",
@@ -40,12 +40,12 @@ def to_array(tensor: onnx.TensorProto | onnx.SparseTensorProto, base_dir: Path |
     """The data of a tensor as a read-only array of `dtypes.to_numpy(data_type)`; a sparse one made dense.
 
     Args:
-        tensor: the message. Its raw data is not copied again.
+        tensor: the message. The bytes that protobuf returns for `raw_data` are not copied again.
         base_dir: folder that external data must be in; None refuses to read any.
 
     Raises:
         LoadError: the data does not fit type and shape, or into memory, or cannot be read.
-        LimitError: it takes more memory than the run under way has left.
+        LimitError: the data takes more memory than the current run has left.
     """
     if isinstance(tensor, onnx.SparseTensorProto):
         array = _dense(tensor, base_dir)
@@ -54,7 +54,7 @@ def to_array(tensor: onnx.TensorProto | onnx.SparseTensorProto, base_dir: Path |
         flat = _flat(tensor, math.prod(shape), base_dir)
         try:
             array = flat.reshape(shape)
-        except ValueError as error:  # more dims than NumPy has, or one of 0 beside others whose product overflows
+        except ValueError as error:  # more dims than NumPy has, or a 0 beside dims whose product overflows
             raise LoadError(f"tensor {tensor.name!r}: NumPy has no array of {len(shape)} such dims: {error}") from None
     array.flags.writeable = False
     return array
@@ -64,7 +64,7 @@ def from_array(array: Array, name: str = "") -> onnx.TensorProto:
     """A TensorProto of an array, in `raw_data` (strings in `string_data`), in row-major order.
 
     Raises:
-        ValueError: ONNX has no such element type, or an object array holds something else than strings.
+        ValueError: ONNX has no such element type, or an object array holds an item that is no string.
     """
     return with_array(array, name)[0]
 
@@ -220,7 +220,7 @@ def _strings(tensor: onnx.TensorProto, count: int) -> Array:
     if len(tensor.string_data) != count:
         raise _wrong_count(tensor, f"{len(tensor.string_data)} strings", f"{count}")
     array = np.empty(count, object)
-    # what is no UTF-8 comes back as the same bytes when it is written again
+    # strings that are not UTF-8 are written back as the same bytes
     array[:] = [item.decode("utf-8", "surrogateescape") for item in tensor.string_data]
     return array
 
@@ -260,8 +260,8 @@ def _pack(numbers: Bytes, bits: int) -> bytes:
 
 @lru_cache(maxsize=64)
 def _little_endian(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    # ml_dtypes know no byte order, and neither do single bytes; `newbyteorder` would make an equal dtype that is not
-    # NumPy's own one, which is what kernels ask for, and every ufunc would hand it on
+    # dtypes of ml_dtypes and of single bytes have no byte order; `newbyteorder` would return an equal dtype that is not
+    # NumPy's own object, for which kernels check, and every ufunc would pass it on
     return np.dtype("<" + dtype.str[1:]) if dtype.kind in "iufc" and dtype.itemsize > 1 else dtype
 
 

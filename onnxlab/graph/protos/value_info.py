@@ -15,7 +15,7 @@ def declare(name: str, dtype: Any = None, shape: Sequence[int | str | None] | No
     """A ValueInfoProto: without a dtype it declares no type, without a shape no rank.
 
     Raises:
-        EditError: dtype or shape mean nothing.
+        EditError: dtype or shape is invalid.
     """
     info = onnx.ValueInfoProto(name=text(name))
     if dtype is not None:
@@ -31,7 +31,7 @@ def elem_type_of(dtype: Any) -> int:
     """The TensorProto.DataType that a name, NumPy dtype or number means.
 
     Raises:
-        EditError: it means none.
+        EditError: `dtype` names no element type.
     """
     if isinstance(dtype, int) and dtype in dtypes.ELEM_TYPES:
         return int(dtype)
@@ -50,7 +50,7 @@ def fill_shape(info: onnx.ValueInfoProto, shape: Sequence[int | str | None]) -> 
     """Write a shape into a tensor type.
 
     Raises:
-        EditError: it is no sequence of dims.
+        EditError: `shape` is no sequence of dims.
     """
     if isinstance(shape, str) or not isinstance(shape, Iterable):
         raise EditError(f"a shape is a list of dims, as in ['batch', 3, None]; {info.name!r} got {shape!r}")

@@ -1,6 +1,6 @@
 """Serialized messages, read where they stand: what inference asks of every node, without a message object for each.
 
-Fields of a message that protobuf wrote come in the order of their numbers, unknown ones last.
+In a message that protobuf wrote, fields are in the order of their numbers, unknown fields last.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import onnx
 from google.protobuf.message import Message
 
 Head = tuple[list[Any], list[Any], int, int, int]
-"""Names of a node's inputs and outputs ("" for an absent one, bytes where they are not UTF-8), where its name begins
-(as `node_name` writes it), where its signature begins, where the node ends."""
+"""Names of a node's inputs and of its outputs ("" for an absent one, bytes where they are not UTF-8), then the
+positions where its name begins (as `node_name` writes it), where its signature begins, and where the node ends."""
 
 
 def tag(kind: type[Message], field: str) -> int:
@@ -24,13 +24,13 @@ def tag(kind: type[Message], field: str) -> int:
 
 
 VARINT = 128
-"""Lengths and numbers from this on take more than a byte."""
+"""Least number that takes more than one byte."""
 
 _INPUT, _OUTPUT, _NAME = (tag(onnx.NodeProto, field) for field in ("input", "output", "name"))
 _ATTRIBUTE = tag(onnx.NodeProto, "attribute")
 _G, _GRAPHS = tag(onnx.AttributeProto, "g"), tag(onnx.AttributeProto, "graphs")
 _FIXED = {1: 8, 5: 4}
-"""Bytes of a field by its wire type, for those that have always as many."""
+"""Bytes of a field by its wire type, for wire types of fixed size."""
 _GROUP = (3, 4)
 
 
@@ -40,7 +40,7 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
     if value < VARINT:
         return value, at + 1
     digit = data[at + 1]
-    if digit < VARINT:  # as of nearly all that are not even shorter
+    if digit < VARINT:  # two bytes, as nearly all other numbers take
         return value + (digit << 7) - VARINT, at + 2
     value &= 127
     shift = 0
@@ -88,7 +88,7 @@ def fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int]
     """(tag, where it begins, where its content does, where that ends) of each field of a message that is well formed.
 
     Raises:
-        ValueError: it has a group.
+        ValueError: the message has a group.
     """
     while at < end:
         start = at
@@ -144,13 +144,13 @@ def node_name(name: str) -> bytes:
 def bodies(data: bytes, at: int, end: int, types: Iterable[int]) -> Iterator[tuple[bytes, int, int]]:
     """The bytes again, and where in them each graph of a node's attributes begins and ends, in the order of both.
 
-    `at` and `end` are those of its signature, `types` are the types of its attributes.
+    `at` and `end` delimit the node's signature, `types` are the types of its attributes.
     """
     for kind in types:
         start, at = extent(data, find(data, at, end, _ATTRIBUTE))
         if kind == onnx.AttributeProto.GRAPH:
             place = find(data, start, at, _G)
-            yield (data, *(extent(data, place) if place < at else (at, at)))  # an empty one need not be there
+            yield (data, *(extent(data, place) if place < at else (at, at)))  # an empty graph may be absent
         while kind == onnx.AttributeProto.GRAPHS and (place := find(data, start, at, _GRAPHS)) < at:
             begin, start = extent(data, place)
             yield data, begin, start
@@ -160,17 +160,17 @@ _CONSTANT = re.compile(
     rb"\x22\x08Constant\x2a[\x80-\xff]*[\0-\x7f]\x0a\x05value\x2a([\x80-\xff]*[\0-\x7f])"
     rb"((?:\x08[\x80-\xff]*[\0-\x7f])*)\x10([\0-\x7f])"
 )
-"""op_type, attribute, its name and its tensor, of that (1) the size, (2) the field dims and (3) data_type."""
+"""op_type, the attribute with its name and tensor; groups: (1) the tensor's size, (2) its field dims, (3) data_type."""
 
 TENSOR = b"\xa0\x01\x04"
-"""How an attribute with a tensor ends: with its type."""
+"""End of an attribute with a tensor: its type."""
 
 
 def constant(data: bytes, at: int, end: int) -> re.Match[bytes] | None:
     """The beginning of a Constant that has its tensor in its one attribute `value` and nothing else, else None.
 
-    `at` and `end` are those of its signature; the groups of the match are (2) the tensor's dims, serialized, and (3)
-    its element type. The rest of the tensor follows, then TENSOR up to the `endpos` of the match.
+    `at` and `end` delimit the node's signature. Group 2 of the match is the tensor's dims, serialized, group 3 its
+    element type. After the match, the rest of the tensor follows, then TENSOR up to the `endpos` of the match.
     """
     match = _CONSTANT.match(data, at, end)
     if match is None:
