@@ -1,8 +1,8 @@
 """Background compilation: programs that others stand in for, until a thread has compiled them.
 
-A provider whose `background` is true takes a while to claim and compile. A program with it is asked for like any other;
-the program of the other providers runs in its place until it is there (see `base.tier`). What the model was changed
-under is thrown away.
+A provider whose `background` is true takes a while to claim and compile. A program that uses it is asked for like any
+other; the program of the other providers, its stand-in, runs until the background thread has made it (see `base.tier`).
+A program that becomes ready after the model has changed is dropped.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ Key = tuple[tuple[str, ...], tuple[str, ...], bool]
 Made = Lru[Key, Program]
 """The programs of one compiler, stand-ins among them."""
 
-_NOTE = "stand-in"  # of a compiler: the one whose programs stand in for its own; of a program: that it does
+_NOTE = "stand-in"  # of a compiler: the compiler of its stand-ins; of a program: whether it is a stand-in
 _LITTLE = 0.25
-"""Part of its stand-in's run that compiling a program may take in a foreground call."""
+"""Share of the time of its stand-in's run that compiling a program may take in a foreground call."""
 _SHORT = 1e-3
-"""Seconds of a first run after which nothing is compiled yet, where the providers are not those that were asked for."""
+"""Seconds up to which a first run causes no compilation, where the caller named no providers."""
 _PROGRAMS = 16  # kept per version of the model
 
 
@@ -97,7 +97,7 @@ class FallbackPrograms:
         def make() -> None:
             if current():
                 compiled = self._timed(compiler, key)
-                if current() and key in programs:  # facts that it asked for may be of a later model
+                if current() and key in programs:  # else it may be made from facts of a later model
                     programs[key] = compiled
 
         program.notes[_NOTE] = True
@@ -111,12 +111,12 @@ class FallbackPrograms:
             self.tier.instead.keep((None, key), program.notes[PACE][1])
 
     def begin(self, seconds: float = inf) -> None:
-        """After a run of so many seconds: have done what was asked for."""
+        """Start the jobs that were asked for, after a run of `seconds`."""
         if self.tier.is_waiting and self._patient and seconds < _SHORT:
             self._patient = False
         else:
             self.tier.begin()
 
     def _timed(self, compiler: Compiler, key: Key) -> Program:
-        with no_collection(before=not background.is_here()):  # for a whole one, which takes 100 ms and more, all wait
+        with no_collection(before=not background.is_here()):  # a full collection stops all threads for 100 ms and more
             return self.tier.timed((compiler.providers, key), lambda: compiler.program(*key))

@@ -1,9 +1,9 @@
 """Steps and partitions of earlier snapshots: after an edit only what it touched is compiled and judged again.
 
-An edit of attributes or of the data of initializers mostly changes nothing about who runs what. A `CachedPartition`
-holds what a partition was made of. A later snapshot takes it over where nodes, names and facts are the same,
-initializers that are others have the shape and dtype that they had, and each provider (its method `still`) says
-that it would claim the nodes of which something is different as it did before.
+An edit of attributes or of the data of initializers mostly leaves the provider of every node as it was. A
+`CachedPartition` holds what a partition was made from. A later snapshot takes the partition over where nodes, names and
+facts are the same, changed initializers have the same shape and dtype as before, and each provider, asked by its method
+`still`, would claim the changed nodes as before.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class MemoDict(dict[str, T], Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class FlattenedScope:
-    """A scope with its calls written out: its nodes, and the answers to views' questions so far."""
+    """A scope with its calls inlined: its nodes, and the answers to views' questions so far."""
 
     nodes: Flattened
     constants: MemoDict[Any]
     facts: MemoDict[Any]
 
     def view(self, scope: ScopeNames, nodes: tuple[NodeView, ...], visible: frozenset[str]) -> PartitionView:
-        """The view of nodes whose calls are written out."""
+        """The view of nodes whose calls are inlined."""
         constant, fact = self.constants.__getitem__, self.facts.__getitem__
         return PartitionView(nodes, visible, scope.scope.opsets, constant, scope.reads, fact, scope=scope, written=self)
 
@@ -64,7 +64,7 @@ class StepCache:
         return step if view is node else None
 
     def put(self, node: NodeView, step: Step) -> None:
-        """Keep the step of a node, which depends on that alone: it has no bodies, and calls no function."""
+        """Keep the step of a node without bodies that calls no function, so that the step depends on the node alone."""
         self._steps[node.id] = (node, step)
 
     def partition(
@@ -90,7 +90,7 @@ class StepCache:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CachedPartition(Carried[tuple[PartitionView, Partition]]):
-    """A partition and what it was made of, without the compiler that it was made for and that leads to it."""
+    """A partition and what it was made from, without the compiler, which refers to it."""
 
     snapshot: Snapshot
     written: Flattened
@@ -104,7 +104,7 @@ class CachedPartition(Carried[tuple[PartitionView, Partition]]):
 
     @staticmethod
     def of(snapshot: Snapshot, view: PartitionView, parts: Partition) -> CachedPartition:
-        """The cached form of a view whose calls are written out."""
+        """The cached form of a view whose calls are inlined."""
         written = view.written
         return CachedPartition(
             snapshot,
@@ -155,12 +155,12 @@ class CachedPartition(Carried[tuple[PartitionView, Partition]]):
         return view, parts
 
     def _other_nodes(self, diff: SnapshotDiff) -> dict[NodeView, NodeView] | None:
-        """Nodes in the place of others; None where one was written as something else, or becomes another operator."""
+        """{old node: new node} of changed nodes; None where one was inlined or now has another operator."""
         present = set(self.nodes) if diff.nodes else ()
         return dict(diff.nodes) if all(old in present and _kind(old) == _kind(new) for old, new in diff.nodes) else None
 
     def _other_constants(self, diff: SnapshotDiff, scope: ScopeNames) -> set[str] | None:
-        """Names that stand for an initializer with other data; None where it is none of the main graph."""
+        """Names of initializers whose data changed; None where one is not of the main graph."""
         ids = set(diff.tensors)
         if not ids:
             return set()

@@ -18,7 +18,7 @@ class SnapshotDiff:
     """Edits that left all nodes and names of a model where they were.
 
     Attributes:
-        nodes: (before, now) of those that differ, in no more than attributes, operator and name.
+        nodes: (before, now) of the nodes that differ, which they do in attributes, operator and name alone.
         tensors: ids of the initializers with other data.
     """
 
@@ -35,7 +35,7 @@ class Carried(ABC, Generic[T]):
 
     @abstractmethod
     def after(self, diff: SnapshotDiff, scope: ScopeNames) -> T | None:
-        """The same after an edit, for the main graph as it is now; None where it does not hold."""
+        """The artifact after an edit, for the main graph as it is now; None where it does not hold any more."""
 
 
 def carry(item: Carried[T], scope: ScopeNames) -> T | None:
@@ -45,7 +45,7 @@ def carry(item: Carried[T], scope: ScopeNames) -> T | None:
 
 
 def difference(old: Snapshot, new: Snapshot) -> SnapshotDiff | None:
-    """The difference of two snapshots of a model; None where more than nodes and data is not the same."""
+    """The difference of two snapshots of a model; None where more than nodes and data of initializers changed."""
     nodes = _changed_nodes(old.main.nodes, new.main.nodes) if _same_structure(old, new) else None
     return None if nodes is None else SnapshotDiff(old, new, nodes, new.other_tensors(old))
 
@@ -72,7 +72,7 @@ def _same_scopes(old: Snapshot, new: Snapshot, main: int) -> bool:
 
 
 def _changed_nodes(old: Sequence[NodeView], new: Sequence[NodeView]) -> list[tuple[NodeView, NodeView]] | None:
-    """Nodes that differ in no more than attributes, operator and name; None where others do."""
+    """(before, now) of the changed nodes; None where one differs in more than attributes, operator and name."""
     if old is new or old == new:  # views are equal where they are the same
         return []
     if len(old) != len(new):
@@ -82,6 +82,6 @@ def _changed_nodes(old: Sequence[NodeView], new: Sequence[NodeView]) -> list[tup
 
 
 def _alike(a: NodeView, b: NodeView) -> bool:
-    """Whether a node reads and makes what it did, and has no bodies."""
+    """Whether a node has the same inputs and outputs as before, and no bodies."""
     same = a.id == b.id and a.input_ids == b.input_ids and a.output_ids == b.output_ids
     return same and a.inputs == b.inputs and a.outputs == b.outputs and not (a.attributes.bodies or b.attributes.bodies)

@@ -35,7 +35,7 @@ from onnxlab.graph.protos.lazy_tensor import LazyTensor
 from onnxlab.shapes import UNKNOWN, Fact, TensorFact
 
 FactOf = Callable[[int], Fact]
-_MAX_DEPTH = 60  # of functions that call functions, as in inference: each takes ten of Python's frames
+_MAX_DEPTH = 60  # levels of nested calls of functions, as in inference: each takes ten of Python's frames
 
 
 def unknown(value: int) -> Fact:
@@ -48,7 +48,7 @@ class Forgetful(ABC):
 
     @abstractmethod
     def forget(self) -> None:
-        """Let go of them."""
+        """Drop these compilers."""
 
 
 class Compiler(SnapshotReader, Forgetful):
@@ -56,10 +56,10 @@ class Compiler(SnapshotReader, Forgetful):
 
     Args:
         snapshot: what to run.
-        providers: in order of preference; the last one takes what is left.
+        providers: in order of preference; the last one takes the nodes that are left.
         fact: what inference knows of a value id.
-        steps: those of earlier snapshots of the same graph.
-        folder: what constants made in earlier snapshots.
+        steps: steps of earlier snapshots of the same graph.
+        folder: results of constant instructions of earlier snapshots.
         watched: {scope of a body: ((name, value id), …)} of values in bodies that are asked for.
         stored: {value id: tensor} of initializers that are left in their file.
         version: of the graph.
@@ -84,14 +84,14 @@ class Compiler(SnapshotReader, Forgetful):
         self.watched = watched or {}
         self.stored = stored
         self.version = version
-        self.notes: dict[str, Any] = {}  # of the code that runs the programs
+        self.notes: dict[str, Any] = {}  # written by the code that runs the programs
         self._functions: dict[Any, ProgramBody] = {}
         self._depth = 0
         self.inlines = any(provider.capabilities.inlines for provider in self.providers)
 
     @property
     def main(self) -> ScopeCompiler:
-        """The main graph's, made anew: it refers to this one."""
+        """The compiler of the main graph, made for each call since it refers to this one."""
         return ScopeCompiler(self, self.snapshot.main, {})
 
     @cached_property
@@ -101,13 +101,13 @@ class Compiler(SnapshotReader, Forgetful):
 
     @cached_property
     def names(self) -> dict[int, str]:
-        """{value id: name} of the same."""
+        """{value id: name} of everything that can be read in the main graph."""
         return {value: name for name, value in self.ids.items()}
 
     def forget(self) -> None:
-        """Let go of programs, whose parts refer to what they were compiled for: they are asked for no more."""
+        """Drop all programs, whose parts refer to this compiler, when no program will be asked for any more."""
         notes = list(self.notes.values())
-        self.notes.clear()  # first, since some are notes of several
+        self.notes.clear()  # first: some notes belong to several compilers
         self._functions.clear()
         for note in notes:
             if isinstance(note, Forgetful):
@@ -116,7 +116,7 @@ class Compiler(SnapshotReader, Forgetful):
     def program(self, feeds: Sequence[str], outputs: Sequence[str], keep: bool = False) -> Program:
         """The program of the main graph from `feeds` to `outputs`.
 
-        With `keep`, every value in between stays readable: providers may not swallow any.
+        With `keep`, every value in between stays readable: no part may leave one inside.
 
         Raises:
             UnsupportedOperatorError: nothing implements an operator that the outputs need.
@@ -144,7 +144,7 @@ class Compiler(SnapshotReader, Forgetful):
                 _ = body.program
             except BaseException as error:
                 del self._functions[key]
-                if isinstance(error, RecursionError):  # of a caller that is deep inside of calls itself
+                if isinstance(error, RecursionError):  # the caller may be deep inside of calls itself
                     raise _too_deep(scope) from None
                 raise
             finally:
@@ -185,7 +185,7 @@ class ScopeCompiler(ScopeNames):
                     return self._written_out(nodes, fed, outputs)
                 except OnnxlabError:
                     raise
-                except Exception as error:  # of nodes with faults: as they stand, the run says which
+                except Exception as error:  # of faulty nodes: these stay as they are, and the run names them
                     warnings.warn(f"calls in {self.where} stay calls: {type(error).__name__}: {error}", stacklevel=2)
         if keep:
             visible |= {name for node in nodes for name in node.outputs if name}
@@ -202,7 +202,7 @@ class ScopeCompiler(ScopeNames):
         )
 
     def _written_out(self, nodes: tuple[NodeView, ...], fed: frozenset[str], outputs: Iterable[str]) -> PartitionView:
-        """The view where the nodes of functions and of decided branches stand in the place of their calls."""
+        """The view in which calls of functions and decided Ifs are replaced by the nodes of their bodies."""
         flat = Flattened(self, nodes, fed)
         needed, opset = tuple(self.needed(flat.nodes, outputs, fed)), self.scope.opsets.get("", 0)
         draft = NodeList(needed, fed.union(outputs), flat.constant, flat.fact, self.reads, opset)
@@ -213,12 +213,12 @@ class ScopeCompiler(ScopeNames):
         written = FlattenedScope(flat, MemoDict(draft.constant), MemoDict(draft.fact, flat.asked))
         view = written.view(self, nodes, frozenset(outputs))
         view.stored = self.stored(fed)
-        if changed:  # arrays may have been made of constants
+        if changed:  # passes may have made new constants
             view.written = None
         return view
 
     def partition(self, feeds: Sequence[str], outputs: Sequence[str], keep: bool = False) -> Partition:
-        """The plan, without compiling anything; with the plans of the bodies of its nodes."""
+        """The partition, without compiling anything; with the partitions of the bodies of its nodes."""
         plan = partition(self.view(feeds, outputs, keep), self.compiler.providers)
         scopes = self.compiler.snapshot.scopes
         bodies = []
@@ -252,7 +252,7 @@ class ScopeCompiler(ScopeNames):
         return assemble(steps, feeds, outputs, partial(_constant, view), self.where, border)
 
     def _border(self, parts: Sequence[Part], steps: Iterable[Step]) -> list[str]:
-        """Names of values that cross between parts, or that making again would make anew."""
+        """Names of values that cross between parts, or that steps make which are not pure."""
         names = dict.fromkeys(name for part in parts for name in part.outputs) if len(parts) > 1 else {}
         names.update(dict.fromkeys(name for step in paced(steps) if not (step.pure or step.part or step.constants)
                                    for name in step.outputs))  # fmt: skip
@@ -265,13 +265,13 @@ class ScopeCompiler(ScopeNames):
         return nbytes if isinstance(nbytes, int) else None
 
     def _fed(self, feeds: Sequence[str]) -> ScopeCompiler:
-        """This scope for one program: bodies may hold on to the initializers that are not fed."""
+        """This scope for one program: its bodies may take initializers that are not fed for constants."""
         fed = set(feeds)
         constants = {value for name, value in self.scope.initializers.items() if name not in fed}
         return ScopeCompiler(self.compiler, self.scope, self.bindings, self.persistent | constants, self.invariant)
 
     def _compiled(self, part: Part, view: PartitionView, provider: Provider) -> CompiledPart | list[Step]:
-        """A part by its provider; where that fails on what it claimed, by the last one, which completes."""
+        """A part compiled by its provider; where that fails, by the last provider, which takes every node."""
         last = self.compiler.providers[-1]
         try:
             return border.compiled(provider, part, view)
@@ -298,7 +298,7 @@ class ScopeCompiler(ScopeNames):
     def _invariant(self, ref: BodyRef) -> dict[str, int]:
         """Inputs of a body that hold the same initializer whenever it runs."""
         owner = next((node for node in self.scope.nodes if ref in node.attributes.bodies), None)
-        if owner is None:  # of a function that was written out
+        if owner is None:  # of a function that was inlined
             return {}
         pairs = invariant_inputs(owner, self.compiler.snapshot.scopes[ref.scope])
         values = {carried: self.invariant.get(source, self.ids[source]) for carried, source in pairs}
@@ -319,20 +319,20 @@ class ScopeCompiler(ScopeNames):
 
 
 def _constant(view: PartitionView, name: str) -> Any:
-    """The array of an initializer; one that is left in its file is read where a step needs it in memory."""
+    """The array of an initializer, read from its file if it was left there: a step needs it in memory."""
     array = view.constant(name)
     return np.asarray(view.stored[name]) if array is None and name in view.stored else array
 
 
 def _without(step: Step, fed: set[str]) -> Step:
-    """A step that leaves alone what the caller feeds."""
+    """The step without the outputs that the caller feeds."""
     if fed.isdisjoint(step.outputs):
         return step
     return replace(step, outputs=tuple("" if name in fed else name for name in step.outputs))
 
 
 def _hashable(value: Any) -> Any:
-    """A key for an attribute's value: equal for equal plain values, for others the object itself."""
+    """A key for an attribute's value: equal for equal plain values; for other values, their identity."""
     if isinstance(value, list):
         return tuple(map(_hashable, value))
     return (type(value), value) if isinstance(value, (int, float, str, bytes, BodyRef)) else id(value)

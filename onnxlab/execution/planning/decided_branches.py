@@ -1,8 +1,9 @@
 """Branches that the shapes of the feeds decide: they are compiled as if they stood outside.
 
-Exporters write Ifs about ranks and sizes ("squeeze it if the axis has one element"). Nothing behind such an If has a
-known rank, so that providers leave it alone. When feeds of the same shapes come the second time, the graph is inferred
-with these numbers; where that decides an If, such feeds get a compiler of their own, which knows all shapes.
+Exporters write Ifs about ranks and sizes ("squeeze if the axis has one element"). No value behind such an If has a
+known rank, so that providers do not claim the nodes there. When feeds have the same shapes for the second time,
+inference runs with these shapes; where that decides an If, such feeds get a compiler of their own, which knows all
+shapes.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from onnxlab.infer.walk.walker import Walker
 from onnxlab.shapes import UNKNOWN, Fact, TensorFact
 
 _KEPT = 4  # sets of shapes with a compiler
-_SEEN = 64  # sets of shapes remembered that came once
+_SEEN = 64  # sets of shapes that were fed once and are remembered
 
 Signature = tuple[tuple[str, tuple[int, ...]], ...]
 Specific = tuple[Compiler, Made]
@@ -35,7 +36,7 @@ class Branches(Forgetful):
 
     Args:
         graph: the model.
-        general: its compiler for feeds of any shapes.
+        general: the graph's compiler for feeds of any shapes.
     """
 
     def __init__(self, graph: ModelGraph, general: Compiler) -> None:
@@ -57,7 +58,7 @@ class Branches(Forgetful):
 
         Args:
             programs: the general compiler's programs.
-            later: has something done in the background; None to have it done at once.
+            later: puts a job into the background; None to do the job at once.
         """
         if not self._open or (signature := self._signature(arrays)) is None:
             return None
@@ -80,12 +81,12 @@ class Branches(Forgetful):
             self._known.popitem()[1][0].forget()
 
     def waits(self, arrays: Mapping[str, Any]) -> bool:
-        """Whether the next run of such feeds may get a compiler of its own, that of this one was none."""
+        """Whether the next run of such feeds may get a compiler of its own where this run has none."""
         signature = self._signature(arrays) if self._open else None
         return signature in self._seen or signature in self._awaited
 
     def _signature(self, arrays: Mapping[str, Any]) -> Signature | None:
-        """The shapes, None where something else than inputs is fed, or a feed is no array."""
+        """The shapes, None where other values than inputs are fed, or a feed is not an array."""
         if not self._general.snapshot.main.initializers.keys().isdisjoint(arrays):
             return None
         inputs = self._general.snapshot.main.inputs
@@ -102,7 +103,7 @@ class Branches(Forgetful):
                 return
             fact = _facts(self._graph, general, shapes)
         if all(truth(fact(value)) is None for value in self._open):
-            self._open = []  # it is for the elements to decide
+            self._open = []  # not shapes but elements decide
             return
         compiler = Compiler(general.snapshot, general.providers, fact, general.steps, general.folder,
                             stored=general.stored)  # fmt: skip
@@ -115,7 +116,7 @@ class Branches(Forgetful):
 
 
 def _facts(graph: ModelGraph, general: Compiler, shapes: Mapping[str, tuple[int, ...]]) -> FactOf:
-    """The inferred facts for inputs of these shapes, and of values inside functions what holds for any."""
+    """The inferred facts for inputs of these shapes; for values inside functions, those that hold for any shapes."""
     walker, frame, main = Walker(graph), Frame(), graph.main
     for value in main.inputs:
         record = graph.values[value]

@@ -1,9 +1,9 @@
 """Inline calls of functions, Ifs whose condition is known, and Constant nodes.
 
-It is for plans only: the model is never changed. A provider that makes regions of many nodes sees through calls then.
+Inlining is for partitions only: the model is never changed. It lets a provider make regions of nodes across calls.
 A call stays as it is where its nodes would mean something else outside: at other opset versions, with bodies of their
-own, or where functions call each other in a circle; and where they would be too many. An If stays where names of its
-branch mean something else outside.
+own, or where functions call each other in a cycle; also where there would be too many nodes. An If stays where names of
+its branch mean something else outside.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from onnxlab.graph.edit.snapshot import AttributeRef, Attributes, BodyRef, NodeV
 from onnxlab.shapes import Fact, TensorFact
 
 _DEEPEST = 32  # calls within calls
-_MOST = 100_000  # nodes of functions in one scope: functions that call twice what is below double at every level
+_MOST = 100_000  # nodes of functions in one scope: nested functions with two calls each double them at every level
 
 
 def truth(fact: Fact) -> bool | None:
@@ -31,7 +31,7 @@ def truth(fact: Fact) -> bool | None:
 
 
 class BoundAttributes(Mapping[str, Any]):
-    """The attributes of a node in a function, with those of the call in place of references."""
+    """The attributes of a node in a function, with references replaced by attributes of the call."""
 
     bodies = ()
 
@@ -45,7 +45,7 @@ class BoundAttributes(Mapping[str, Any]):
         return self._values[name]
 
     def proto(self, name: str) -> Any:
-        """The message of an attribute; one that the call gives has the name that it has in the call."""
+        """The AttributeProto of an attribute; where the call gives it, it has its name in the call."""
         return self._own.proto(name)
 
     def __iter__(self) -> Iterator[str]:
@@ -61,10 +61,10 @@ class Flattened:
     Args:
         scope: of the nodes.
         nodes: in topological order.
-        fed: names that are fed: their makers are left alone.
+        fed: names that are fed: the nodes that make them stay as they are.
 
     Attributes:
-        nodes: in topological order; those from functions have ids below 0, those from branches keep theirs.
+        nodes: in topological order; nodes from functions have ids below 0, nodes from branches keep their ids.
         asked: facts of conditions, by name.
     """
 
@@ -72,11 +72,11 @@ class Flattened:
         self._scope = scope
         self._given = fed
         self._held: dict[str, NodeView | str] = {}  # the Constant node, or the initializer that an Identity repeats
-        self._arrays: dict[NodeView, Any] = {}  # of Constant nodes, each asked for several times
+        self._arrays: dict[NodeView, Any] = {}  # of Constant nodes, since each is asked for several times
         self._functions = scope.compiler.snapshot.functions
         self._ids = count(-1, -1)
         self._calls = count(1)
-        self._values: dict[str, int] = {}  # of what is made in functions, one id for all calls, and in branches
+        self._values: dict[str, int] = {}  # value ids: in functions, one for all calls; and in branches
         self._initializers: dict[str, int] = {}  # of branches
         self._taken: set[str] | None = None  # names that mean something in the scope or in a branch
         self._fitting: dict[ScopeView, bool] = {}
@@ -101,9 +101,9 @@ class Flattened:
         return self._arrays[held]
 
     def of(self, scope: ScopeNames | None) -> Flattened:
-        """The same for a scope whose nodes, but for some that are left as they are, and names are the same."""
+        """This for a scope of the same names and nodes, apart from changed nodes that are not inlined."""
         other = copy(self)
-        other._scope = scope  # type: ignore[assignment]  # without one it answers nothing
+        other._scope = scope  # type: ignore[assignment]  # None where no questions will be asked
         return other
 
     def repeating(self, names: Container[str]) -> set[str]:
@@ -134,7 +134,7 @@ class Flattened:
         return dense
 
     def fact(self, name: str) -> Fact:
-        """The inferred fact of a name; of one that is made in a function, what is true of all its calls."""
+        """The inferred fact of a name; for a name made in a function, the fact that holds for all calls."""
         value = self._values.get(name)
         return self._scope.fact(name) if value is None else self._scope.compiler.fact(value)
 
@@ -167,7 +167,7 @@ class Flattened:
         return called if self._fitting[called] else None
 
     def _size(self, called: ScopeView, depth: int) -> int:
-        """The number of nodes and calls that are written out for a call of a function."""
+        """The number of nodes and calls that are inlined for a call of a function."""
         size = self._sizes.get((called, depth))
         if size is None:
             inner = [self._called(node, depth) for node in called.nodes]
@@ -176,7 +176,7 @@ class Flattened:
         return size
 
     def _taken_branch(self, node: NodeView) -> ScopeView | None:
-        """The branch of an If that is taken, where that is known and its nodes can stand outside."""
+        """The branch that an If takes, where that is known and the nodes of the branch can stand outside; else None."""
         branches = [node.attributes.get(name) for name in ("else_branch", "then_branch")]
         bodies = [body for body in branches if isinstance(body, BodyRef)]
         if node.domain or self._scope.compiler.watched or len(bodies) < 2 or not node.inputs:
@@ -216,7 +216,7 @@ class Flattened:
             self._add(replace(inner, label=label, inputs=inputs, outputs=outputs), bindings, depth)
 
     def _fits(self, called: ScopeView) -> bool:
-        """Whether its nodes mean the same where the call stands."""
+        """Whether the function's nodes mean the same in the scope of the call."""
         opsets = self._scope.scope.opsets
         used = {inner.domain for inner in called.nodes}
         same = all(called.opsets.get(domain) == opsets.get(domain) for domain in used if domain in called.opsets)

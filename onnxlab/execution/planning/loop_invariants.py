@@ -8,12 +8,12 @@ from onnxlab.graph.edit.snapshot import NodeView, ScopeView
 
 
 def invariant_inputs(node: NodeView, body: ScopeView) -> Iterator[tuple[str, str]]:
-    """(input of a Loop's or Scan's body, value of the node) for each that every iteration gets as it was at first."""
+    """(input of a Loop's or Scan's body, value of the node) for each body input that no iteration changes."""
     copies = (copy for copy in body.nodes if copy.op_type == "Identity" and not copy.domain)
     sources = {copy.outputs[0]: copy.inputs[0] for copy in copies if copy.outputs and copy.inputs}
     sources.pop("", None)
     for source, carried, after in _carried(node, body):
-        for _ in sources:  # no more often: in a model with faults they may go round in circles
+        for _ in sources:  # bounded: in a faulty model the sources may form a cycle
             if after not in sources:
                 break
             after = sources[after]
@@ -28,6 +28,6 @@ def _carried(node: NodeView, body: ScopeView) -> Iterator[tuple[str, str, str]]:
     if node.op_type == "Loop":  # the trip count and the condition come first, the condition comes out
         yield from zip(node.inputs[2:], body.inputs[2:], body.outputs[1:], strict=False)
     else:
-        scanned = node.attributes.get("num_scan_inputs")  # without it the node cannot run, and says so
+        scanned = node.attributes.get("num_scan_inputs")  # required: without it, the node raises an error when it runs
         count = len(node.inputs) - scanned if isinstance(scanned, int) else 0
         yield from zip(node.inputs[:count], body.inputs, body.outputs, strict=False)

@@ -1,9 +1,9 @@
 """The partition of nodes among providers: maximal convex parts, in the caller's order of preference.
 
 A set of nodes is convex when no path leaves it and comes back, so that it can run in one go. Nodes of one provider
-are grouped by the number of changes of provider on the longest path to them: along an edge that number never falls,
-and it rises where the provider changes, so each group is convex and the groups form no cycle. Groups of one provider
-that no path through others separates are then joined.
+are grouped by the largest number of provider changes on a path to them. Along an edge that number never falls, and it
+rises where the provider changes, so each group is convex and the groups form no cycle. Groups of one provider that no
+path through another group separates are then joined.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from onnxlab.limits import format_bytes
 from onnxlab.printable import printable_lines
 from onnxlab.shapes import Dim, TensorFact
 
-_MAX_JOINED = 400  # parts beyond which joining is not tried: it looks at pairs
+_MAX_JOINED = 400  # parts beyond which joining is not tried: its time grows with the number of pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ class Crossing:
 class Partition:
     """The plan: parts in an order in which they can run, what crosses between them, and why nodes were refused.
 
-    `bodies` holds (path, plan) of every body of its nodes; a body belongs to the provider that has its node, but its
-    own nodes are assigned anew.
+    `bodies` holds (path, partition) of every body of its nodes. A body belongs to the provider that has its node, but
+    the nodes of the body are partitioned by themselves.
     """
 
     parts: tuple[Part, ...]
@@ -87,7 +87,7 @@ def partition(view: PartitionView, providers: Sequence[Provider]) -> Partition:
 
     Args:
         view: the nodes that a run needs.
-        providers: in order of preference; the last one takes what is left.
+        providers: in order of preference; the last one takes the nodes that are left.
 
     Raises:
         ValueError: no provider is given.
@@ -116,7 +116,7 @@ def partition(view: PartitionView, providers: Sequence[Provider]) -> Partition:
 
 
 def _claims(provider: Provider, view: PartitionView) -> Sequence[SubgraphClaim]:
-    """The claims of a provider: none where it fails, which then is the reason why it has no nodes."""
+    """The claims of a provider: none where it fails; the error is then the reason for all its refusals."""
     try:
         claims = list(provider.get_capability(view))
         for claim in claims:
@@ -133,7 +133,7 @@ def _claims(provider: Provider, view: PartitionView) -> Sequence[SubgraphClaim]:
 
 
 def _in_memory(claim: SubgraphClaim, view: PartitionView) -> SubgraphClaim:
-    """A claim without the nodes that read weights from files: these are the last provider's."""
+    """A claim without the nodes that read weights from files, which only the last provider runs."""
     large = {node.id for node in paced(view.nodes) if not view.stored.keys().isdisjoint(node.inputs)}
     if large.isdisjoint(claim.nodes):
         return claim
@@ -217,7 +217,7 @@ class _Graph:
         return self._joined([((key[0], key[1]), sorted(indices)) for key, indices in grouped.items()])
 
     def _kind(self, cluster: int) -> tuple[int, int]:
-        """The kind of claims that may be joined: (provider, -1), or (provider, cluster) for one that stays alone."""
+        """The key of clusters that may be joined: (provider, -1), or (provider, cluster) for one that stays alone."""
         return self.provider[cluster], cluster if cluster in self.closed else -1
 
     def _joined(self, groups: list[tuple[tuple[int, int], list[int]]]) -> list[tuple[int, list[int]]]:
@@ -261,7 +261,7 @@ def _separated(needs: dict[int, set[int]], early: int, late: int) -> bool:
 
 
 def _topological(needs: dict[int, set[int]]) -> list[int] | None:
-    """Keys with what they need first, earliest keys preferred; None on a cycle."""
+    """Keys, each after those that it needs, earliest keys preferred; None on a cycle."""
     order: list[int] = []
     state: dict[int, int] = {}
     for root in needs:

@@ -21,7 +21,7 @@ from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.limits import Limits
 from onnxlab.ops.base import registry
 
-_SPECIALIZED = 64  # programs for runs of one key
+_SPECIALIZED = 64  # specialized programs that are kept
 _CHECKS = 16  # sets of feeds and outputs that were checked, per version of the model
 _BRANCHES, _CHECKED, _KEEPING = "branches", "checked", "keeping"  # notes of a compiler
 
@@ -32,17 +32,17 @@ class Programs:
     Args:
         graph: the model.
         providers: in order of preference.
-        threads: of BLAS; one where a provider brings threads of its own: BLAS's would spin beside them.
+        threads: of BLAS; one where a provider has threads of its own, which BLAS's would slow down.
         fact: what inference knows of a value id.
-        check: may refuse a program from these feeds to these outputs.
-        doubt: gives what is called where other plans than those kept are better, with True where kept values do not
-            hold either; None when none are kept.
-        patient: compile in the background only what runs long or again.
+        check: called as `check(compiler, feeds, outputs)`; raises to refuse a program.
+        doubt: gives a function to call when kept plans are out of date, with True where kept values are so too; gives
+            None when nothing is kept.
+        patient: compile in the background only programs that run long or more than once.
 
     Attributes:
         steps: of nodes, for all versions of the graph.
-        fallbacks: of programs that take a while to be made.
-        folder: what constants made in all versions.
+        fallbacks: stand-ins for programs that take a while to be made.
+        folder: results of constant instructions, for all versions.
         compiled: the newest compiler and its programs.
         specialized: programs of that compiler for runs of one key (see `run.specialization`).
         ran: the program of the last run of that compiler.
@@ -87,7 +87,7 @@ class Programs:
         """The compiler of the model as it is now, and the programs that it has made."""
         with self.graph.lock:
             snapshot = self.graph.snapshot()
-            if self._generation != registry.generation():  # custom operators came or went
+            if self._generation != registry.generation():  # custom operators were registered or removed
                 self._generation = registry.generation()
                 self.forget_steps()
                 self.compiled = None
@@ -100,7 +100,7 @@ class Programs:
             stored = self._weights.of(snapshot)
             if before is not None and before[0].snapshot is snapshot and before[0].stored.keys() == stored.keys():
                 return before
-            if before is not None and (stored or before[0].stored):  # what reads files is not adapted
+            if before is not None and (stored or before[0].stored):  # steps that read files are not carried over
                 self._tell_doubt(False)
                 self.forget_steps()
             compiler = Compiler(
@@ -108,7 +108,7 @@ class Programs:
             )
             if before is not None:
                 self.folder.turn()
-                if difference(before[0].snapshot, snapshot) is not None:  # names mean what they did
+                if difference(before[0].snapshot, snapshot) is not None:  # names have the same meaning
                     compiler.ids = before[0].ids
                     compiler.notes[_CHECKED] = before[0].notes.get(_CHECKED, frozenset())
                 before[0].forget()
@@ -122,15 +122,15 @@ class Programs:
             doubt(values)
 
     def forget_steps(self) -> None:
-        """Make steps anew from now on; a program under way puts none of its own among them."""
+        """Forget all steps; a program that is being made adds none to the new ones."""
         self.steps = StepCache()
 
     def prepare(self, seconds: float = inf) -> None:
-        """After a run of so many seconds: have the programs made that others stood in for."""
+        """Have the programs made that stand-ins ran for, after a run of `seconds`."""
         self.fallbacks.begin(seconds)
 
     def of(self, compiler: Compiler) -> Made:
-        """The programs that a compiler has made: none any more where it is not the newest."""
+        """The programs that a compiler has made: an empty set where it is not the newest compiler."""
         compiled = self.compiled
         return compiled[1] if compiled is not None and compiled[0] is compiler else no_programs()
 
@@ -145,14 +145,14 @@ class Programs:
         return Compiler(compiler.snapshot, providers, self._fact, watched=watched, stored=compiler.stored)
 
     def for_shapes(self, compiler: Compiler, programs: Made, arrays: Mapping[str, Any]) -> tuple[Compiler, Made]:
-        """The compiler and programs for feeds of these shapes: others than those given where shapes decide Ifs."""
+        """The compiler and programs for feeds of these shapes: those that are given, unless shapes decide Ifs."""
         later = (
             partial(self.fallbacks.tier.later, current=self._is_current(compiler)) if self.fallbacks.wanted else None
         )
         return self._branches(compiler).specific(arrays, programs, later) or (compiler, programs)
 
     def _is_current(self, compiler: Compiler) -> Callable[[], bool]:
-        """A test whether the model is still the one that the compiler is for; it does not keep the compiler."""
+        """A function that tells whether the model is still the one of the compiler; it holds the compiler weakly."""
         version, graph = compiler.version, self.graph
         return lambda: graph.version == version
 
@@ -181,7 +181,7 @@ class Programs:
                 self._check(compiler, feeds, outputs)
                 compiler.notes[_CHECKED] = (checked if len(checked) < _CHECKS else frozenset()) | {(feeds, outputs)}
             program = self.fallbacks.program(compiler, programs, key, self._is_current(compiler))
-            programs.keep(key, programs.get(key, program))  # it may have been made meanwhile, where another runs too
+            programs.keep(key, programs.get(key, program))  # a concurrent run may have made it meanwhile
         return program
 
     def kept(self, compiler: Compiler, feeds: tuple[str, ...], outputs: tuple[str, ...]) -> Program:

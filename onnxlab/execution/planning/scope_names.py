@@ -31,8 +31,8 @@ class ScopeNames:
         compiler: of the snapshot.
         scope: the graph, body or function.
         bindings: values of the attributes of the function that the scope is in.
-        persistent: of a body: ids of outer initializers that no feed replaces, so that they are its constants too.
-        invariant: of a body: such ids by the inputs that always hold them.
+        persistent: of a body: ids of outer initializers that no feed replaces, so that they are constants of the body.
+        invariant: of a body: {input: id of the persistent initializer that it always holds}.
     """
 
     def __init__(
@@ -56,14 +56,14 @@ class ScopeNames:
         return value_ids(self.scope)
 
     def constant(self, name: str) -> Any:
-        """Array of an initializer, None for any other name and for what is left in its file."""
+        """Array of an initializer, None for any other name and for an initializer that is left in its file."""
         value = self.scope.initializers.get(name, self._captured.get(name))
         return None if value is None or value in self.compiler.stored else self.compiler.snapshot.array(value)
 
     def stored(self, fed: Container[str]) -> Mapping[str, LazyTensor]:
         """The initializers that are left in their file and not fed."""
         stored = self.compiler.stored
-        if not stored:  # as of nearly all models
+        if not stored:  # the case of nearly all models
             return {}
         names = self.scope.initializers.items()
         return {name: stored[value] for name, value in names if value in stored and name not in fed}
@@ -93,7 +93,7 @@ class ScopeNames:
         return self._demand(nodes, outputs, fed.__contains__)[0]
 
     def border(self, outputs: Iterable[str], fed: Callable[[str], bool], missing: bool = False) -> list[str]:
-        """Names at which a walk back from `outputs` ends: those that are given, or with `missing` the others."""
+        """Names at which a walk back from `outputs` ends: the fed ones, or with `missing` those that are not fed."""
         nodes, read = self._demand(self.scope.nodes, outputs, fed)
         if not missing:
             return [name for name in read if fed(name)]
@@ -103,7 +103,7 @@ class ScopeNames:
     def _demand(
         self, nodes: Sequence[NodeView], outputs: Iterable[str], fed: Callable[[str], bool]
     ) -> tuple[list[NodeView], dict[str, None]]:
-        """Nodes that a walk back from `outputs` meets, in topological order, and all names that it asked for."""
+        """The nodes on a walk back from `outputs`, in topological order, and all names that the walk met."""
         read = dict.fromkeys(outputs)
         needed = {name for name in read if not fed(name)}
         picked = []

@@ -1,8 +1,8 @@
 """Weights that are left in their file during runs: those of a model that is too large to be held in memory.
 
-A model whose external data takes more than half of what a run may use is not read whole. Its large initializers stay
-where they are, and the nodes that need them read them, window by window where their operator permits it, and let them
-go. The system's cache of files holds what fits.
+A model whose external data takes more than half of the memory that a run may use is not read whole. Its large
+initializers stay in their file. The nodes that need them read them, window by window where the operator permits it, and
+free them afterwards. The operating system caches as much of the file as fits.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class StoredWeights:
 
 
 def _large(snapshot: Snapshot) -> dict[int, LazyTensor]:
-    """Large initializers of the main graph in external data, of which nodes of that graph alone need the elements."""
+    """Large initializers of the main graph in external data whose elements only nodes of the main graph need."""
     main = snapshot.main
     large = {
         value: LazyTensor(tensor, snapshot.base_dir)
@@ -64,7 +64,7 @@ def _large(snapshot: Snapshot) -> dict[int, LazyTensor]:
 
 
 def _is_large(tensor: Any) -> bool:
-    """Whether a stored tensor is external and large; what is malformed is said where it is read."""
+    """Whether a stored tensor is external and large; a malformed one counts as small and raises where it is read."""
     if not isinstance(tensor, onnx.TensorProto) or not external_data.is_external(tensor):
         return False
     has_size = tensor.data_type in dtypes.ELEM_TYPES and tensor.data_type != dtypes.STRING

@@ -1,6 +1,6 @@
 """Passes: what is done to a run's nodes before they are partitioned, and to its steps before they are a program.
 
-Each is in a file of its own, in which it is found.
+Each pass has a file of its own in this folder, from which it is registered.
 
 Files:
     nchwc_to_nchw  Networks with channels in blocks (NCHWc), as ONNX Runtime's optimizer saves them, written without

@@ -1,9 +1,9 @@
 """Networks with channels in blocks (NCHWc), as ONNX Runtime's optimizer saves them, written without blocks for a plan.
 
-A blocked value has the dims of the plain one (see `ops.nchwc`). Where everything that makes or reads some blocked
-values is known here and none is seen from outside, they may as well be plain: convolutions get their filters out of
-blocks, and nothing is moved in and out of blocks between them. An island of values of which that cannot be said stays
-as it is. The model is never changed.
+A blocked value has the dims of the plain one (see `ops.nchwc`). Connected blocked values form an island. Where this
+pass knows every node that makes or reads a value of an island, and no value of it is visible outside, the values are
+made plain: convolutions get plain filters, and no values are reordered into and out of blocks between them. Any other
+island stays as it is. The model is never changed.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from onnxlab.ops.base.image_layouts import BLOCKED, BLOCKS
 from onnxlab.shapes import Fact, TensorFact
 
 _NOTHING = (0, [1, 1], "NOTSET")
-"""Values of attributes that older versions of pools have not."""
+"""Default values of attributes that older versions of pools do not have."""
 
 _SLICE_BY_INPUTS, _PAD_BY_INPUTS, _RESIZE_BY_SIZES = 10, 11, 13
 """Versions of ai.onnx with which these operators changed."""
 
 _FIRST_ID = -1 << 40
-"""Of nodes that come in addition; those from functions have ids below 0 too."""
+"""Id of the first added node; nodes from functions have ids below 0 too, but above this one."""
 
 _CHANNELS_FIRST, _CHANNELS_LAST = (0, 3, 1, 2), (0, 2, 3, 1)
 
@@ -57,32 +57,32 @@ class _KeptError(Exception):
 class NchwcToNchw:
     """Nodes without blocks, the constants that they read and the facts of their values.
 
-    One pass over all, and one that takes what it found where all of an island is known.
+    A first pass over all nodes collects the islands; a second one replaces the nodes of islands that are known whole.
 
     Args:
         draft: nodes, some on blocks.
     """
 
     draft: NodeList
-    _next: dict[str, str] = field(default_factory=dict)  # blocked values, each with another of its island, or itself
+    _next: dict[str, str] = field(default_factory=dict)  # {blocked value: another one of its island, or itself}
     _kept: list[str] = field(default_factory=list)  # one value of each island that has to stay
-    _apart: set[str] = field(default_factory=set)  # blocked values with a block's elements along an axis of their own
-    _facts: dict[str, Fact] = field(default_factory=dict)  # of what is not as inference found it
+    _apart: set[str] = field(default_factory=set)  # blocked values that have blocks as an axis
+    _facts: dict[str, Fact] = field(default_factory=dict)  # facts that differ from those of inference
     _arrays: dict[str, Any] = field(default_factory=dict)
     _names: set[str] = field(default_factory=set)
     _number: Iterator[int] = field(default_factory=lambda: count(1))
 
     def constant(self, name: str) -> Any:
-        """The array of an initializer, or of what takes its place."""
+        """The array of an initializer, or of its replacement."""
         return self._arrays[name] if name in self._arrays else self.draft.constant(name)
 
     def fact(self, name: str) -> Fact:
-        """The fact of a value; it may be no value of the model."""
+        """The fact of a value of the model, or of one that this pass adds."""
         fact = self._facts.get(name)
         return self.draft.fact(name) if fact is None else fact
 
     def nodes(self) -> tuple[NodeView, ...]:
-        """All nodes, those on blocks written without where that can be."""
+        """All nodes; those on blocks are replaced where that is possible."""
         self._names.update(name for node in self.draft.nodes for name in (*node.inputs, *node.outputs))
         plain = [self._plain(node) for node in self.draft.nodes]
         blocked = set(map(self._island, self._kept))
@@ -95,7 +95,7 @@ class NchwcToNchw:
         return tuple(nodes)
 
     def _plain(self, node: NodeView) -> list[NodeView]:
-        """A node without blocks; its values join one island, which stays where that cannot be told."""
+        """The nodes that replace a node on blocks; its values join one island, which stays where there is none."""
         nodes, stays = [node], False
         try:
             if node.domain == BLOCKED:
@@ -176,12 +176,12 @@ class NchwcToNchw:
         if weights is None or weights.ndim != 4 or w in self.draft.seen or (added and added not in self._next):
             raise _KeptError
         if x not in self._next and weights.shape[1] * node.attributes.get("group", 1) % min(BLOCKS) == 0:
-            raise _KeptError  # it may hold blocks that were made elsewhere
+            raise _KeptError  # its blocks may be made elsewhere
         name = self._new(f"{w} without blocks", nchwc().unblocked_filters(weights))
         return replace(node, op_type="FusedConv", domain="com.microsoft", inputs=(x, name, *others))
 
     def _reordered(self, node: NodeView) -> list[NodeView]:
-        """The first channels of a value, which are all but for what fills the last block."""
+        """The first channels of a value: all of them, without those that fill up the last block."""
         source, kept_channels = node.inputs[0], node.attributes.get("channels", 0)
         if source not in self._next:
             raise _KeptError
@@ -227,7 +227,7 @@ class NchwcToNchw:
         return [node]
 
     def _alike(self, values: Sequence[str], apart: bool) -> bool:
-        """Whether nothing is broadcast in blocks: along axes of their own, blocks and their elements are as many."""
+        """Whether no value is broadcast within blocks: all have as many blocks, and as many elements in each."""
         facts = {self.draft.fact(name) for name in values}
         shapes = {fact.shape for fact in facts if isinstance(fact, TensorFact) and fact.shape is not None}
         if len(shapes) < len(facts) or (apart and not self._apart.issuperset(values)):
@@ -235,7 +235,7 @@ class NchwcToNchw:
         return len(shapes) == 1 or (apart and len({(len(shape), shape[1], shape[-1]) for shape in shapes}) == 1)
 
     def _reshaped(self, node: NodeView) -> NodeView:
-        """[N, C, H, W] as [N, C/b, H, W, b], for something that is broadcast, or back; a plain value stays as it is."""
+        """A Reshape between [N, C, H, W] and [N, C/b, H, W, b], for broadcasts: the plain value stays as it is."""
         source, shape = node.inputs[0], self.draft.constant(node.inputs[1]).tolist()
         if node.attributes.get("allowzero", 0):
             raise _KeptError
@@ -252,7 +252,7 @@ class NchwcToNchw:
         return self._as(node, "Identity", inputs=(source,))
 
     def _note_apart(self, name: str) -> None:
-        """Note that a value of [N, C/b, H, W, b] is plain one of [N, C, H, W]."""
+        """Note that a value of shape [N, C/b, H, W, b] has the shape [N, C, H, W] when it is plain."""
         self._apart.add(name)
         fact = self.draft.fact(name)
         if not isinstance(fact, TensorFact) or fact.shape is None or len(fact.shape) != 5:
@@ -267,7 +267,7 @@ class NchwcToNchw:
         attributes: Mapping[str, Any] | None = None,
         inputs: tuple[str, ...] | None = None,
     ) -> NodeView:
-        """A node of ai.onnx in the place of one on blocks; attributes that say nothing may be left out."""
+        """A node of ai.onnx that replaces one on blocks, without attributes that have their default values."""
         schema = schemas.find("", op_type, self.draft.opset)
         settings = attributes or {}
         if schema is None or any(settings[name] not in _NOTHING for name in settings if name not in schema.attributes):
@@ -291,7 +291,7 @@ class NchwcToNchw:
         return size if isinstance(size, int) else None
 
     def _note_part(self, name: str, source: str, axis: int, channels: int) -> None:
-        """Note what is known of a new value: [N, C, H, W] with so many of a value's channels."""
+        """Note the fact of a new value: the shape of `source` with `channels` channels."""
         fact = self.draft.fact(source)
         assert isinstance(fact, TensorFact)
         dims = [dim for position, dim in enumerate(fact.shape or ()) if position != axis % 4]
@@ -313,12 +313,12 @@ class NchwcToNchw:
 
 @cache
 def nchwc() -> Any:
-    """NumPy's kernels for blocks, which are not imported for other models."""
+    """NumPy's kernels for blocks, imported only for models that need them."""
     return importlib.import_module("onnxlab.ops.nchwc.images")
 
 
 class Fixed(dict[str, Any]):
-    """Attributes of a node that is in no model."""
+    """Attributes of an added node, which is in no model."""
 
     bodies = ()
 

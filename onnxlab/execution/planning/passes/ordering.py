@@ -1,7 +1,8 @@
 """The order of a run that keeps nothing: the file's, or one in which less is alive at once where that saves much.
 
-Any topological order makes the same values; which one decides how many of them wait for their last reader at the same
-time. The other order is found greedily: of the steps that can run, the one that lets go most and makes least.
+Any topological order makes the same values, but the order decides how many of them are alive at the same time. The
+other order is found greedily: of the steps that can run, the next is the one that adds the least memory, after
+subtracting the values that it is the last to read.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from onnxlab.execution.planning.passes.pass_list import StepList, StepPass
 WORTHWHILE = 0.9
 """Share of the file's peak below which another order is taken."""
 
-_SMALL = 1 << 23  # bytes alive at once that no order need save
+_SMALL = 1 << 23  # peak bytes below which no other order is looked for
 _MANY = 4096  # steps beyond which looking for an order takes too long
 
 Sizes = Callable[[str], int | None]
@@ -26,7 +27,7 @@ Sizes = Callable[[str], int | None]
 class ByLiveness(StepPass):
     """Steps in an order in which less is alive at once."""
 
-    order = 100  # of what is left
+    order = 100  # last, on the steps that other passes leave
 
     def run(self, draft: StepList) -> Sequence[Step]:
         """The steps in the order in which they are given, or in one that needs clearly less memory."""
@@ -39,7 +40,7 @@ def by_liveness(steps: Sequence[Step], outputs: Iterable[str], nbytes: Sizes) ->
     Args:
         steps: in an order in which they can run.
         outputs: names that stay alive to the end.
-        nbytes: bytes of a value, None where they are not known: then nothing is changed.
+        nbytes: gives the bytes of a value, None where they are not known: the order then stays.
     """
     original = list(steps)
     sizes = _sizes(original, nbytes) if len(original) <= _MANY else None
@@ -89,7 +90,7 @@ def peak(steps: Sequence[Step], ends: frozenset[str], sizes: Mapping[str, int]) 
 
 
 def _greedy(steps: Sequence[Step], ends: frozenset[str], sizes: Mapping[str, int]) -> list[Step]:
-    """Of the steps that can run, always the one that adds least; those that are not pure keep their order."""
+    """The steps by a greedy search: the runnable one that adds least comes next; impure steps keep their order."""
     readers = _readers(steps, sizes)
     maker = {name: number for number, step in enumerate(steps) for name in step.outputs if name}
     needs = [{maker[name] for name in (*step.inputs, *step.captures) if name in maker} for step in paced(steps)]

@@ -18,15 +18,15 @@ from onnxlab.shapes import Fact
 
 @dataclass(frozen=True, slots=True)
 class NodeList:
-    """The nodes of a run that keeps nothing, calls and decided branches written out.
+    """The nodes of a run that keeps nothing, with calls and decided branches inlined.
 
     Attributes:
         nodes: in topological order.
-        seen: names that are fed or asked for: these have to be what they were.
+        seen: names that are fed or asked for: their values have to stay the same.
         constant: gives an initializer's array by its name, None for other names.
         fact: gives what is known of a value by its name.
-        reads: gives names that a node reads, in its bodies too.
-        opset: version of ai.onnx that the nodes are of.
+        reads: gives the names that a node reads, in its bodies too.
+        opset: version of ai.onnx of the nodes.
     """
 
     nodes: tuple[NodeView, ...]
@@ -52,7 +52,7 @@ class StepList:
 
 
 class NodePass(ABC):
-    """Puts nodes in the place of others; the model is never changed.
+    """A replacement of nodes of a run; the model is never changed.
 
     Attributes:
         order: passes with lower numbers come first.
@@ -62,17 +62,17 @@ class NodePass(ABC):
 
     @abstractmethod
     def run(self, draft: NodeList) -> NodeList:
-        """The nodes with which a run makes the same, and what is known of their values; `draft` where none is other."""
+        """The nodes with which a run makes the same values, and the facts of these; `draft` where no node changes."""
 
 
 class StepPass(ABC):
-    """Puts steps in the place of others, or into another order; `order` as of a NodePass."""
+    """A replacement of steps of a run, or another order of them; `order` as of a NodePass."""
 
     order: int = 0
 
     @abstractmethod
     def run(self, draft: StepList) -> Sequence[Step]:
-        """The steps with which a run makes the same."""
+        """The steps with which a run makes the same values."""
 
 
 P = TypeVar("P", NodePass, StepPass)
@@ -83,6 +83,6 @@ def listed(kind: type[P]) -> tuple[P, ...]:
     """The passes of a kind, in their order."""
     for module in pkgutil.iter_modules(passes.__path__):
         importlib.import_module(f"{passes.__name__}.{module.name}")
-    classes = {subclass.__name__: subclass for subclass in kind.__subclasses__()}  # with slots a class is made twice
+    classes = {subclass.__name__: subclass for subclass in kind.__subclasses__()}  # slots make a class twice
     instances: list[P] = [subclass() for subclass in classes.values()]
     return tuple(sorted(instances, key=lambda item: (item.order, type(item).__name__)))
