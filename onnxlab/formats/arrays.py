@@ -17,12 +17,12 @@ def read_arrays(file: BinaryIO, label: str, most: int | None = None) -> Array | 
     """The array of a .npy file, or those of an .npz file by name.
 
     Args:
-        file: at its beginning; it can seek.
-        label: stands for it in messages.
+        file: a seekable file at its beginning.
+        label: the name of the file in messages.
         most: bytes that the arrays may have together; None for no limit but memory.
 
     Raises:
-        LoadError: it is neither, is cut off, holds Python objects, or is larger than it may be.
+        LoadError: the file is neither, is cut off, holds Python objects, or is larger than it may be.
     """
     try:
         if zipfile.is_zipfile(file):
@@ -32,7 +32,7 @@ def read_arrays(file: BinaryIO, label: str, most: int | None = None) -> Array | 
         return _array(file, size, most)
     except MemoryError:
         raise LoadError(f"{label} holds arrays that do not fit into memory") from None
-    except Exception as error:  # zipfile, zlib, ast and NumPy have a dozen kinds for what is no such file
+    except Exception as error:  # zipfile, zlib, ast and NumPy raise a dozen kinds of errors for other files
         raise LoadError(f"{label} holds no array that can be read: {error or type(error).__name__}") from None
 
 
@@ -44,13 +44,13 @@ def _archived(file: BinaryIO, most: int | None) -> dict[str, Array]:
             raise ValueError(f"it unpacks to {format_bytes(total)}, {format_bytes(most)} is the limit")
         arrays = {}
         for entry in entries:
-            with archive.open(entry) as packed:  # which unpacks no more than the size that was counted
+            with archive.open(entry) as packed:  # unpacks no more than the size counted above
                 arrays[entry.filename.removesuffix(".npy")] = _array(packed, entry.file_size, most)
         return arrays
 
 
 def _array(file: IO[bytes], size: int, most: int | None) -> Array:
-    """The array in a .npy file of `size` bytes, if as many elements are there as its header says."""
+    """The array in a .npy file of `size` bytes; raises ValueError where it has fewer elements than its header says."""
     version = npy.read_magic(file)
     header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
     shape, _, dtype = header(file)

@@ -14,7 +14,7 @@ from onnxlab.formats.paths import PathProblem, followed
 
 _SUFFIX = ".onnxlab-tmp"
 _ABANDONED = 3600  # seconds after which a temporary file is taken for an abandoned one
-# what a file system answers that cannot make hard links or sync folders, as opposed to one that fails
+# errors of file systems that have no hard links or cannot sync folders, as opposed to errors of a failing one
 _UNABLE = {errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV, errno.EINVAL,
            errno.EBADF}  # fmt: skip
 
@@ -41,7 +41,7 @@ class Replacement:
             self._folders.append(parent)
 
     def write(self, target: Path, data: bytes) -> None:
-        """Take down `data` for `target`; raises OSError."""
+        """Write `data` to the temporary file of `target`; raises OSError."""
         with self.open(target) as descriptor:
             write_all(descriptor, data)
 
@@ -118,8 +118,8 @@ def real_target(path: Path) -> Path:
     """The file that writing to `path` replaces: the end of its symbolic links, which stay.
 
     Raises:
-        SaveError: it is a folder or device, is read-only, its links go in a circle, or its folder does not exist.
-        OSError: it cannot be looked at.
+        SaveError: the path is a folder or device, is read-only, has links in a circle, or its folder does not exist.
+        OSError: the file system does not give the status of the path.
     """
     try:
         target = followed(path)
@@ -133,7 +133,7 @@ def real_target(path: Path) -> Path:
             raise SaveError(f"cannot save to {path}: it is a folder; give the name of a file in it")
         if not stat.S_ISREG(mode):
             raise SaveError(f"cannot save to {path}: it is no regular file")
-        # the rename would succeed all the same, but not as its owner wants
+        # a rename would succeed all the same, against the will of the file's owner
         if not os.access(target, os.W_OK):
             raise SaveError(f"cannot save to {path}: it is read-only")
     return target
@@ -180,7 +180,7 @@ def _restoring(target: Path, backup: Path | None) -> Callable[[], object]:
     """A function that takes the renaming of `target` back, as far as that is possible."""
     if backup is not None:
         return lambda: os.replace(backup, target)
-    if target.exists():  # no hard links: it can only be kept as it is by then
+    if target.exists():  # without hard links the old file cannot be restored: the new one stays
         return lambda: None
     return lambda: target.unlink(missing_ok=True)
 

@@ -1,8 +1,8 @@
 """Whether protobuf writes a model's file as it stands, found out without its weights.
 
-Parsing and serializing anew answers it, and takes three times the file's size and seconds for hundreds of megabytes.
-What is in `raw_data` is the same on both sides whatever it is, so it is left out: of the weights only the lengths are
-read, and only what remains is parsed and serialized.
+Parsing and serializing the file anew gives the answer, but takes memory of three times its size, and seconds for
+hundreds of megabytes. The content of `raw_data` cannot make a difference, so it is left out: only the lengths of the
+weights are read, and only the remaining fields are parsed and serialized.
 """
 
 from typing import BinaryIO
@@ -13,7 +13,7 @@ from google.protobuf.message import DecodeError
 from onnxlab.graph.protos.name_bytes import varint
 
 SMALL = 1 << 24
-"""Bytes of a file up to which it is taken as it is."""
+"""Bytes of a file up to which its weights are not left out."""
 
 _WEIGHTS = tuple(
     message.DESCRIPTOR.fields_by_name[field].number
@@ -24,13 +24,13 @@ _FIXED = {1: 8, 5: 4}
 
 
 class _Unusual(Exception):
-    """Something that protobuf does not write, or does not read."""
+    """An encoding that protobuf does not write, or does not read."""
 
 
 def is_canonical(file: BinaryIO, size: int) -> bool:
-    """Whether the model in a file of so many bytes, open at its begin, would be serialized to the same bytes.
+    """Whether the model in a file of `size` bytes, open at its beginning, would be serialized to the same bytes.
 
-    Never says so wrongly; of a large file it may say no where unknown fields are packed in an unusual way.
+    True is always right; False may be wrong for a large file whose unknown fields are packed in an unusual way.
     """
     try:
         data = file.read(size) if size <= SMALL else bytes(_without(file, size, _WEIGHTS))

@@ -1,8 +1,8 @@
 """External data on its way into another folder, or out of files that hold more than the model uses.
 
-A data file that is used as a whole goes along as it is. Of one that holds more (an extracted part, tensors that an edit
-removed), only what is used is written, to a file of its own. The live model goes on reading where it read before; what
-is written says the new places.
+A data file that is used as a whole is copied as it is. Of a data file that holds more (the model is an extracted part,
+or an edit removed tensors), only the bytes in use are written, to a new file. The live model goes on reading from the
+old places; the saved model has the new ones.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ _LARGEST_PADDING = 1 << 16
 """Zeros between two tensors are padding up to the coarsest alignment that writers use."""
 
 Moved = Mapping[ExternalData, ExternalData]
-"""By where a tensor of the live model has its data: where the saved model has it."""
+"""{place of a tensor's data in the live model: its place in the saved model}."""
 
 
 class Span(NamedTuple):
@@ -38,7 +38,7 @@ class Span(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A span of a data file on its way to an offset of another."""
+    """A span of a data file that is copied to an offset of another one."""
 
     location: str
     tensor: str
@@ -51,10 +51,10 @@ class Carried:
     """The treatment of external data in a save.
 
     Attributes:
-        whole: files that go along as they are, each with the name of a tensor in it.
-        name: of the data file that takes the pieces.
-        pieces: what is written to it, in order of their offsets.
-        moved: places that differ in what is written, and those that are known to be right.
+        whole: files that are copied as they are, each with the name of a tensor in it.
+        name: the name of the data file that takes the pieces.
+        pieces: the pieces that are written to that file, in order of their offsets.
+        moved: places that differ in the saved model, and places that are known to stay the same.
     """
 
     whole: dict[str, str] = field(default_factory=dict)
@@ -84,13 +84,13 @@ def decide(
         as_loaded: whether the bytes as loaded are saved, which name whole files.
 
     Raises:
-        LoadError: a file that has to come along is missing or not allowed.
-        SaveError: one of them has the name of the model's own file.
+        LoadError: a data file that has to be copied is missing or not allowed.
+        SaveError: a data file has the name of the model's own file.
     """
     folder, done = path.parent, Carried()
     at_home = is_same(base_dir, folder)
     if at_home and not known and not compact:
-        return done  # not looked at: what is wrong with its data must not keep edits from being saved
+        return done  # data files are not read: their faults must not keep edits from being saved
     places = _places(model)
     if as_loaded or base_dir is None:
         done.whole = {} if at_home else {location: _first(placed) for location, placed in places.items()}
@@ -122,7 +122,7 @@ def _is_there(place: ExternalData | None, folder: Path) -> bool:
 
 
 def _pack(done: Carried, location: str, tensor: str, spans: list[Span], offset: int) -> int:
-    """Put spans of a data file one behind the other; returns where they end."""
+    """Place spans of a data file one after the other; returns the offset of their end."""
     for span in spans:
         offset = storage.aligned(offset, span.stop - span.start)
         done.pieces.append(Piece(location, tensor, span, offset))
@@ -133,7 +133,7 @@ def _pack(done: Carried, location: str, tensor: str, spans: list[Span], offset: 
 def _finish(
     done: Carried, model: onnx.ModelProto, path: Path, places: Mapping[str, Mapping[ExternalData, object]]
 ) -> None:
-    """Name the new data file, and say where everything is."""
+    """Choose the name of the new data file, and enter the new place of each tensor."""
     if path.name in done.whole:
         raise SaveError(
             f"cannot save to {path}: the model has weights in a data file of that name; save under another name"
@@ -146,7 +146,7 @@ def _finish(
         for place in places[location]:
             if place not in done.moved:
                 done.moved[place] = ExternalData(done.name, _new_offset(place.offset, pieces), place.length)
-    if done.moved:  # the live model stays where it is, so that the next save has to know of these too
+    if done.moved:  # the live model keeps its places, so the next save has to know these too
         done.moved.update((place, place) for location in done.whole for place in places[location])
 
 
@@ -157,11 +157,11 @@ def _new_offset(offset: int, pieces: list[Piece]) -> int:
 
 
 def write_files(carried: Carried, base_dir: Path | None, folder: Path, files: Replacement) -> None:
-    """Copy what was decided.
+    """Write the data files that `decide` decided on.
 
     Raises:
         LoadError: a file is missing or outside of `base_dir`.
-        SaveError: another file of that name is in the way.
+        SaveError: another file of the same name is there already.
     """
     for location, tensor in carried.whole.items():
         _copy_whole(location, tensor, base_dir, folder, files)
@@ -176,7 +176,7 @@ def write_files(carried: Carried, base_dir: Path | None, folder: Path, files: Re
 
 
 def relocated(model: onnx.ModelProto, copy: onnx.ModelProto, moved: Moved) -> onnx.ModelProto:
-    """Let the external tensors of a copy of the model say where their data is going to be; returns the copy."""
+    """Set the external tensors of a copy of the model to the new places of their data; returns the copy."""
     if not moved:
         return copy
     for tensor, written in zip(external_data.all_tensors(model), external_data.all_tensors(copy), strict=True):
@@ -190,7 +190,7 @@ def relocated(model: onnx.ModelProto, copy: onnx.ModelProto, moved: Moved) -> on
 
 
 def _point(tensor: onnx.TensorProto, place: ExternalData, size: int) -> None:
-    """Say where a tensor's data is; a checksum, which is one of the whole file, goes."""
+    """Set the place of a tensor's data; a checksum is removed, since it is one of the whole old file."""
     others = [entry for entry in tensor.external_data if entry.key not in ("location", "offset", "length", "checksum")]
     del tensor.external_data[:]
     ExternalData(place.location, place.offset, size if place.length is None else place.length).note(tensor)
@@ -224,7 +224,7 @@ def _wasteful(
     try:
         descriptor = external_data.open_confined(base_dir, location, _first(placed))
     except LoadError:
-        if at_home:  # as before: it is not this save that breaks it
+        if at_home:  # the file was broken before this save, and stays so
             return []
         raise
     try:
@@ -238,9 +238,9 @@ def _used(descriptor: int, placed: Mapping[ExternalData, onnx.TensorProto]) -> l
     try:
         used = sorted({Span(place.offset, place.offset + tensors.nbytes(tensor)) for place, tensor in placed.items()})
     except LoadError:
-        return []  # a tensor that has no size
+        return []  # a tensor has no size
     if any(span.stop > size for span in used):
-        return []  # cut off: nothing is known about what is where
+        return []  # the file is cut off, so its content is unknown
     spans = list(_joined([Span(0, 0), *used, Span(size, size)], descriptor))
     return [] if spans == [Span(0, size)] else [span for span in spans if span.stop > span.start]
 

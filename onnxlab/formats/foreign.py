@@ -1,7 +1,8 @@
 r"""Strings that are no UTF-8: readable while a model is open, and written back as the bytes that they were.
 
-Protobuf reads them as bytes where text is expected, and does not take them back. So each gets a stand-in with
-\xff for what is no UTF-8, which no other string of the model is; another text typed in its place mends it.
+Protobuf reads such a string as bytes where text is expected, and does not accept the bytes when a field is set. So each
+gets a stand-in, which has \xff for each byte that is no UTF-8 and is unlike all other strings of the model. An edit
+that replaces the stand-in by another text repairs the string.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +22,7 @@ Strings = Mapping[str, bytes]
 """{stand-in: the bytes that it stands for}."""
 
 _LARGE = 1 << 26
-"""Bytes of a file from which on its weights are left out of the search."""
+"""Bytes of a file from which on the search for such strings skips its weights."""
 
 
 def replace(model: onnx.ModelProto, data: bytes | None = None) -> dict[str, bytes]:
@@ -45,7 +46,7 @@ def replace(model: onnx.ModelProto, data: bytes | None = None) -> dict[str, byte
 
 
 def restored(data: bytes, strings: Strings) -> bytes:
-    """A serialized model with what the stand-ins stand for in their places."""
+    """A serialized model with the original bytes in place of the stand-ins."""
     if not strings:
         return data
     model = onnx.ModelProto.FromString(data)
@@ -99,7 +100,7 @@ _VALUES = frozenset(wire_format.tag(onnx.TensorProto, name) for name in storage.
 
 
 def _slim(data: bytes) -> bytes:
-    """The bytes of a model, cut out of them the data of the initializers of its main graph."""
+    """The bytes of a model without the data of the initializers of its main graph."""
     try:
         initializers = partial(_mapped, data, tag=_INITIALIZER, change=partial(_bare, data))
         return _mapped(data, 0, len(data), _GRAPH, initializers)
@@ -115,7 +116,7 @@ def _bare(data: bytes, at: int, end: int) -> bytes:
 
 
 def _mapped(data: bytes, at: int, end: int, tag: int, change: Callable[[int, int], bytes]) -> bytes:
-    """A message with other content in its fields with a tag: what `change` makes of where their content lies."""
+    """A message in which the content of each field with a tag is replaced by `change(start, end)` of that content."""
     parts, copied = [], at
     for field_tag, start, content, stop in wire_format.fields(data, at, end):
         if field_tag == tag and stop - start >= storage.SMALLEST:
@@ -127,9 +128,9 @@ def _mapped(data: bytes, at: int, end: int, tag: int, change: Callable[[int, int
 
 @cache
 def _strict() -> Any:
-    """ModelProto as protobuf's syntax "proto3" has it, where a string that is no UTF-8 is an error.
+    """ModelProto in protobuf's syntax "proto3", which rejects strings that are no UTF-8.
 
-    No field is repeated: then each message overwrites the one before it, and reading takes neither time nor memory.
+    No field is repeated, so that each message overwrites the one before it: reading takes little time and memory.
     """
     file = descriptor_pb2.FileDescriptorProto()
     onnx.ModelProto.DESCRIPTOR.file.CopyToProto(file)

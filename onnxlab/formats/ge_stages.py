@@ -16,10 +16,10 @@ class Stage:
     """One dump of a folder; `onnxlab.load` and `onnxlab.diff` take it as they take a path.
 
     Attributes:
-        path: of the file.
+        path: the path of the file.
         number: its place among all dumps of the run.
         graph: id of the graph.
-        name: of the stage: "PreRunBegin", "AfterInfershape", "Build".
+        name: the name of the stage: "PreRunBegin", "AfterInfershape", "Build".
     """
 
     path: Path
@@ -35,10 +35,10 @@ def stages(folder: Any) -> list[Stage]:
     """The dumps in a folder, by graph and then in the order in which they were written.
 
     Args:
-        folder: that DUMP_GE_GRAPH wrote into.
+        folder: the folder that DUMP_GE_GRAPH wrote into.
 
     Raises:
-        LoadError: it is no folder, or holds no `ge_onnx_<number>_graph_<id>_<stage>.pbtxt`.
+        LoadError: the path is no folder, or the folder holds no `ge_onnx_<number>_graph_<id>_<stage>.pbtxt`.
 
     Examples:
         >>> import onnxlab

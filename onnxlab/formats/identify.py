@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 GIB: Final = 1 << 30
 
-# (offset, bytes there, what it is)
+# (offset, bytes at the offset, description of the file)
 _SIGNATURES: Final = (
     (0, b"version https://git-lfs.github.com/spec/", "a git-lfs pointer, not the model: fetch it with `git lfs pull`"),
     (0, b"PK\x03\x04", "a zip archive (a PyTorch .pt or .pth, a Keras .keras or a NumPy .npz), not an ONNX model"),
@@ -47,7 +47,7 @@ _FIXED: Final = {1: 8, 5: 4}  # wire type: bytes
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field at the top of a protobuf message: its number and wire type, its bytes as declared and as there."""
+    """One field at the top of a protobuf message: its number, wire type, and bytes as declared and as present."""
 
     number: int
     wire: int

@@ -8,7 +8,7 @@ from onnxlab.errors import SaveError
 from onnxlab.formats.base.format import Format
 
 HEAD = 1 << 16
-"""Bytes from which a kind is told."""
+"""Bytes at the beginning of a file by which its kind is recognized."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,9 +16,9 @@ class Kind:
     """A kind of file that is made of models, apart from models.
 
     Attributes:
-        name: how messages call it.
-        suffixes: of its files.
-        fits: whether a file that begins with these bytes is one.
+        name: the name of the kind in messages.
+        suffixes: suffixes of its files.
+        fits: a function that tells whether a file that begins with these bytes is of the kind.
     """
 
     name: str
@@ -59,7 +59,7 @@ _OTHERS = frozenset((
 
 
 def refuse_for_a_model(path: Path, form: Format) -> None:
-    """Raise SaveError where the name of a file promises something other than what is written."""
+    """Raise SaveError where a file's suffix belongs to another format than the one that is written."""
     suffix = path.suffix.lower()
     if suffix in form.suffixes:
         return

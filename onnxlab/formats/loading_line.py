@@ -11,12 +11,12 @@ from onnxlab.limits import format_bytes
 from onnxlab.printable import printable
 
 LARGE = 50_000_000
-"""Bytes of a file from which on its loading is told."""
+"""Bytes of a file from which on the line is shown."""
 
 
 @contextmanager
 def told(source: Any) -> Iterator[None]:
-    """Say that a large file is being loaded, in the output of a notebook's cell or in a terminal, until it is."""
+    """Show that a large file is being loaded, in the output of a notebook's cell or in a terminal."""
     line = _line(source)
     show = _shown_by() if line else None
     if line is None or show is None:
@@ -43,7 +43,7 @@ def _line(source: Any) -> str | None:
 
 
 def _shown_by() -> Any:
-    """A function that shows a line and returns one that replaces it; None where neither is there."""
+    """A function that shows a line and returns one that replaces it; None without notebook and terminal."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     if getattr(shell, "kernel", None) is not None:

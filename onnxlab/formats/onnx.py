@@ -1,7 +1,7 @@
 """Reading model files of any format to a ModelProto, without the external data beside them. `saving.py` writes.
 
-Nothing is checked here but that the bytes are a model: a file with faults, or of an IR or opset newer than the onnx
-package knows, opens, so that it can be looked at and mended.
+The only check here is that the bytes are a model: a file with faults, or of an IR or opset version newer than the onnx
+package knows, opens, so that it can be inspected and repaired.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from onnxlab.formats.paths import PathProblem, absolute
 from onnxlab.formats.source import LARGEST, Source, Stamp
 
 _LEAN = 128
-"""Bytes of a file for each of its nodes up to which hashing it is next to nothing beside opening it."""
+"""Bytes for each node up to which a file is hashed, which then takes next to no time compared with opening it."""
 
 
 Given = str | os.PathLike[str] | bytes | onnx.ModelProto
@@ -34,12 +34,12 @@ def read(source: Given, trust: bool = False, inputs: Sequence[Any] = ()) -> tupl
     Args:
         source: a path, the bytes of a file, or a ModelProto, which is returned itself.
         trust: whether code of the file may run, for formats that are converted in this way.
-        inputs: what is told of the inputs of such a file.
+        inputs: types of the inputs of such a file, or arrays.
 
     Strings that are no UTF-8 have stand-ins in the model that is returned, as `Source.strings` says.
 
     Raises:
-        LoadError: there is no such file, or it is no model; the message says what it is instead.
+        LoadError: there is no such file, or the file is no model; the message says what it is instead.
     """
     if isinstance(source, onnx.ModelProto):
         return source, Source(strings=foreign.replace(source))
@@ -81,7 +81,7 @@ def _path(source: Any) -> Path:
 
 
 def _converted(source: Given, inputs: Sequence[Any]) -> bytes | None:
-    """The ONNX file that another program makes of a file of its format; None for formats that are read here."""
+    """The ONNX file that the program of a format converts a file to; None for formats that are read here."""
     if isinstance(source, bytes | bytearray | memoryview):
         return _made(Content.of(bytes(source)), inputs)
     with _contents(_path(source)) as (content, _):
@@ -103,7 +103,7 @@ def _stand_ins(model: onnx.ModelProto, content: Content, form: Format) -> dict[s
 
 
 def decode(data: bytes, path: Path | None) -> onnx.ModelProto:
-    """The ModelProto in the bytes of a file: its content says in which format, else its name; raises LoadError."""
+    """The ModelProto in the bytes of a file, whose format its content or else its name gives; raises LoadError."""
     return _opened(Content.of(data, path))[1].model
 
 

@@ -19,13 +19,13 @@ def check(path: Any, kind: Kind, inputs: Iterable[Path | None] = ()) -> Path:
     """The file that writing to `path` replaces.
 
     Args:
-        path: where to, as a user gives it.
-        kind: of what is about to be written.
-        inputs: files that it is made from, which must stay; by whatever name or link.
+        path: the path to write to, as a user gives it.
+        kind: the kind of the file that is about to be written.
+        inputs: files that it is made from, which must not be replaced, also under other names or by links.
 
     Raises:
-        SaveError: the suffix is of another kind, one of the inputs or a file of another kind is there, or it is no
-            place to write to.
+        SaveError: the suffix is of another kind, one of the inputs or a file of another kind is at the path, or the
+            path cannot be written to.
     """
     with _in_words(path):
         chosen = absolute(path)
@@ -40,18 +40,18 @@ def check_model(path: Any, inputs: Iterable[Path | None] = ()) -> Path:
     """The file that writing a model to `path` replaces, where its name may be of any format.
 
     Args:
-        path: where to, as a user gives it.
-        inputs: files that it is made from, which must stay; by whatever name or link.
+        path: the path to write to, as a user gives it.
+        inputs: files that the model is made from, which must not be replaced, also under other names or by links.
 
     Raises:
-        SaveError: one of the inputs or a file that is no model is there, or it is no place to write to.
+        SaveError: one of the inputs or a file that is no model is at the path, or the path cannot be written to.
     """
     with _in_words(path):
         return _checked(absolute(path), _begins_a_model, "a model", inputs)
 
 
 def _checked(chosen: Path, fits: Callable[[bytes], bool], name: str, inputs: Iterable[Path | None]) -> Path:
-    """The path that is replaced, where it is none of the inputs and fits."""
+    """The path that is replaced; raises SaveError where it is one of the inputs, or a file of another kind."""
     target = real_target(chosen)
     for entry in inputs:
         if entry is not None and _is_same(entry, target):
@@ -73,13 +73,13 @@ def _begins_a_model(head: bytes) -> bool:
 def write(
     path: Any, content: bytes | Callable[[IO[bytes]], object], kind: Kind, inputs: Iterable[Path | None] = ()
 ) -> Path:
-    """Write a file as a whole or not at all, where `check` lets it; returns its path.
+    """Write a file as a whole or not at all, where `check` accepts its path; returns its path.
 
     Args:
-        content: the bytes, or what writes them into an open file.
+        content: the bytes, or a function that writes them to an open file.
 
     Raises:
-        SaveError: see `check`; or it cannot be written, then what was there stays.
+        SaveError: see `check`; or the file cannot be written, and then the former file stays.
     """
     target = check(path, kind, inputs)
     with _in_words(path):
@@ -97,7 +97,7 @@ def write(
 
 @contextlib.contextmanager
 def _in_words(path: Any) -> Iterator[None]:
-    """Turn what the file system says into a SaveError."""
+    """Turn an error of the file system into a SaveError."""
     try:
         yield
     except SaveError:
@@ -108,7 +108,7 @@ def _in_words(path: Any) -> Iterator[None]:
 
 
 def _may_go(target: Path, fits: Callable[[bytes], bool]) -> bool:
-    """Whether what is there, if anything, fits; an empty file does."""
+    """Whether a file may be replaced: its beginning fits, it is empty, or there is none."""
     with contextlib.suppress(FileNotFoundError), target.open("rb") as file:
         head = file.read(HEAD)
         return not head or fits(head)

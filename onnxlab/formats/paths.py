@@ -6,14 +6,14 @@ from typing import Any
 
 
 class PathProblem(ValueError):
-    """A path that no file can have; the message says why, to stand behind "cannot load …: "."""
+    """A path that no file can have; the message gives the reason, as the end of "cannot load …: "."""
 
 
 def absolute(path: Any) -> Path:
     """The absolute path that a user means, `~` and `~name` in front replaced; links are not followed.
 
     Raises:
-        PathProblem: it is no path, or one that the file system cannot have.
+        PathProblem: the argument is no path, or one that the file system cannot have.
     """
     try:
         text = os.fspath(path)
@@ -38,15 +38,15 @@ def followed(path: Path) -> Path:
     """An absolute path with its symbolic links followed, as far as it exists.
 
     Raises:
-        PathProblem: its links lead back to themselves.
-        OSError: it cannot be looked at: a name that is too long.
+        PathProblem: the links lead back to themselves.
+        OSError: the file system does not give its status, as for a name that is too long.
     """
     try:
         target = path.resolve()
         target.lstat()
     except (FileNotFoundError, NotADirectoryError):
         return target
-    except RuntimeError:  # how Python 3.11 and 3.12 tell of a loop
+    except RuntimeError:  # Python 3.11 and 3.12 raise this for a loop
         raise PathProblem("its symbolic links lead back to themselves") from None
     if target.is_symlink():
         raise PathProblem("its symbolic links lead back to themselves")

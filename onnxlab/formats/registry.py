@@ -11,7 +11,7 @@ from onnxlab.formats.base.format import Content, Format
 
 @cache
 def formats() -> tuple[Format, ...]:
-    """Every format, in the order in which they are asked whether a file is of theirs."""
+    """Every format, in the order in which formats are tried on a file."""
     modules = [import_module(f"{known.__name__}.{entry.name}") for entry in pkgutil.iter_modules(known.__path__)]
     forms: list[Format] = [module.FORMAT for module in modules]
     return tuple(sorted(forms, key=lambda form: (form.rank, form.name)))
@@ -23,16 +23,16 @@ def by_content(content: Content) -> Format | None:
 
 
 def by_suffix(path: Path | None) -> Format | None:
-    """The format that a file name asks for, None where it asks for none."""
+    """The format of a file name's suffix, None where no format has it."""
     suffix = path.suffix.lower() if path is not None else ""
     return next((form for form in formats() if suffix in form.suffixes), None)
 
 
 def by_name(name: str) -> Format:
-    """The format that users call so, or by one of its suffixes.
+    """The format of a name, or of a suffix with or without its dot.
 
     Raises:
-        LookupError: there is none; the message lists them.
+        LookupError: there is no such format; the message lists all.
     """
     key = name.lower()
     for form in formats():

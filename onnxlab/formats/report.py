@@ -10,7 +10,7 @@ from google.protobuf.message import Message
 from onnxlab.formats.storage import unknown_fields
 from onnxlab.printable import printable
 
-# what an entry of a repeated field is known by
+# {type of message: the key by which entries of a repeated field are paired}
 _KEYS: dict[str, Callable[[Any], Any]] = {
     "NodeProto": lambda node: tuple(node.output) or node.name,
     "AttributeProto": lambda attribute: attribute.name,
@@ -46,12 +46,12 @@ class FieldChange:
 def differences(old: Message, new: Message, path: str = "") -> Iterator[FieldChange]:
     """Every field in which two messages of one type differ, in the order of the field numbers.
 
-    Entries of repeated messages are paired by name (nodes by their outputs), so that one that was inserted is one
+    Entries of repeated messages are paired by name (nodes by their outputs), so that an inserted entry is one
     difference and not many.
     """
     fields = list(_fields(old, new, path))
     yield from fields
-    if not fields and not same(old, new):  # only in bits that Python does not see, such as those of a NaN
+    if not fields and not same(old, new):  # they differ in bits that Python does not show, such as those of a NaN
         yield FieldChange(path or "model", old, new)
 
 
@@ -83,7 +83,7 @@ def same(old: Message, new: Message) -> bool:
 
 
 def _entries(old: Sequence[Any], new: Sequence[Any], path: str) -> Iterator[FieldChange]:
-    """Differences of a repeated message field: changed entries, those that went, those that came, and the order."""
+    """Differences of a repeated message field: changed, removed and inserted entries, and the order."""
     before = [item.SerializePartialToString(deterministic=True) for item in old]
     after = [item.SerializePartialToString(deterministic=True) for item in new]
     if before == after:
@@ -112,7 +112,7 @@ def _entries(old: Sequence[Any], new: Sequence[Any], path: str) -> Iterator[Fiel
 def _pairs(
     old: Sequence[Any], new: Sequence[Any], ours: range, theirs: range, before: list[bytes], after: list[bytes]
 ) -> dict[int, int]:
-    """{position in old: position in new} of the entries that are one thing: equal, of one name, or in one place."""
+    """{position in old: position in new} of paired entries: equal, of one name, or in one place."""
     pairs: dict[int, int] = {}
     free = dict.fromkeys(theirs)
     key = _KEYS.get(old[0].DESCRIPTOR.name if old else new[0].DESCRIPTOR.name)
@@ -131,7 +131,7 @@ def _pairs(
         match(lambda position: key(old[position]), lambda position: key(new[position]))
         if isinstance((old or new)[0], onnx.NodeProto):
             match(lambda position: old[position].name or None, lambda position: new[position].name or ())
-    if len(ours) == len(theirs):  # nothing came or went: what is left stands in the same places
+    if len(ours) == len(theirs):  # no entry was inserted or removed: the rest is paired by position
         match(lambda position: position, lambda position: position)
     return pairs
 

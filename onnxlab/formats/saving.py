@@ -29,11 +29,11 @@ class Options:
     """The options of a save.
 
     Attributes:
-        overwrite: also where the file changed on disk since it was loaded.
+        overwrite: whether to write even if the file changed on disk since it was loaded.
         external_data: True or a file name puts large initializers into a data file, False takes all external data into
-            the model's file; None leaves everything where it is, unless the file would be too large for protobuf.
+            the model's file; None leaves all tensors where they are, unless the file would be too large for protobuf.
         shard_bytes: the most bytes of one data file.
-        format: the name of the format to write; None leaves it to the file's name and to where it came from.
+        format: the name of the format to write; None chooses it by the file's name and the model's source.
     """
 
     overwrite: bool = False
@@ -57,15 +57,15 @@ def write(
 ) -> Source:
     """Write a model, and into another folder its external data with it, all or nothing.
 
-    The file keeps its mode and owner; where `path` is a symbolic link, what it points at is replaced. Data files
-    are never overwritten: one that is there must have the same content, and new data goes under a new name.
+    The file keeps its mode and owner; where `path` is a symbolic link, its target is replaced. Data files are never
+    overwritten: an existing one must have the same content, and new data goes to a file of a new name.
 
     Args:
-        model: what to write; it is not changed.
-        path: where to.
-        source: where it came from; its `original()` keeps giving the bytes as loaded.
+        model: the model to write, which is not changed.
+        path: the path to write to.
+        source: the source of the model; its `original()` still returns the bytes as loaded afterwards.
         original: bytes to write instead of serializing `model`, when nothing changed.
-        options: default: everything stays where it is, and a file that was changed since is not overwritten.
+        options: by default tensors stay where they are, and a file that changed since it was loaded is not overwritten.
 
         announce: called with the bytes of the model's file right before the files are put in their places.
 
@@ -73,7 +73,7 @@ def write(
         The source from now on, with `path` and its folder.
 
     Raises:
-        SaveError: it could not be written; what was there before is still there.
+        SaveError: the model could not be written; the former files are unchanged.
     """
     source, options = source or Source(), options or Options()
     path = where(path)
@@ -114,14 +114,14 @@ def write(
             path, path.parent, path, state, disk=state, origin_format=name, form=name, strings=source.strings,
             extra=source.extra,
         )  # fmt: skip
-    # what lies elsewhere in the file than in the live model is read where it was
+    # data that has another place in the saved model is still read from its old place
     folder = source.base_dir if inline or carried.moved else path.parent
     source = replace(source, path=path, base_dir=folder, disk=state, form=name, digest=None)
     return replace(source, layout=plan.layout, moved=carried.moved, inline=inline)
 
 
 def where(path: str | os.PathLike[str]) -> Path:
-    """The absolute path that a user means; raises SaveError where it is none."""
+    """The absolute path that a user means; raises SaveError where the argument is no path."""
     try:
         return absolute(path)
     except PathProblem as problem:
@@ -136,7 +136,7 @@ def _is_inline(source: Source, options: Options, form: Format) -> bool:
 def _carried(
     model: onnx.ModelProto, path: Path, source: Source, options: Options, form: Format, as_loaded: bool
 ) -> Carried:
-    """The external data to write of what the model has already; raises as `carrying.decide`."""
+    """The treatment of the model's present external data; raises as `carrying.decide`."""
     if not as_loaded and _is_inline(source, options, form):
         return Carried()
     known = source.moved if is_same(source.path, path) else {}
@@ -150,8 +150,8 @@ def prepared(
     """Prepare a save to `path`: where the tensors go, and the bytes of the model's file.
 
     Raises:
-        SaveError: it does not fit into one file.
-        LoadError: external data that is to be taken in cannot be read.
+        SaveError: the model does not fit into one file.
+        LoadError: external data that goes into the model's file cannot be read.
     """
     form = file_format(path, source, options)
     whole = _is_inline(source, options, form)
@@ -186,17 +186,17 @@ def prepared(
 
 
 def _placed(model: onnx.ModelProto, layout: storage.Layout, moved: Moved) -> onnx.ModelProto:
-    """A copy of the model that says where its data is in the files; the model itself where that is no news."""
+    """A copy of the model with the places of its data in the saved files; the model itself where none differ."""
     if not layout and not moved:
         return model
     return carrying.relocated(model, storage.detached(model, layout), moved)
 
 
 def pending_changes(model: onnx.ModelProto, source: Source | None) -> list[FieldChange]:
-    """The fields in which a model differs from what it was loaded from or last saved to.
+    """The fields in which a model differs from its file or bytes, as last loaded or saved.
 
     Raises:
-        SaveError: it came from neither file nor bytes, or its file is not there any more as it was.
+        SaveError: the model came from neither file nor bytes, or its file has changed or is gone.
     """
     data = _last_bytes(source or Source())
     if source is None or data is None:
@@ -213,7 +213,7 @@ def pending_changes(model: onnx.ModelProto, source: Source | None) -> list[Field
 
 
 def _with_foreign_strings(data: bytes, path: Path, source: Source, form: Format) -> bytes:
-    """The bytes to write, with strings that are not UTF-8 as they were; other formats keep their stand-ins."""
+    """The bytes to write, with strings that are no UTF-8 restored; formats other than ONNX keep their stand-ins."""
     if form.name == "onnx":
         return foreign.restored(data, source.strings)
     if source.strings:
@@ -237,11 +237,11 @@ def _last_bytes(source: Source) -> bytes | None:
 def file_format(path: Path, source: Source, options: Options | None = None) -> Format:
     """The format that a file is written in.
 
-    The one that is asked for. Else that of the file that the model came from, for it and for others of its suffix,
-    whatever that stands for elsewhere; else the one that the suffix means, and ONNX where it means none.
+    The options may name the format. Otherwise the format of the model's own file is used for that file and for others
+    of the same suffix; for all other files the format of the suffix is used, and ONNX where the suffix has none.
 
     Raises:
-        SaveError: no format is called as asked for, or that format is only read.
+        SaveError: there is no format of the name in the options, or the format is only read.
     """
     origin = source.path
     if options is not None and options.format is not None:
@@ -275,7 +275,7 @@ def _encoded(model: onnx.ModelProto, path: Path, form: Format, extra: Any, stays
 
 
 def _refuse_conflict(source: Source, path: Path, target: Path, options: Options) -> None:
-    """Raise SaveError where the model's file was changed by another program since."""
+    """Raise SaveError where another program changed the model's file since it was last read or written."""
     if options.overwrite or source.disk is None or source.path is None or not is_same(source.path, target):
         return
     if not source.disk.same_content(Stamp.of(target.stat())):
@@ -286,7 +286,7 @@ def _refuse_conflict(source: Source, path: Path, target: Path, options: Options)
 
 
 def _refuse_over_data(model: onnx.ModelProto, base_dir: Path | None, target: Path) -> None:
-    """Raise SaveError where the target is a file that the model's own weights are in."""
+    """Raise SaveError where the target is a data file with weights of the model."""
     if base_dir is None or not target.exists():
         return
     for location in carrying.mentioned(model):
@@ -313,12 +313,12 @@ def _checked(data: bytes | None, path: Path) -> bytes:
 
 
 def _without_origin(source: Source) -> Source:
-    """The source when its file is about to be overwritten: the bytes are kept, unless protobuf gives them again."""
+    """The source before its file is overwritten: its bytes are kept in memory, unless serializing gives them again."""
     return replace(source, origin=None, stamp=None, kept=None if source.is_canonical() else source.original())
 
 
 def _extra(source: Source) -> Any:
-    """The content of the format of the file besides the model; that of another format is left out."""
+    """The `extra` of the source; None where it is of another format than the file now has."""
     return source.extra if source.form == source.origin_format else None
 
 

@@ -26,7 +26,7 @@ ModelSource = str | PathLike[str] | bytes | onnx.ModelProto
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """The state of a file, told from another without reading it."""
+    """The state of a file, compared with another state without reading the file."""
 
     device: int
     inode: int
@@ -50,21 +50,21 @@ class Source:
     """The file of a model, to load from and save to.
 
     Attributes:
-        path: the file it was read from or written to last, None for bytes and protos.
-        base_dir: the folder that its external data is in, None where there is none.
+        path: the file that the model was last read from or written to, None for bytes and protos.
+        base_dir: the folder of its external data, None where there is none.
         origin, stamp: the file that holds the bytes as loaded, and its state then.
         kept: the bytes as loaded, where no file has them.
         disk: the state of the file at `path` when it was last read or written here.
         layout: tensors of the live model whose bytes the last save put into data files.
-        moved: where the last save has external data that it did not leave in its place.
+        moved: new places of external data that the last save moved.
         origin_format: the format of the bytes as loaded, "onnx" for protobuf's binary one.
         form: the format of the file at `path` when it was last read or written here.
         inline: whether the last save took all external data into the model's file.
-        strings: what stands in the live model for strings that are no UTF-8.
-        extra: what the format of the file holds besides the model.
+        strings: {stand-in in the live model: the bytes of a string that is no UTF-8}.
+        extra: content of the file besides the model, for its format.
         read_only: why the model must not be edited, "" where it may.
-        uninferred: why nothing is inferred of its operators, "" where it is.
-        digest: SHA-256 of the file in the state `disk`, where it was worth making while its bytes were at hand.
+        uninferred: why inference does not run on its operators, "" where it does.
+        digest: SHA-256 of the file in the state `disk`, None where it was not computed while reading.
     """
 
     path: Path | None = None
@@ -85,10 +85,10 @@ class Source:
     uninferred: str = ""
 
     def original(self) -> bytes | None:
-        """The bytes that the model was loaded from, None where they are gone: the file changed or was removed.
+        """The bytes that the model was loaded from, None where the file changed or was removed.
 
-        A model without net edits is saved with these; where they are gone, serializing it again gives the same
-        fields, and for files that protobuf itself wrote the same bytes.
+        A model without net edits is saved with these bytes. Where they are gone, serializing the model gives the same
+        fields, and the same bytes for files that protobuf itself wrote.
         """
         return self._read(lambda file: file.read()) if self.kept is None else self.kept
 
@@ -100,7 +100,7 @@ class Source:
         return None if self.stamp is None else self.stamp.size
 
     def is_canonical(self) -> bool:
-        """Whether serializing what is in the file at `origin` gives its bytes again; the file is as it was loaded."""
+        """Whether the file at `origin` is as it was loaded, and parsing and serializing it gives the same bytes."""
         if self.origin_format != "onnx" or self.stamp is None:
             return False
         size = self.stamp.size

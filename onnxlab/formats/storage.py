@@ -1,7 +1,7 @@
 """Storage of a model's weights when it is saved: in the file, or in data files beside it.
 
-Only initializers of the main graph are moved, and never strings: a data file has no form for them. What a data file
-holds already stays where it is. The live model is not touched: what is written is a copy without the bytes.
+Only initializers of the main graph are moved, and never strings, which a data file cannot hold. Tensors that are in a
+data file already stay where they are. The live model is not changed: a copy without the bytes is written.
 """
 
 import math
@@ -39,19 +39,19 @@ class Placed:
 
 
 Layout = dict[str, Placed]
-"""By the initializer's name. A message is never overwritten by an edit, so the same object means the same bytes."""
+"""{name of an initializer: its place}. Edits never overwrite a message, so the same object has the same bytes."""
 
 
 @dataclass(slots=True)
 class Plan:
-    """Data files to be written: (path relative to the model's folder, what goes into it)."""
+    """Data files to write: (path relative to the model's folder, tensors in it); and where all tensors are."""
 
     layout: Layout = field(default_factory=dict)
     files: list[tuple[str, list[Placed]]] = field(default_factory=list)
 
 
 def unchanged(model: onnx.ModelProto, layout: Layout) -> Layout:
-    """The part of a layout that still holds: whose tensors are in the model as they were."""
+    """The part of a layout whose tensors are unchanged in the model."""
     if not layout:
         return {}
     valid = {}
@@ -69,7 +69,7 @@ def fits(model: onnx.ModelProto, outside: Layout, limit: int) -> bool:
         for tensor in model.graph.initializer
         if tensor.name not in outside and not external_data.is_external(tensor)
     ]
-    # a broken one can claim any size
+    # a broken tensor can claim any size
     return sum(map(_size, inside)) <= limit or sum(_size(tensor) for tensor in inside if _is_sound(tensor)) <= limit
 
 
@@ -80,11 +80,11 @@ def plan(
     """Decide which tensors go to which data file.
 
     Args:
-        folder, name: of the data file; shards get their numbers in front of its suffix.
+        folder, name: folder and name of the data file; the names of shards have their numbers before the suffix.
         keep: tensors whose bytes a file has already.
-        shard: the most bytes of one data file; a tensor that is larger has one to itself.
-        fresh: whether another name is taken where that of a file is taken already.
-        avoid: names of files that are about to be there.
+        shard: the most bytes of one data file; a larger tensor has a file to itself.
+        fresh: whether another name is chosen where a file of the name exists.
+        avoid: names that other files of the save will have.
     """
     large = [tensor for tensor in model.graph.initializer if tensor.name not in keep and movable(tensor)]
     groups = list(_groups(large, shard))
@@ -108,7 +108,7 @@ def aligned(offset: int, size: int) -> int:
 
 
 def movable(tensor: onnx.TensorProto) -> bool:
-    """Whether a tensor may go into a data file: its bytes are in the model, enough of them, and sound."""
+    """Whether a tensor may go into a data file: its bytes are in the model, fit its shape, and are not too few."""
     if external_data.is_external(tensor) or tensor.data_type == dtypes.STRING or tensor.HasField("segment"):
         return False
     return _size(tensor) >= SMALLEST and _is_sound(tensor)
@@ -128,7 +128,7 @@ def _is_sound(tensor: onnx.TensorProto) -> bool:
 
 
 def _size(tensor: onnx.TensorProto) -> int:
-    """Bytes by type and shape, 0 for what has none; the data of a broken tensor is not to be moved."""
+    """Bytes of a tensor by type and shape; 0 where these give no size, since a broken tensor must not be moved."""
     try:
         return tensors.nbytes(tensor)
     except LoadError:
@@ -150,10 +150,10 @@ def _groups(large: Iterable[onnx.TensorProto], shard: int | None) -> Iterator[li
 
 
 def free_names(folder: Path, name: str, groups: int, avoid: Collection[str], fresh: bool = True) -> list[str]:
-    """File names for the groups, none of them taken or to be avoided.
+    """File names for the groups, none of them existing or to be avoided.
 
     Raises:
-        SaveError: one is taken, and no other may be chosen.
+        SaveError: a file of such a name exists, and no other name may be chosen.
     """
     path = Path(name)
     for attempt in count():
@@ -184,7 +184,7 @@ def write_files(decided: Plan, folder: Path, files: Replacement) -> None:
 
 
 def detached(model: onnx.ModelProto, layout: Layout) -> onnx.ModelProto:
-    """A copy of a model in which the tensors of `layout` say where their bytes are instead of holding them."""
+    """A copy of a model in which the tensors of `layout` refer to data files instead of holding their bytes."""
     copy: onnx.ModelProto = without(model, "graph")
     copy.graph.CopyFrom(without(model.graph, "initializer"))
     for tensor in model.graph.initializer:
@@ -199,7 +199,7 @@ def detached(model: onnx.ModelProto, layout: Layout) -> onnx.ModelProto:
 
 
 def embedded(model: onnx.ModelProto, base_dir: Path | None) -> onnx.ModelProto:
-    """A copy of a model with the bytes of all its external data in it, itself where it has none; raises LoadError."""
+    """A copy of a model that holds all its external data; the model itself where it has none. Raises LoadError."""
     if not any(map(external_data.is_external, external_data.all_tensors(model))):
         return model
     copy = onnx.ModelProto()
@@ -214,7 +214,7 @@ def embedded(model: onnx.ModelProto, base_dir: Path | None) -> onnx.ModelProto:
 
 
 def without(message: Any, *left_out: str) -> Any:
-    """A copy of a message without some fields, which are not even looked at; unknown fields included."""
+    """A copy of a message without some fields, which are not read; unknown fields are copied."""
     copy = type(message)()
     for descriptor, value in message.ListFields():
         name = descriptor.name
@@ -224,10 +224,10 @@ def without(message: Any, *left_out: str) -> Any:
             getattr(copy, name).extend(value)
         elif descriptor.message_type is not None:
             target = getattr(copy, name)
-            target.SetInParent()  # an empty message is there too
+            target.SetInParent()  # an empty message is present too
             target.MergeFrom(value)
         elif isinstance(value, bytes) and descriptor.type == descriptor.TYPE_STRING:
-            # a string that is no UTF-8, which protobuf reads but does not take
+            # protobuf reads a string that is no UTF-8, but does not accept it when a field is set
             copy.MergeFromString(varint(descriptor.number << 3 | _LENGTH) + varint(len(value)) + value)
         else:
             setattr(copy, name, value)
@@ -238,7 +238,7 @@ def without(message: Any, *left_out: str) -> Any:
 
 def unknown_fields(message: Any) -> list[Any]:
     """The unknown fields of a message: (field_number, wire_type, data)."""
-    fields: Any = UnknownFieldSet(message)  # its stub says nothing of iteration
+    fields: Any = UnknownFieldSet(message)  # its type stub lacks iteration
     return list(fields)
 
 

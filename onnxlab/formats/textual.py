@@ -9,10 +9,10 @@ from onnxlab.printable import printable_lines
 
 
 def text_of(model: onnx.ModelProto, suffix: str = ".onnxtxt") -> str:
-    """A model as text for people, in the format of a suffix; what is not visible in it is escaped.
+    """A model as text for people, in the format of a suffix; invisible characters are escaped.
 
     Raises:
-        TextError: no textual format has this suffix, or it cannot hold the model.
+        TextError: no textual format has this suffix, or the format cannot hold the model.
     """
     ending = f".{suffix.removeprefix('.')}"
     textual = [form for form in registry.formats() if form.text is not None]

@@ -12,14 +12,14 @@ import onnx
 from onnxlab.printable import printable, printable_lines
 
 HEAD: Final = 1 << 16
-"""Bytes by which formats are told."""
+"""Bytes at the beginning of a file by which its format is recognized."""
 
 
 class Content:
-    """The content of a file, or bytes that came without one; all of it is read only when a format asks for it.
+    """The content of a file, or bytes without a file; more than the beginning is read only when a format asks for it.
 
     Attributes:
-        path: of the file, None where there is none.
+        path: the path of the file, None where there is none.
         size: in bytes.
         head: the first 64 KiB.
     """
@@ -35,12 +35,12 @@ class Content:
 
     @cached_property
     def data(self) -> bytes:
-        """All of it. Raises LoadError for 2 GiB or more, which no message of protobuf or FlatBuffers can have."""
+        """All bytes. Raises LoadError for 2 GiB or more, which no message of protobuf or FlatBuffers can have."""
         return self._read()
 
     @cached_property
     def tail(self) -> bytes:
-        """The last 64 KiB, where a zip archive lists what is in it."""
+        """The last 64 KiB, in which a zip archive lists its entries."""
         if self.path is None:
             return self.data[-HEAD:]
         with contextlib.suppress(OSError), self.path.open("rb") as file:
@@ -61,13 +61,13 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Something of a model that a format cannot hold.
+    """A part of a model that a format cannot hold.
 
     Attributes:
-        what: the kind of thing, such as "function", "name", "metadata", "type".
+        what: the kind of part, such as "function", "name", "metadata", "type".
         where: its name or its path in the model.
-        why: what becomes of it.
-        refused: whether the model cannot be written because of it.
+        why: what becomes of the part.
+        refused: whether the part prevents the model from being written.
     """
 
     what: str
@@ -114,7 +114,7 @@ class LossReport(Sequence[Loss]):
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The result of reading: a model, what its format holds besides, and why it must not be edited, "" where it may."""
+    """The result of reading: a model, further content of its file, and why it must not be edited, "" where it may."""
 
     model: onnx.ModelProto
     extra: Any = None
@@ -123,7 +123,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The bytes of a file, and a sentence on what they do not carry, "" where they carry everything."""
+    """The bytes of a file, and a sentence on the parts of the model that they lack, "" where they lack none."""
 
     data: bytes
     lost: str = ""
@@ -134,9 +134,9 @@ class About:
     """The statements of a format on a whole model, besides ONNX.
 
     Attributes:
-        title: of the format.
-        uninferred: why nothing is inferred of its models, "" where it is.
-        pairs: texts by what they are about.
+        title: the title of the format.
+        uninferred: why inference does not run on its models, "" where it does.
+        pairs: {subject: text}.
         columns, rows: a table of texts, empty for most formats.
     """
 
@@ -175,24 +175,26 @@ class Format:
     """One format of files.
 
     Attributes:
-        name: by which users ask for it: "onnx", "json".
-        title: how messages call it.
-        suffixes: of its files; none for one that is written on request only.
-        recognizes: whether a file is of this format, by its content; it must not raise.
-        read: makes a model of a file; raises LoadError with a sentence that begins with "it". None where it cannot.
-        write: makes bytes of a model and of what `read` found besides it; raises SaveError, or ValueError with the
-            reason. None where it cannot.
-        losses: what the format does not hold of a model.
-        rank: formats of a lower rank are asked first; a dialect has a lower one than what it is written in.
-        text: of a format of text: the text of a model, without finding out what it does not carry.
+        name: the name by which users ask for the format: "onnx", "json".
+        title: the name of the format in messages.
+        suffixes: suffixes of its files; none for a format that is written on request only.
+        recognizes: a function that tells by the content whether a file is of this format; it must not raise.
+        read: a function that makes a model of a file; raises LoadError with a sentence that begins with "it". None
+            for a format that is not read.
+        write: a function that makes bytes of a model and of the `extra` that `read` returned; raises SaveError, or
+            ValueError with the reason. None for a format that is not written.
+        losses: a function that lists the parts of a model that the format cannot hold.
+        rank: formats are tried by rank, lowest first; a dialect has a lower rank than the format that it builds on.
+        text: for a textual format, a function that returns the text of a model, without a check of what the text lacks.
         holds_external_data: whether its files may refer to data files; else all data is taken into the file.
-        notes: what the format says of a NodeProto or of an initializer besides ONNX, as the inspector shows it: {title:
-            text}, made of what `read` found.
-        convert: makes an ONNX file of it and of what is known of its inputs, by a program that runs code of the file:
-            only where users trust it; raises LoadError. None for most.
-        table: (pairs, columns, rows) of what it says of the whole model besides ONNX, made of what `read` found.
-        uninferred: why nothing is inferred of its models, a sentence; "" where it is.
-        instead: what to do where it is only read, for the refusal to write it.
+        notes: a function that returns {title: text} on a NodeProto or an initializer for the inspector, made of the
+            `extra` that `read` returned.
+        convert: a function that converts a file to ONNX, given the types of its inputs, by a program that runs code of
+            the file, so only where users trust the file; raises LoadError. None for most formats.
+        table: a function that returns (pairs, columns, rows) on the whole model, made of the `extra` that `read`
+            returned.
+        uninferred: a sentence on why inference does not run on its models; "" where it does.
+        instead: what to do instead, for the refusal to write a format that is only read.
         weights: whether its files hold weights without a graph, which `model.files.load_weights` takes.
     """
 

@@ -11,14 +11,14 @@ _FIELD: Final = re.compile(r"^(\s*(?:f|floats|float_data|(double_data)): )(-?\d[
 
 @dataclass(frozen=True, slots=True)
 class Numerals:
-    """The numbers of a text are written as protobuf's C++ does.
+    """The style of a text whose numbers are written as protobuf's C++ writes them.
 
-    That is in 6 digits, or 9 where these do not give the same number again; 15 and 17 of doubles.
+    A float has 6 digits, or 9 where 6 do not give the same number again; a double has 15 or 17.
     """
 
 
 def numerals_of(text: str) -> Numerals | None:
-    """The style of a text, None where it is Python's or does not show."""
+    """The style of a text's numbers, None where they are in Python's style or leave it open."""
     return Numerals() if any(match[3].lstrip("-").isdigit() for match in _FIELD.finditer(text)) else None
 
 
@@ -28,7 +28,7 @@ def as_written(text: str, style: object) -> str:
 
 
 def _short(match: re.Match[str]) -> str:
-    code, few, many = ("d", 15, 17) if match[2] else ("f", 6, 9)  # as C++ tries them
+    code, few, many = ("d", 15, 17) if match[2] else ("f", 6, 9)  # in the order in which C++ tries them
     value = float(match[3])
     text = f"{value:.{few}g}"
     same = _bits(code, float(text)) == _bits(code, value)
@@ -43,5 +43,5 @@ def _single(value: float) -> float:
 def _bits(code: str, value: float) -> bytes:
     try:
         return struct.pack(code, value)
-    except OverflowError:  # rounded up beyond the largest
+    except OverflowError:  # rounded up beyond the largest number of the type
         return b""

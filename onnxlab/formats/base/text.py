@@ -23,7 +23,7 @@ FIELDS = (
 def text_format(
     name: str, title: str, suffixes: tuple[str, ...], begins: re.Pattern[str], encode: Encode, decode: Decode, rank: int
 ) -> Format:
-    """A format of text that is told by how it begins, comments apart."""
+    """A format of text that is recognized by its beginning, comments apart."""
 
     def recognizes(content: Content) -> bool:
         head = beginning(content)
@@ -43,7 +43,7 @@ def text_format(
 
 
 def beginning(content: Content) -> str | None:
-    """The beginning of a text, behind blanks and comments; None for bytes that are no text."""
+    """The beginning of a text after blanks and comments; None for bytes that are no text."""
     head = content.head.removeprefix(b"\xef\xbb\xbf").lstrip()
     while head.startswith((b"#", b"//")):  # comments
         head = head.partition(b"\n")[2].lstrip()
@@ -94,7 +94,7 @@ def _losses(model: onnx.ModelProto, title: str, encode: Encode, decode: Decode) 
 
 
 def _lost(model: onnx.ModelProto, text: str, decode: Decode) -> tuple[dict[str, int], str]:
-    """{path of a field: how often reading a text gives another one}, and why it cannot be read at all."""
+    """{path of a field: how many of its values differ when a text is read back}, and why it cannot be read back."""
     try:
         again = decode(text)
     except LoadError as error:

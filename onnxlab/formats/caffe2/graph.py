@@ -1,7 +1,7 @@
 """A network of Caffe2 as a GraphProto: its operators in the domain caffe2, what an init net fills as initializers.
 
-Caffe2 may write a value again under its own name, which ONNX does not: what is written later gets a number, except that
-the last one has the plain name where nothing from outside has it.
+Caffe2 may write a value again under its own name, which ONNX forbids: each value written under a name gets a number,
+except the last one, which has the plain name unless an input or initializer has it.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ from onnxlab.errors import LoadError
 from onnxlab.graph.protos import tensors
 
 DOMAIN: Final = "caffe2"
-# operator of an init net: (dtype of what it fills, argument that has the elements)
+# operator of an init net: (dtype of the tensor that it fills, argument that has the elements)
 _FILLS: Final = {
     "GivenTensorFill": ("float32", "floats"),
     "GivenTensorFp16Fill": ("float16", "floats"),
@@ -42,7 +42,7 @@ def graph_of(net: Any, filled: Iterable[onnx.TensorProto] = ()) -> onnx.GraphPro
         filled: tensors that an init net fills.
 
     Raises:
-        LoadError: what an operator fills does not fit its shape.
+        LoadError: the elements of a tensor that an operator fills do not fit its shape.
     """
     graph = onnx.GraphProto(name=net.name)
     initializers = {tensor.name: tensor for tensor in filled}
@@ -74,12 +74,12 @@ class _Versions:
         self._taken = {*self._last, *outside}
 
     def write(self, name: str) -> str:
-        """The name of what is written now."""
+        """Count a write of a name; returns the name of the value written."""
         self._written[name] += 1
         return self.now(name)
 
     def now(self, name: str) -> str:
-        """The name of what was written last."""
+        """The name of the value that was last written under a name."""
         count = self._written[name]
         if count == 0 or (count == self._last[name] and name not in self._outside):
             return name
@@ -148,7 +148,7 @@ def filled_by(operator: Any) -> onnx.TensorProto | None:
     if "values" not in arguments or "shape" not in arguments:
         return None
     values = arguments["values"]
-    # bytes are one text, alone or in a list
+    # bytes are one string, alone or in a list
     held = values.s or b"".join(values.strings) if field == "s" else getattr(values, field)
     name, shape = operator.output[0], list(arguments["shape"].ints)
     count = prod(shape)

@@ -36,7 +36,7 @@ _MESSAGES: Final = {
 
 @cache
 def net_def() -> Any:
-    """The class of a network; fields that it lacks are skipped where text is parsed with unknown fields allowed."""
+    """The message class of a network; a text with other fields is parsed with unknown fields allowed."""
     package = "onnxlab.caffe2"
     file = descriptor_pb2.FileDescriptorProto(name="onnxlab/caffe2.proto", package=package, syntax="proto2")
     for name, fields in _MESSAGES.items():

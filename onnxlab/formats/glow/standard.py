@@ -23,13 +23,13 @@ _OPSET: Final = 13
 """The first version in which all operators that are written take the types they need."""
 
 _NOTHING: Final = ("Quantize", "Dequantize")
-"""Operators that are no more than what is done to quantized inputs and outputs anyway."""
+"""Operators that do only what `real` and `store` do to quantized inputs and outputs anyway."""
 
 Attributes = Mapping[str, Any]
 
 
 def losses(model: onnx.ModelProto) -> list[Loss]:
-    """The parts of a dialect's model that ONNX has no place for, and the nodes that cannot be written."""
+    """The parts of a model in the dialect that ONNX has no place for, and the nodes that cannot be written."""
     if not glow_dialect.is_dialect(model):
         return [Loss("dialect", "of the model", "it is not Glow's, so it is ONNX already: save it as .onnx", True)]
     lost = [
@@ -53,7 +53,7 @@ def losses(model: onnx.ModelProto) -> list[Loss]:
 
 
 def standard(model: onnx.ModelProto) -> onnx.ModelProto:
-    """A model of the dialect in ai.onnx; raises ValueError where a node lacks what its type is told by."""
+    """A model of the dialect in ai.onnx; raises ValueError where a node lacks the attributes that give its type."""
     result = onnx.ModelProto()
     result.CopyFrom(model)
     result.ir_version, result.producer_name = max(7, model.ir_version), "onnxlab"
@@ -82,7 +82,7 @@ def _of_partitions(key: str) -> bool:
 
 
 class _Writer:
-    """Writes nodes into a graph, with values and constants between them that have names of their own."""
+    """Writes nodes into a graph, with fresh names for the values and constants between them."""
 
     def __init__(self, graph: onnx.GraphProto) -> None:
         self.graph = graph
@@ -91,7 +91,7 @@ class _Writer:
         self._label = ""
 
     def write(self, node: onnx.NodeProto, attributes: Attributes) -> None:
-        """Write what a node of the dialect computes."""
+        """Write nodes of ai.onnx that compute the same as a node of the dialect."""
         self._label = node.name or node.output[0]
         self._taken.update(node.output)
         if node.op_type == "Identity":
@@ -104,20 +104,20 @@ class _Writer:
             self.store(real[0] if kind in _NOTHING else self.made(kind, real), attributes, node.output[0])
 
     def made(self, op_type: str, inputs: Sequence[str], output: str = "", **attributes: Any) -> str:
-        """A node; returns its output."""
+        """Add a node; returns the name of its output."""
         name = output or self.fresh(f"{self._label}_{op_type}")
         label = self._label if output else name
         self.graph.node.append(helper.make_node(op_type, inputs, [name], name=label, **attributes))
         return name
 
     def constant(self, array: Any) -> str:
-        """An initializer; returns its name."""
+        """Add an initializer; returns its name."""
         name = self.fresh(f"{self._label}_constant")
         self.graph.initializer.append(tensors.from_array(np.asarray(array), name))
         return name
 
     def fresh(self, base: str) -> str:
-        """A name that nothing has."""
+        """A name that no value of the graph has."""
         name, number = base, 0
         while name in self._taken:
             number += 1
@@ -126,7 +126,7 @@ class _Writer:
         return name
 
     def real(self, name: str, attributes: Attributes, place: str) -> str:
-        """The floats that a value stands for: itself where it is not quantized."""
+        """The name of a value dequantized to floats; the value itself where it is not quantized."""
         scale, offset = attributes.get(f"{place}_qScale"), attributes.get(f"{place}_qOffset")
         if scale is None or offset is None:
             return name
@@ -135,7 +135,7 @@ class _Writer:
         return self.made("Mul", [shifted, self.constant(np.float32(scale))])
 
     def store(self, real: str, attributes: Attributes, output: str) -> None:
-        """Floats as the first output holds them: rounded to the nearest step, ties to even, within its limits."""
+        """Write floats to the first output, quantized: rounded to the nearest step, ties to even, within its limits."""
         kind = ELEM_KINDS[attributes.get("o0_elemKind", "float")]
         dtype = dtypes.to_numpy(kind)
         if dtype.kind not in "iu":

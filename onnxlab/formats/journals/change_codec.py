@@ -1,8 +1,8 @@
 """Changes as bytes and back, for the journal: what they refer to is said by place, not by id.
 
-A change is encoded in the state that it is about to be applied to and decoded in the same state of another ModelGraph,
-so a node is its position, a value its name, a scope the way that leads to it; ids differ from one load to the next. The
-ids that a change carries to give to what it puts back are left out: new ones do.
+A change is encoded in the state that it is about to be applied to, and decoded in the same state of another ModelGraph.
+Ids differ from one load to the next, so a node is written as its position, a value as its name, a scope as the path to
+it. Ids that a change gives back to restored nodes and values are left out: a replay makes new ones.
 """
 
 import json
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from onnxlab.graph.edit.model_graph import ModelGraph
 
 Note = tuple[str, list[Any], list[bytes]]
-"""A change taken down: its type, its fields as JSON values, the messages among them as bytes."""
+"""An encoded change: its type, its fields as JSON values, the messages among them as bytes."""
 
 
 class Encoder:
@@ -68,7 +68,7 @@ class Encoder:
         raise TypeError(f"the journal has no form for {type(value).__name__}")
 
     def target(self, target: changes.Target) -> Any:
-        """The target of a field: a kind and what identifies one of it."""
+        """The target of a SetField: its kind, and the place of the scope, node or tensor."""
         kind, ident = target
         place = {"scope": self.scope, "node": self.node, "tensor": self.value}.get(kind)
         return [kind, place(ident) if place else ident]
@@ -81,7 +81,7 @@ class Encoder:
 
 
 class Decoder:
-    """The inverse of `Encoder`, on the graph that the change is for."""
+    """The inverse of `Encoder`, on the graph that the change is about to be applied to."""
 
     def __init__(self, graph: "ModelGraph", blobs: list[bytes]) -> None:
         self.graph = graph
@@ -121,7 +121,7 @@ class Decoder:
         return tuple((*self.target(target), *steps) for target, *steps in places)
 
 
-# {type of change: {field: how it is written, None for ids that are left out}}; a test compares it with `changes`
+# {type of change: {field: method of the encoder, None for ids that are left out}}; a test compares it with `changes`
 FIELDS: dict[type[Any], dict[str, str | None]] = {
     changes.InsertNode: {"scope": "scope", "position": "plain", "proto": "plain", "image": None},
     changes.RemoveNode: {"node": "node"},
@@ -149,10 +149,10 @@ _BY_NAME = {kind.__name__: kind for kind in FIELDS}
 
 
 def encode(graph: "ModelGraph", change: Change) -> Note:
-    """Take a change down that is about to be applied to `graph`.
+    """Encode a change that is about to be applied to `graph`.
 
     Raises:
-        TypeError: there is no form for this type of change, or for what it holds.
+        TypeError: the journal has no form for this type of change, or for a value in it.
     """
     fields = FIELDS.get(type(change))
     if fields is None:
@@ -197,7 +197,7 @@ def unpack(record: bytes) -> tuple[dict[str, Any], list[Note]]:
     """The inverse of `pack`.
 
     Raises:
-        ValueError: it is no record, or one with fewer bytes than it says.
+        ValueError: the bytes are no record, or fewer than the record says.
     """
     start = 4 + int.from_bytes(record[:4], "little")
     head = json.loads(record[4:start])
@@ -224,7 +224,7 @@ def _listed(value: Any, kind: type) -> list[Any]:
 
 
 def _scope_place(graph: "ModelGraph", scope: Scope) -> Any:
-    """The way to a scope: [] for the main graph."""
+    """The path to a scope: [] for the main graph."""
     if scope.kind == "graph":
         return []
     if scope.kind == "function":

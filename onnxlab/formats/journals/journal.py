@@ -1,19 +1,19 @@
 """The crash journal: every committed edit of a model from a file, written down before followers are told.
 
-A journal is a file in the user's state folder: a header that says which file in which state the edits belong to, and
-one record for each edit, undo and redo, framed by length and CRC-32. It is written with plain `write` calls: what was
-committed survives the death of the process, by whatever signal; after a power cut or a crash of the system the last
+A journal is a file in the user's state folder: a header with the file, and the state of it, that the edits belong to,
+and one record for each edit, undo and redo, framed by length and CRC-32. Records are written with plain `write` calls:
+committed edits survive the end of the process, by whatever signal; after a power cut or a crash of the system the last
 seconds may be missing, since a sync for each edit would make editing a hundred times slower.
 
-A failing journal never costs the model: where the disk is full the edit stays, a JournalWarning says so, and what
-could not be written is kept in memory and tried again with the next edit. An interrupt while it is written takes the
-edit back. What was saved or discarded needs no journal, so the file goes. A process holds a lock on its own journal,
-and every model has one of its own, so that two can edit one file. ONNXLAB_JOURNAL=off writes none: a journal holds what
-was edited, weights too.
+A failing journal does not affect the model: where the disk is full the edit stays, a JournalWarning says so, and the
+records are kept in memory and written with the next edit. An interrupt while a record is written takes the edit back.
+Edits that are saved or discarded need no journal, so its file is removed. A process holds a lock on its journals, and
+every model has a journal of its own, so that two models can edit one file. ONNXLAB_JOURNAL=off turns journals off: they
+hold everything that was edited, weights too.
 
-A session that ends by itself leaves its journal with a last record that says so, and a program that does leaves none:
-what Python edited is in code and comes back when that runs again. What was edited by hand in a view, or recovered, is
-nowhere else; such a journal stays in any case, and `recovery` speaks of it, as of one that has no end.
+An interactive session that ends normally leaves its journal with a last record of kind "ended"; a program that ends
+normally leaves none, since its code makes the edits again. Edits made by hand in a view, or recovered, are in no code:
+a journal with such edits stays in any case, and `recovery` reports it as urgent, like a journal without a last record.
 """
 
 import builtins
@@ -44,12 +44,12 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 _WAITING = 256 << 20
-"""The most bytes of records that are kept in memory for a disk that is full."""
+"""The most bytes of records that are kept in memory while they cannot be written."""
 
 
 SUFFIX = ".journal"
 UNBORN = ".new"
-"""Suffix of one that is not locked yet."""
+"""Suffix of a journal that is not locked yet."""
 _MAGIC = b"onnxlab journal\n"
 _PIECE = 1 << 20
 
@@ -58,10 +58,10 @@ class JournalFile:
     """One journal on disk: locked while it is written, cut back to whole records when a write fails."""
 
     def __init__(self, path: Path, header: dict[str, Any]) -> None:
-        """Create it; raises OSError."""
+        """Create the file, locked and with its header; raises OSError."""
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path = path
-        # it gets its name when it is locked and has its header, so that it is not taken for an abandoned one
+        # the file gets its name once it is locked and has its header, so that no process takes it for abandoned
         birth = path if os.name == "nt" else path.with_suffix(UNBORN)
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
         self._descriptor = os.open(birth, flags, 0o600)
@@ -80,7 +80,7 @@ class JournalFile:
 
     @property
     def is_own(self) -> bool:
-        """Whether this process made it: a fork must leave it alone."""
+        """Whether this process made the file; a forked process must not write or remove it."""
         return self._owner == os.getpid()
 
     def append(self, *parts: bytes) -> None:
@@ -88,7 +88,7 @@ class JournalFile:
         try:
             if sum(map(len, parts)) < _PIECE:
                 parts = (b"".join(parts),)
-            for part in parts:  # what is large is not copied once more
+            for part in parts:  # large parts are not copied
                 if (done := os.write(self._descriptor, part)) < len(part):
                     write_all(self._descriptor, memoryview(part)[done:])
         except BaseException:
@@ -98,12 +98,12 @@ class JournalFile:
         self._size += sum(map(len, parts))
 
     def finish(self, keep: bool) -> None:
-        """Close it, and remove it unless it is to be kept."""
+        """Close the file, and remove it unless `keep` is set."""
         if self._descriptor < 0:
             return
         descriptor, self._descriptor = self._descriptor, -1
         if self.is_own and not keep:
-            # while it is locked it is not taken for an abandoned one; where open files cannot go, it goes after
+            # removed while locked, so that no process takes it for abandoned; where open files cannot be removed, below
             with contextlib.suppress(OSError):
                 self.path.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
@@ -118,7 +118,7 @@ class _Holder:
 
     Attributes:
         waiting: records that could not be written yet.
-        by_hand: whether an edit in it was made in a view or recovered, so that no code has it.
+        by_hand: whether an edit in the journal was made in a view or recovered, so that no code makes it again.
     """
 
     def __init__(self) -> None:
@@ -135,7 +135,7 @@ class _Holder:
         self._forget()
 
     def at_end(self) -> None:
-        """The model is not used any more, or the process ends."""
+        """End the journal, when the model is no longer used or the process ends."""
         interactive = hasattr(builtins, "__IPYTHON__") or hasattr(sys, "ps1")
         failed = not interactive and hasattr(sys, "last_value")
         if self.file is not None and self.file.is_own and not failed:
@@ -149,7 +149,7 @@ class Journal:
     """The journal of one ModelGraph: begun with the first edit, begun anew after each save.
 
     Args:
-        graph: whose edits are written down.
+        graph: the graph whose edits are recorded.
         source: the file that the graph equals now; without a path nothing is written.
     """
 
@@ -161,7 +161,7 @@ class Journal:
         self.begin(source)
 
     def begin(self, source: Source | None) -> None:
-        """Forget what was written: the model now equals its file, because it was saved or loaded."""
+        """Remove the journal so far and begin anew: the model equals its file, because it was saved or loaded."""
         self._holder.end(keep=False)
         enabled = os.environ.get("ONNXLAB_JOURNAL", "on").lower() not in ("off", "0")
         self._source = source if enabled and source is not None and source.path is not None else None
@@ -182,13 +182,13 @@ class Journal:
     # -- what ModelGraph calls ----------------------------------------------------------------------------------------
 
     def note(self, change: "Change") -> change_codec.Note | None:
-        """Take a change down that is about to be applied."""
+        """Encode a change that is about to be applied, None where nothing is recorded."""
         graph = self._graph()
         if not self._active or graph is None:
             return None
         try:
             return change_codec.encode(graph, change)
-        except Exception as error:  # whatever is wrong with the note must not keep the edit from being made
+        except Exception as error:  # a failing journal must not prevent the edit
             self._give_up(f"this change cannot be written down: {error}")
             return None
 
@@ -197,12 +197,12 @@ class Journal:
         return not self._active or (kind == "undo" and self._undoable > 0) or (kind == "redo" and self._redoable > 0)
 
     def append(self, kind: "CommitKind", label: str, notes: Sequence[Any], origin: Any = None) -> None:
-        """Write a commit down. Only an interrupt gets out of here; it leaves the journal as it was."""
+        """Write a commit. Raises nothing but interrupts, which leave the journal as it was."""
         if not self._active:
             return
         marker = kind != "edit" and self.knows(kind)
         if kind != "edit" and not marker:
-            label = f"{kind} {label!r}"  # of an edit from before this journal: told as an edit of its own
+            label = f"{kind} {label!r}"  # the edit is from before this journal: its undo or redo is recorded as an edit
         head = {"kind": kind if marker else "edit", "label": label, "time": time.time()}
         if origin is not None:
             head["by_hand"] = self._holder.by_hand = True
@@ -217,7 +217,7 @@ class Journal:
     # -- what saving calls --------------------------------------------------------------------------------------------
 
     def announce(self, data: bytes) -> None:
-        """Note that the model is about to be saved as `data`: from then on these edits are in the file."""
+        """Record that the model is about to be saved as `data`, after which the edits are in the file."""
         if self._active and self._holder.file is not None:
             head = {"kind": "saved", "sha256": hashlib.sha256(data).hexdigest()}
             self._write(frame(*change_codec.parts(head, [])))
@@ -226,11 +226,11 @@ class Journal:
 
     @property
     def _active(self) -> bool:
-        # a fork has the file of its parent, and writes nothing
+        # a forked process has the file of its parent, and writes nothing
         return self._source is not None and not self._given_up and self._pid == os.getpid()
 
     def _write(self, record: Sequence[bytes]) -> None:
-        """Append a record and those that wait; what cannot be written waits for the next one."""
+        """Append a record after those that wait; records that cannot be written wait for the next call."""
         waiting = [*self._holder.waiting, *record]
         try:
             if self._holder.file is None:
@@ -311,7 +311,7 @@ def state_folder() -> Path:
 def _home() -> Path:
     try:
         return Path.home()
-    except RuntimeError:  # a user of no name in a container
+    except RuntimeError:  # a user without a name, in a container
         raise OSError(errno.ENOENT, "this user has no home folder; ONNXLAB_STATE_HOME says where to write") from None
 
 
@@ -326,7 +326,7 @@ def framed(payload: bytes) -> bytes:
 
 
 def frame(*parts: bytes) -> tuple[bytes, ...]:
-    """The same of a content that comes in parts, without a copy of them."""
+    """A record on disk whose content comes in parts, which are not copied."""
     check = 0
     for part in parts:
         check = zlib.crc32(part, check)
@@ -334,7 +334,7 @@ def frame(*parts: bytes) -> tuple[bytes, ...]:
 
 
 def digest_of(path: Path) -> str:
-    """SHA-256 of what is in a file, of which no more than a piece is in memory at a time; raises OSError."""
+    """SHA-256 of a file, read piece by piece to save memory; raises OSError."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while piece := file.read(_PIECE):
@@ -343,7 +343,7 @@ def digest_of(path: Path) -> str:
 
 
 def records(data: bytes) -> list[bytes]:
-    """The whole records of a journal from its beginning, header first; what follows damage is left out."""
+    """The complete records of a journal, header first, up to the first damaged one."""
     payloads = []
     position = len(_MAGIC)
     if data[:position] != _MAGIC:
@@ -362,7 +362,7 @@ def records(data: bytes) -> list[bytes]:
 def lock(descriptor: int) -> bool:
     """Take the lock of an open journal; False where another process or model has it.
 
-    Where files have no locks, as in a browser, there is no other process.
+    Returns True where files have no locks, as in a browser: there is no other process.
     """
     try:
         if os.name == "nt":

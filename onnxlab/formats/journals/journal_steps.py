@@ -12,19 +12,19 @@ from onnxlab.formats.journals.journal import records
 MADE = ("edit", "undo", "redo")
 _KINDS = (*MADE, "saved", "ended")
 _LATEST = 1 << 37
-"""Seconds since 1970 that every calendar can say."""
+"""Seconds since 1970 up to which `time.localtime` works on every platform."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One record behind the header.
+    """One record after the header.
 
     Attributes:
         kind: "edit", "undo" or "redo" of the model; "saved" before a save, "ended" at the end of a session.
-        label: of an edit.
-        time: when it was made, in seconds since 1970; 0 where it does not say.
-        by_hand: whether it was made in a view, or recovered.
-        sha256: of what was saved.
+        label: the label of an edit.
+        time: when the step was made, in seconds since 1970; 0 where the record does not say.
+        by_hand: whether the edit was made in a view, or recovered.
+        sha256: the digest of the saved file.
         notes: the changes of an edit.
     """
 
@@ -36,7 +36,7 @@ class Step:
     notes: list[change_codec.Note]
 
     def timeless(self) -> bytes:
-        """The step without its time, to compare it with that of another run."""
+        """The step without its time, for comparison with a step of another run."""
         return change_codec.pack({"kind": self.kind, "label": self.label, "by_hand": self.by_hand}, self.notes)
 
 
@@ -45,9 +45,9 @@ class Contents:
     """A journal as far as it can be read.
 
     Attributes:
-        header: which file in which state the steps begin at; {} where there is none.
-        labels: the edits that stand at the end: those that were undone are left out.
-        oddity: what is wrong with the record at which reading ended; "" where that was the end, or damage.
+        header: the file, and the state of it, that the steps begin at; {} where there is none.
+        labels: labels of the edits in effect at the end, without those undone.
+        oddity: the fault of the record at which reading ended; "" where that was the end of the file, or damage.
     """
 
     header: Mapping[str, Any] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Contents:
 
 
 def read(data: bytes) -> Contents:
-    """The header and the steps of a journal up to the first that is damaged or none."""
+    """The header and the steps of a journal, up to the first record that is damaged or not one of a journal."""
     contents, undone = Contents(), list[str]()
     for number, record in enumerate(records(data)):
         try:
@@ -92,7 +92,7 @@ def _step(record: bytes) -> Step:
 
 
 def _count(step: Step, done: list[str], undone: list[str]) -> None:
-    """Move the label of a step between what is done and what is undone; raises ValueError where there is none."""
+    """Move a label between edits done and undone, as a step does; raises ValueError where there is nothing to move."""
     if step.kind == "edit":
         done.append(step.label)
         undone.clear()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _KEPT_DAYS = 60
 _QUIET_DAYS = 7
-"""How long edits are kept that a session left behind which ended by itself, and that its code would make again."""
+"""Days for which journals are kept that are not urgent: the session ended normally, and its code has the edits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +33,11 @@ class Recovery:
     """Edits of a file that were made and never saved.
 
     Attributes:
-        path: of the journal.
-        labels: what was done, in order, as it stands at the end: edits that were undone are left out.
-        time: of the last edit, in seconds since 1970.
+        path: the path of the journal.
+        labels: labels of the edits, in order, without those that were undone.
+        time: the time of the last edit, in seconds since 1970.
         urgent: whether these edits may be nowhere else: their process died, or some were made by hand in a view.
-            Else a session that ended by itself made them in Python.
+            Otherwise a session that ended normally made them in Python.
     """
 
     path: Path
@@ -55,10 +55,10 @@ class Recovery:
 def find(source: Source | None) -> tuple[Recovery, ...]:
     """Edits of the file at `source.path`, in the state that it was read in, whose process is gone.
 
-    In order of their time, but those that are urgent last. Journals whose edits were saved are removed, and those that
-    are not urgent when they are old or a newer one begins with the same edits. Those of other contents of the file
-    stay for when it comes back. A journal that cannot be read is named in a JournalWarning and hides no other; what it
-    says up to a record that is none counts.
+    The order is that of their time, with urgent ones last. Journals whose edits were saved are removed; so are those
+    that are not urgent and either old or the beginning of a newer journal. Journals for another content of the file
+    stay, in case that content returns. A JournalWarning names a journal that cannot be read to its end; the records
+    before the faulty one count.
     """
     if source is None or source.path is None or source.disk is None:
         return ()
@@ -67,7 +67,7 @@ def find(source: Source | None) -> tuple[Recovery, ...]:
         try:
             contents = _contents(path)
             recovery = _judge(path, contents, source) if contents is not None else None
-        except Exception as error:  # whatever a journal is, the model opens
+        except Exception as error:  # no fault of a journal must keep the model from opening
             _complain(path, str(error))
             continue
         if contents is not None and contents.oddity:
@@ -77,7 +77,7 @@ def find(source: Source | None) -> tuple[Recovery, ...]:
     newest_first = sorted(digests, key=lambda recovery: (recovery.urgent, recovery.time), reverse=True)
     left: list[Recovery] = []
     for recovery in newest_first:
-        edits = digests[recovery][:-1]  # without the end, which what is not urgent has
+        edits = digests[recovery][:-1]  # without the record "ended", the last one of journals that are not urgent
         if not recovery.urgent and any(digests[other][: len(edits)] == edits for other in left):
             discard(recovery)
         else:
@@ -95,7 +95,7 @@ def replay(graph: "ModelGraph", recovery: Recovery) -> int:
 
     Raises:
         LoadError: the journal is gone, in use or cannot be read.
-        EditError: the model is not as it was loaded; or an edit does not fit, then those before it were made.
+        EditError: the model is not as it was loaded; or an edit does not fit the model, and the edits before it stay.
     """
     if graph.history.state != 0:
         raise EditError("edits can be recovered only into a model as it was loaded: undo yours first, or load it anew")
@@ -111,7 +111,7 @@ def replay(graph: "ModelGraph", recovery: Recovery) -> int:
 
 @contextlib.contextmanager
 def _all_kept(graph: "ModelGraph") -> Iterator[None]:
-    """No edit is dropped meanwhile: the journal may undo it."""
+    """Keep every edit in the history meanwhile, since the journal may undo any of them."""
     budget, graph.history.budget = graph.history.budget, sys.maxsize
     try:
         yield
@@ -151,12 +151,12 @@ def _make(graph: "ModelGraph", step: Step, origin: Recovery) -> None:
 
 
 def _decoded(graph: "ModelGraph", notes: list[change_codec.Note]) -> "Iterator[Change]":
-    for note in notes:  # one by one: each refers to the state that the one before left
+    for note in notes:  # decoded one by one, since each refers to the state after the previous one
         yield change_codec.decode(graph, note)
 
 
 def _journals(path: Path) -> list[Path]:
-    """Journals of a file by their names; those of other files without a look for a long time are removed."""
+    """Journals of a file, by their names; journals of other files are removed once they are old."""
     start, paths, limit = prefix(path), list[Path](), time.time() - _KEPT_DAYS * 86400
     with contextlib.suppress(OSError), os.scandir(state_folder()) as entries:
         for entry in entries:
@@ -189,7 +189,7 @@ def _opened(path: Path) -> Iterator[bytes | None]:
     """The content of a journal, locked; None where it is gone or being written.
 
     Raises:
-        OSError: it cannot be opened, or is no regular file.
+        OSError: the journal cannot be opened, or is no regular file.
     """
     try:
         # O_NONBLOCK: opening and reading a FIFO must not wait for its writer
@@ -208,10 +208,10 @@ def _opened(path: Path) -> Iterator[bytes | None]:
 
 
 def _judge(path: Path, contents: Contents, source: Source) -> Recovery | None:
-    """The recoverable edits of a journal for the file as it is, None for none; removes journals that are of no use."""
+    """The recoverable edits of a journal for the file as it is, None for none; removes journals without use."""
     header, steps = contents.header, contents.steps
     if header and header.get("format") != FORMAT:
-        return None  # of another version of onnxlab, which may be used again
+        return None  # a journal of another version of onnxlab, which may be used again
     saved = {step.sha256 for step in steps if step.kind == "saved"}
     last = max((step.time for step in steps), default=0.0)
     urgent = any(step.by_hand for step in steps) or not steps or steps[-1].kind != "ended"
@@ -234,7 +234,7 @@ def _is_for(header: Mapping[str, Any], source: Source) -> bool:
 
 
 def _digest(source: Source) -> str:
-    """SHA-256 of the file, "" where it is not any more what was read."""
+    """SHA-256 of the file, "" where the file changed since it was read."""
     assert source.path is not None
     with contextlib.suppress(OSError):
         digest = digest_of(source.path)

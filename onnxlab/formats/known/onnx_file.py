@@ -10,7 +10,7 @@ from onnxlab.garbage_collection import about_to_hold
 
 
 def _recognizes(content: Content) -> bool:
-    """Bytes of no other format: nearly any short string is some protobuf message."""
+    """Whether the bytes are no text; other formats are tried before, since most short strings parse as protobuf."""
     return not identify.is_text(content.head)
 
 

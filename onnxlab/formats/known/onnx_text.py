@@ -12,11 +12,11 @@ from onnxlab.formats.base.text import text_format
 
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"?|[({\[)}\]]', re.DOTALL)
 _DEEPEST = 200
-"""Brackets within each other: protobuf has 100 levels of messages, and onnx's parser no stack for thousands."""
+"""Nested brackets: protobuf has 100 levels of messages, and onnx's parser overflows the stack for thousands."""
 
 
 def _nesting(text: str) -> int:
-    """The largest number of brackets open at once, strings left out."""
+    """The largest number of brackets open at once, outside of strings."""
     depth = deepest = 0
     for match in _STRING_OR_BRACKET.finditer(text):
         bracket = match[0]

@@ -43,7 +43,7 @@ _COLUMNS = ("Optimizer", "Action", "Nodes", "Makes")
 
 
 def _table(extra: Any) -> tuple[Mapping[str, str], tuple[str, ...], Sequence[tuple[str, ...]]]:
-    """The version, how nodes stood in the file, and what the runtime may do with some of them when it loads it."""
+    """The version, the order of nodes in the file, and the runtime optimizations that it holds."""
     if extra is None:
         return {}, (), ()
     details = {"Version": extra.version, "Kernels": f"of {len(extra.kernel_types)} operators, by types"}

@@ -22,7 +22,7 @@ def _encode(model: onnx.ModelProto) -> str:
 
 
 def in_octal(text: str) -> str:
-    """Protobuf text with what a terminal would obey or not show in octal, as protobuf itself writes other bytes."""
+    """Protobuf text with control and invisible characters in octal, as protobuf writes bytes that are no text."""
     lines = text.split("\n")
     return text if "\n".join(map(printable, lines)) == text else "\n".join(map(_octal_line, lines))
 

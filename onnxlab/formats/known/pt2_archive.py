@@ -14,7 +14,7 @@ def _read(content: Content) -> Opened:
 def _convert(content: Content, inputs: Sequence[Any]) -> bytes:
     from onnxlab.formats.pt2.converting import converted
 
-    return converted(content, "pt2", ())  # an archive holds the types of its inputs
+    return converted(content, "pt2", ())  # an archive itself holds the types of its inputs
 
 
 FORMAT = Format(

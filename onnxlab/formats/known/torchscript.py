@@ -10,7 +10,7 @@ _MARKS: Final = (b"/code/__torch__", b"/constants.pkl")
 
 
 def _recognizes(content: Content) -> bool:
-    """A zip that lists code of TorchScript at its begin, or at its end where the list of its entries is."""
+    """Whether a zip archive names code of TorchScript at its beginning, or at its end, where its entries are listed."""
     if not content.head.startswith(b"PK\x03\x04"):
         return False
     return any(mark in content.head or mark in content.tail for mark in _MARKS)

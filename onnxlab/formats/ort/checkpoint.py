@@ -34,8 +34,8 @@ class OptimizerGroup:
     """The state of an optimizer for a group of parameters.
 
     Attributes:
-        step: how many steps were made.
-        learning_rate: that it began with.
+        step: how many steps the optimizer made.
+        learning_rate: the learning rate that it began with.
         momentums: {parameter: {"momentum0": its tensor}}.
     """
 
@@ -47,12 +47,12 @@ class OptimizerGroup:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A checkpoint's row for a parameter; numbers are None where it has no values.
+    """A row of a checkpoint's table for a parameter; statistics are None where the parameter has no values.
 
     Attributes:
         group: "trained" or "frozen".
         zeros: the fraction of elements that are 0.
-        nan: how many are NaN.
+        nan: how many elements are NaN.
         momentums: {momentum: its Euclidean norm}.
     """
 
@@ -82,10 +82,10 @@ class Checkpoint:
 
     Attributes:
         trained, frozen: parameters by name, in the order of the file.
-        groups: the state of optimizers; none where it was saved without.
-        properties: what the user kept in it.
-        nominal: whether it has the names of parameters without their values.
-        version: of the format.
+        groups: the state of optimizers; empty where it was not saved.
+        properties: values that the user stored, by name.
+        nominal: whether the checkpoint has the names of parameters without their values.
+        version: the version of the format.
     """
 
     trained: Parameters = field(default_factory=dict)
@@ -148,7 +148,7 @@ class Checkpoint:
         return {name: text for name, text in differences.items() if text}
 
     def to_bytes(self) -> bytes:
-        """The file of a checkpoint. Raises SaveError where it would have 2 GiB or more, or a property does not fit."""
+        """The bytes of a file. Raises SaveError where it would have 2 GiB or more, or a property does not fit."""
         state = {
             "requires_grad_params": [tensor_table(tensor) for tensor in self.trained.values()],
             "frozen_params": [tensor_table(tensor) for tensor in self.frozen.values()],
@@ -198,7 +198,7 @@ def _bag(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def of_model(parameters: Iterable[onnx.TensorProto], base_dir: Path | None = None) -> Checkpoint:
-    """A checkpoint of initializers: those of floats are trained, all others frozen."""
+    """A checkpoint of initializers: float initializers are trained parameters, all others frozen."""
     checkpoint = Checkpoint()
     for stored in parameters:
         external = is_external(stored)
@@ -209,7 +209,7 @@ def of_model(parameters: Iterable[onnx.TensorProto], base_dir: Path | None = Non
 
 
 def read_checkpoint(path: str | Path) -> Checkpoint:
-    """Read a checkpoint, its external data included. Raises LoadError where it is none or damaged.
+    """Read a checkpoint, its external data included. Raises LoadError where the file is none or damaged.
 
     Examples:
         >>> read_checkpoint("absent")
@@ -233,7 +233,7 @@ def decode(data: bytes, path: Path | None = None) -> Checkpoint:
         raise LoadError("it is no training checkpoint of ONNX Runtime: its bytes 4 to 8 are not 'ODTC'")
     try:
         return _decoded(data, path)
-    except (struct.error, ValueError, OverflowError, TypeError) as error:  # numbers that no field of a proto takes
+    except (struct.error, ValueError, OverflowError, TypeError) as error:  # numbers out of the range of a proto's field
         raise error if isinstance(error, LoadError) else damaged(f"{error}") from None
 
 
@@ -284,12 +284,12 @@ def _tensor(stored: Table, external: Callable[[int, int], bytes] | None, nominal
             raise LoadError(f"its tensor {tensor.name!r:.100} is in a data file, which the checkpoint says it has not")
         tensor.raw_data = external(offset, tensors.nbytes(tensor))
     elif not nominal:
-        tensors.to_array(tensor)  # which raises where the bytes do not fit the shape
+        tensors.to_array(tensor)  # raises where the bytes do not fit the shape
     return tensor
 
 
 def _external(path: Path | None) -> Callable[[int, int], bytes]:
-    """Reads bytes of the data file beside a checkpoint."""
+    """A function that reads bytes of the data file beside a checkpoint."""
 
     def read(offset: int, size: int) -> bytes:
         if path is None:
@@ -308,7 +308,7 @@ def _external(path: Path | None) -> Callable[[int, int], bytes]:
 
 
 def with_values(checkpoint: Checkpoint, values: Sequence[onnx.TensorProto]) -> tuple[Checkpoint, list[str]]:
-    """A checkpoint with the values that initializers have by now, and what of its state belongs to none of them."""
+    """A checkpoint with the current values of initializers, and the names of parameters that are none of these."""
     current = {tensor.name: tensor for tensor in values}
     frozen = {name: current[name] for name in checkpoint.frozen if name in current}
     trained = {name: tensor for name, tensor in current.items() if name not in frozen}

@@ -23,7 +23,7 @@ _PARAM, _VALUE = 2, 1
 
 
 CPU: Final = "CPUExecutionProvider"
-"""The execution provider of nodes that say nothing else."""
+"""The execution provider of nodes without another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +31,13 @@ class OrtExtra:
     """The content of a file in ORT format besides its model.
 
     Attributes:
-        version: of the format, "1" to "6".
-        opset_import: as the file has it, (domain, version); ONNX Runtime lists every domain that it knows.
+        version: the version of the format, "1" to "6".
+        opset_import: (domain, version) pairs of the file; ONNX Runtime lists every domain that it knows.
         kernel_types: {op id: [(kernel type string, [(0 for an input or 1 for an output, its place)])]}.
         counts: {op id: {number of inputs: how many belong to each formal one}}.
-        optimizations: what the runtime may do when it loads the file.
-        order: whether its nodes were in topological order.
-        providers: execution providers of nodes that another one than the processor's is to run, by their outputs.
+        optimizations: rewrites that the runtime may make when it loads the file.
+        order: whether the file's nodes were in topological order.
+        providers: {outputs of a node: its execution provider}, for nodes of other providers than the CPU's.
     """
 
     version: str
@@ -50,10 +50,10 @@ class OrtExtra:
 
 
 def decode(data: bytes) -> tuple[onnx.ModelProto, OrtExtra]:
-    """The model in a file, and what the file holds besides; raises LoadError where it does not hold together."""
+    """The model in a file, and the further content of the file; raises LoadError where the file is damaged."""
     try:
         return _decoded(data)
-    except (struct.error, ValueError, OverflowError, TypeError) as error:  # numbers that no field of a proto takes
+    except (struct.error, ValueError, OverflowError, TypeError) as error:  # numbers out of the range of a proto's field
         raise error if isinstance(error, LoadError) else damaged(f"{error}") from None
 
 
@@ -92,7 +92,7 @@ def _decoded(data: bytes) -> tuple[onnx.ModelProto, OrtExtra]:
 
 
 def _needs_4(model: onnx.ModelProto) -> bool:
-    """Whether initializers are no inputs, as constants became when the file was made, in an IR that demands it."""
+    """Whether the IR version demands that initializers are inputs, and some are not: former Constant nodes."""
     inputs = {info.name for info in model.graph.input}
     return model.ir_version < 4 and any(tensor.name not in inputs for tensor in model.graph.initializer)
 
@@ -108,7 +108,7 @@ def _kernel_types(resolver: Table) -> dict[str, Any]:
 
 
 class _Reader:
-    """Makes graphs, and gathers what they use."""
+    """Fills graphs, and gathers their domains, providers, counts and optimizations."""
 
     def __init__(self) -> None:
         self.domains: set[str] = set()
@@ -209,7 +209,7 @@ _FILL: Final[dict[int, tuple[str, Any]]] = {
 
 
 def fill_tensor(stored: Table, tensor: onnx.TensorProto, in_file: bool = True) -> None:
-    """Fill a TensorProto, its data only where it is in the file; raises LoadError where it should be and is not."""
+    """Fill a TensorProto, with its data where `in_file` is set; raises LoadError where the file lacks the data."""
     tensor.name, tensor.data_type = stored.text("name"), stored["data_type"]
     if doc := stored.text("doc_string"):
         tensor.doc_string = doc

@@ -27,14 +27,14 @@ _LISTS = {_A.FLOATS: "floats", _A.INTS: "ints", _A.STRINGS: "strings"}
 
 
 def encode(model: onnx.ModelProto, extra: OrtExtra | None, version: int) -> tuple[bytes, list[RuntimeOptimization]]:
-    """The bytes of a prepared model, and the runtime optimizations that it does not have any more.
+    """The bytes of a prepared model, and the runtime optimizations that no longer apply to it.
 
     Args:
-        extra: what the file that it came from held besides.
-        version: 6, or 4 without the types that choose kernels.
+        extra: the further content of the file that the model came from.
+        version: 6, or 4 for a file without the types that choose kernels.
 
     Raises:
-        SaveError: it would have 2 GiB or more, or has something that the format does not have.
+        SaveError: the file would have 2 GiB or more, or the format lacks something that the model has.
     """
     size = sum(tensor.ByteSize() for tensor in model.graph.initializer)
     if size > LARGEST:
@@ -61,7 +61,7 @@ def encode(model: onnx.ModelProto, extra: OrtExtra | None, version: int) -> tupl
 
 
 class _Encoder:
-    """Makes tables of graphs, and gathers what is said of operators once for all of them."""
+    """Makes tables of graphs, and gathers the types of kernels that all graphs share."""
 
     def __init__(self, opsets: Mapping[str, int], extra: OrtExtra | None) -> None:
         self.opsets, self.extra = opsets, extra
@@ -118,7 +118,7 @@ class _Encoder:
         }
 
     def _since(self, node: onnx.NodeProto) -> int:
-        """The version of an operator without a schema, as the file had it that it came from."""
+        """The version of an operator without a schema, as in the file that the model came from."""
         prefix = op_id(node.domain, node.op_type, 0)[:-1]
         known = [ident for ident in (self.extra.counts if self.extra else ()) if ident.startswith(prefix)]
         return int(known[0].rpartition(":")[2]) if known else 1
@@ -131,7 +131,7 @@ class _Encoder:
         self.kernel_types[ident] = kernel_types(schema) if schema is not None else known
 
     def _attribute(self, attribute: onnx.AttributeProto, types: Mapping[str, Any]) -> dict[str, Any]:
-        """The table of an attribute; equal ones share theirs."""
+        """The table of an attribute; equal attributes share a table."""
         if attribute.type not in (_A.INT, _A.FLOAT, _A.INTS, _A.STRING):
             return self._made(attribute, types)
         key = attribute.SerializeToString()
@@ -183,7 +183,7 @@ def captured(node: onnx.NodeProto) -> Iterator[str]:
 
 
 def edges(graph: onnx.GraphProto, implicit: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
-    """From every node to the readers of its outputs, and back; inputs and initializers have none."""
+    """Edges from every node to the readers of its outputs, and back; inputs and initializers have none."""
     producers = {
         name: (place, slot) for place, node in enumerate(graph.node) for slot, name in enumerate(node.output) if name
     }
@@ -202,7 +202,7 @@ def edges(graph: onnx.GraphProto, implicit: Sequence[Sequence[str]]) -> list[dic
 
 
 def _types(graph: onnx.GraphProto) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(name, doc string and type) of the values of a graph that say theirs."""
+    """(name, {doc string, type}) of the values of a graph whose types are declared."""
     for name, elem, dims in (
         *((tensor.name, tensor.data_type, tensor.dims) for tensor in graph.initializer),
         *((sparse.values.name, sparse.values.data_type, sparse.dims) for sparse in graph.sparse_initializer),
@@ -266,7 +266,7 @@ def type_table(proto: onnx.TypeProto, name: str) -> dict[str, Any]:
             if proto.tensor_type.HasField("shape"):
                 inner["shape"] = {"dim": [_dim(dim) for dim in proto.tensor_type.shape.dim]}
             value = (1, inner)
-        case "sparse_tensor_type":  # which ONNX Runtime stores by its elements
+        case "sparse_tensor_type":  # ONNX Runtime stores it as a tensor type
             value = (1, {"elem_type": proto.sparse_tensor_type.elem_type})
         case "sequence_type":
             value = (2, {"elem_type": type_table(proto.sequence_type.elem_type, name)})
@@ -282,7 +282,7 @@ def type_table(proto: onnx.TypeProto, name: str) -> dict[str, Any]:
 
 def _dim(dim: onnx.TensorShapeProto.Dimension) -> dict[str, Any]:
     match dim.WhichOneof("value"):
-        case "dim_value" if dim.dim_value >= 0:  # others are what some exporters write for "not known"
+        case "dim_value" if dim.dim_value >= 0:  # some exporters write negative sizes for unknown ones
             value: dict[str, Any] = {"dim_type": 1, "dim_value": dim.dim_value}
         case "dim_param" if not dim.dim_param.startswith("unk__"):  # inference's names for unknown dims
             value = {"dim_type": 2, "dim_param": dim.dim_param}

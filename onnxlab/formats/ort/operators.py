@@ -12,7 +12,7 @@ KernelTypes = list[tuple[str, list[tuple[int, int]]]]
 
 
 def schema_of(node: onnx.NodeProto, opsets: Mapping[str, int]) -> Schema | None:
-    """The schema of a node where `opsets` are imported; a domain that is not imported counts in its newest version."""
+    """The schema of a node by the opset imports; a domain that is not imported has its newest version."""
     domain = schemas.canonical_domain(node.domain)
     version = opsets.get(domain) or schemas.latest_opset(domain)
     return schemas.find(domain, node.op_type, version)
@@ -24,7 +24,7 @@ def op_id(domain: str, op_type: str, since: int) -> str:
 
 
 def input_arg_counts(schema: Schema, inputs: int) -> list[int]:
-    """The number of a node's inputs of each formal one; those that are left out in between count."""
+    """The number of a node's inputs for each formal input; absent inputs before the last present one count."""
     counts = []
     for formal in schema.inputs:
         matched = inputs if formal.option == "variadic" else min(inputs, 1)
@@ -34,7 +34,7 @@ def input_arg_counts(schema: Schema, inputs: int) -> list[int]:
 
 
 def kernel_types(schema: Schema) -> KernelTypes:
-    """[(type constraint, or the formal whose type is none, [(0 of inputs or 1 of outputs, place)])] in order."""
+    """[(type constraint, or formal parameter without one, [(0 for inputs or 1 for outputs, place)])] in order."""
     places: dict[str, list[tuple[int, int]]] = {}
     for kind, formals in enumerate((schema.inputs, schema.outputs)):
         for place, formal in enumerate(formals):

@@ -20,14 +20,14 @@ from onnxlab.shapes import UNKNOWN
 _A = onnx.AttributeProto
 _HALVES = (onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)
 _BARE = ("GRAPHS", "SPARSE_TENSOR", "SPARSE_TENSORS", "TYPE_PROTO", "TYPE_PROTOS")
-"""Types of attributes that the format does not have."""
+"""Types of attributes that the format cannot hold."""
 
 
 def prepared(model: onnx.ModelProto) -> onnx.ModelProto:
     """A copy of a model, ready to be written; the model itself is not changed.
 
     Raises:
-        SaveError: the element type of a value cannot be found out; the message names the values.
+        SaveError: inference does not find the element type of a value; the message names the values.
     """
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
@@ -76,7 +76,7 @@ def graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
 
 
 def import_all(model: onnx.ModelProto) -> None:
-    """Import the domains that nodes are of and the model does not import, in their newest versions."""
+    """Import the newest versions of domains that nodes have and the model does not import."""
     imported = {schemas.canonical_domain(entry.domain) for entry in model.opset_import}
     used = {schemas.canonical_domain(node.domain) for graph in graphs(model.graph) for node in graph.node}
     for domain in sorted(used - imported):
@@ -84,7 +84,7 @@ def import_all(model: onnx.ModelProto) -> None:
 
 
 def _lift_constants(graph: onnx.GraphProto) -> None:
-    """Make initializers of the Constant nodes of a graph, which ONNX Runtime has no kernel for."""
+    """Make initializers of the Constant nodes of a graph, since ONNX Runtime has no kernel for Constant."""
     remaining = []
     for node in graph.node:
         if node.op_type != "Constant" or node.domain not in ("", "ai.onnx") or len(node.attribute) != 1:
@@ -131,7 +131,7 @@ def _constant(attribute: onnx.AttributeProto, name: str) -> onnx.TensorProto:
 
 
 def _add_defaults(node: onnx.NodeProto, schema: Schema) -> None:
-    """Set the attributes that a node leaves to their defaults."""
+    """Set the attributes that a node leaves out to their defaults."""
     present = {attribute.name for attribute in node.attribute}
     for name, default in schema.defaults.items():
         if name not in present:
@@ -140,7 +140,7 @@ def _add_defaults(node: onnx.NodeProto, schema: Schema) -> None:
 
 
 def untyped(graph: onnx.GraphProto, outer: frozenset[str]) -> Iterator[str]:
-    """Names of values whose element type a graph does not say, bodies included."""
+    """Names of values whose element type a graph does not declare, bodies included."""
     typed = {info.name for info in (*graph.value_info, *graph.output, *graph.input) if _is_typed(info.type)}
     typed |= {tensor.name for tensor in graph.initializer}
     typed |= {sparse.values.name for sparse in graph.sparse_initializer}
@@ -165,7 +165,7 @@ def _is_typed(proto: onnx.TypeProto) -> bool:
 
 
 def without_kernels(model: onnx.ModelProto) -> list[str]:
-    """Labels of the nodes that need float32 around them, since ONNX Runtime has no kernel of theirs for float16."""
+    """Labels of the nodes that need Casts to float32 around them: ONNX Runtime has no float16 kernel for them."""
     return list(_without_kernels(model.graph, {}))
 
 
@@ -185,7 +185,7 @@ def _without_kernels(graph: onnx.GraphProto, outer: Mapping[str, int]) -> Iterat
 
 def losses(model: onnx.ModelProto) -> Iterator[Loss]:
     """The parts of a model that ORT format has no place for."""
-    if model.graph.name not in ("", "graph"):  # what a graph is called that has no name
+    if model.graph.name not in ("", "graph"):  # the names of graphs without a name
         yield Loss("name", f"of the graph, {model.graph.name!r}", "left out")
     for function in model.functions:
         yield Loss("function", f"{function.domain}::{function.name}", "inlined where it is called")

@@ -1,7 +1,7 @@
 """Reading FlatBuffers of the tables of `tables.py`: every offset, length and depth is checked before it is followed.
 
-A file is hostile: tables may overlap or contain themselves, vectors may claim any length. What is read is limited by
-the size of the file, so that neither time nor memory can be made to grow beyond it.
+Files are not trusted: tables may overlap or contain themselves, vectors may claim any length. The tables, items and
+bytes read are limited in proportion to the size of the file, and so are time and memory.
 """
 
 import struct
@@ -13,13 +13,13 @@ from onnxlab.errors import LoadError
 from onnxlab.formats.ort.tables import DEFAULTS, IDS, SCALARS, STRUCTS, UNIONS
 
 DEEPEST: Final = 96
-"""Tables within each other: protobuf reads no more than 100 levels of messages."""
+"""Levels of nested tables: protobuf reads no more than 100 levels of messages."""
 
 _SHARED: Final = 16
-"""How often the bytes of strings may be referred to on average; names are."""
+"""Limit of the bytes of strings read, in sizes of the file; names are shared, so their bytes are read repeatedly."""
 
 _REREAD: Final = 4
-"""The same of vectors, which are not shared, and which are looked at more than once here."""
+"""Limit of the bytes of vectors read, in sizes of the file; vectors are not shared, but read more than once here."""
 
 _U16, _U32, _I32 = struct.Struct("<H"), struct.Struct("<I"), struct.Struct("<i")
 _SCALARS = {kind: struct.Struct(layout) for kind, layout in SCALARS.items()}
@@ -28,12 +28,12 @@ _ARRAYS = {kind: np.dtype(name) for kind, name in
 
 
 def damaged(why: str) -> LoadError:
-    """The error for a file that does not hold together."""
+    """The error for a damaged file."""
     return LoadError(f"it is damaged: {why}; copy or make it again")
 
 
 class Buffer:
-    """The bytes of a file, and how much of them was read."""
+    """The bytes of a file, with counters that limit how much is read."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.size = memoryview(data), len(data)
@@ -83,7 +83,7 @@ class Buffer:
         return text
 
     def visit(self, depth: int) -> None:
-        """Count a table."""
+        """Count a table; raises LoadError where there are too many, or it is nested too deep."""
         self._tables -= 1
         if self._tables < 0:
             raise damaged("it refers to the same tables over and over")
@@ -92,10 +92,10 @@ class Buffer:
 
 
 class Table:
-    """A table: `table["name"]` is a field, its default where the file does not have it.
+    """A table: `table["name"]` is a field, or the field's default where the file does not have it.
 
     Attributes:
-        at: where it is in the file.
+        at: the offset of the table in the file.
     """
 
     __slots__ = ("_buffer", "_depth", "_ids", "_name", "_slots", "_vtable", "at")
@@ -151,7 +151,7 @@ class Table:
         return Table(self._buffer, self._buffer.offset(place), kind, self._depth + 1)
 
     def text(self, field: str) -> str:
-        """A field that is a string, what is no UTF-8 shown as such."""
+        """A field that is a string; bytes that are no UTF-8 are escaped with backslashes."""
         encoded: bytes = self[field]
         return encoded.decode("utf-8", "backslashreplace")
 

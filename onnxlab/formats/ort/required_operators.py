@@ -26,8 +26,8 @@ class RequiredOperators:
     """The operators that models need, or that a build has.
 
     Attributes:
-        operators: {(domain, since_version, operator): the types that it is limited to, as the file has them, or None}.
-        allowed_types: the types of all operators, by their names in C++; empty where nothing limits them.
+        operators: {(domain, since_version, operator): its allowed types as in the file, None for all}.
+        allowed_types: the allowed types of all operators, by their names in C++; empty for all types.
         all_if_empty: whether a list without operators means all of them.
     """
 
@@ -54,7 +54,7 @@ class RequiredOperators:
 
 
 def parse(text: str) -> RequiredOperators:
-    """Read the text of a required_operators.config; raises LoadError with the line that is none of it."""
+    """Read the text of a required_operators.config; raises LoadError that quotes an invalid line."""
     operators: dict[Key, Any] = {}
     allowed: tuple[str, ...] = ()
     all_if_empty = False
@@ -83,7 +83,7 @@ def _row(entry: str, number: int) -> Iterator[tuple[Key, Any]]:
 
 
 def _operators(text: str, number: int) -> Iterator[tuple[str, Any]]:
-    """(operator, its types or None) of a list, where JSON may stand behind a name."""
+    """(operator, its types or None) of a list, where JSON with types may follow a name."""
     at = 0
     while at < len(text):
         match = _NAME.match(text, at)

@@ -1,7 +1,7 @@
 """Runtime optimizations of a file in ORT format: what ONNX Runtime may do with some nodes when it loads it.
 
-A record names its nodes by their indexes in the file. Here it holds copies of them, since an edit makes other nodes: a
-record whose nodes are not all in the model as they were is not written.
+A record in a file refers to nodes by their indexes. Here a record holds copies of its nodes, since an edit changes
+indexes and nodes: a record is written only if the model still has all of its nodes unchanged.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ import onnx
 from onnxlab.formats.ort.reader import Table
 
 ABSENT: Final = (1 << 32) - 1
-"""The index that stands for an optional node that is not there."""
+"""The index of an absent optional node."""
 
 _COUNTS: Final = (
     "num_inputs", "num_outputs", "has_variadic_input", "has_variadic_output", "num_variadic_inputs",
@@ -23,13 +23,13 @@ _COUNTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class RuntimeOptimization:
-    """One thing that the runtime may do.
+    """One rewrite that the runtime may make.
 
     Attributes:
-        optimizer, action: what is done, by ONNX Runtime's names.
-        nodes: the nodes that it is done to, as bytes of their NodeProtos; None for an optional one that is not there.
+        optimizer, action: ONNX Runtime's names of the rewrite.
+        nodes: the nodes that are rewritten, as bytes of their NodeProtos; None for an absent optional node.
         outputs: the outputs of these nodes, by which they are found in a model.
-        produced: ids of the operators that come out of it, such as ":QLinearConv:10".
+        produced: ids of the operators that the rewrite inserts, such as ":QLinearConv:10".
         counts: the numbers beside the nodes in the record.
     """
 
@@ -45,7 +45,7 @@ class RuntimeOptimization:
         return f"{self.optimizer}: {self.action}{f' makes {makes}' if makes else ''}"
 
     def texts(self) -> tuple[str, ...]:
-        """Optimizer, action, outputs of the nodes, and the operators that come out of it, for a table."""
+        """Optimizer, action, outputs of the nodes, and the operators that the rewrite inserts, for a table."""
         makes = ", ".join(entry.split(":")[1] if entry.count(":") == 2 else entry for entry in self.produced)
         names = ", ".join(name for outputs in self.outputs for name in outputs if name)
         return self.optimizer, self.action, names, makes
@@ -66,7 +66,7 @@ class RuntimeOptimization:
 
 
 def read_optimizations(stored: Table, nodes: Mapping[int, onnx.NodeProto]) -> Iterator[RuntimeOptimization]:
-    """The records of a graph; those that name nodes which are not there are left out."""
+    """The records of a graph, without those that refer to missing nodes."""
     for optimizer in stored["records"]:
         for record in optimizer["runtime_optimization_records"]:
             places = record["nodes_to_optimize_indices"]
@@ -100,7 +100,7 @@ def notes(optimizations: Sequence[RuntimeOptimization], node: onnx.NodeProto) ->
 def optimization_tables(
     optimizations: Sequence[RuntimeOptimization], graph: onnx.GraphProto
 ) -> tuple[dict[str, Any] | None, list[RuntimeOptimization]]:
-    """The records that a graph may still have, as a table; and those that an edit touched, or of other graphs."""
+    """The records that still apply to a graph, as a table; and the others, edited since or of other graphs."""
     by_optimizer: dict[str, list[dict[str, Any]]] = {}
     dropped = []
     for entry in optimizations:

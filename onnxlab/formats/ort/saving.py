@@ -18,7 +18,7 @@ def written(model: onnx.ModelProto, extra: Any, version: int) -> Written:
     """A model in a version of ORT format.
 
     Raises:
-        SaveError: it has a type that the format does not have, or only onnxruntime could write it, which is not there.
+        SaveError: the format lacks a type of the model, or only onnxruntime could write the model and is not installed.
     """
     extra = extra if isinstance(extra, OrtExtra) else None
     lost = list(lost_by_kind(model))
@@ -52,7 +52,7 @@ def losses(model: onnx.ModelProto, extra: Any) -> list[Loss]:
 
 
 def _told(lost: list[Loss], dropped: list[str]) -> str:
-    """The sentence on what is lost, apart from the form that constants and defaults have."""
+    """The sentence on lost parts, without those that have another form in the file, such as constants."""
     kinds: dict[str, int] = {}
     for loss in lost:
         if loss.what not in ("constant", "name"):
@@ -92,5 +92,5 @@ def _by_onnxruntime(model: onnx.ModelProto, nodes: str, version: int) -> bytes:
         try:
             onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
             return target.read_bytes()
-        except Exception as error:  # onnxruntime's own kinds of error, by the dozen
+        except Exception as error:  # onnxruntime raises many kinds of errors
             raise SaveError(f"onnxruntime cannot write this model: {error}") from error

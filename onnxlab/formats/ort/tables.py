@@ -1,7 +1,7 @@
 """The tables of ONNX Runtime's FlatBuffers files: their fields in the order of their ids, and of which type each is.
 
 A type is a scalar ("i64"), "string", the name of a table, or a vector of one of these ("[i64]", "[Node]"). Structs are
-in `STRUCTS`. A field of no type is deprecated: its id is taken, and it is neither read nor written.
+in `STRUCTS`. A field without a type is deprecated: its id stays reserved, and it is neither read nor written.
 """
 
 from typing import Final
@@ -78,7 +78,7 @@ UNIONS: Final = {"TypeInfoValue": ("", "TensorTypeAndShape", "SequenceType", "Ma
 """{union: tables by the number in the field before it}."""
 
 STRUCTS: Final = {"EdgeEnd": "<Iii"}
-"""{struct: its layout, as `struct` says it}: node_index, src_arg_index, dst_arg_index."""
+"""{struct: its layout, in the notation of `struct`}: node_index, src_arg_index, dst_arg_index."""
 
 SCALARS: Final = {"i64": "<q", "i32": "<i", "u32": "<I", "i8": "<b", "u8": "<B", "f32": "<f", "bool": "<?"}
 

@@ -1,8 +1,8 @@
 """Writing FlatBuffers of the tables of `tables.py`, from nested dicts {field: value}, by the builder of `flatbuffers`.
 
-The builder takes microseconds for every field. So a dict that is there twice is one table of the file, equal vectors of
-numbers are one vector, those that are long are made by NumPy, and a table with the same fields as one before is packed
-as a whole in the way in which the builder has laid out that one.
+The builder takes microseconds for every field. To save time, a dict that occurs twice becomes one table of the file,
+equal vectors of numbers become one vector, NumPy makes long vectors, and a table with the same fields as an earlier
+one is packed as a whole by the layout that the builder chose for the earlier one.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ LARGEST: Final = (1 << 31) - 1
 """The most bytes of a file: offsets have 31 bits."""
 
 _FEW: Final = 8
-"""Tables of a vector up to which the builder's own way is the quicker one."""
+"""Items of a vector of tables up to which the builder is quicker than NumPy."""
 
 _FLAGS: Final[dict[str, Any]] = {
     "i64": number_types.Int64Flags,
@@ -45,7 +45,7 @@ class _Field(NamedTuple):
     ident: int
     kind: str
     omitted: Any
-    """The value that is not written, of a number."""
+    """The default of a number, which is not written."""
 
 
 _FIELDS: Final = {
@@ -62,13 +62,13 @@ def write(table: str, values: Mapping[str, Any], identifier: bytes, room: int = 
     """The bytes of a file whose root is a table.
 
     Args:
-        table: its name.
+        table: the name of the table.
         values: its fields.
-        identifier: the four bytes by which the file is known.
-        room: how many bytes it may well have, to begin with.
+        identifier: the four bytes that identify the kind of file.
+        room: the initial size of the builder's buffer in bytes.
 
     Raises:
-        SaveError: it would have 2 GiB or more.
+        SaveError: the file would have 2 GiB or more.
     """
     writer = _Writer(min(room, LARGEST))
     with contextlib.suppress(states.BuilderSizeError):
@@ -81,7 +81,7 @@ def write(table: str, values: Mapping[str, Any], identifier: bytes, room: int = 
 class _Layout:
     """The layout of a table that the builder has written, for others with the same fields.
 
-    Offsets of tables are counted from the end of the file, as the builder does.
+    Offsets of tables are counted from the end of the file, as in the builder.
     """
 
     def __init__(self, builder: Any, offset: int, parts: Mapping[int, tuple[str, Any]]) -> None:
@@ -124,7 +124,7 @@ class _Writer:
         self._layouts: dict[tuple[str | int, ...], _Layout] = {}
 
     def table(self, table: str, values: Mapping[str, Any]) -> int:
-        """Write a table, behind all that it refers to; returns its offset."""
+        """Write a table, after everything that it refers to; returns its offset."""
         written = self._tables.get(id(values))
         if written is not None:
             return written
@@ -157,7 +157,7 @@ class _Writer:
         """A table as the builder lays it out."""
         builder = self.builder
         builder.StartObject(_SLOTS[table])
-        # it writes from the end to the beginning: those of eight bytes come last, and stand where these are aligned
+        # the builder writes from the end to the beginning: fields of eight bytes are written last, at aligned places
         for ident, (kind, value) in sorted(parts.items(), key=lambda part: part[1][0] in _WIDE):
             if kind:
                 builder.Prepend(_FLAGS[kind], value)
@@ -187,7 +187,7 @@ class _Writer:
         return self._vectors[key]
 
     def _references(self, offsets: Sequence[int]) -> int:
-        """A vector that leads to tables or strings."""
+        """Write a vector of offsets to tables or strings; returns its offset."""
         builder, count = self.builder, len(offsets)
         if count <= _FEW:
             builder.StartVector(4, count, 4)
@@ -196,11 +196,11 @@ class _Writer:
             vector: int = builder.EndVector()
             return vector
         builder.Prep(4, 4 * count)
-        places = builder.Offset() + 4 * np.arange(count, 0, -1)  # as offsets are counted: from the end of the file
+        places = builder.Offset() + 4 * np.arange(count, 0, -1)  # offsets are counted from the end of the file
         return self._placed((places - np.array(offsets)).astype("<u4").tobytes(), 4, count, 4)
 
     def _placed(self, data: bytes, width: int, count: int, alignment: int) -> int:
-        """A vector whose items are there as bytes."""
+        """Write a vector whose items are given as bytes; returns its offset."""
         builder = self.builder
         builder.StartVector(width, count, alignment)
         builder.head -= len(data)

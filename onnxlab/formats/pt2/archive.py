@@ -40,7 +40,7 @@ def read(content: Content) -> onnx.ModelProto:
     """The program of an archive as a model; weights are external data of the archive where it has a path.
 
     Raises:
-        LoadError: it is no such archive, or is damaged.
+        LoadError: the file is no such archive, or is damaged.
     """
     try:
         if content.path is None:
@@ -147,7 +147,7 @@ def _stored(weights: _Weights, configuration: Any) -> dict[str, onnx.TensorProto
 
 
 def _by_name(module: Mapping[str, Any], stored: Mapping[str, onnx.TensorProto]) -> dict[str, onnx.TensorProto]:
-    """Weights by the names that the graph has for them; what the module calls them is their doc string."""
+    """Weights by their names in the graph; the doc string of each is its name in the module."""
     signature = module.get("signature")
     specs = signature.get("input_specs", []) if isinstance(signature, dict) else []
     by_name = {}
@@ -166,7 +166,7 @@ def _by_name(module: Mapping[str, Any], stored: Mapping[str, onnx.TensorProto]) 
 
 
 def _bytes(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, size: int) -> bytes:
-    """The bytes of an entry, if they are not many times those of the archive; raises LoadError."""
+    """The bytes of an entry; raises LoadError where it unpacks to many times the size of the archive."""
     if entry.file_size > _GROWTH * size:
         raise LoadError(f"{entry.filename!r:.200} in it unpacks to {entry.file_size:,} bytes, more than torch packs")
     with archive.open(entry) as file:

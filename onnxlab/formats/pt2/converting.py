@@ -1,6 +1,6 @@
 """Conversion of torch's files by torch itself, in a process of its own: loading them runs code that is in them.
 
-Torch is never imported here. The interpreter that has it is this one, or the one that ONNXLAB_TORCH_PYTHON names.
+This process never imports torch. The interpreter that runs it is the one that ONNXLAB_TORCH_PYTHON names, or this one.
 """
 
 import importlib.util
@@ -33,9 +33,9 @@ def converted(content: Content, kind: str, inputs: Sequence[Any]) -> bytes:
     """The bytes of an ONNX file that torch makes of one of its own.
 
     Args:
-        content: of the file.
+        content: the content of the file.
         kind: "pt2" for an archive of torch.export, "script" for TorchScript.
-        inputs: of TorchScript, for each argument its type, such as "float32[N,3,224,224]", or an array.
+        inputs: for TorchScript, the type of each argument, such as "float32[N,3,224,224]", or an array.
 
     Raises:
         LoadError: torch is missing, or cannot convert the file; the message says why.
@@ -58,14 +58,14 @@ def converted(content: Content, kind: str, inputs: Sequence[Any]) -> bytes:
 
 
 def missing_torch() -> str:
-    """The reason why nothing can be converted here, "" where an interpreter seems to have torch; imports nothing."""
+    """The reason why torch cannot be used, "" where an interpreter seems to have it; imports nothing."""
     if os.environ.get(VARIABLE) or importlib.util.find_spec("torch") is not None:
         return ""
     return f"torch converts it, and is not installed: {_INSTALL}, or name an interpreter that has it in {VARIABLE}."
 
 
 def _entry(folder: Path, place: int, value: Any) -> Mapping[str, Any]:
-    """An input as the child is told of it."""
+    """An input in the child's request."""
     if isinstance(value, str):
         match = _TYPE.fullmatch(value)
         if match is None:
@@ -84,9 +84,9 @@ def _entry(folder: Path, place: int, value: Any) -> Mapping[str, Any]:
 
 
 def _run(folder: Path) -> str:
-    """Let the child answer; returns the end of what it said, for messages. Interrupting it ends the child."""
+    """Run the child; returns the last line of its error output, for messages. An interrupt ends the child too."""
     python = os.environ.get(VARIABLE) or sys.executable
-    # -P: modules beside the script must not stand in for packages
+    # -P: modules beside the script must not shadow packages
     command = [python, "-P", str(_CHILD), str(folder)]
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, stdin=subprocess.DEVNULL, check=False)

@@ -1,7 +1,7 @@
 """The graph of a torch.export archive as a GraphProto: one node for each call, dims and dtypes as declared types.
 
 Operators keep their names: `torch.ops.aten.conv2d.default` is the operator conv2d of the domain aten, overload default.
-Tensors among the arguments are inputs, all else is attributes; `pt2.inputs` in the metadata of a node names its inputs.
+Tensors among the arguments are inputs, all others are attributes; `pt2.inputs` in a node's metadata names its inputs.
 """
 
 import json
@@ -49,11 +49,11 @@ def graph_of(spec: Mapping[str, Any], weights: Mapping[str, onnx.TensorProto], d
 
     Args:
         spec: the JSON of a graph: inputs, outputs, nodes, tensor_values.
-        weights: by name in the graph, the tensors that its inputs stand for.
-        depth: how many graphs this one is inside of.
+        weights: tensors for inputs of the graph that are weights, by name in the graph.
+        depth: how many graphs are around this one.
 
     Raises:
-        LoadError: it is no such graph; the message says where.
+        LoadError: the JSON is no such graph; the message says where.
     """
     if depth > _DEEPEST:
         raise LoadError(f"it has more than {_DEEPEST} graphs inside of each other")
@@ -80,7 +80,7 @@ def graph_of(spec: Mapping[str, Any], weights: Mapping[str, onnx.TensorProto], d
 
 
 def _fill(node: onnx.NodeProto, call: Mapping[str, Any], number: int, depth: int) -> None:
-    """Write down one call as a node."""
+    """Fill a node from a call."""
     target = call.get("target")
     if not isinstance(target, str):
         raise LoadError(f"its node {number} has no target")
@@ -112,7 +112,7 @@ def _operator(target: str) -> tuple[str, str, str]:
 
 
 def _module_path(call: Mapping[str, Any]) -> str:
-    """The path of the module that a call stands in: "encoder/0/attn", "" for the outermost."""
+    """The path of the module that makes a call: "encoder/0/attn", "" for the outermost."""
     metadata = call.get("metadata")
     stack = metadata.get("nn_module_stack") if isinstance(metadata, dict) else None
     if not isinstance(stack, str) or not stack:
@@ -122,7 +122,7 @@ def _module_path(call: Mapping[str, Any]) -> str:
 
 
 def _names(argument: Any) -> list[str]:
-    """Names of the values that an argument consists of, "" for a tensor that is None; none for a constant."""
+    """Names of the values in an argument, "" for a tensor that is None; an empty list for a constant."""
     if not isinstance(argument, dict):
         return []
     for kind, held in argument.items():
@@ -146,7 +146,7 @@ def _name_in(item: Any) -> str | None:
 
 
 def _add_attribute(node: onnx.NodeProto, label: str, argument: Mapping[str, Any], depth: int) -> None:
-    """Write down a constant argument, as what it is where ONNX has such attributes, as JSON where not."""
+    """Add a constant argument as an attribute of its type, or as JSON where ONNX has no such type."""
     kind, held = next(iter(argument.items()), ("as_none", None))
     if kind == "as_none":
         return
@@ -180,7 +180,7 @@ def _is_number(held: Any) -> bool:
 
 
 def _type(meta: Any) -> onnx.TypeProto:
-    """The type of a tensor by its meta data; dims and dtype that are unknown stay open."""
+    """The type of a tensor by its meta data; unknown dims and an unknown dtype are left out."""
     result = onnx.TypeProto()
     result.tensor_type.SetInParent()
     if not isinstance(meta, dict):

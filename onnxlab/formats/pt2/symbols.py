@@ -31,7 +31,7 @@ def dim_of(size: Any) -> int | str | None:
 
 
 def _text(tree: ast.expr, depth: int) -> str | None:
-    """An expression of sympy's constructors as arithmetic, None for what has no such form."""
+    """An expression of sympy's constructors as arithmetic, None where there is no such form."""
     if depth > 50:
         return None
     if isinstance(tree, ast.Constant) and isinstance(tree.value, int) and not isinstance(tree.value, bool):

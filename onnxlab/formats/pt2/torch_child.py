@@ -2,8 +2,8 @@
 
     python torch_child.py FOLDER
 
-The folder holds `request.json`, and arrays beside it; the script writes `model.onnx` and `answer.json` there. Loading
-the file runs code that is in it, which is why this is a process of its own.
+The folder holds `request.json` and arrays; the script writes `model.onnx` and `answer.json` there. Loading a file of
+torch runs code that is in it, so the script runs in a process of its own.
 """
 
 import json
@@ -16,7 +16,7 @@ OPSET = 20
 
 
 class Refused(Exception):
-    """A file that cannot be converted as it was asked; the message says why."""
+    """A file that cannot be converted as requested; the message says why."""
 
 
 def main(folder: Path) -> None:
@@ -54,7 +54,7 @@ def converted(folder: Path, request: dict[str, Any]) -> str:
 
 
 def script(torch: Any, folder: Path, request: dict[str, Any]) -> None:
-    """Convert TorchScript, which holds no shapes: they come with the request."""
+    """Convert TorchScript, which holds no shapes of inputs: the request has them."""
     module = torch.jit.load(request["source"], map_location="cpu").eval()
     formal = list(module.forward.schema.arguments)[1:]  # the first is the module
     least = sum(not argument.has_default_value() for argument in formal)
@@ -85,7 +85,7 @@ def script(torch: Any, folder: Path, request: dict[str, Any]) -> None:
 
 
 def example(torch: Any, folder: Path, entry: dict[str, Any], kind: str) -> Any:
-    """An argument to trace with: an array that was given, or one of the given type."""
+    """An argument to trace with: the array of the request, or a random one of the requested type."""
     if "file" in entry:
         import numpy as np
 

@@ -29,12 +29,12 @@ _SHOWN: Final = 40
 
 
 class Weights(Mapping[str, LazyTensor]):
-    """Tensors of a file by name, each read where it is touched: `weights["fc.bias"][:4]`.
+    """Tensors of a file by name, whose elements are read when they are used: `weights["fc.bias"][:4]`.
 
     Attributes:
         path: the file, or the index of several.
-        metadata: free text by key, where the format has such.
-        untyped: names of tensors that are bit patterns of a type which the file does not tell.
+        metadata: free text by key, where the format has metadata.
+        untyped: names of tensors that are bit patterns, of a type that the file does not give.
 
     Examples:
         >>> import numpy as np, onnxlab
@@ -69,8 +69,8 @@ class Weights(Mapping[str, LazyTensor]):
         """The message of a tensor, whose external data lies in the folder of the file.
 
         Args:
-            name: of the tensor.
-            elem_type: what an untyped one holds.
+            name: the name of the tensor.
+            elem_type: the element type of an untyped tensor.
 
         Raises:
             MissingKeyError: no tensor has this name.
@@ -118,16 +118,16 @@ class Weights(Mapping[str, LazyTensor]):
 def read_weights(path: Any) -> Weights:
     """List the tensors of a .safetensors or .npz file, of a training checkpoint, or of an index of several files.
 
-    Nothing but the headers is read; elements are read where they are touched.
+    Only the headers are read; elements are read when they are used.
 
     Args:
-        path: of the file.
+        path: the path of the file.
 
     Returns:
         Weights: the tensors by name.
 
     Raises:
-        LoadError: there is no such file, it is of another format, or it is damaged; the message says what.
+        LoadError: there is no such file, or it is of another format or damaged; the message says which.
 
     Examples:
         >>> import numpy as np, onnxlab
@@ -182,10 +182,10 @@ def _sharded(index: Path) -> Weights:
 
 
 def kind_of(path: Any) -> Kind:
-    """The kind of weight file that a name asks for.
+    """The kind of weight file that a name's suffix stands for.
 
     Raises:
-        SaveError: it asks for none.
+        SaveError: no kind has this suffix.
     """
     suffix = Path(path).suffix.lower()
     for kind in KINDS:
@@ -203,17 +203,17 @@ def write_weights(
     metadata: Mapping[str, str],
     inputs: Sequence[Path | None] = (),
 ) -> Path:
-    """Write tensors to a file of the format that its name asks for, as a whole or not at all; returns its path.
+    """Write tensors to a file of the format of its suffix, as a whole or not at all; returns its path.
 
     Args:
-        path: where to, ending in .safetensors or .npz.
+        path: the path to write to, ending in .safetensors, .npz or .ckpt.
         stored: the tensors, in the order in which they are written.
-        base_dir: folder that their external data must be in.
-        metadata: free text by key, for formats that have such.
-        inputs: files that must stay.
+        base_dir: the folder of their external data.
+        metadata: free text by key, for formats that have metadata.
+        inputs: files that must not be replaced.
 
     Raises:
-        SaveError: the format has no place for a tensor, or the file cannot be written; what was there stays.
+        SaveError: the format has no place for a tensor, or the file cannot be written; a former file stays.
         LoadError: the data of a tensor cannot be read.
     """
     kind = kind_of(path)

@@ -1,7 +1,7 @@
 """NumPy's .npz archives as weights: arrays by name, read in place where the archive holds them as they are.
 
-An array that is not compressed, in row-major order and little-endian comes back as external data of the archive itself;
-all others are read. NumPy writes the narrow types of ml_dtypes without a name: those come back as bit patterns, whose
+An array that is uncompressed, in row-major order and little-endian becomes external data in the archive itself; all
+others are read. NumPy writes the narrow types of ml_dtypes without a name: such arrays come back as bit patterns, whose
 type is only known from the tensor that they replace.
 """
 
@@ -31,8 +31,8 @@ class Archive(NamedTuple):
     """The entries of a file.
 
     Attributes:
-        tensors: by name, in file order.
-        untyped: names of those that are bit patterns of a type the file does not tell.
+        tensors: tensors by name, in file order.
+        untyped: names of tensors that are bit patterns, of a type that the file does not give.
     """
 
     tensors: dict[str, onnx.TensorProto]
@@ -53,11 +53,11 @@ def begins_with_array(head: bytes) -> bool:
 
 
 def read(path: Path, label: str = "") -> Archive:
-    """The arrays of a file as tensors; `label` stands for it in messages.
+    """The arrays of a file as tensors; `label` is the name of the file in messages.
 
     Raises:
-        LoadError: it is no such file, is damaged, holds Python objects or types that ONNX does not have, or does not
-            fit into memory.
+        LoadError: the file is no such archive, is damaged, holds Python objects or types that ONNX does not have, or
+            does not fit into memory.
     """
     descriptor = external_data.open_confined(path.parent, path.name, path.name)
     with open(descriptor, "rb") as file:
@@ -70,7 +70,7 @@ def held(data: bytes, label: str) -> Archive:
 
 
 def _archive(file: IO[bytes], location: str | None, label: str) -> Archive:
-    """All arrays; those that lie in the file called `location` as they are come as external data of it."""
+    """All arrays; those that the file called `location` holds as ONNX stores them become external data in it."""
     try:
         with zipfile.ZipFile(file) as archive:
             entries = [entry for entry in archive.infolist() if not entry.is_dir()]
@@ -82,7 +82,7 @@ def _archive(file: IO[bytes], location: str | None, label: str) -> Archive:
         raise
     except MemoryError:
         raise LoadError(f"{label} holds arrays that do not fit into memory") from None
-    except Exception as error:  # zipfile, zlib, ast and NumPy have a dozen kinds for what is no such file
+    except Exception as error:  # zipfile, zlib, ast and NumPy raise a dozen kinds of errors for other files
         why = error or type(error).__name__
         raise LoadError(f"{label} is no .npz file that can be read: {why}") from None
     untyped = frozenset(tensor.name for tensor, bits in rows if bits)
@@ -92,7 +92,7 @@ def _archive(file: IO[bytes], location: str | None, label: str) -> Archive:
 def _tensor(
     archive: zipfile.ZipFile, file: IO[bytes], entry: zipfile.ZipInfo, location: str | None
 ) -> tuple[onnx.TensorProto, bool]:
-    """One array, and whether it is a bit pattern; raises what NumPy, zipfile and this module have for bad ones."""
+    """One array, and whether it is a bit pattern; raises errors of NumPy, zipfile and this module for bad arrays."""
     name = entry.filename.removesuffix(".npy")
     if not entry.filename.endswith(".npy"):
         raise ValueError(f"{entry.filename!r:.200} in it is no array")
@@ -116,7 +116,7 @@ def _tensor(
 
 
 def _header(packed: IO[bytes], entry: zipfile.ZipInfo, name: str) -> _Header:
-    """The header of an array, held against the bytes that are there."""
+    """The header of an array; raises ValueError where the entry has fewer bytes than it says."""
     version = npy.read_magic(packed)
     shape, fortran, dtype = (npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0)(packed)
     length, claimed = packed.tell(), prod(shape) * dtype.itemsize
@@ -137,14 +137,14 @@ def _elem_type(dtype: "np.dtype[Any]", name: str) -> int:
 
 
 def _lies_as_it_is(entry: zipfile.ZipInfo, header: _Header) -> bool:
-    """Whether the elements stand in the archive as ONNX would store them."""
+    """Whether the archive holds the elements as ONNX stores them."""
     row_major = not header.fortran or len(header.shape) <= 1
     little = header.dtype.itemsize == 1 or header.dtype.str[0] in "<|"
     return entry.compress_type == zipfile.ZIP_STORED and row_major and little and header.dtype.kind != "b"
 
 
 def data_start(file: IO[bytes], entry: zipfile.ZipInfo) -> int:
-    """The offset of an entry's bytes in the archive, behind its local header; raises ValueError."""
+    """The offset of an entry's bytes in the archive, after its local header; raises ValueError."""
     before = file.tell()
     file.seek(entry.header_offset)
     local = file.read(_LOCAL_HEADER)
@@ -163,11 +163,11 @@ def check(stored: Sequence[onnx.TensorProto]) -> None:
 
 
 def write(file: IO[bytes], stored: Sequence[onnx.TensorProto], base_dir: Path | None) -> None:
-    """Write tensors in the order given, as `numpy.savez` does, but so that only one is in memory.
+    """Write tensors in the order given, as `numpy.savez` does, but with only one at a time in memory.
 
     Raises:
-        SaveError: an archive has no place for one of them.
-        LoadError: the data of one cannot be read.
+        SaveError: an archive has no place for one of the tensors.
+        LoadError: the data of a tensor cannot be read.
     """
     check(stored)
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:

@@ -46,7 +46,7 @@ _ORDER: Final = {elem_type: place for place, elem_type in enumerate(_NAMES)}
 
 
 class Entry(NamedTuple):
-    """One tensor of a header: where its bytes begin and end is counted from the end of the header."""
+    """One tensor of a header; the beginning and end of its bytes are counted from the end of the header."""
 
     name: str
     elem_type: int
@@ -59,7 +59,7 @@ class Header(NamedTuple):
     """The header of a file.
 
     Attributes:
-        entries: the tensors, in the order in which they lie in the file.
+        entries: the tensors, in the order of the file.
         metadata: free text by key.
         start: the offset in the file at which the bytes of tensors begin.
     """
@@ -70,7 +70,7 @@ class Header(NamedTuple):
 
 
 def begins_like_one(head: bytes) -> bool:
-    """Tell whether a file that begins with these bytes may be one.
+    """Tell whether a file that begins with these bytes may be in the format.
 
     Args:
         head: the first bytes, 16 or more where the file has them.
@@ -82,12 +82,12 @@ def read_header(file: IO[bytes], size: int, label: str) -> Header:
     """Read and check the header of a file.
 
     Args:
-        file: at its beginning.
+        file: the file, at its beginning.
         size: bytes of the file.
-        label: stands for it in messages.
+        label: the name of the file in messages.
 
     Raises:
-        LoadError: it is no such file, is cut off, or contradicts itself; the message says where.
+        LoadError: the file is of another format, is cut off, or contradicts itself; the message says where.
     """
     first = file.read(8)
     length = int.from_bytes(first, "little")
@@ -213,11 +213,11 @@ def check(stored: Iterable[onnx.TensorProto]) -> None:
 def write(
     file: IO[bytes], stored: Sequence[onnx.TensorProto], base_dir: Path | None, metadata: Mapping[str, str]
 ) -> None:
-    """Write tensors in the order given, one after the other, so that only one is in memory.
+    """Write tensors in the order given, with only one at a time in memory.
 
     Raises:
-        SaveError: the format has no place for one of them.
-        LoadError: the data of one cannot be read.
+        SaveError: the format has no place for one of the tensors.
+        LoadError: the data of a tensor cannot be read.
     """
     check(stored)
     rows: dict[str, Any] = {_METADATA: dict(metadata)} if metadata else {}
