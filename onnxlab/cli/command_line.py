@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     options = argparse.Namespace(json="--json" in words, color="auto", debug="--debug" in words)
     try:
-        with contextlib.suppress(BrokenPipeError):  # as of `| head`: what reads has enough
+        with contextlib.suppress(BrokenPipeError):  # a reader such as `head` closed the pipe
             code = _command(words, options)
             sys.stdout.flush()
             return code

@@ -22,7 +22,7 @@ def answer(options: argparse.Namespace, rows: Callable[[], Any], words: Callable
 
     Args:
         options: of the command line.
-        rows: makes the JSON object; a "schema" in it stands, else it is that of the command.
+        rows: makes the JSON object; its own "schema" is kept, else the schema of the command is added.
         words: makes the lines.
     """
     if options.json:
@@ -36,7 +36,7 @@ def deliver(data: bytes | str) -> None:
     """Write the content of a file to standard output.
 
     Raises:
-        UsageError: it is no text, and a terminal is there.
+        UsageError: the content is no text, and standard output is a terminal.
     """
     if isinstance(data, str):
         sys.stdout.write(data if data.endswith("\n") else data + "\n")

@@ -20,8 +20,8 @@ class TimedOut(Exception):
 class Deadline:
     """`with Deadline(seconds):` interrupts what takes longer; None lets it go on for ever.
 
-    What cannot be interrupted ends with the process: files are written whole or not at all, so that nothing is left
-    half done.
+    Code that cannot be interrupted ends with the process. Files are written whole or not at all, so that none is left
+    half written.
     """
 
     def __init__(self, seconds: float | None) -> None:
@@ -49,7 +49,7 @@ class Deadline:
         self._passed = True
         self._after(GRACE, self._end)
         if hasattr(signal, "pthread_kill"):
-            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)  # wakes what waits in the kernel
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)  # wakes a blocking system call
         else:
             _thread.interrupt_main()
 

@@ -40,8 +40,8 @@ class Verbs:
 
         Args:
             name: of the verb.
-            command: does it, and returns the exit code.
-            words: say what it does.
+            command: function that runs the verb and returns the exit code.
+            words: what the verb does, for --help.
             models: the arguments that name models, in their order.
         """
         verb: Parser = self._verbs.add_parser(name, help=words, description=words[0].upper() + words[1:] + ".")
@@ -73,7 +73,7 @@ def trailing(
 
 
 def take_trailing(options: argparse.Namespace, rest: Sequence[str]) -> list[str]:
-    """Give words behind options to the last argument, to which argparse does not; returns those that are left."""
+    """Give words behind options, which argparse leaves over, to the last argument; returns those still left."""
     name = getattr(options, "trailing", None)
     late = [word for word in rest if word == "-" or not word.startswith("-")]
     if name is None or not late:

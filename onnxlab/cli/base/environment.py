@@ -32,7 +32,7 @@ class Finding:
 
     Attributes:
         name: of the part.
-        state: "ok"; "absent" of what is optional; "error" of what does not work.
+        state: "ok"; "absent" for an optional part that is missing; "error" for a part that does not work.
         words: a version, or what is wrong.
         hint: what would mend it.
     """
@@ -52,11 +52,11 @@ class Finding:
 
 
 def examined() -> Iterator[Finding]:
-    """All findings; none of the questions may end it."""
+    """All findings; a question that raises becomes a finding."""
     for name, question in QUESTIONS.items():
         try:
             yield from question()
-        except Exception as error:  # that is what is asked for
+        except Exception as error:  # any error is a finding
             yield Finding(name, "error", f"{type(error).__name__}: {error}")
 
 

@@ -42,7 +42,7 @@ def code_of(error: BaseException) -> int:
 
 
 def is_expected(error: BaseException) -> bool:
-    """Whether the error tells something of the model or the machine, and not of a fault of onnxlab."""
+    """Whether the error is about the model or the machine, and not about a fault of onnxlab."""
     return isinstance(error, (MemoryError, *(kind for kind, _ in _CODES)))
 
 

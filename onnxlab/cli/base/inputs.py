@@ -18,7 +18,7 @@ def open_model(options: argparse.Namespace, path: str | None = None) -> "Model":
     """The model that a command is about, out of a file or, for "-", of standard input.
 
     Raises:
-        LoadError: there is none, or it is no model.
+        LoadError: the file is missing, or is no model.
     """
     from onnxlab.model import load
 
@@ -30,7 +30,7 @@ def open_model(options: argparse.Namespace, path: str | None = None) -> "Model":
 
 
 def open_two(options: argparse.Namespace) -> "tuple[Model | Path, Model | Path]":
-    """Two models, of which one may come from standard input; a folder stays what it is."""
+    """Two models, of which one may come from standard input; a folder stays a path."""
     if options.a == options.b == STDOUT:
         raise UsageError("standard input holds one model: only one of the two can be -")
     first, second = (
@@ -95,7 +95,7 @@ def bytes_of(word: str) -> int:
     """A number of bytes: 500000, 512MB, 2GiB.
 
     Raises:
-        argparse.ArgumentTypeError: it is none.
+        argparse.ArgumentTypeError: the word is no number of bytes.
     """
     factors = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
     factors |= {"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}
@@ -114,7 +114,7 @@ def seconds_of(word: str) -> float:
     """A number of seconds above 0.
 
     Raises:
-        argparse.ArgumentTypeError: it is none.
+        argparse.ArgumentTypeError: the word is no such number.
     """
     try:
         seconds = float(word)

@@ -25,7 +25,7 @@ def check_model(path: str | None, inputs: Iterable[Path | None]) -> None:
     """Say before anything is done that a model cannot go to a path.
 
     Raises:
-        SaveError: an input is there, a file that is no model, or it is no place to write to.
+        SaveError: the path is an input, a file that is no model, or no place to write to.
     """
     from onnxlab.formats import output
 
@@ -43,7 +43,7 @@ def save_model(model: "Model", path: str, inputs: Iterable[Path | None], form: s
 
     with tempfile.TemporaryDirectory(prefix="onnxlab-") as folder:
         file = Path(folder) / "model"
-        inside = False if carrying.mentioned(model.proto) else None  # what is piped has no files beside it
+        inside = False if carrying.mentioned(model.proto) else None  # a piped model has no files beside it
         model.save(file, format=form or "onnx", external_data=inside)
         deliver(file.read_bytes())
 

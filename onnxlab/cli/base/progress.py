@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from onnxlab.printable import printable
 
 DELAY = 1.0
-"""Seconds until something is said, and between two times that it is."""
+"""Seconds until the first message, and between two messages."""
 _WIDTH = 79
 
 

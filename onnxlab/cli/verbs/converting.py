@@ -42,7 +42,7 @@ def _convert(options: argparse.Namespace) -> int:
     report = model.files.loss_report(form.name)
     if name and not report.refused:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SaveWarning)  # which says in one line what the report lists
+            warnings.simplefilter("ignore", SaveWarning)  # the report lists what this warning says in one line
             save_model(model, name, [model.path], form.name)
     losses = [{name: getattr(loss, name) for name in ("what", "where", "why", "refused")} for loss in report]
     answer(options, lambda: {"format": form.name, "losses": losses}, lambda: str(report))

@@ -101,7 +101,7 @@ def _attempt(name: str, attempt: "Callable[[Model], Any]", model: "Model", names
     """The lines of an error, where an attempt ends with one; of a message without names only what kind it is."""
     try:
         attempt(model)
-    except Exception as error:  # that is what is asked for
+    except Exception as error:  # any error is reported
         if names:
             return [f"{name}:", *traceback.format_exc().splitlines()]
         frames = [

@@ -124,10 +124,10 @@ def _names(model: "Model") -> dict[str, Any]:
 
 
 def _run(name: str, code: Any) -> None:
-    """Run code of the user; what it raises is told as an error of the code.
+    """Run code of the user; its exceptions are reported as errors of the code.
 
     Raises:
-        EditError: it failed.
+        EditError: the code failed.
     """
     try:
         code()

@@ -1,8 +1,9 @@
 """`onnxlab git`: git shows models as lines, compares them by structure, and merges none by guessing.
 
-`install` writes two settings and a line of attributes; git then calls `text` for what it shows, and `merge` where both
-sides changed a file. That takes a side where the other says what the base does, or both say the same, and otherwise
-leaves ours whole, says what each side changed, and lets git report a conflict: markers would leave no model at all.
+`install` writes two settings and a line of attributes. Git then calls `text` to show a model, and `merge` where both
+sides changed its file. `merge` takes one side where the other equals the base, or where both are equal. Otherwise it
+leaves ours whole, says what each side changed, and lets git report a conflict: conflict markers would leave no model at
+all.
 """
 
 import argparse
@@ -126,7 +127,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _text(options: argparse.Namespace) -> int:
-    """Print a model as lines; of what is none, such as a git-lfs pointer, what it is: git would stop otherwise."""
+    """Print a model as lines; any other content, such as a git-lfs pointer, by what it is: git would stop otherwise."""
     from onnxlab.analysis.diff.outline import outline
     from onnxlab.model import load
 
@@ -140,7 +141,7 @@ def _text(options: argparse.Namespace) -> int:
 
 
 def _merge(options: argparse.Namespace) -> int:
-    """Leave ours, or theirs where ours says what the base does; code 1 is a conflict to git."""
+    """Leave ours, or theirs where ours equals the base; exit code 1 is a conflict to git."""
     base, ours, theirs = options.files[:3]
     name = options.files[3] if len(options.files) > 3 else ours
     try:

@@ -1,7 +1,7 @@
 """`onnxlab simplify`, `optimize`, `rewrite`, `fold`, `suggest`: a model rewritten with a receipt, or what that gains.
 
-Without -o they only say what would be done. With --strict the exit code is 1 where something had to be taken back, or
-where nothing could be verified.
+Without -o these verbs only say what would be done. With --strict the exit code is 1 where an application of a rule was
+taken back, or where nothing could be verified.
 """
 
 import argparse

@@ -17,7 +17,7 @@ def log(problems: Iterable[tuple[Diagnostic, str]], path: Path | None) -> dict[s
 
     Args:
         problems: each with the label of its node, "" where it has none.
-        path: of the model; what came from elsewhere is called "model.onnx".
+        path: file of the model; None is written as "model.onnx".
     """
     import onnxlab
 
