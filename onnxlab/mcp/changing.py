@@ -66,7 +66,7 @@ def _ident(model: "Model", on: str, key: Any) -> int:
         raise Refused(f"a subject is named by its name or id, got {cut(repr(key), 60)}")
     if on == "value":
         return model.value(key).id
-    return model.node(cast(Any, key)).id  # whichever of both it is
+    return model.node(cast(Any, key)).id  # by its id or its name
 
 
 def _by_id(model: "Model", name: str, parameters: JSON) -> JSON:

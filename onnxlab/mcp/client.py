@@ -88,7 +88,7 @@ class Served:
         try:
             connection = Client(record.address, authkey=bytes.fromhex(record.key))
             connection.send_bytes(json.dumps(dict.fromkeys(self._rights, True)).encode())
-        except Exception:  # none is there, or another process
+        except Exception:  # no process listens there, or another program does
             if not _is_alive(record.pid):
                 with contextlib.suppress(OSError):
                     path.unlink()
@@ -116,7 +116,7 @@ class Served:
 
 
 def _is_alive(pid: int) -> bool:
-    """Whether a process runs; where that cannot be told, it is said to."""
+    """Whether a process runs; True where the system does not tell."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -34,7 +34,7 @@ def folder() -> Path:
     """The folder of the records, made where it is not there, and closed to other users.
 
     Raises:
-        OnnxlabError: it belongs to another user, or is open to others and cannot be closed.
+        OnnxlabError: the folder belongs to another user, or is open to others and cannot be closed.
     """
     base = os.environ.get("XDG_RUNTIME_DIR") or str(Path.home() / ".local" / "state")
     place = Path(base) / "onnxlab"

@@ -40,7 +40,7 @@ class Serving:
         self._server, self.name = server, name
 
     def close(self) -> None:
-        """Serve the model no longer. Twice does no harm."""
+        """Stop serving the model; a second call does nothing."""
         self._server.remove(self)
 
     def __enter__(self) -> "Serving":
@@ -90,7 +90,7 @@ class Server:
         return serving
 
     def remove(self, serving: Serving) -> None:
-        """Serve no longer what was served so; the socket is closed after the last one."""
+        """Stop serving a model; the socket is closed after the last one."""
         with self._lock:
             if serving in self:
                 del self._models[serving.name]
@@ -149,7 +149,7 @@ class Server:
                 while True:
                     client.send_bytes(self.reply(client.recv_bytes(LARGEST), rights).encode())
         except (EOFError, OSError, ValueError):
-            return  # it went away, or sent what is no request
+            return  # the client went away, or sent no valid request
         finally:
             self._clients.release()
 
@@ -192,11 +192,12 @@ atexit.register(_server.close)
 def serve(model: "Model", name: str | None = None, *, edit: bool = True, save: bool = True) -> Serving:
     """Let a coding assistant of the same user look at a model of this process, as `onnxlab mcp` bridges to it.
 
-    It is answered on a thread of its own, also while a cell runs. It may edit and save only where the user starts
-    `onnxlab mcp` with `--edit` and `--save`; each edit is one step that views show at once and `undo` takes back.
+    A thread of its own answers the assistant, also while a cell runs. The assistant may edit and save only where the
+    user starts `onnxlab mcp` with `--edit` and `--save`; each edit is one step that views show at once and `undo` takes
+    back.
 
     Args:
-        model: the model; it is kept until the serving is closed.
+        model: the model; the server refers to it until the serving is closed.
         name: what assistants call it; default: its own.
         edit: False refuses edits whatever `onnxlab mcp` allows.
         save: False refuses to save.
