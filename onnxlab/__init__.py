@@ -3,7 +3,7 @@
     import onnxlab
     model = onnxlab.load("model.onnx")
 
-This is the front door: a dozen names, each imported when it is first asked for (PEP 562), so that
+The package is a front door of a dozen names, each imported when it is first asked for (PEP 562), so that
 `import onnxlab` costs nothing until it is used. Everything else is importable from its own module.
 """
 
@@ -82,7 +82,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'onnxlab' has no attribute {name!r}; it offers {offered}")
     from onnxlab.garbage_collection import no_collection
 
-    with no_collection():  # else a sixth of what the imports take
+    with no_collection():  # garbage collection takes a sixth of the time of the imports
         value = getattr(importlib.import_module(_EXPORTS[name]), name)
     globals()[name] = value
     return value

@@ -20,7 +20,7 @@ _LONGEST = 20_000
 class OnnxlabError(Exception, metaclass=ShortHelp):
     """Base of every exception that onnxlab raises on purpose.
 
-    The message says what was given, what was expected and what to do. Those that stand in for a built-in exception
+    The message says what was given, what was expected and what to do. Exceptions that stand in for a built-in one
     derive from it too, as EditError from ValueError; `onnxlab.errors` has all.
 
     Examples:
@@ -32,7 +32,7 @@ class OnnxlabError(Exception, metaclass=ShortHelp):
     """
 
     def __str__(self) -> str:
-        text = super().__str__()  # names of ten megabytes are names too
+        text = super().__str__()  # a name in it may have ten megabytes
         return printable(text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}")
 
 

@@ -1,8 +1,8 @@
 """Locks that are free in a forked child, where no other thread lives that could hold them; imports are whole there.
 
-Without, a child would wait for ever for a thread that it does not have, such as the one that compiles in the
-background. What such a thread was about at that moment stays half done in the child: caches of ours bear that, and an
-edit that another thread was in the middle of is the caller's to keep apart from a fork.
+Otherwise a child would wait forever for a thread that it does not have, such as the one that compiles in the
+background. Work that another thread was doing at the moment of the fork stays half done in the child. The caches of
+onnxlab tolerate that; a caller must not fork while another thread is in the middle of an edit.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ _PATIENCE = 1.0  # seconds that a fork waits for imports
 def _wait_for_imports() -> None:
     """Let other threads finish what they import: a child has half of such a module for ever.
 
-    Much is imported when it is first used, by NumPy too. A fork in the middle of an import does not wait for itself.
+    Many modules are imported when they are first used, by NumPy too. A fork inside of an import does not wait for that
+    import.
     """
     until = time.monotonic() + _PATIENCE
     while _is_importing() and not _is_inside_import() and time.monotonic() < until:
@@ -57,7 +58,7 @@ def _is_inside_import() -> bool:
 
 
 def _forget_half_imports() -> None:
-    """Have the child import anew what another thread was importing still: the wait was too short or just over.
+    """Have the child import anew what another thread was still importing: the wait was too short, or just over.
 
     The import system has no public way to tell which thread imports a module: `_module_locks` is CPython's own.
     """

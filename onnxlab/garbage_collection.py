@@ -10,13 +10,13 @@ from typing import Any
 from onnxlab.forking import fork_safe
 
 AGED = 2_000_000
-"""Objects that may be put among the old ones before a whole collection looks for garbage in them."""
+"""Objects that may be moved to the oldest generation before a full collection looks for garbage among them."""
 
 PATIENCE = 5
-"""How many times as many where a picture is waited for: nothing in one refers to itself."""
+"""Factor of AGED while a picture is waited for: nothing in a picture refers to itself."""
 
 HELD = 1 << 28
-"""Bytes that models may come to hold before a whole collection looks for those that are referenced no more."""
+"""Bytes that models may come to hold before a full collection looks for models that are referenced no more."""
 
 _aged = 0
 _held = 0
@@ -28,13 +28,13 @@ _freezing = fork_safe(threading.Lock())
 def no_collection(before: bool = True, most: int | None = None) -> Iterator[None]:
     """Collect no garbage inside: it takes a third of the time in which 100,000 records are made, and finds nothing.
 
-    Nor does the collection that would follow: what was made counts as old at once. Since that keeps it out of the sums
-    by which Python decides on a whole collection, one is made here after some millions of objects, so that a program
-    that opens one model after the other does not keep them all.
+    The next collection does not look at the objects made inside either: they are moved to the oldest generation at
+    once. Since Python's thresholds for a full collection do not count them then, a full collection is made here after
+    some millions of objects, so that a program that opens one model after the other does not keep them all.
 
     Args:
-        before: whether that may be now; False where others wait for what is done.
-        most: objects that may be old before one is made here, by default AGED.
+        before: whether a full collection may run now; False where a user waits for what is done inside.
+        most: moved objects up to which no full collection is made here; default: AGED.
     """
     global _aged
     enabled = gc.isenabled()
@@ -51,10 +51,11 @@ def no_collection(before: bool = True, most: int | None = None) -> Iterator[None
 
 
 def count_as_old() -> None:
-    """Put all that was made since the last collection among the old objects: it counts for no whole collection.
+    """Move all objects made since the last collection to the oldest generation: they count for no full collection.
 
-    Not where other code keeps objects out of collections, as servers do before they fork: unfreezing would end it.
-    That is asked until it is so, because Python answers by counting all of them, 20 ms for a million.
+    Nothing is done where other code keeps objects out of collections, as servers do before they fork: unfreezing would
+    end that. Once this is known it is not asked again, because Python counts all frozen objects for the answer, 20 ms
+    for a million.
     """
     global _aged, _foreign
     if _foreign or not _freezing.acquire(blocking=False):
@@ -72,9 +73,9 @@ def count_as_old() -> None:
 def about_to_hold(nbytes: int) -> None:
     """Count what a model is about to hold, and collect garbage before it is too much.
 
-    A model that was dropped goes at once, but where something refers to it that refers to itself, as its networkx
-    graphs do: then when Python collects garbage. That counts objects: it would let ten large models pile up, of a few
-    thousand objects each.
+    A model without references is freed at once, unless it is part of a reference cycle, as its networkx graphs make
+    one: then the next garbage collection frees it. Python's thresholds count objects, and would let ten large models of
+    a few thousand objects each pile up.
     """
     global _aged, _held
     if _held and _held + nbytes > HELD and gc.isenabled():
@@ -86,7 +87,8 @@ def about_to_hold(nbytes: int) -> None:
 def give_back() -> None:
     """Give memory that is free back to the system, after something large was replaced by its like.
 
-    The C library of Linux keeps some large pieces for later, and protobuf's and NumPy's are seldom of one size.
+    The C library of Linux keeps some large freed blocks for later, and those of protobuf and NumPy seldom have the same
+    size.
     """
     if trim := _trim():
         trim(0)

@@ -47,8 +47,8 @@ class Limits(Spelled, metaclass=ShortHelp):
         iterations: runs of subgraph bodies (Loop, Scan, …) in the whole run.
         deadline: seconds from the beginning of the run.
         stop: set it, from any thread, to stop the run before its next node or iteration.
-        held: bytes that the run holds now; the executor keeps it.
-        interrupted: ends a running budget like `stop`, without a trace in what the user gave.
+        held: bytes that the run holds now, as counted by the executor.
+        interrupted: ends a running budget like `stop`, but does not set the user's flag.
 
     Examples:
         >>> done = model.run(np.zeros((1, 1, 8, 8), np.float32), limits=onnxlab.Limits(deadline=60))
@@ -89,7 +89,7 @@ class Limits(Spelled, metaclass=ShortHelp):
     def listening(self, stop: Callable[[], None]) -> Iterator[None]:
         """Have `stop` called, from another thread, when the run has to end meanwhile: for calls that cannot look.
 
-        It is not called any more when the context has been left.
+        `stop` is not called any more when the context has been left.
         """
         self._listeners.append(stop)
         try:
@@ -257,11 +257,11 @@ class Repetition:
     """The work of a loop between the iterations of its body, by places of inputs and outputs.
 
     Attributes:
-        carried: (input, output): what the next iteration reads is what this one made.
-        sliced: inputs that come with an axis in front, of which each iteration reads one entry.
-        collected: outputs that are stacked along an axis in front.
+        carried: (input, output): the output of one iteration is the input of the next one.
+        sliced: inputs with an additional first axis, of which each iteration reads one entry.
+        collected: outputs that are stacked along a new first axis.
         counter: the input that is the number of the iteration, -1 for none.
-        condition: the output that says whether it goes on, -1 for none.
+        condition: the output that says whether the loop goes on, -1 for none.
     """
 
     carried: tuple[tuple[int, int], ...] = ()
@@ -272,7 +272,7 @@ class Repetition:
 
 
 Repeated: TypeAlias = "tuple[int, list[Any]]"
-"""How many iterations were run; and each output, stacked where it is collected, else what it was last."""
+"""The number of iterations that ran; and each output: stacked where it is collected, else of the last iteration."""
 
 
 class RunContext(Protocol):

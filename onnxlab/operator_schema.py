@@ -18,7 +18,7 @@ class FormalParameter:
     """A formal input or output; `type_str` is a type ("tensor(int64)") or a key of `type_constraints`.
 
     Attributes:
-        homogeneous: whether the values of a variadic one have one type.
+        homogeneous: whether all values of a variadic parameter have one type.
     """
 
     name: str
@@ -52,10 +52,11 @@ class Schema:
 
     Attributes:
         type_constraints: {"T": ("tensor(float)", …)}, what the `type_str` of a parameter stands for.
-        has_function: an operator whose meaning is also given by a function body.
-        function: of a custom operator, that body: an onnx.FunctionProto whose formals are by position those above.
+        has_function: whether a function body, too, defines the operator.
+        function: the function body of a custom operator: an onnx.FunctionProto whose formals match those above by
+            position.
         onnx: onnx's own schema object, None for a custom one that was not made from such an object.
-        runtime: what defines it where neither ONNX nor the user does: "onnxruntime", "onnxruntime-training".
+        runtime: what defines the operator where neither ONNX nor the user does: "onnxruntime", "onnxruntime-training".
         unchecked_attributes: whether nodes may have attributes that are not listed.
         defaults: {attribute: default} of those that have one, lists as tuples.
         required: names of the attributes that a node must set.

@@ -1,8 +1,8 @@
 """Text of a model on its way to a terminal: nothing in it moves the cursor, turns the line round or hides.
 
 Names are any text: an escape sequence in one would be obeyed by a terminal, a newline would make a line of its own, and
-marks of direction or of no width make a name look like another. Where text is put together for people (errors,
-diagnostics, reports, representations) it goes through here, as the last step; the model itself keeps its names.
+marks of direction or of no width make a name look like another. Text for people (errors, diagnostics, reports,
+representations) goes through this module as its last step; the model itself keeps its names.
 """
 
 import re

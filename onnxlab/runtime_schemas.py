@@ -1,8 +1,8 @@
 """Schemas of the operators that ONNX Runtime adds to ONNX's, read from a table that comes with onnxlab.
 
 `python -m tests.support.runtime_schemas` makes the table from an installed onnxruntime: formal parameters, types,
-attributes and defaults. What their documentation says is asked of onnxruntime where it is installed. A schema is made
-when it is first asked for; its line of the table is not parsed before.
+attributes and defaults. Documentation is read from onnxruntime where it is installed. A schema is made, and its line of
+the table parsed, when it is first asked for.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _attribute(name: str, spec: list[Any]) -> AttributeSchema:
 
 
 def documented(schema: Schema) -> Schema:
-    """A schema with what an installed onnxruntime says of it; as it is where none is installed, or knows it not."""
+    """The schema with documentation of an installed onnxruntime; unchanged where that is absent or does not have it."""
     raw = _documentation().get((schema.domain, schema.op_type, schema.since_version)) if schema.runtime else None
     if raw is None:
         return schema

@@ -36,7 +36,7 @@ class _Registry:
     """The operators that are registered here.
 
     Attributes:
-        generation: grows whenever a custom operator comes or goes: what was found before may be stale.
+        generation: grows whenever a custom operator is registered or removed: earlier answers may be stale.
     """
 
     generation = 0
@@ -53,7 +53,8 @@ def canonical_domain(domain: str) -> str:
 def find(domain: str, op_type: str, version: int) -> Schema | None:
     """Return the schema that an operator has where `version` of `domain` is imported, or None.
 
-    A version above the newest that is known gets the newest schema; a deprecated one is returned, marked so.
+    A version above the newest that is known gets the newest schema; a deprecated schema is returned too, marked as
+    such.
     """
     key = (canonical_domain(domain), op_type, version)
     try:
@@ -204,7 +205,7 @@ def versions(domain: str, op_type: str) -> tuple[int, ...]:
         return tuple(sorted(custom))
     since = onnx.defs.get_schema(op_type, domain).since_version
     known = {since}
-    with contextlib.suppress(onnx.defs.SchemaError):  # the one before the first
+    with contextlib.suppress(onnx.defs.SchemaError):  # there is none before the first version
         while since > 1:
             since = onnx.defs.get_schema(op_type, since - 1, domain).since_version
             known.add(since)
@@ -223,15 +224,15 @@ def domains() -> tuple[str, ...]:
 def register(schema: Any) -> None:
     """Make a custom operator known, for every model.
 
-    A custom schema of an operator that ONNX has too hides ONNX's from its since_version on. Of a Schema that does not
-    say how many inputs and outputs there may be, the formal ones decide.
+    A custom schema of an operator that ONNX has too hides ONNX's from its since_version on. Where a Schema does not say
+    how many inputs and outputs there may be, its formals decide.
 
     Args:
         schema: a Schema, or an onnx.defs.OpSchema.
 
     Raises:
-        ValueError: no name, a since_version below 1 or outside of its domain's versions, formals that contradict each
-            other, or that version is registered already.
+        ValueError: the schema has no name, a since_version below 1 or outside of its domain's versions, or formals that
+            contradict each other; or this version is registered already.
     """
     schema = completed(schema if isinstance(schema, Schema) else _convert(schema))
     key = (canonical_domain(schema.domain), schema.op_type)
@@ -286,7 +287,7 @@ def register_domain(domain: str, first: int, last: int) -> None:
     """State the versions that a custom domain has: operators of other ones are refused, `latest_opset` is the last.
 
     Raises:
-        ValueError: it is a domain of onnx, or there are no such versions.
+        ValueError: the domain is one of onnx, or there are no such versions.
     """
     import onnx
 

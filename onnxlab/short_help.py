@@ -6,8 +6,8 @@ import sys
 class ShortHelp(type):
     """Metaclass: `help(cls)` shows the docstring of a class without the pages of all its members.
 
-    The docstring names the members, and `help(cls.member)` shows one. pydoc has no way to be asked for this, so its
-    question for the members is told from all others.
+    The docstring names the members, and `help(cls.member)` shows one. pydoc has no option for this, so `__dir__`
+    recognizes a call from pydoc and names no members then.
     """
 
     def __dir__(cls) -> list[str]:

@@ -38,4 +38,4 @@ def misspelt(owner: object, name: str) -> AttributeError:
     """The refusal of an attribute, with the near names that the object has."""
     known = [member for member in dir(type(owner)) if not member.startswith("_")]
     text = f"a {type(owner).__name__} has no attribute {name!r}.{suggestion(name, known)}"
-    return AttributeError(text, name=name, obj=None)  # of an `obj` Python would add the near name once more
+    return AttributeError(text, name=name, obj=None)  # with an `obj`, Python would add the near name once more

@@ -1,6 +1,6 @@
 """Threads, where there are any. In a browser there are none, and no clock of theirs: work is done at once then.
 
-What takes part in looking, editing, running and saving starts its threads here, and nowhere else.
+Code for looking, editing, running and saving starts its threads here, and nowhere else.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def spawn(work: Work, name: str) -> None:
 def later(seconds: float, work: Work) -> Work:
     """Have work done in a while; returns what cancels it.
 
-    Where there are no threads the event loop does it, and where none runs it is done at once.
+    Without threads the event loop does the work; where no event loop runs, the work is done at once.
     """
     timer = threading.Timer(seconds, work)
     timer.daemon = True

@@ -70,8 +70,8 @@ class Saving(Spelled):
         """Write the model, by default to where it came from.
 
         Without a net edit the bytes are those that were loaded. The file and its data files are replaced as a whole or
-        not at all, and data that did not change is not written again. A file in another folder gets copies of only
-        those data files that the model uses.
+        not at all, and data that did not change is not written again. A file in another folder takes along only the
+        external data that the model uses; this model may go on reading its own from where it was.
 
         Args:
             path: where to. The file that was loaded, and others of its suffix, keep the format that was read. Else the
