@@ -54,6 +54,35 @@ def test_wheel_and_frames_only_where_they_are_wanted(lab: Lab, corpus: Corpus) -
     widget.wait("(h, frames) => h.view.debug().frames > frames", frames)
 
 
+def test_nothing_of_a_narrow_view_is_cut_off(fresh_lab: Lab) -> None:
+    """The bar of a live view has more in it than that of a page."""
+    fresh_lab.open("narrow.ipynb", ["import onnxlab", "onnxlab.load()"])
+    fresh_lab.command("application:toggle-left-area")
+    fresh_lab.run_all()
+    widget = fresh_lab.widget()
+    for width in (760, 735, 690, 600, 520):
+        fresh_lab.page.set_viewport_size({"width": width, "height": 900})
+        fresh_lab.page.wait_for_timeout(300)
+        for line, last in ((".ol-toolbar", "toolbar-inspector"), (".ol-status", "status-problems")):
+            place, end = widget.root.locator(line).bounding_box(), widget.get(last).bounding_box()
+            assert place is not None
+            assert end is not None
+            assert end["x"] + end["width"] <= place["x"] + place["width"], (line, width)
+
+
+def test_what_is_fitted_is_fitted_to_a_full_window_too(fresh_lab: Lab) -> None:
+    fresh_lab.open("fitted.ipynb", ["import onnxlab", "onnxlab.load()"])
+    fresh_lab.run_all()
+    widget = fresh_lab.widget()
+    widget.press("Space")
+    widget.settle()
+    before = widget.debug()["zoom"]
+    widget.get("toolbar-full").click()
+    widget.wait("(h, zoom) => h.view.debug().zoom > zoom", before)
+    widget.get("toolbar-full").click()
+    widget.wait("(h, zoom) => Math.abs(h.view.debug().zoom - zoom) < 1e-6", before)
+
+
 def test_a_new_view_of_the_output_is_a_view_of_its_own(lab: Lab, corpus: Corpus) -> None:
     load = f"import onnxlab, json\nmodel = onnxlab.load({str(corpus['lstm_gru'])!r})"
     lab.open("output.ipynb", [load, "model"])

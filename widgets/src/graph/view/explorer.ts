@@ -222,15 +222,16 @@ export class Explorer {
 
   /** Shows all that there is. */
   fit(): void {
-    if (!this.index) return;
-    const { width, height } = this.index.scene;
-    this.#camera.fit({ x: 0, y: 0, width, height }, 24);
-    this.viewpoint.moved = true;
+    if (this.index) this.viewpoint.fit(this.#camera, this.index.scene);
   }
 
-  /** The view has another size: an untouched first look is made for the new one. */
+  /** The view has another size: an untouched first look is made for the new one, and what was fitted is so again. */
   resized(): void {
-    if (!this.index || this.viewpoint.moved) return;
+    if (!this.index) return;
+    if (this.viewpoint.moved) {
+      if (this.viewpoint.isFitted(this.#camera, this.index.scene)) this.fit();
+      return;
+    }
     home(this.#camera, this.index.scene);
     clearTimeout(this.#resizing);
     this.#resizing = setTimeout(() => {

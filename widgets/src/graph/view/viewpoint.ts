@@ -21,6 +21,8 @@ const LARGEST = 3;
 export const MARGIN = 32;
 /** The same where only with less all of it can be read. */
 const TIGHT = 12;
+/** The same around what is fitted by hand. */
+const FITTED_MARGIN = 24;
 const MAX_ANCHORS = 40;
 /** After a change of size a first look is chosen anew when nothing changed for so long. */
 export const RESIZED_MS = 150;
@@ -36,6 +38,8 @@ export class Viewpoint {
   /** The user or a command has moved the camera. */
   moved = false;
   #saved: { x: number; y: number; zoom: number } | null = null;
+  /** Where the camera was last moved to so that all shows. */
+  #fitted = { y: 0, zoom: 0 };
 
   save({ x, y, zoom }: Camera): void {
     this.#saved = { x, y, zoom };
@@ -52,6 +56,19 @@ export class Viewpoint {
     Object.assign(camera, this.#saved);
     this.#saved = null;
     return true;
+  }
+
+  /** Shows all that there is. */
+  fit(camera: Camera, { width, height }: Scene): void {
+    camera.fit({ x: 0, y: 0, width, height }, FITTED_MARGIN);
+    this.moved = true;
+    this.#fitted = { y: camera.y, zoom: camera.zoom };
+  }
+
+  /** Whether the camera is still where `fit` moved it; a view that changes its width keeps its middle. */
+  isFitted(camera: Camera, { width }: Scene): boolean {
+    const middle = camera.x + camera.width / camera.zoom / 2;
+    return camera.zoom === this.#fitted.zoom && camera.y === this.#fitted.y && Math.abs(middle - width / 2) < 1;
   }
 
   /** Moves the camera so that the first anchor that is still there stays put. */

@@ -31,7 +31,7 @@ export function Toolbar({ app }: { app: App }) {
         {live && <HistoryButtons app={app} />}
         {live && <RunButtons app={app} />}
         {live && <SaveButton app={app} />}
-        <div class="ol-tool-group">
+        <div class="ol-tool-group ol-look">
           <ToolButton icon="fit" title="Fit to view (Space)" testid="toolbar-fit" onClick={() => app.picture?.fit()} />
           {document.fullscreenEnabled && (
             <ToolButton

@@ -8,7 +8,7 @@ import { Elided, Section, ToolButton } from "../parts/controls.tsx";
 export function TravelButtons({ app }: { app: App }) {
   const { back, forward } = useCell(app.travel.reach);
   return (
-    <div class="ol-tool-group">
+    <div class="ol-tool-group ol-travel">
       <ToolButton
         icon="left"
         title="Back to where you were (Alt+←)"
