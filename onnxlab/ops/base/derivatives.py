@@ -2,8 +2,8 @@
 
     rule(attributes, inputs, outputs, gradients) -> gradients of the inputs, None where there is none
 
-Arrays as in kernels, None for absent inputs; `gradients` are arrays, zeros for outputs that nothing depends on. Rules
-are for floats, and for the versions in use: attributes that became inputs are read from wherever they are.
+Arrays are as in kernels, None for absent inputs; `gradients` are arrays, of zeros for outputs that nothing depends on.
+Rules are for floats, and for the operator versions in use: a rule reads what became an input from either place.
 """
 
 # NumPy types the results of its ufuncs as Any

@@ -1,6 +1,6 @@
 """Estimates of bytes and operations that operators of several families share: broadcasting, products, convolutions.
 
-An estimate of bytes may be for malformed inputs, which is the kernel's business to refuse: then it raises.
+An estimate of bytes may raise for malformed inputs: the kernel refuses these itself.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy as np
 from onnxlab.ops.base.registry import Attributes
 
 SMALL: Final = 1 << 20
-"""Bytes that no budget needs to be asked for."""
+"""Bytes up to which outputs are not held against a budget."""
 
 PAIRS: Final = SMALL // 16
-"""Elements of one operand times those of the other, of which no result is above SMALL."""
+"""Products of the element counts of two operands up to which no result is above SMALL."""
 
 
 Arrays = Sequence[Any]
@@ -28,7 +28,7 @@ Arrays = Sequence[Any]
 def broadcast(*inputs: Any) -> int:
     """Elementwise operators: the common shape, in the widest type that goes in; 0 where two are too small to matter.
 
-    Attributes do not matter, and are not handed in.
+    Attributes do not matter to the estimate and are not passed.
     """
     if len(inputs) == 2:
         a, b = inputs
@@ -51,7 +51,7 @@ def matmul_bytes(attributes: Attributes, a: Any, b: Any, *rest: Any) -> int:
 
 
 def conv_bytes(attributes: Attributes, array: Any, weight: Any, *rest: Any) -> int:
-    """An upper bound: as with a kernel of one element."""
+    """An upper bound for convolutions: the bytes with a kernel of one element."""
     pads, strides = attributes.get("pads") or (), attributes.get("strides") or ()
     rank = array.ndim - 2
     spatial = [

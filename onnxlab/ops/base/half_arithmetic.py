@@ -1,7 +1,7 @@
 """float16 and bfloat16 by float32 arithmetic on blocks: NumPy converts them one by one, several times as slowly.
 
-A number is rounded by adding and subtracting a power of two times 1.5 so much larger that the bits to go fall off the
-end of float32's significand: the processor rounds to nearest, ties to even, as IEEE 754 asks.
+A number is rounded by adding and subtracting 1.5 times a power of two, which is so large that the bits to drop lie
+beyond the end of float32's significand: the processor rounds to nearest, ties to even, as IEEE 754 requires.
 """
 
 # NumPy types the results of its ufuncs as Any
@@ -29,10 +29,10 @@ class _Grid(NamedTuple):
     """The numbers that a 16-bit float represents.
 
     Attributes:
-        above: from an exponent's bits to those of 1.5 · 2^(exponent + bits that go).
-        least: that number for subnormal results, which all have the same last place; a block of it, because NumPy
-            finds the larger of two arrays three times as fast as of an array and a number.
-        bound: magnitudes below it do not overflow, neither in the result nor on the way.
+        above: the difference between the bits of an exponent and those of 1.5 · 2^(exponent + dropped bits).
+        least: the latter number for subnormal results, which all have the same last place; a block of it, because
+            NumPy's maximum of two arrays is three times as fast as that of an array and a number.
+        bound: magnitudes below it do not overflow, neither in the result nor in a sum before it.
     """
 
     above: Array
@@ -41,7 +41,7 @@ class _Grid(NamedTuple):
 
 
 def _grid(dropped: int, smallest: int, bound: float) -> _Grid:
-    """`dropped` bits go; 2^`smallest` is the smallest normal number."""
+    """The grid of a type with `dropped` bits less than float32 and the smallest normal number 2^`smallest`."""
     least = np.full(BLOCK, 1.5 * 2.0 ** (smallest + dropped), np.float32)
     return _Grid(np.array(dropped << 23 | 1 << 22, np.uint32), least, bound)
 

@@ -23,7 +23,7 @@ INTERNAL = "com.ms.internal.nhwc"
 
 
 BLOCKS = (8, 16)
-"""Channels are padded to whole blocks, of a size by the processor."""
+"""Channels of a block, which depend on the processor; channels are padded to whole blocks."""
 
 
 def channels_first(shape: Shape | None) -> Shape | None:

@@ -93,9 +93,9 @@ _local = threading.local()
 
 
 def scratch(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
-    """An array to work in, of any content; it is this thread's until it asks for the next one.
+    """An uninitialized array to work in, which belongs to the thread until it asks for the next one.
 
-    Up to 8 MB are kept, because memory that is new to the process costs more than what is done with it.
+    Up to 8 MB are kept, because the first access to new memory costs more than the work in it.
     """
     nbytes = prod(shape) * dtype.itemsize
     if nbytes > 1 << 23:
@@ -109,8 +109,8 @@ def scratch(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
 def legacy_operand(a: Array, b: Array, broadcast: int, axis: int | None) -> Array:
     """Return `b` shaped for NumPy's broadcasting against `a`, by the rule of opsets 1 to 6.
 
-    There `b` is stretched only when `broadcast` is set: its shape is a run of `a`'s that starts at `axis`
-    (default: the last ones).
+    In these opsets `b` is stretched only when `broadcast` is set: its shape is a run of `a`'s dims that starts at
+    `axis` (default: the last dims).
 
     Raises:
         ValueError: the shapes differ and `broadcast` is 0, or b's shape is no such run.

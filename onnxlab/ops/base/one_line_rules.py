@@ -2,13 +2,15 @@
 
     law("MatMulNBitsMlp", "..., ? -> 0: ..., @N | 0")
 
-Before the arrow stand the inputs, separated by "|", after it the outputs. Of an input, a letter is a dim, "?" a dim
-that does not matter, "..." any number of dims; "=L" is the one element of a scalar, "=Y, X" the elements of a vector;
-an empty one is not looked at. An output is "type: dims", where the type is the number of an input that has it, a name,
-or an attribute ("@to/float32": the first that is known) and dims are letters, numbers, "?", "@attribute" or expressions
-of these; or the number of an input, whose type and shape it has. "@?attribute" need not be there, or be below 0.
+The inputs stand before the arrow, the outputs after it, both separated by "|". In an input, a letter is a dim, "?" a
+dim that does not matter, "..." any number of dims; "=L" is the one element of a scalar, "=Y, X" the elements of a
+vector; an empty input is not read.
 
-What is not known of the inputs is unknown in the outputs: the same letter is the same unknown.
+An output is "type: dims", or the number of an input whose type and shape the output has. A type is the number of an
+input, a name or an attribute; of several, as in "@to/float32", the first one that is known counts. Dims are letters,
+numbers, "?", "@attribute" or expressions of these. The attribute of "@?attribute" may be absent, or below 0.
+
+What is unknown of the inputs is unknown in the outputs; there, the same letter is the same unknown dim.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from onnxlab.shapes import UNKNOWN, Dim, Expr, Fact, Shape, TensorFact, parse, s
 MICROSOFT = "com.microsoft"
 _REST = "..."
 _NEEDED, _MAYBE = "needed.", "maybe."
-"""What "@" and "@?" become, since no name begins with them."""
+"""Replacements of "@" and "@?", with which no name may begin."""
 
 
 @dataclass(slots=True)
@@ -74,7 +76,7 @@ class Law:
 
     Attributes:
         inputs: for each input, its terms.
-        outputs: for each output, where its type comes from, and its terms; None for those of that input.
+        outputs: for each output, the sources of its type, and its terms; None for the dims of that input.
     """
 
     inputs: tuple[tuple[str, ...], ...]
@@ -90,7 +92,7 @@ class Law:
 
 
 def _read(bindings: _Bindings, terms: Sequence[str], fact: Fact) -> None:
-    """Bind the letters of an input; those of one whose rank is another one stay unknown."""
+    """Bind the letters of an input; where its rank is not that of the terms, they stay unknown."""
     if terms and terms[0].startswith("="):
         for letter, element in zip((terms[0][1:], *terms[1:]), items(fact) or (), strict=False):
             if element is not None and is_size(element):

@@ -1,7 +1,7 @@
 """Constants as kernels prepare them: packed, widened or transposed weights, tables of trees.
 
-A kernel that asks for `prepared("what", make, array, …)` gets `make(array, …)`: made anew for arrays of a run, once
-for arrays that are marked as constants. Kernels stay stateless; what is kept goes when the constant goes.
+A kernel that asks for `prepared("what", make, array, …)` gets `make(array, …)`: computed anew for arrays of a run, once
+for arrays that are marked as constants. Kernels stay stateless; a result is dropped when its constant is freed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _made: dict[int, dict[tuple[Any, ...], Any]] = {}  # by id of the first constant
 
 
 def mark_constant(array: Any) -> None:
-    """Mark an array as constant: it is not written to any more, and seen again; sequences are left as they are."""
+    """Mark an array as constant: its elements stay, and kernels get it again; sequences are not marked."""
     if isinstance(array, list):
         return
     key = id(array)
@@ -55,13 +55,13 @@ _remembered: OrderedDict[tuple[Any, ...], tuple[list[Any], Any]] = OrderedDict()
 def remembered(make: Callable[..., T], *attributes: Any) -> T:
     """`make(*attributes)`, kept for the same objects: what a kernel makes of a node's attributes, which never change.
 
-    The last few dozen are kept, as long as those attributes are in use that are large; equal attributes that are other
-    objects count as others.
+    The last few dozen results are kept, as long as their large attributes are in use. Attributes other than numbers,
+    strings and booleans are told apart by identity, not by value.
     """
     key = (make, *[item if type(item) in _PLAIN else id(item) for item in attributes])
     entry = _remembered.get(key)
     if entry is None:
-        held = [_held(item, key) for item in attributes]  # so that their ids stay theirs, or what was made goes
+        held = [_held(item, key) for item in attributes]  # no other object gets their ids, or the entry is dropped
         entry = held, make(*attributes)
         with _lock:
             _remembered[key] = entry
@@ -72,7 +72,7 @@ def remembered(make: Callable[..., T], *attributes: Any) -> T:
 
 
 def _held(item: Any, key: Any) -> Any:
-    """An attribute itself; of one that can be large and knows its users, a reference that drops what was made of it."""
+    """An attribute; for one that has weak references, a reference that drops the result with the attribute."""
     try:
         return weakref.ref(item, lambda dead: _remembered.pop(key, None))
     except TypeError:  # a list, a tuple or a number
@@ -83,7 +83,7 @@ def prepared(label: Any, make: Callable[..., T], *arrays: Any) -> T:
     """`make(*arrays)`, which depends on `label` and the arrays alone; kept while the first lives if all are constant.
 
     Args:
-        label: names what is prepared and whatever it depends on besides the arrays, hashable.
+        label: hashable; names what is prepared, and all that it depends on besides the arrays.
     """
     if not all(map(is_constant, arrays)):
         return make(*arrays)

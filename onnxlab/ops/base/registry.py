@@ -1,7 +1,7 @@
 """The registry of kernels and shape rules, by (domain, operator, since_version), and of traits.
 
 A family file (`elementwise.py`, `conv.py`, …) holds the kernels of related operators and, beside them, their
-shape rules, gradients and rows of traits. They get here when the file is imported; the first lookup imports all.
+shape rules, gradients and rows of traits. Importing the file registers these; the first lookup imports all files.
 
 A kernel computes outputs from arrays:
 
@@ -11,15 +11,15 @@ A kernel computes outputs from arrays:
 * Inputs come by position, None for an absent optional one; attributes by keyword, decoded (str, int, float,
   sequences of them, NumPy arrays for tensors, a `Body` for a graph). An absent attribute is not passed unless
   the schema gives it a default.
-* It returns an array, or a tuple of arrays, at least as many as the node has outputs. A NumPy scalar (ufuncs
-  return such) counts as an array of rank 0; a sequence is a list, an empty optional None, a map a dict.
+* A kernel returns an array, or a tuple of arrays, at least as many as the node has outputs. A NumPy scalar
+  (ufuncs return such) counts as an array of rank 0; a sequence is a list, an empty optional None, a map a dict.
 * Arrays are read-only: a kernel never writes to an input, and may return an input or a view of one. Only the form
   that is registered with `in_place` gets one to overwrite.
 * With `context=True` the first argument is the `RunContext`: to claim memory before allocating (`reserve`), to
   be stoppable in long loops (`check`), to run bodies, and to know which outputs are wanted.
 * Floating-point warnings are the caller's: the executor runs kernels under `np.errstate(all="ignore")`.
-* It raises ValueError, IndexError or TypeError naming the input and the rule broken; the executor adds the
-  node.
+* A kernel raises ValueError, IndexError or TypeError, whose message names the input and the broken rule; the executor
+  adds the node.
 
 A rule computes facts from facts: `rule(ctx: InferContext, attributes: Mapping, *facts)` -> fact or facts.
 """
@@ -134,7 +134,7 @@ _generation = 0
 def kernel(op_type: str, since: int = 1, domain: str = "", context: bool = False) -> Callable[[F], F]:
     """Register the decorated function as kernel of an operator from version `since` of `domain` on.
 
-    It serves every later version too, up to the next one that has a kernel of its own.
+    The kernel serves every later version too, up to the next one that has a kernel of its own.
     """
 
     def add(function: F) -> F:
@@ -147,8 +147,8 @@ def kernel(op_type: str, since: int = 1, domain: str = "", context: bool = False
 def in_place(op_type: str, since: int = 1, domain: str = "", places: tuple[int, ...] = (0,)) -> Callable[[F], F]:
     """Register the decorated function as the form of a kernel that may overwrite an input that is needed no more.
 
-    It is called `function(out, *inputs, **attributes)`, `out` being the input at one of `places`, C-contiguous and
-    not shared. It writes its result there where type and shape fit, else makes an array as the kernel does.
+    The function is called as `function(out, *inputs, **attributes)`; `out` is the input at one of `places`,
+    C-contiguous and not shared. The result is written there where type and shape fit, else to a new array.
     The kernel itself must have been registered, with one output.
     """
 
@@ -162,8 +162,8 @@ def in_place(op_type: str, since: int = 1, domain: str = "", places: tuple[int, 
 def windowed(op_type: str, since: int = 1, domain: str = "", place: int = 0) -> Callable[[F], F]:
     """Register the decorated function as the form of a kernel that reads one input from its file, window by window.
 
-    It is called as the kernel, with a `StoredOperand` as the input at `place`, and returns None where it needs all of
-    that at once. The kernel itself must have been registered, with one output.
+    The function is called as the kernel, with a `StoredOperand` as the input at `place`, and returns None where it
+    needs all of this input at once. The kernel itself must have been registered, with one output.
     """
 
     def add(function: F) -> F:
@@ -209,7 +209,7 @@ def find_kernel(domain: str, op_type: str, version: int) -> Kernel | None:
 def find_rule(domain: str, op_type: str, version: int) -> Rule | None:
     """Return the shape rule with the greatest `since` that is not above `version`, or None.
 
-    Of a custom operator only the one that was registered with this version of it: another one may do otherwise.
+    A custom operator has only the rule that was registered with this version of it: others may not hold for it.
     """
     if not _loaded:
         load()
@@ -300,8 +300,10 @@ def register(
 
     Args:
         schema: a `schemas.Schema`, or an `onnx.defs.OpSchema`.
-        kernel, infer: as described at the top of this module; with `context` the kernel gets the RunContext first.
-        traits: what color, cost and folding ask of it; by default what is safe for any operator.
+        kernel: the kernel, as described at the top of this module.
+        infer: the shape rule, as described there.
+        context: whether the kernel gets the RunContext first.
+        traits: the row of traits, for color, cost and folding; the default is safe for any operator.
 
     Raises:
         ValueError: the schema contradicts itself, or that version of a custom operator is registered already.

@@ -111,7 +111,7 @@ def is_size(dim: Dim) -> bool:
 
 
 def as_dim(ctx: InferContext, element: Dim | None, slot: int, axis: int) -> Dim:
-    """An element that gives a size, as a dim; the unknown size of (slot, axis) where it is none for certain."""
+    """An element that gives a size, as a dim; the unknown size of (slot, axis) where it may be none."""
     return element if element is not None and is_size(element) else ctx.symbol(slot, axis)
 
 
@@ -154,7 +154,7 @@ def broadcast_shapes(shapes: Sequence[Shape | None]) -> Shape | None:
     if all(shape is first or shape == first for shape in known):
         return first
     rank = max(map(len, known))
-    whole = len(first) == rank  # as it mostly is, and the others have fewer dims to look at
+    whole = len(first) == rank  # true of most, and the others have fewer dims to compare
     result: list[Dim] = list(first) if whole else [1] * rank
     for shape in known[1:] if whole else known:
         for axis, dim in enumerate(shape, rank - len(shape)):
@@ -201,8 +201,8 @@ def computed(
 ) -> Fact:
     """`fact` with elements computed from those of all inputs, broadcast, where every input is known and small.
 
-    `function` takes one element of each input, none of which is None; what it raises leaves the element unknown. So
-    does an integer that its type cannot hold, of which `ctx` is told.
+    `function` takes one element of each input, none of which is None. An element is unknown where `function` raises,
+    or where the type cannot hold an integer, for which `ctx` gets a warning.
     """
     knowns = [known_of(operand) for operand in inputs]
     if None in knowns or not isinstance(fact, TensorFact) or fact.shape is None:
@@ -237,23 +237,23 @@ _NUMBERS = {int, float, bool}
 
 
 def _elements(function: Callable[..., Any], columns: Sequence[Sequence[Any]]) -> list[Any]:
-    """`function` of each row; of numbers alone by what it says of them, `on_numbers`, at once."""
+    """`function` of each row; of numbers alone, in one pass by its form for numbers, `on_numbers`."""
     if all(_NUMBERS.issuperset(map(type, column)) for column in columns):
         try:
             return list(map(getattr(function, "on_numbers", function), *columns))
-        except (ArithmeticError, ValueError, TypeError):  # of one of them
+        except (ArithmeticError, ValueError, TypeError):  # one row failed: each is tried alone
             pass
     return [_element(function, row) for row in zip(*columns, strict=True)]
 
 
 def _all_fit(items: list[Any], elem: int) -> list[Any]:
-    """`fits` of each, of many at once."""
+    """`fits` of each element, in one pass where all are alike."""
     kinds = set(map(type, items))
     if kinds <= {int, float} and elem == dtypes.FLOAT and len(items) > 4:
         try:
             with np.errstate(over="ignore"):
                 return cast("list[Any]", np.array(items, np.float64).astype(np.float32).tolist())
-        except OverflowError:  # of an integer
+        except OverflowError:  # an integer beyond float64
             pass
     if kinds == {int} and elem in _RANGES and _RANGES[elem][0] <= min(items) and max(items) <= _RANGES[elem][1]:
         return items

@@ -20,9 +20,9 @@ def misfit(signature: str, names: Sequence[str], arrays: Sequence[Any]) -> str:
     """The misfit with an operator's signature, "" for none.
 
     Args:
-        signature: as among its traits.
-        names: what the operator calls its inputs, by position.
-        arrays: what it was given; None for an absent one.
+        signature: the operator's signature, from its traits.
+        names: names of the operator's inputs, by position.
+        arrays: the inputs; None for an absent one.
     """
     sizes: dict[str, tuple[int, str]] = {}
     for name, array, expected in zip(names, arrays, signature.split("|"), strict=False):

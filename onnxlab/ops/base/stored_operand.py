@@ -1,7 +1,7 @@
 """Operands that are not in memory: weights of a file, which kernels read window by window.
 
 A form of a kernel that is registered with `windowed` gets a `StoredOperand` in the place of one input, and returns
-None where it would need it whole.
+None where it needs all of that input at once.
 """
 
 from __future__ import annotations

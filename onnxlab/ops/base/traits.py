@@ -3,7 +3,7 @@
     traits("Conv", OpTraits(category="convolution", shape="shapes", flops=convolution_flops, half="rounded"))
 
 Color, cost, constant and shape folding, half precision, budgets of memory and made-up inputs are queries on these rows;
-no other file lists operators by name. What a row does not say is what holds for any operator, and safe.
+no other file lists operators by name. The defaults of a row are safe for any operator.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CATEGORIES: Final = (
     "convolution", "matrix", "recurrent", "normalization", "activation", "pooling", "reduction", "shape", "constant",
     "quantization", "control", "sequence", "text", "tree", "signal", "elementwise", "custom",
 )  # fmt: skip
-"""Families of operators, for color: what people look for in a picture."""
+"""Families of operators, by which pictures are colored."""
 
 Flops: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], Any]
 """Operations of one call, from the arrays of its inputs and outputs."""
@@ -51,30 +51,30 @@ class OpTraits(NamedTuple):
             a function of the arrays.
         elements: which elements of the inputs the facts of the outputs depend on: "none"; "all", each element of an
             output being computed from elements alone; or "some".
-        shape_only: it reads the shapes of its inputs alone.
+        shape_only: whether it reads only the shapes of its inputs.
         half: how small floats come out when computed in float32: "exact", as elements of the inputs up to their sign
             or no small floats at all; or "rounded" once, at the end. "" where neither is sure.
-        random: it makes something else every time.
+        random: whether every run gives other results.
         out_bytes: bytes of outputs that can dwarf the inputs; None where they cannot.
         out_bytes_since: version before which inputs mean something else, and nothing is estimated.
-        quiet: it moves, compares or names what is there, so that NumPy has no floating-point state to warn of.
-        fresh: its results are new and unshared, though they are no arrays.
-        size_arithmetic: it is cheap, and what exporters compute sizes with: known inputs make known outputs.
-        blockwise: it does the same to a value with channels in blocks, as long as nothing is broadcast.
-        forwards: elements of the first input reappear in the output.
-        indexes: its second input indexes the first one, along one "axis" or several "axes".
+        quiet: whether it only moves, compares or names elements, so that NumPy has no floating-point state to warn of.
+        fresh: whether its results are new and unshared, though they are no arrays.
+        size_arithmetic: whether it is cheap and exporters compute sizes with it: known inputs make known outputs.
+        blockwise: whether it does the same to a value with channels in blocks, as long as nothing is broadcast.
+        forwards: whether elements of the first input reappear in the output.
+        indexes: how its second input indexes the first one: along one "axis" or several "axes"; "" if it does not.
         sizes: {input: what a made-up array of it holds}, for inputs that are sizes, positions or a shape.
-        float_sizes: floating-point elements decide sizes too.
-        iterates: it runs its body repeatedly, and can collect what the body makes.
+        float_sizes: whether floating-point elements decide sizes too.
+        iterates: whether it runs its body repeatedly, and can collect what the body makes.
         first_result: which output of its body is its first output; None without a body.
-        reshapes: it gives the elements of its first input, in their order, another shape.
-        zero_signs: places of inputs of which the sign of a zero matters.
-        commutative: its inputs may be exchanged.
-        saturates: the least and the greatest number that it makes, reached where inputs are large; None without.
-        layer: what a layer of a network with it is named after; "" for what only finishes one.
-        zero_gradient: it makes integers or booleans, which small changes of the inputs leave as they are.
+        reshapes: whether it gives the elements of its first input, in their order, another shape.
+        zero_signs: positions of inputs in which the sign of a zero matters.
+        commutative: whether its inputs may be exchanged.
+        saturates: the least and the greatest number that it makes, reached where inputs are large; None without bounds.
+        layer: the kind of network layer that is named after it; "" where it only completes a layer.
+        zero_gradient: whether it makes integers or booleans, which small changes of the inputs leave as they are.
         signature: the axes of its inputs, see shape_signatures.py.
-        same_since: version from which on later ones differ in nothing but types and attributes; 0 where unsaid.
+        same_since: version from which on later ones differ in nothing but types and attributes; 0 if not stated.
         was_attribute: {version since which they are inputs: {slot: (attribute before, its kind)}}.
         neutral_input: {slot: the elements with which an input that did not exist before changes nothing}.
         flattened_before: version before which all axes from its `axis` on were flattened; 0 for none.
@@ -113,7 +113,7 @@ class OpTraits(NamedTuple):
 
     @property
     def moves_only(self) -> bool:
-        """Whether it computes nothing."""
+        """Whether the operator computes nothing."""
         return self.flops == 0
 
 

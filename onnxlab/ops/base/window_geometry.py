@@ -26,8 +26,11 @@ class Window:
 
     Attributes:
         size: the input's spatial dims.
-        kernel, strides, dilations: of the window.
-        begin, end: elements of padding; `end` may be negative where a window ignores trailing input.
+        kernel: dims of the window, in taps.
+        strides: distances between neighboring windows.
+        dilations: distances between neighboring taps of a window.
+        begin: elements of padding before the input.
+        end: elements of padding after it, negative where windows ignore trailing input.
         output: the output's spatial dims.
     """
 
@@ -112,7 +115,7 @@ class Window:
     def taps_of(self, padded: Array) -> Array:
         """A strided view [C, k1, …, elements] of flat images [C, elements with `margins`]: each tap's own image.
 
-        Of a window that keeps its size. What a tap reads beyond the end of a line is the next one's: `clear_ends`.
+        The window must keep the size. What a tap reads beyond the end of a line is of the next line: see `clear_ends`.
         """
         item, spots = padded.itemsize, prod(self.size)
         steps = [prod(self.size[axis + 1 :]) * dilation * item for axis, dilation in enumerate(self.dilations)]

@@ -42,7 +42,7 @@ def merged(x: Array) -> Array:
 def scaled_scores(query: Array, key: Array, factor: float) -> Array:
     """Q·Kᵀ·factor of [..., S, D] and [..., T, D].
 
-    The product is scaled, as ONNX Runtime does it, and not the queries: where it overflows is the same then.
+    The product is scaled instead of the queries, as in ONNX Runtime, so that both overflow in the same places.
     """
     scores = np.matmul(query, for_blas(key.swapaxes(-1, -2)))
     return np.multiply(scores, scores.dtype.type(factor), out=scores)
@@ -91,7 +91,8 @@ def visible(
 
     Args:
         offset: [B or 1] absolute position of the first query.
-        left, right: how far it sees, −1 without bound.
+        left: number of keys before its own place that a query sees, −1 for all.
+        right: number of keys after its own place that a query sees, −1 for all.
         used: [B] number of keys that are no padding.
     """
     place = offset.reshape(-1, 1, 1, 1) + np.arange(queries)[:, None]

@@ -31,13 +31,13 @@ PATCHES = 1 << 20
 """Elements of the buffer that holds patches: large enough for BLAS, small enough to stay near the cache."""
 
 _IN_VAIN = 2
-"""Outputs in vain, for each element of a patch, that cost as much as copying it in lines rather than in runs."""
+"""Unused outputs, for each element of a patch, that cost as much as copying it in lines rather than in runs."""
 
 _FEW = 256
 """Outputs of an image below which several images are multiplied at once."""
 
 _FEWEST = 32
-"""The same where patches of one image are gathered quickly."""
+"""The same where `_shifted` can gather the patches, which it does quickly for one image."""
 
 
 @kernel("Conv", context=True)
@@ -170,8 +170,8 @@ def _pointwise(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Wind
 def _shifted(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Window, group: int) -> Array:
     """Windows that give as many elements as they take: what a tap reads is the image itself, some elements further.
 
-    So patches are copied in runs of whole images or many lines; what a run takes from the line before or after is
-    overwritten with zeros.
+    Patches are therefore copied in runs of whole images or many lines; what a run takes from the line before or after
+    is overwritten with zeros.
     """
     y = np.empty((len(x), len(w), *shape.output), x.dtype)
     weights = w.reshape(group, -1, prod(w.shape[1:]))
@@ -198,7 +198,7 @@ def _shifted(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Window
 
 
 def _suit_runs(shape: Window, filters: int, rows: int) -> bool:
-    """Whether runs are worth what they multiply in vain; `filters` outputs a group, `rows` of a group's patches."""
+    """Whether runs are worth their unused outputs; a group has `filters` outputs, its patches have `rows`."""
     lines = prod(shape.padded_size[1:])
     in_vain = lines / max(1, prod(shape.output[1:])) - 1
     return max(shape.strides) == 1 and filters * in_vain <= _IN_VAIN and lines * rows <= PATCHES
@@ -207,7 +207,7 @@ def _suit_runs(shape: Window, filters: int, rows: int) -> bool:
 def _in_runs(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Window, group: int) -> Array:
     """Patches copied in long runs: without strides, what a tap reads for all outputs lies in one, line ends and all.
 
-    What is made of line ends is left out at the end.
+    Outputs that come of line ends are dropped after the product.
     """
     y = np.empty((len(x), len(w), *shape.output), x.dtype)
     weights = w.reshape(group, -1, prod(w.shape[1:]))
@@ -232,7 +232,7 @@ def _in_runs(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Window
 
 
 def _blocks(groups: int, lines: int, width: int) -> Iterator[tuple[slice, slice]]:
-    """Cut groups, or the lines of each, so that the patches of a block fit the buffer; `width` of a group's line."""
+    """Cut groups, or the lines of each, so that the patches of a block fit the buffer; `width` is that of a line."""
     together = max(1, PATCHES // max(1, width * lines))
     step = lines if width * lines <= PATCHES else max(1, PATCHES // width)
     for group in range(0, groups, together):
@@ -295,7 +295,7 @@ def transposed_output(
     else:
         remaining = tuple(dim * step for dim, step in zip(size, strides, strict=True))
     total = [max(0, dim - want) for dim, want in zip(full, remaining, strict=True)]
-    # an odd element is cut at the begin, unless SAME_UPPER puts the padding at the end
+    # an odd element is cut at the beginning, unless SAME_UPPER puts the padding at the end
     begin = tuple(t // 2 if auto_pad == "SAME_UPPER" else t - t // 2 for t in total)
     return begin, remaining
 
@@ -332,7 +332,7 @@ def _spread(
 def slide(dim: Dim, kernel: Dim, stride: int, dilation: int, before: int, after: int, ceil_mode: bool = False) -> Dim:
     """The number of places of a dilated window in a padded dim.
 
-    With `ceil_mode` the last one may hang over, but must start inside the input or its leading pad.
+    With `ceil_mode` the last window may reach beyond the dim, but must start inside the input or its leading pad.
     """
     free = dim + (before + after - (kernel - 1) * dilation - 1)
     if not ceil_mode:

@@ -74,7 +74,7 @@ def batch_normalization(
 ) -> Array | tuple[Array, Array, Array]:
     """Normalize X [N, C, …] by channel with the given mean and variance.
 
-    In training mode with those of X itself; then the running mean and variance are outputs too.
+    In training mode, mean and variance are those of X itself, and the running ones are outputs too.
     """
     wide, factor, offset, old_mean, old_var = (widen(p) for p in (x, scale, bias, mean, var))
     if not training_mode:
@@ -162,7 +162,8 @@ def standardize(
 
     Args:
         center: without it rows are only divided by their root mean square.
-        factors, terms: [columns], by which the result is scaled and shifted.
+        factors: [columns], by which the result is scaled.
+        terms: [columns], by which the result is shifted.
         out: a matrix to write to.
 
     Returns:
@@ -204,8 +205,8 @@ def _standardize_rows(
 def _constants(width: int, epsilon: float, dtype: np.dtype[Any]) -> tuple[Array, Array, Array]:
     """width·epsilon, √width and the factors that average a row.
 
-    1/√(Σx²/width + epsilon) = √width/√(Σx² + width·epsilon) takes a pass less. Arrays of rank 0:
-    ufuncs take them faster than numbers.
+    Computing 1/√(Σx²/width + epsilon) as √width/√(Σx² + width·epsilon) takes a pass less. The numbers are arrays of
+    rank 0, which ufuncs take faster than Python's.
     """
     return np.asarray(width * epsilon, dtype), np.asarray(np.sqrt(width), dtype), averaging(width, dtype)
 

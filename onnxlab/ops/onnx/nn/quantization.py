@@ -107,7 +107,7 @@ def quantize_linear(
 def _quantized_tensor(
     x: Array, scale: Array, zero_point: Array | None, limits: tuple[int, int], elem_type: int
 ) -> Array:
-    """One scale for all: in as few passes as can be."""
+    """Quantize with one scale for all elements, in as few passes as possible."""
     y = np.divide(x, widen(scale).reshape(()))
     np.rint(y, out=y)
     zero = 0 if zero_point is None else int(integer_values(zero_point).reshape(()))
@@ -156,7 +156,7 @@ def dequantize_linear(
 def dynamic_quantize_linear(x: Array) -> tuple[Array, Array, Array]:
     """Quantize to uint8 by the range of x, which is widened to hold 0: (y, scale, zero point).
 
-    NaN is no part of the range, and the lowest level.
+    A NaN does not count for the range and becomes the lowest level.
     """
     low, high = _range(x)
     scale = (high - low) / _LEVELS if high != low else _ONE
@@ -195,7 +195,7 @@ def centered(b: Array, zero_point: Array | None) -> tuple[Array, float]:
 def dynamic_product(a: Array, b: Array, largest: float, b_scale: Array) -> Array:
     """A quantized to uint8 by its range, times integers B held in float32 (none above `largest`), as float32.
 
-    The same numbers as DynamicQuantizeLinear, MatMulInteger and a scaling make, without their conversions.
+    The result is that of DynamicQuantizeLinear, MatMulInteger and a scaling, without their conversions.
     """
     levels, scale = _levels(a)
     if 255 * largest * a.shape[-1] < 2**24:
@@ -207,7 +207,7 @@ def dynamic_product(a: Array, b: Array, largest: float, b_scale: Array) -> Array
 def _levels(a: Array) -> tuple[Array, np.float32]:
     """The result of DynamicQuantizeLinear for `a`, less the zero point, as float32; and the scale.
 
-    It is called for every step of a recurrent layer: as few calls of NumPy as can be.
+    Every step of a recurrent layer calls this function: hence few calls of NumPy.
     """
     low, high = _range(a)
     scale = (high - low) / _LEVELS if high != low else _ONE

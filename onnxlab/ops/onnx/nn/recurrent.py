@@ -28,7 +28,7 @@ from onnxlab.shapes import Dim, Fact, FactError
 Activation = Callable[[Array], Array]
 Step = Callable[[Array, tuple[Array, ...]], tuple[Array, ...]]
 
-# name: (number of parameters, their defaults, function)
+# name: (defaults of the parameters, function)
 _ACTIVATIONS: dict[str, tuple[tuple[float, ...], Callable[..., Array]]] = {
     "relu": ((), lambda x: np.maximum(x, 0)),
     "tanh": ((), np.tanh),
@@ -98,7 +98,7 @@ def prepare(
     """Check what the three layers share, and bring it into time-first order.
 
     Raises:
-        ValueError: a direction that is none, or one that does not fit W; a sequence longer than X; another state.
+        ValueError: the direction is unknown or does not fit W, a sequence is longer than X, or a state's shape differs.
     """
     directions = 2 if direction == "bidirectional" else 1
     if direction not in ("forward", "reverse", "bidirectional"):
@@ -184,7 +184,7 @@ def _project(layer: Layer, number: int, bias: Array | float) -> Array:
 
 
 def transposed(r: Array, number: int) -> Array:
-    """The recurrent weights of one direction, transposed for BLAS; of constants made once."""
+    """The recurrent weights of one direction, transposed for BLAS; computed once of constants."""
     return prepared(("transposed", number), lambda weights: np.ascontiguousarray(widen(weights)[number].T), r)
 
 
