@@ -1,11 +1,11 @@
 """The primitive changes: everything that can happen to a model is a list of these.
 
-Each changes the protos and the index together and returns its exact inverse, so that undoing gives the same bytes and
-the same ids. They check nothing but what they need; `transaction.py` judges the result of a whole edit. Those of nodes
-are in `node_changes.py`, those of graphs and functions in `graph_changes.py`; all of them are to be imported from here.
+Each change updates the protos and the index together and returns its exact inverse, so that undo restores the same
+bytes and ids. A change checks only its own preconditions; `transaction.py` judges the result of a whole edit. Changes
+of nodes are in `node_changes.py`, changes of graphs and functions in `graph_changes.py`; import all of them from here.
 
-A message that is replaced is deleted and inserted anew, never overwritten: holders of the old one (a snapshot
-of a run, the inverse) keeps its content.
+A message that is replaced is deleted and inserted anew, never overwritten: the content of the old message stays the
+same for its holders (a snapshot of a run, the inverse).
 """
 
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ _INDEXED = {
     "training": {"initialization", "algorithm"},
     "tensor": {field.name for field in onnx.TensorProto.DESCRIPTOR.fields} - {"doc_string", "metadata_props"},
 }  # fmt: skip
-"""Fields that the index mirrors, and that changes of their own change."""
+"""Fields that the index mirrors; other changes than SetField set them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class SetField:
         inverse = SetField(self.target, self.field, field_value(proto, self.field))
         if isinstance(self.value, tuple):
             repeated = getattr(proto, self.field)
-            getattr(type(proto)(), self.field).extend(self.value)  # refuses what does not fit before anything is lost
+            getattr(type(proto)(), self.field).extend(self.value)  # raises for a wrong type before the field is cleared
             del repeated[:]
             repeated.extend(self.value)
         elif self.value is None:
@@ -75,7 +75,7 @@ class SetField:
             setattr(proto, self.field, self.value)
         graph.touch.field(self.target, self.field)
         if self.target[0] == "tensor" and glow_dialect.is_dialect(graph.header):
-            graph.touch.users([self.target[1]])  # which compute by the scale and offset in its doc string
+            graph.touch.users([self.target[1]])  # readers compute by the scale and offset in its doc string
         return inverse
 
 
@@ -83,10 +83,10 @@ def keeps_handles(graph: GraphState, change: Change) -> bool:
     """Whether every node and value is found by the same expression as before: by its name, path or position."""
     if isinstance(change, SetField):
         kind, ident = change.target
-        if kind == "node":  # what has bodies may be called by its operator in their paths
+        if kind == "node":  # paths into a node's bodies may hold the node's operator
             return change.field != "name" and not graph.nodes[ident].bodies
         return kind != "scope"
-    if isinstance(change, SetInitializer):  # a new one may be a new value
+    if isinstance(change, SetInitializer):  # a new initializer may be a new value
         field: EntryField = "sparse_initializer" if change.sparse else "initializer"
         return change.tensor is not None and bool(graph.scopes[change.scope].places(field).positions(change.name))
     return isinstance(change, SetInputs | SetTypes | ReplaceEntry)
@@ -105,7 +105,7 @@ class RenameValue:
     """Give a value another name, everywhere it is mentioned; it stays the same value.
 
     Raises:
-        EditError: where the value is read, the new name means another value.
+        EditError: the new name already means another value in a scope that reads this one.
     """
 
     value: int
@@ -116,7 +116,7 @@ class RenameValue:
         """Make the change and return its inverse."""
         value = graph.values[self.value]
         old = value.name
-        set_string(onnx.ValueInfoProto(), "name", self.name)  # refuses what is no name, before anything is changed
+        set_string(onnx.ValueInfoProto(), "name", self.name)  # raises for an invalid name before anything is changed
         mentions = self.mentions
         if mentions is None:
             self._refuse_another_meaning(graph)

@@ -13,8 +13,8 @@ class GraphCommit(NamedTuple):
     """One commit of a ModelGraph.
 
     Attributes:
-        version: the graph's version after it; versions count up by one, for undo and redo too.
-        changes: the primitives that were applied, in order, as (inverse) changes that would take them back.
+        version: the graph's version after the commit; every commit, undo and redo included, adds one.
+        changes: the inverses of the applied primitive changes, in the order of application.
         origin: the source of the edit (a view's session, or None).
     """
 
@@ -29,7 +29,7 @@ class GraphCommit(NamedTuple):
 class Journal(Protocol):
     """A log in which commits are written before followers are told; `formats.journals.journal` has the one for files.
 
-    An exception out of `append` takes the edit back, so that nothing is kept that is not in the journal.
+    An exception from `append` takes the edit back, so that every commit is in the journal.
     """
 
     def note(self, change: Change) -> Any:
@@ -49,9 +49,9 @@ class OpenEdit(Protocol):
     """An edit in progress, as completers see it: `transaction.py` has it.
 
     Attributes:
-        inverses: what takes back the changes that were made, in the order in which they were made.
-        thread: the one that makes the edit.
-        touch: what was touched so far.
+        inverses: inverses of the changes made so far, in the order of the changes.
+        thread: the thread that makes the edit.
+        touch: the tracker of the objects touched so far.
     """
 
     label: str

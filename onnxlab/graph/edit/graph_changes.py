@@ -89,7 +89,7 @@ class SetFormal:
         graph.index.refresh_info(value)
         graph.touch.formal(scope, value)
         if glow_dialect.is_dialect(graph.header) and old.doc_string != self.info.doc_string:
-            graph.touch.users([value.id])  # which compute by the scale and offset in it
+            graph.touch.users([value.id])  # readers compute by the scale and offset in its doc string
         return SetFormal(scope.id, self.kind, self.position, old)
 
 
@@ -98,8 +98,8 @@ class SetTypes:
     """Let declarations state other types: those of many values in one change, and nothing else of their messages.
 
     Args:
-        places: positions of inputs, outputs or entries of value_info; the name of a value is its own entry.
-        types: for each a serialized TypeProto, None for no type.
+        places: positions of inputs, outputs or entries of value_info.
+        types: a serialized TypeProto for each place, None for no type.
     """
 
     scope: int
@@ -114,7 +114,7 @@ class SetTypes:
         infos: list[Any] = [messages[at] if isinstance(at, int) else values[scope.names[at]].info for at in self.places]
         for encoded in self.types:
             if encoded is not None:
-                onnx.TypeProto.FromString(encoded)  # refuses what is none before anything is changed
+                onnx.TypeProto.FromString(encoded)  # raises for an invalid type before anything is changed
         old = []
         for info, encoded in zip(infos, self.types, strict=True):
             old.append(info.type.SerializePartialToString() if info.HasField("type") else None)
@@ -138,7 +138,7 @@ class SetTypes:
 class InsertEntry:
     """Add an initializer, dense or sparse, an entry of value_info or a quantization annotation to a graph.
 
-    `ids` says which id a value that comes with it had before.
+    `ids` has the earlier id, by name, of a value that comes back with the entry.
     """
 
     scope: int
@@ -198,7 +198,7 @@ class ReplaceEntry:
         places = scope.places(self.field)
         entry = insert_message(messages, self.position, self.proto)  # first, since it refuses messages of another type
         del messages[self.position + 1]
-        if self.field == "quantization_annotation":  # it may mention other names now
+        if self.field == "quantization_annotation":  # the annotation may mention other names now
             places.remove(self.position, old)
             places.insert(self.position, entry)
         value = graph.values.get(scope.names.get(name, 0))
@@ -237,7 +237,7 @@ def _follow_entry(
 class SetInitializer:
     """Add, replace (same name) or remove (`tensor` None) an initializer; the last one where a file has several.
 
-    A SparseTensorProto goes by the name of its values. A new one goes to `position`, by default the end.
+    The name of a SparseTensorProto is that of its values. A new initializer goes to `position`, by default the end.
     """
 
     scope: int

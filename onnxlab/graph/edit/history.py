@@ -19,7 +19,7 @@ from onnxlab.short_help import ShortHelp
 from onnxlab.spelling import Spelled
 
 SHARE_OF_MEMORY = 0.25
-"""Part of the memory that is free when the history first holds data which it may take when nothing else is said."""
+"""Default budget, as a share of the memory that is free when the history first holds data."""
 LEAST_BUDGET = 256 << 20
 
 
@@ -30,10 +30,10 @@ class History(Spelled, metaclass=ShortHelp):
     `history.state` is 0 in the state that was loaded, and otherwise names the state uniquely, so that "is there a net
     edit since then" is a comparison.
 
-    The data that edits replaced has a `budget`: an edit with which it takes more drops the oldest steps, which can be
-    undone no more; a warning says so once. Counted is what dropping gives back: long lists of attributes, and texts.
-    Replaced tensors and other messages are not, since protobuf keeps their memory until the whole model goes, whether
-    a step knows of them or not.
+    The history keeps data that edits replaced within a `budget`. An edit that exceeds the budget drops the oldest
+    steps, which can no longer be undone; a warning says so once. Only memory that dropping a step frees counts: long
+    lists of attributes, and texts. Replaced tensors and other messages do not count, since protobuf keeps their memory
+    until the whole model is freed.
 
     Attributes:
         news: whether a warning is due.
@@ -60,7 +60,7 @@ class History(Spelled, metaclass=ShortHelp):
         self._tokens = itertools.count(1)
         self._held = 0
         self._budget: int | None = None
-        self._free = LEAST_BUDGET  # bytes that may be used without asking for the machine's memory
+        self._free = LEAST_BUDGET  # bytes that may be used without a query of the machine's memory
         self.news = False
         self._lock = lock or threading.RLock()
 
@@ -110,11 +110,11 @@ class History(Spelled, metaclass=ShortHelp):
     def budget(self) -> int:
         """The most bytes of replaced data that are kept to be undone; set it to change that.
 
-        By default a quarter of the memory that is free when it is first needed, and 256 MiB at least. What was undone
-        is kept until the next edit, however much it is.
+        The default is a quarter of the memory that is free when the budget is first needed, and at least 256 MiB.
+        Undone steps are kept until the next edit, whatever their size.
 
         Raises:
-            EditError: it is set to what is no number of bytes.
+            EditError: the new budget is no number of bytes.
         """
         if self._budget is None:
             self._budget = self._free = max(LEAST_BUDGET, int(SHARE_OF_MEMORY * available_memory()))
@@ -197,7 +197,7 @@ class History(Spelled, metaclass=ShortHelp):
     def since(self, state: int) -> list[str]:
         """The labels of the edits since a state, those taken back as "undo …".
 
-        These are all labels where neither undo nor redo leads to the state.
+        All labels are returned where neither undo nor redo leads to the state.
         """
         past = [*self._dropped, *self._done]
         done, undone = [0, *(step.token for step in past)], [step.token for step in self._undone]
@@ -209,7 +209,7 @@ class History(Spelled, metaclass=ShortHelp):
         """The number of edits before a state: a number of edits (negative from now), or the label that led to it last.
 
         Raises:
-            EditError: there is no such state, the message lists the labels; or its edits were dropped.
+            EditError: there is no such state (the message lists the labels), or edits since then were dropped.
         """
         labels = self.all_labels
         position = -1
@@ -249,10 +249,11 @@ class History(Spelled, metaclass=ShortHelp):
     def to_python(self) -> str:
         """A Python script that makes the edits again on another copy of the model as it was loaded.
 
-        It holds `replay(model)`; run as a program it takes the paths of the copy and of the result. Tensors are in it.
+        The script defines `replay(model)`; run as a program, it takes the paths of the copy and of the result. Tensors
+        are written into the script.
 
         Raises:
-            EditError: edits were dropped, so that it could not begin with the model as it was loaded.
+            EditError: edits were dropped, so that the script could not start from the model as it was loaded.
         """
         if self._dropped:
             why = f"of {self.position:,} edits the history dropped the data of the first {len(self._dropped):,}"
@@ -273,7 +274,7 @@ class History(Spelled, metaclass=ShortHelp):
         """The changes that take back every edit after the first `position` ones, in the order to be made.
 
         Raises:
-            EditError: some of them were dropped.
+            EditError: some of these edits were dropped.
         """
         self.refuse_dropped(position)
         steps = self._done[max(position - len(self._dropped), 0) :]
@@ -283,7 +284,7 @@ class History(Spelled, metaclass=ShortHelp):
         """The step that undo takes back, None in the state that was loaded.
 
         Raises:
-            EditError: it was dropped.
+            EditError: the step was dropped.
         """
         if self._done:
             return self._done[-1]

@@ -16,14 +16,15 @@ _IMPORTS_SINCE = 3
 def raise_for_initializers(graph: GraphState, transaction: OpenEdit) -> None:
     """Raise an IR version below INITIALIZERS_SINCE where the edit made an initializer that is no graph input.
 
-    The label of the edit says so. Those that a file already had stay as they are.
+    The label of the edit mentions the new IR version. Initializers that the file already had without an input do not
+    raise the version.
     """
     header = graph.header
     if not _lacks_an_input(graph, transaction):
         return
     transaction.label += f" (IR version {header.ir_version} → {INITIALIZERS_SINCE})"
     if header.ir_version < _IMPORTS_SINCE and not header.opset_import:
-        # what such a model means without saying so
+        # the opset that such a model has without an import
         imports = (onnx.OperatorSetIdProto(domain="", version=1),)
         transaction.apply(SetField(("model", 0), "opset_import", imports))
     transaction.apply(SetField(("model", 0), "ir_version", INITIALIZERS_SINCE))

@@ -23,7 +23,7 @@ def adopt_opsets(
 ) -> None:
     """Import what `nodes` need where `scope` is; part of the open edit.
 
-    A domain that is imported at another version is fine where every operator means the same in both.
+    A domain that is imported at another version is accepted where every operator means the same in both versions.
 
     Raises:
         EditError: operators differ between the two versions; the message names them.
@@ -67,8 +67,8 @@ def _refuse_different(domain: str, our_version: int, their_version: int, operato
 def adopt_functions(graph: ModelGraph, functions: Iterable[onnx.FunctionProto]) -> dict[FunctionKey, FunctionKey]:
     """Add functions to the model, part of the open edit; return the new key of each that had to be renamed.
 
-    An equal function that is there already is used in its place; one of the same name that differs makes it take
-    another name.
+    Where the model has an equal function, that one is used. Where the model has another function of the same name, the
+    new function gets a new name.
     """
     functions = list(functions)
     renamed: dict[FunctionKey, FunctionKey] = {}
@@ -100,7 +100,7 @@ def adopt_functions(graph: ModelGraph, functions: Iterable[onnx.FunctionProto]) 
 def adopt_configurations(graph: ModelGraph, configurations: Iterable[onnx.DeviceConfigurationProto]) -> dict[str, str]:
     """Add device configurations to the model, part of the open edit; return the new names of those renamed.
 
-    An equal one that is there already is used in its place.
+    Where the model has an equal configuration, that one is used.
     """
     ours = list(field_value(graph.header, "configuration"))
     names = {configuration_of_ours.name: configuration_of_ours for configuration_of_ours in ours}

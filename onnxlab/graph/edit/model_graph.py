@@ -1,7 +1,7 @@
 """The mutable graph model: protos as storage, an index beside them, edits as transactions.
 
-`ModelGraph` is what every other part works on. It owns the live ModelProto; messages are mutated in place and only
-through the changes of `changes.py`, so a proto obtained from it may be read freely and must not be written.
+Every other part of onnxlab works on a `ModelGraph`, which owns the live ModelProto. Messages are mutated in place, and
+only by the changes of `changes.py`: a proto obtained from the graph may be read freely and must not be written.
 """
 
 import threading
@@ -25,21 +25,20 @@ from onnxlab.graph.state.change import Change
 from onnxlab.graph.state.change_tracker import NO_TRANSACTION, ChangeTracker
 
 _LEAN = 1024
-"""Bytes of a file for each of its nodes up to which serializing it is quicker than asking messages for fields."""
+"""Bytes of a file per node up to which serializing the model is faster than reading fields of its messages."""
 
 _MANY = 200
-"""Nodes from which on an index read in one pass is made sooner: beginning with it takes 80 µs."""
+"""Nodes from which on reading an index in one pass is faster: its setup takes 80 µs."""
 
 
 class ModelGraph(EditableGraph):
     """One model being looked at and edited.
 
     Args:
-        proto: the model; it is kept and mutated, not copied.
+        proto: the model; kept and mutated, not copied.
         base_dir: folder in which external data is looked for; None refuses to read any.
-        shared: whether other code may look at `proto` at any time, so that every edit has to reach it at once.
-        size: bytes of the file that it was read from, where that is known: of many nodes in few bytes the index is read
-            in one pass.
+        shared: whether other code may read `proto` at any time, so that every edit must be written to it at once.
+        size: bytes of the model's file, where known: the index of many nodes in few bytes is read in one pass.
 
     Attributes:
         networks: the graph as networkx sees it, scope by scope.
@@ -61,8 +60,8 @@ class ModelGraph(EditableGraph):
     def edit(self, label: str = "", origin: Any = None) -> Transaction:
         """Open a transaction: `with graph.edit("swap activation"): …` is one undo step, all or nothing.
 
-        Without a label it is called what the table of edits calls the edit that is being made. After `take_back` of the
-        transaction it is only tried: nothing of it stays.
+        Without a label, the transaction gets the label that the table of edits has for the edit in progress. A call of
+        the transaction's `take_back` makes it a trial: all of its changes are taken back at the end.
         """
         if not self._edited:
             self._begin_editing()
@@ -86,7 +85,7 @@ class ModelGraph(EditableGraph):
         """Take back the last edit; None where there is none.
 
         Raises:
-            EditError: inside an edit, or where the history had to drop it.
+            EditError: inside an edit, or where the history dropped the edit.
         """
         with self.lock:
             self._refuse_inside_edit("undo")
@@ -104,7 +103,7 @@ class ModelGraph(EditableGraph):
         """Undo or redo step by step until `position` edits lie between the loaded state and this one.
 
         Raises:
-            EditError: inside an edit, or where the history had to drop some of them; nothing is done then.
+            EditError: inside an edit, or where the history dropped some of the edits; nothing is changed then.
         """
         with self.lock:
             self.history.refuse_dropped(position)

@@ -1,7 +1,7 @@
 """Every place of the protos that mentions a value by nothing but its name, and how a new name is written there.
 
-Nodes that make or read a value are known by the index; here are value_info, quantization annotations, the shardings of
-device configurations and the bindings of training.
+The index knows the nodes that make or read a value. This module handles the other places: value_info, quantization
+annotations, the shardings of device configurations and the bindings of training.
 """
 
 from collections.abc import Iterator
@@ -34,8 +34,8 @@ def reading_scopes(graph: GraphState, value: ValueRecord) -> list[Scope]:
 def mentions_by_name(graph: GraphState, value: ValueRecord) -> tuple[Mention, ...]:
     """Places that mention a value by its name alone.
 
-    Some exporters leave entries that mention a name which no value has; so what a rename changed must be remembered
-    to be undone exactly.
+    Some exporters leave entries with names that no value has. A rename therefore keeps the places that it changed, so
+    that its inverse changes only these.
     """
     mentions: list[Mention] = []
     for scope in reading_scopes(graph, value):
@@ -99,7 +99,7 @@ def bound_value(graph: GraphState, training: int, field: str, entry: onnx.String
 def rename_mentions(graph: GraphState, value: ValueRecord, name: Name, mentions: tuple[Mention, ...]) -> None:
     """Write a value's new name where the index says it is mentioned, and at `mentions`.
 
-    Nodes that make or read it, inputs and outputs of its scope and inner ones, its initializers.
+    The index lists the nodes that make or read the value, its inputs and outputs of scopes, and its initializers.
     """
     for node_id, slot in value.producers:
         _set_item(graph.nodes[node_id].proto, "output", slot, name)

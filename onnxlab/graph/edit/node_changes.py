@@ -122,11 +122,11 @@ def _ids_of_gone(graph: GraphState, values: Iterable[int]) -> dict[str, int] | N
 class SetAttribute:
     """Set an attribute of a node, or take it away.
 
-    Without a `position`, the first attribute of the name is replaced where it stands or taken away, and a new one goes
-    to the end. With one, an attribute is put there, or the one there is taken away: files can have several of a name.
+    Without a `position`, the first attribute of the name is replaced in its place or removed, and a new attribute goes
+    to the end. With a `position`, an attribute is inserted or removed there: files can have several of one name.
 
-    A long list of an operator of another domain than ONNX's own gets its items where it stands: a LongList that was
-    made of it keeps those of before.
+    A long list of an operator outside of ONNX's own domain is overwritten in place: a LongList decoded before keeps the
+    earlier items.
     """
 
     node: int
@@ -182,7 +182,7 @@ class SetAttribute:
         assert self.proto is not None
         proto = self.proto.message() if isinstance(self.proto, Items) else self.proto
         node = graph.nodes[self.node]
-        node.proto.attribute.insert(position, onnx.AttributeProto())  # and a copy: inserting serializes and parses
+        node.proto.attribute.insert(position, onnx.AttributeProto())  # empty: `insert` serializes and parses
         attribute = node.proto.attribute[position]
         attribute.CopyFrom(proto)
         if proto.type in GRAPH_KINDS:

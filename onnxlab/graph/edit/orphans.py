@@ -1,7 +1,7 @@
 """Take along what is left without a value: declarations, annotations and bindings of values that an edit removed.
 
-Only what the edit itself removed is looked at. Entries that a file already had for no value (some exporters leave
-them) stay as they are.
+Only entries of values that the edit itself removed are considered. Entries that a file already had for no value (some
+exporters leave these) stay as they are.
 """
 
 import onnx

@@ -22,7 +22,7 @@ def restore_order(graph: GraphState, transaction: OpenEdit, backward: Mapping[in
     """
     for scope in [graph.scopes[ident] for ident in sorted(graph.index.unsorted)]:
         before = backward.get(scope.id, frozenset())
-        # in a scope that was unsorted any new edge can close a cycle, else only one that runs backward
+        # in an unsorted scope, any new edge can close a cycle; in a sorted one, only an edge that runs backward
         for pair in sorted(_new_edges(graph, scope) if before else scope.backward):
             if before or pair in scope.backward:
                 _mend(graph, transaction, scope, pair, move=not before)
@@ -58,7 +58,7 @@ def _mend(graph: GraphState, transaction: OpenEdit, scope: Scope, pair: tuple[in
         return
     ahead = reachable([producer.id], lambda node: index.producers(graph.nodes[node]), between)
     if len(ahead) <= len(behind):
-        # every node of `ahead` goes right before the consumer, in the order that they have
+        # every node of `ahead` goes right before the consumer, in their present order
         for node_id in sorted(ahead, key=lambda node: graph.nodes[node].label):
             transaction.apply(MoveNode(node_id, scope.position(consumer)))
     else:

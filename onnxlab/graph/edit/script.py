@@ -1,8 +1,9 @@
 """The history as a Python script that makes the same edits on another copy of the model.
 
-Ids differ from copy to copy, so each change is taken down together with an expression that finds what it changes:
-`model.nodes["conv1"]`, by position where the name is not unique. What edits are made of is written with the methods of
-handles where they do just that, and as primitive changes otherwise; either way the copy gets the same bytes.
+Ids differ from copy to copy, so each change is taken down together with an expression that finds its target:
+`model.nodes["conv1"]`, by position where the name is not unique. A change is written as a call of a handle's method
+where that method makes exactly this change, and as a primitive change otherwise; either way the copy gets the same
+bytes.
 """
 
 import base64
@@ -46,9 +47,9 @@ class Recorded(NamedTuple):
     """An edit as its row in the table of edits has it.
 
     Attributes:
-        text: its statement, "" where it has none.
+        text: the statement of the edit, "" where it has none.
         exact: whether a script may write the statement in the place of the changes.
-        shown: what people see in the place of the text, "" where it is the text.
+        shown: the statement for display, "" where it is `text`.
     """
 
     label: str
@@ -61,12 +62,12 @@ class ScriptStep(NamedTuple):
     """A change as it is taken down, or, without one, a statement that makes several.
 
     Attributes:
-        subject: the Python expression of the handle, scope or target that it is made to.
-        fits: whether a handle takes it at that moment; inside an edit what it needs may follow.
-        said: the whole statement where it depends on what stood there before, else ""; None where another step's
-            statement does this too.
-        shown: the statement that is shown to people in the place of what a script has, None where that of another
-            step is.
+        subject: the Python expression of the handle, scope or target that is changed.
+        fits: whether a handle's method accepts the change at that moment; inside an edit, its preconditions may follow
+            only later.
+        said: the whole statement where it depends on the state before the change, else ""; None where the statement of
+            another step includes this change.
+        shown: the statement for display instead of the script's; None where another step's statement is displayed.
     """
 
     change: Change | None
@@ -80,10 +81,10 @@ class Step(NamedTuple):
     """One undoable edit.
 
     Attributes:
-        changes: what takes it back, or, once it is undone, makes it again; the last one first.
-        token: names the state of the model that it led to.
-        deeds: what was done, each change with a Python expression of what it was done to.
-        held: bytes of replaced data in `changes`, which go when the step does.
+        changes: the changes that undo the edit, or, once it is undone, redo it; the last one first.
+        token: number of the state of the model after the edit.
+        deeds: the changes made, each with a Python expression of its target.
+        held: bytes of replaced data in `changes`, which dropping the step frees.
     """
 
     label: str
@@ -138,7 +139,7 @@ def script_step(graph: GraphState, change: Change, statement: str = "") -> Scrip
 def without_copy(graph: GraphState, done: ScriptStep) -> ScriptStep:
     """A step that has just been made, with the model's own message in place of its copy.
 
-    The history is not to hold the data of tensors and lists twice.
+    The history thus does not hold the data of tensors and lists twice.
     """
     change = done.change
     if isinstance(change, changes.SetInitializer):
@@ -158,7 +159,7 @@ def without_copy(graph: GraphState, done: ScriptStep) -> ScriptStep:
 
 
 _BULKY = frozenset((_KIND.TENSOR, _KIND.FLOATS, _KIND.INTS, _KIND.STRINGS))
-"""Types of attributes that may hold much and have no graph, which edits change where it stands."""
+"""Types of attributes that may hold much data, without those of graphs, which edits change in place."""
 
 
 def _fits(graph: GraphState, change: Any) -> bool:
@@ -217,7 +218,7 @@ def to_python(steps: Iterable[Step]) -> str:
     """The script of some steps, oldest first.
 
     Raises:
-        EditError: a step was not taken down.
+        EditError: a step has no script.
     """
     lines = []
     for step in steps:

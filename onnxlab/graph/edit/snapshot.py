@@ -23,8 +23,8 @@ from onnxlab.graph.state.graph_state import GraphState
 class Attributes(Mapping[str, Any]):
     """The attributes that a node sets, decoded on first access; graphs are BodyRef or a list of these.
 
-    `bodies` lists all BodyRefs without decoding anything. `implied` has what the node does not say itself: in Glow's
-    dialect the scale and offset of quantized inputs. None of most.
+    `bodies` lists all BodyRefs without decoding anything. `implied` has attributes that the node leaves out: in Glow's
+    dialect, the scale and offset of quantized inputs. `implied` is None for most nodes.
     """
 
     __slots__ = ("_protos", "_values", "bodies", "implied")
@@ -36,7 +36,7 @@ class Attributes(Mapping[str, Any]):
         for name, bodies in node.bodies.items():
             refs = [BodyRef(body) for body in bodies]
             self._values[name] = refs[0] if self._protos[name].type == onnx.AttributeProto.GRAPH else refs
-        if node.domain:  # where items are overwritten: what holds those of now
+        if node.domain:  # edits overwrite lists in place there: a LongList keeps its items
             for name, attribute in self._protos.items():
                 if attribute.type in LISTS and (items := long_list(attribute)) is not None:
                     self._values[name] = items
@@ -68,10 +68,10 @@ class NodeView:
     """A node as it was when the snapshot was taken.
 
     Attributes:
-        label: its name, or operator and position where it has none; for messages.
-        since_version: of its operator's schema, 0 where there is none.
+        label: the node's name, or operator and position where it has none; for messages.
+        since_version: since_version of the operator's schema, 0 where there is none.
         input_ids, output_ids: value ids, parallel to `inputs` and `outputs`; 0 where those are "" (absent).
-        stamp: differs from that of every other state of this node.
+        stamp: differs from the stamp of every other state of this node.
     """
 
     id: int
@@ -96,10 +96,10 @@ class ScopeView:
     Attributes:
         input_ids, output_ids: ids of the values, parallel to `inputs` and `outputs`.
         initializers: value id by name.
-        captures: (name, value id) of what is read inside, bodies included, but defined outside.
-        opsets: version by domain ("" is ai.onnx) that hold inside.
-        attribute_defaults: of a function: formal attributes that have a default value.
-        attribute_names: of a function: formal attributes without default.
+        captures: (name, value id) of values read inside, bodies included, but defined outside.
+        opsets: opset version by domain ("" is ai.onnx) that nodes inside use.
+        attribute_defaults: formal attributes of a function that have a default value.
+        attribute_names: formal attributes of a function without default.
     """
 
     id: int
@@ -130,8 +130,8 @@ class Snapshot:
     _arrays: dict[int, "np.ndarray[Any, Any]"]
     _base_dir: Any
     _token: object = field(default_factory=object)
-    _since: object = None  # token of an earlier one from which no more differs than
-    _replaced: tuple[int, ...] = ()  # these tensors
+    _since: object = None  # token of an earlier snapshot that differs in no more than `_replaced`
+    _replaced: tuple[int, ...] = ()  # value ids of tensors
 
     def array(self, value: int) -> "np.ndarray[Any, Any]":
         """Data of an initializer by value id: read-only, decoded once and shared with later snapshots.
@@ -170,13 +170,13 @@ class Snapshots:
     """Makes snapshots of one graph and keeps what did not change between them."""
 
     def __init__(self, graph: GraphState) -> None:
-        self._graph: GraphState = proxy(graph)  # which has this one
+        self._graph: GraphState = proxy(graph)  # a proxy: the graph refers to this object
         self._whole = ref(graph)
         self._nodes: dict[int, NodeView] = {}
         self._scopes: dict[int, ScopeView] = {}
         self._last: Snapshot | None = None
-        self._like: Snapshot | None = None  # one from which only the data of initializers differ
-        self._replaced: set[int] = set()  # their ids
+        self._like: Snapshot | None = None  # a snapshot that differs only in the data of initializers
+        self._replaced: set[int] = set()  # value ids of these initializers
         self._stamp = 0
 
     def forget_node(self, node: NodeRecord) -> None:
@@ -206,7 +206,7 @@ class Snapshots:
         graph = self._graph
         if self._last is not None and self._last.version == graph.version and not inside_edit:
             return self._last
-        if glow_dialect.is_dialect(graph.header):  # whose doc strings say what is computed
+        if glow_dialect.is_dialect(graph.header):  # doc strings of the dialect affect the results
             self._like = None
             self._scopes.clear()
         like = self._like
@@ -248,7 +248,7 @@ class Snapshots:
             nodes = tuple(
                 view if view is not None and view.attributes.implied == implied.get(view.id) else None for view in nodes
             )
-        if None in nodes:  # an edit of data leaves all as they were
+        if None in nodes:  # an edit of data alone leaves all views as they were
             nodes = tuple(view or self._node(scope, node, implied) for view, node in zip(nodes, order, strict=True))
         view = ScopeView(
             scope.id, scope.kind, scope.name, graph.scope_path(scope),
@@ -308,7 +308,7 @@ class _Shared(dict[int, "np.ndarray[Any, Any]"]):
         self, arrays: "dict[int, np.ndarray[Any, Any]]", graph: "ref[GraphState]", protos: Mapping[int, Any]
     ) -> None:
         super().__init__(arrays)
-        self._graph = graph  # which has the last snapshot
+        self._graph = graph  # the graph refers to the last snapshot
         self._protos = protos
 
     def __setitem__(self, value: int, array: "np.ndarray[Any, Any]") -> None:

@@ -1,7 +1,7 @@
 """Changes of declarations and stored tensors as the statements that people write for them.
 
-A change holds a whole message; what was said was one dim, or an array. So it is worked out what statement makes that
-message of the one that stands there, and only one that does so to the byte is used.
+A change holds a whole message, although the edit may have set one dim, or an array. Candidate statements are tried on
+the present message, and one is used only if it gives the message of the change, byte by byte.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,7 +31,7 @@ WRITTEN_DTYPES = frozenset((
 
 
 Statement = Callable[[GraphState, Any], str]
-"""(graph, change) -> what a person would write for a change that is about to be applied; "" where there is no such."""
+"""(graph, change) -> the statement of a change that is about to be applied; "" where no statement makes it."""
 
 
 def value_handle(names: Names, value: ValueRecord) -> str:
@@ -45,7 +45,7 @@ def _declaration(graph: GraphState, change: SetFormal) -> str:
     if scope.is_function or change.kind == "value_info":
         return ""
     value = graph.values[(scope.inputs if change.kind == "input" else scope.outputs)[change.position]]
-    # the place that a handle changes: see `edits.formals`
+    # the declaration that a handle's methods change: see `edits.formals`
     place = ("input", scope.inputs.index(value.id)) if value.is_input else ("output", _first_output(value, scope.id))
     if value.scope != scope.id or place != (change.kind, change.position):
         return ""
@@ -81,7 +81,7 @@ def _sayings(old: onnx.ValueInfoProto, new: onnx.ValueInfoProto) -> Iterator[tup
         fill_shape(declared, dims)
         yield f"set_shape({dims!r})", declared
     except EditError:
-        return  # a dim that cannot be written: negative
+        return  # a negative dim, which no statement can set
 
 
 def _formal(graph: GraphState, change: InsertFormal) -> str:
@@ -102,7 +102,7 @@ def _formal(graph: GraphState, change: InsertFormal) -> str:
     if value is None or _first_output(value, scope.id) >= 0:
         return ""
     if not scope.is_function and not change.info.type.HasField("tensor_type"):
-        return ""  # what a value is declared as without a type depends on what is known of it
+        return ""  # without a type, the declaration depends on the inferred fact of the value
     subject = repr(name) if scope is graph.main else value_handle(graph.names, value)
     return f"model.add_output({subject}{keywords}{position}{_where(graph, scope)})"
 

@@ -35,14 +35,14 @@ class EditableGraph(GraphState):
     """A graph whose edits are recorded and told.
 
     Attributes:
-        transaction: the outermost edit that is in progress.
-        recorded: the edit of the table that is being made, None where none is.
-        read_only: why no edit is taken, "" where they are.
-        uninferred: why types are what the file says and operators are not ONNX's, "" where they are inferred.
-        followers: called with each GraphCommit, in order, under the lock, after it is final. One that raises is
-            reported as a warning and cut off.
-        completer: what completes every edit before it is final, None where nothing does; undo and redo have it all.
-        journal: where every commit is written down before it is final, None where nothing is.
+        transaction: the outermost edit in progress.
+        recorded: the edit of the table in progress, None where there is none.
+        read_only: the reason why edits are refused, "" where they are accepted.
+        uninferred: the reason why types are those of the file and operators not ONNX's, "" where types are inferred.
+        followers: called with each final GraphCommit, in order, under the lock. A follower that raises is reported as a
+            warning and removed.
+        completer: completes every edit before it is final, or None; undo and redo include its changes.
+        journal: the log to which every commit is written before it is final, or None.
     """
 
     def __init__(self, proto: onnx.ModelProto, base_dir: Path | None, shared: bool) -> None:
@@ -99,8 +99,8 @@ class EditableGraph(GraphState):
 class Transaction:
     """The context manager that `ModelGraph.edit` returns.
 
-    Leaving it commits one undo step; an exception, KeyboardInterrupt included, takes back every change made in it.
-    A transaction inside another one of the same thread joins it: it can fail alone, but it is committed with the outer.
+    Leaving the block commits one undo step; an exception, KeyboardInterrupt included, takes back every change made in
+    the block. A transaction inside another one of the same thread can fail alone, but is committed with the outer one.
     """
 
     def __init__(self, graph: EditableGraph, label: str = "", origin: Any = None) -> None:
@@ -108,8 +108,8 @@ class Transaction:
         self.label = label
         self.origin = origin
         self.inverses: list[Change] = []
-        self._notes: list[Any] = []  # what the journal made of each change, in step with `inverses`
-        self._deeds: list[ScriptStep] = []  # what the script of the history needs of the changes
+        self._notes: list[Any] = []  # the journal's notes on each change, parallel to `inverses`
+        self._deeds: list[ScriptStep] = []  # the changes as the script of the history needs them
         self.thread = 0
         self._is_tried = False
         self._outer: Transaction | None = None
@@ -132,8 +132,8 @@ class Transaction:
                 self._begin()
             finally:
                 UNINTERRUPTED.release()
-        except KeyboardInterrupt:  # it was held back until here, and a block that was not entered is not left
-            if held:  # else it came before anything was held back
+        except KeyboardInterrupt:  # SIGINT was held back until here; __exit__ is not called for a block not entered
+            if held:  # else the interrupt came before `hold`
                 if self._outer is None:
                     self._close()
                 self._graph.lock.release()
@@ -148,7 +148,7 @@ class Transaction:
         outer = self._outer = cast("Transaction | None", graph.transaction)
         if graph.recorded is not None:
             self.label = self.label or graph.recorded.label
-            if outer is not None:  # of several edits the first one
+            if outer is not None:  # the first of several edits gives the label
                 outer.label = outer.label or graph.recorded.label
         if outer is not None:
             self.touch, self._savepoint, self._deeds_before = outer.touch, len(outer.inverses), len(outer._deeds)
@@ -162,8 +162,8 @@ class Transaction:
     def apply(self, change: Change, statement: str | None = "") -> Any:
         """Make one change now and return its inverse; the edit is judged when the transaction ends.
 
-        `statement` is what a script makes the change with, where that does not follow from the change; None where the
-        rest of the edit entails it.
+        `statement` is the script's statement for the change, where the change alone does not determine it; None where
+        the rest of the edit entails the change.
         """
         active = self._outer or self
         graph = self._graph
@@ -247,7 +247,7 @@ class Transaction:
                 if problems := self.problems.introduced(suspects, lambda: self._faults_before(touched, suspects)):
                     raise EditError(f"{self.label or 'edit'}: refused. " + " ".join(problems))
                 if recorded is not None:
-                    self.sum_up(recorded)  # what follows from the edit is a part of it
+                    self.sum_up(recorded)  # the changes that the edit entails are a part of it
                 if self._graph.completer is not None:
                     touched = self._completed(self._graph.completer, touched)
                 if self._graph.journal is not None:
@@ -284,7 +284,7 @@ class Transaction:
         faults = validation.faults(graph, suspects)
         self.inverses[:] = [change.apply(graph) for change in reversed(again)]
         for (table, _), records in zip(tables, held, strict=True):
-            for ident, record in records.items():  # the caller of the edit may hold it
+            for ident, record in records.items():  # the caller of the edit may hold the old record
                 if (fresh := table[ident]) is not record:
                     for field in fields(record):
                         setattr(record, field.name, getattr(fresh, field.name))

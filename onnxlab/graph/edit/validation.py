@@ -1,6 +1,6 @@
 """Rules of ONNX's IR that an edit must not break, checked where the edit touched the graph.
 
-Faults that a file already had do not stand in the way of an edit; new ones refuse it.
+Faults that a file already had do not matter to an edit; new faults make it fail.
 """
 
 from collections.abc import Callable, Collection
@@ -12,7 +12,7 @@ from onnxlab.graph.protos.attributes import TYPE_NAMES, attribute_type_name
 from onnxlab.graph.state.graph_state import GraphState
 
 Faults = dict[str, tuple[int, str]]
-"""Kind of a fault: (how bad it is, a sentence on it)."""
+"""Faults by kind: (severity, a sentence that describes the fault)."""
 
 Found = dict[tuple[str, int], Faults]
 """The faults of values and nodes that have any, by ("value", id) and ("node", id)."""
@@ -32,8 +32,8 @@ class Problems:
     def introduced(self, suspects: Collection[int], before: Callable[[], Found]) -> list[str]:
         """Sentences on every fault of these nodes and values that was not there before.
 
-        `before()` finds their faults in the state before the edit. It is asked only where there is a fault now,
-        which is hardly ever: to look for faults before each edit would take a fifth of its time.
+        `before()` returns the faults in the state before the edit. Since it takes a fifth of an edit's time, it is
+        called only where there is a fault now, which is rare.
         """
         graph = self._graph
         new, sentences = graph.index.undefined - self._undefined, []
@@ -124,7 +124,7 @@ def node_faults(graph: GraphState, node: NodeRecord) -> Faults:
         for name, spec in schema.attributes.items():
             if spec.required and name not in present:
                 sentences.append(f" lacks the required attribute {name!r}.")
-    # without the label, which is another when the node was renamed or moved
+    # the key is without the label, which changes when the node is renamed or moved
     return {f"{op_type}{fault}": (1, f"{graph.label(node)} ({op_type}){fault}") for fault in sentences}
 
 
