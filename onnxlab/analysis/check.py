@@ -1,8 +1,8 @@
 """`check`: every problem of a model at once, each pinned to its node or value, with what would mend it.
 
-The rules are those of ONNX's IR specification as `onnx.checker` reads them, and what inference finds. The two agree on
-every model: what onnx.checker accepts has no error here but those of `BEYOND`, and what it refuses has one, or a
-warning of `LENIENT`.
+The rules are those of ONNX's IR specification as `onnx.checker` reads them, together with the findings of inference.
+Both agree on every model: a model that onnx.checker accepts has no error here but those of `BEYOND`, and a model that
+onnx.checker refuses has an error, or a warning of `LENIENT`.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Checker:
     """The rules over one ModelGraph, kept up to date: after a commit only what it touched is checked again.
 
     Attributes:
-        dirty: what has to be checked again; None: everything, so that there is nothing to follow.
+        dirty: what has to be checked again; None means everything, and then commits are not followed.
     """
 
     def __init__(self, graph: ModelGraph) -> None:
@@ -84,7 +84,7 @@ class Checker:
         ):
             self.dirty.update((kind, ident) for ident in idents)
         if touched.structure and len(self._graph.scopes) > 1:
-            # what a body's names hide depends on what stands where outside of it
+            # the names that a body hides depend on the order of nodes and values outside of it
             for scope in self._graph.scopes.values():
                 if scope.parent:
                     self.dirty.update(("value", vid) for vid in scope.names.values())
@@ -111,8 +111,8 @@ class Checker:
     def doubts(self, nothing_else: bool) -> list[Diagnostic]:
         """Refusals of onnx, as warnings, for models in which nothing else is wrong.
 
-        Our rules are asked alone otherwise, and some take what onnx does not. Its inference is asked node by node, then
-        its checker once for all, where `nothing_else` is to be told.
+        Some rules accept what onnx refuses. The inference of onnx is therefore asked node by node, and its checker once
+        for the whole model, where `nothing_else` says that no rule finds anything wrong.
         """
         graph = self._graph
         with graph.lock:
@@ -209,7 +209,7 @@ def check(source: Any, *, types: bool = True, providers: Sequence[str | Provider
         of a training graph, which nothing runs, are warnings.
 
     Raises:
-        LoadError: it cannot be read as a model at all.
+        LoadError: the source cannot be read as a model at all.
         ProviderError: no provider has that name.
 
     Examples:
@@ -253,7 +253,7 @@ def foreign_strings(stand_ins: Iterable[str]) -> list[Diagnostic]:
 
 
 _ENDLESS = frozenset(("inference-budget", "too-deep"))
-"""Codes of what would take onnx too long."""
+"""Codes of models that would take onnx too long."""
 
 
 def _doubts(graph: ModelGraph, nothing_else: bool) -> list[Diagnostic]:
@@ -274,7 +274,7 @@ def combined(
 ) -> list[Diagnostic]:
     """Both lists in one; what inference says again of the same node or value under the same code is left out.
 
-    Where neither has an error, what onnx's own inference refuses is added.
+    Where neither list has an error, the refusals of onnx's own inference are added.
     """
     result = list(rules)
     known = {(problem.code, problem.node, problem.value) for problem in result}

@@ -1,7 +1,8 @@
 """Findings of onnx's own checker on a model as a whole, where nothing else is wrong with it.
 
-Rules here and onnx's inference of single nodes know most of what it refuses, one by one; bodies, functions and outputs
-are judged by it as it does. Large weights become inputs of their type: nothing that it looks at is in them.
+The rules here and onnx's inference of single nodes find most of what onnx refuses, one by one; its checker itself
+judges bodies, functions and outputs. Large weights become inputs of their type, since the checker does not look at
+their elements.
 """
 
 import itertools
@@ -42,7 +43,7 @@ def refusals(graph: ModelGraph, facts: Iterable[tuple[int, Fact]]) -> list[Diagn
     """The refusal of onnx's checker, inference included, as a warning; or nothing.
 
     Args:
-        facts: with ids of all values, those of bodies and calls too: onnx is not asked where it would take too long.
+        facts: with ids of all values, those of bodies and calls included: they tell whether onnx would take too long.
     """
     proto = graph.proto
     if graph.uninferred or proto.ir_version < _IMPORTS_SINCE or proto.graph.sparse_initializer:
@@ -84,14 +85,14 @@ def _unasked(graph: ModelGraph, value: int, reader: int) -> Diagnostic:
 
 
 def _inlined(graph: ModelGraph) -> int:
-    """How many nodes onnx walks: those of a function as often as it is called."""
+    """The number of nodes that onnx walks: those of a function as often as it is called."""
     return _size(graph, graph.main, {}) if graph.index.functions else len(graph.nodes)
 
 
 def _size(graph: ModelGraph, scope: Scope, sizes: dict[int, int]) -> int:
     """Nodes of a scope, of its bodies and of what it calls; `sizes` are those that are known, by id."""
     if scope.id not in sizes:
-        sizes[scope.id] = 0  # for a circle
+        sizes[scope.id] = 0  # ends a cycle of calls
         total = len(scope.node_ids)
         for node in map(graph.nodes.__getitem__, scope.node_ids):
             inner = [*itertools.chain.from_iterable(node.bodies.values())]

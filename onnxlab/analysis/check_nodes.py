@@ -77,7 +77,7 @@ def check_node(graph: "ModelGraph", node: NodeRecord, imports: dict[str, int], f
 def _check_unknown(graph: "ModelGraph", node: NodeRecord, version: int, findings: Findings) -> None:
     proto, label = node.proto, graph.label(node)
     if proto.domain not in OFFICIAL:
-        return  # whose operators only their maker knows
+        return  # only the maker of the domain knows its operators
     if glow_dialect.is_dialect(graph.header) and proto.op_type.startswith(glow_dialect.PREFIX):
         return
     known = schemas.versions(proto.domain, proto.op_type)

@@ -92,7 +92,8 @@ def _check_formal(info: onnx.ValueInfoProto, subject: str, typed: bool, findings
 def _check_elements(kind: onnx.TypeProto, subject: str, typed: bool, findings: Findings) -> None:
     """The element types that a type names have to exist, those of its elements too.
 
-    In a body a formal needs no type, but onnxruntime reads the one that it has: `typed` says that it is none of a body.
+    A formal of a body needs no type, but onnxruntime reads a type that is there. `typed` is False for formals of
+    bodies.
     """
     problem = findings.error if typed else findings.warning
     levels = [kind]
@@ -108,7 +109,7 @@ def _check_elements(kind: onnx.TypeProto, subject: str, typed: bool, findings: F
             continue
         part = getattr(level, field)
         if field in ("sequence_type", "optional_type"):
-            if level is not kind or not typed or part.HasField("elem_type"):  # else that is told as of any field
+            if level is not kind or not typed or part.HasField("elem_type"):  # else the check of fields reports it
                 levels.append(part.elem_type)
         elif field == "map_type":
             levels.append(part.value_type)

@@ -20,7 +20,7 @@ _SIX_BITS = (dtypes.FLOAT6E2M3, dtypes.FLOAT6E3M2)
 
 
 def check_tensor(tensor: onnx.TensorProto, base_dir: Path | None, findings: Findings, subject: str) -> None:
-    """Problems of one tensor; `what` is how messages call it."""
+    """Problems of one tensor; `subject` is its name in messages."""
     if not tensor.data_type:
         findings.error("tensor-type", f"{subject} has no element type", "set its data_type", "an element type", "0")
         return
@@ -104,7 +104,7 @@ def _check_size(tensor: onnx.TensorProto, count: int, present: str, findings: Fi
         expected, unit = tensors.field_length(elem_type, count), "entries"
     actual = len(getattr(tensor, present))
     if actual != expected:
-        # onnx lets a tensor have more than it needs, or less by its reading of packed types; those cannot be decoded
+        # onnx accepts more data than needed, or less by its reading of packed types; such tensors cannot be decoded
         unchecked = actual > expected or _lenient(elem_type, present, actual, count)
         findings.error(
             "tensor-size-unchecked" if unchecked else "tensor-size",

@@ -11,7 +11,7 @@ from onnxlab.shapes import Dim, Expr, Fact, replace_symbols
 from onnxlab.shapes.expressions import Atom
 
 FREE = 1
-"""What a dim counts whose size is not known, so that the numbers are those of one image, one sentence, one token."""
+"""The size that counts for an unknown dim, so that the numbers are those of one image, one sentence, one token."""
 
 
 def flops_by_node(graph: ModelGraph, fact: Callable[[int], Fact]) -> Mapping[int, int]:
@@ -20,7 +20,7 @@ def flops_by_node(graph: ModelGraph, fact: Callable[[int], Fact]) -> Mapping[int
     A node of a body or function counts once, however often it runs; a call of a function counts nothing itself.
 
     Args:
-        fact: what inference knows of a value id. Nodes whose ranks it does not know are left out.
+        fact: what inference knows of a value id. Nodes with values of unknown rank are left out.
     """
     known: dict[Fact, Any] = {}
     sizes: dict[Atom, Dim] = {}

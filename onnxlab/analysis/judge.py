@@ -1,7 +1,7 @@
 """The nodes that `run` refuses: those with an error for which ONNX Runtime refuses to load the whole model too.
 
-A run of them would give numbers, and often those that were meant; but no other runtime would run the model. The rest of
-what is wrong with a node (shapes, values of attributes) its kernel says when it gets there.
+A run of these nodes would give numbers, and often the intended ones; but no other runtime would run the model. Other
+problems of a node (shapes, values of attributes) are reported by its kernel during the run.
 """
 
 from collections.abc import Iterator
@@ -60,7 +60,8 @@ class Judge:
     def needed(self, problem: Diagnostic, nodes: set[int]) -> bool:
         """Whether a problem keeps these nodes of the main graph from running.
 
-        It is of one of them, of a node in a body of theirs, of a function that they call, or of the whole model.
+        The problem may be of one of them, of a node in a body of theirs, of a function that they call, or of the whole
+        model.
         """
         graph = self._graph
         with graph.lock:
@@ -75,7 +76,7 @@ class Judge:
     def _counts(self, problem: Diagnostic) -> bool:
         """Whether ONNX Runtime checks the node alike.
 
-        It does not check a Constant, and it checks operators of other domains by its own schemas.
+        ONNX Runtime does not check a Constant, and it checks operators of other domains by its own schemas.
         """
         node = self._graph.nodes.get(problem.node)
         if (

@@ -2,8 +2,8 @@
 
     print(profile(runner, feeds))
 
-Operations are counted from the shapes that the run really had: two for each multiplication with an addition, one for
-each element elsewhere. They say how much there is to do, not how it is done.
+Operations are counted from the shapes of the run itself: two for each multiplication with an addition, one for each
+element elsewhere. The counts say how much there is to do, not how it is done.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from onnxlab.ops import traits_of
 from onnxlab.printable import printable_lines
 
 _ATTEMPTS = 6
-"""Runs after which what is still not compiled is left as it is."""
+"""Runs after which parts that are still not compiled are no longer waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +123,8 @@ def profile(
     Args:
         feeds, outputs, limits, progress, seed: as of `Runner.run`; missing inputs are made up.
         runs: how often; the first one also compiles and reads weights.
-        by: programs of other providers than the runner's own. What they compile is waited for; what nodes read, write
-            and compute is found out by a run node by node.
+        by: programs of other providers than the runner's own. The profile waits until their code is compiled; a run
+            node by node finds what nodes read, write and compute.
 
     Raises:
         ValueError: fewer than one run; and what `Runner.run` raises.

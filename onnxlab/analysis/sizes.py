@@ -14,7 +14,7 @@ from onnxlab.infer.rules.fact_frame import Frame
 from onnxlab.infer.walk.walker import Walker
 
 BATCH = 1
-"""Size of a symbol that is met first in front, where nothing tells it: one image, one sentence."""
+"""Size of a symbol that first occurs as the first axis, where nothing tells it: one image, one sentence."""
 
 
 def chosen_sizes(

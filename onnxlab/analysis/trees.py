@@ -29,7 +29,7 @@ class FeatureUse:
 
     Attributes:
         feature: its column in the input.
-        splits: nodes that ask for it.
+        splits: number of splits that ask for the feature.
         low, high: the least and the largest threshold.
     """
 
@@ -44,9 +44,9 @@ class Trees(metaclass=ShortHelp):
     """The trees of an ensemble.
 
     Attributes:
-        depths: of each tree, the branches on its longest way.
-        splits: of each tree, the nodes that branch.
-        leaves: of each tree.
+        depths: of each tree, the number of branches on its longest path.
+        splits: of each tree, the number of nodes that branch.
+        leaves: of each tree, the number of leaves.
         features: those that are used, the most used first.
     """
 
@@ -79,7 +79,7 @@ class Trees(metaclass=ShortHelp):
             tree: its position.
 
         Returns:
-            str: indented lines; below a split first what follows where it holds.
+            str: indented lines; below a split, first the branch for which it holds.
 
         Raises:
             IndexError: there is no such tree.

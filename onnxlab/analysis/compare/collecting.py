@@ -11,7 +11,7 @@ from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.query.cones import descendants
 
 _FAILURES = 8
-"""Nodes that may fail one after the other; then what is left is not made."""
+"""Nodes that may fail one after the other before the remaining values are given up."""
 
 
 class Failed(dict[str, str]):
@@ -44,7 +44,7 @@ def collected(side: RunSide, feeds: Mapping[str, Any], names: Sequence[str]) -> 
 
 
 def _downstream(graph: ModelGraph, label: str | None) -> set[int] | None:
-    """A node with all that depends on it; None where it is not told which failed."""
+    """A node with all that depends on it; None where the failing node is not known."""
     try:
         node = graph.resolve_node(label) if label else 0
     except NameLookupError:

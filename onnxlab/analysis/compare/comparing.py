@@ -1,8 +1,8 @@
 """Comparing the values of two sides: run both, pair what they make, measure each pair against its noise.
 
-The noise of a value is measured: the first side is run a second time with inputs that are off by a rounding, and ten
-times what that changes is explained by roundings. Each side is run twice at most, unless a node fails or values do not
-fit into memory: then what can be compared all the same is, and the node that fails is where they diverge.
+The noise of a value is measured: the first side runs a second time with inputs that are off by one rounding, and ten
+times the change counts as noise. Each side runs at most twice, unless a node fails or values do not fit into memory.
+Then the values that can still be computed are compared, and the sides diverge at the node that fails.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from onnxlab.errors import OnnxlabError, RunError
 from onnxlab.graph.edit.model_graph import ModelGraph
 
 _AMPLIFIED = 10
-"""How much more than inputs off by one rounding another order of the same sums may change a value."""
+"""Factor by which another order of the same sums may change a value more than inputs off by one rounding do."""
 
 
 def compare_runs(
@@ -33,9 +33,9 @@ def compare_runs(
     """Compare two models on inputs of the first one.
 
     Args:
-        matching: pairs of their ids.
-        b_feeds: those of the second one under the names of the first, where they are others: of values that have
-            another size there, what both have is compared, and integers in a row are left out.
+        matching: pairs of ids of the two models.
+        b_feeds: inputs of the second model under the names of the first, if they differ. Of values with other sizes
+            there, the common part is compared, and integers of rank 0 or 1 are left out.
         local: also run each node of the second model on what the first one's nodes read.
 
     Raises:
@@ -71,7 +71,7 @@ class _Work:
 def _entries(work: _Work, pairs: Pairs) -> Iterator[Entry]:
     """Compare all pairs in one run of each side; where they do not fit into memory together, one half after the other.
 
-    With half of the values kept, the others are made again: that takes more runs, and less memory.
+    Each half computes again what it needs of the other: that takes more runs, and less memory.
     """
     try:
         entries = _in_one_run(work, pairs)
@@ -119,12 +119,12 @@ def _in_one_run(work: _Work, pairs: Pairs) -> list[Entry]:
 
 
 def _is_size(array: Any) -> bool:
-    """Whether elements are likely to be sizes, which differ where these do: integers in a row."""
+    """Whether an array is likely to hold sizes, which differ with the sizes of inputs: integers of rank 0 or 1."""
     return isinstance(array, np.ndarray) and array.ndim < 2 and array.dtype.kind in "iu"
 
 
 def _read_from_elsewhere(work: _Work, pairs: Pairs) -> list[int]:
-    """Ids of paired values of the second side that those who make some pairs read, and that are not among these."""
+    """Ids of paired values of the second side that the makers of some pairs read, those of the pairs left out."""
     graph, inside = work.b.graph, {its for _, its in pairs}
     border: dict[int, None] = {}
     seen, left = set(inside), list(inside)

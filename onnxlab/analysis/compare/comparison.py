@@ -20,12 +20,12 @@ class Entry:
     """One pair of values.
 
     Attributes:
-        a, b: their names.
+        a, b: names of both values.
         node: label of the node of the first model that makes it.
-        b_node: of the node of the second model, "" where the values were recorded.
-        error: of the second against the first, with everything that went wrong before.
-        noise: relative difference that roundings explain: those measured, or the least of the type.
-        local: error of the second model's node on the first model's inputs, None where it was not asked for.
+        b_node: label of the node of the second model, "" where the values were recorded.
+        error: error of the second value against the first, errors of earlier nodes included.
+        noise: relative difference that roundings explain: the measured one, or the least of the type.
+        local: error of the second model's node on the first model's inputs, None where it was not requested.
     """
 
     a: str

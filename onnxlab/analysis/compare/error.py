@@ -44,7 +44,7 @@ class Error:
 
 
 def floor_of(reference: Any) -> float:
-    """The part of a difference that roundings alone explain, relative to the peak; of integers, one at a tie."""
+    """The part of a difference that roundings alone explain, relative to the peak; for 8-bit integers, one step."""
     dtype = getattr(reference, "dtype", None)
     if dtype is None:
         return 0.0

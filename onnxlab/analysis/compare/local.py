@@ -1,7 +1,7 @@
 """Local errors: every node of a model fed with reference values, in one run.
 
-The model is cut at each value of which there is a reference: what reads it reads an input in its place. Nodes between
-such values run together.
+The model is cut at each value with a reference: readers of the value read a new input in its place. Nodes between such
+values run together.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from onnxlab.infer import Inference
 
 
 def local_errors(side: RunSide, feeds: Mapping[str, Any], reference: Mapping[str, Any]) -> dict[str, Error]:
-    """By value of a model, how what its node makes of reference values differs from the reference.
+    """Errors by value: what the node of a value computes from reference values, against the reference of the value.
 
     Args:
         feeds: the inputs of the model.
@@ -43,7 +43,7 @@ def local_errors(side: RunSide, feeds: Mapping[str, Any], reference: Mapping[str
 
 
 def _one_by_one(side: RunSide, feeds: Mapping[str, Any], arrays: Mapping[str, Any]) -> dict[str, Error]:
-    """The same where a node fails, which is then told of what it makes alone."""
+    """The local errors, value by value, where a node fails: the failure then counts for its own values alone."""
     errors = {}
     for name, array in arrays.items():
         try:

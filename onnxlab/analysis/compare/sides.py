@@ -21,7 +21,7 @@ class Side(Protocol):
     """A source of values by name."""
 
     def values(self, feeds: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-        """The values of these names for some inputs; those that there are."""
+        """The values of these names for some inputs; names without a value are left out."""
         ...
 
 
@@ -75,7 +75,7 @@ class RecordedSide:
     def of(self, name: str) -> Any:
         """The array of a value, None where there is none.
 
-        In a file's name "_" stands for what a file cannot be called.
+        In the name of a file, "_" stands for each character but letters, digits, "-" and ".".
 
         Raises:
             LoadError: its file cannot be read.

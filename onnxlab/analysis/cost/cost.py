@@ -38,9 +38,9 @@ class Work:
         label: its name.
         nodes: how many nodes are in it.
         flops: operations.
-        read, written: bytes; of a view nothing.
+        read, written: bytes; 0 for a view.
         least: seconds that the nodes take at least on the machine, one after the other.
-        seconds: that they took, None where it was not measured.
+        seconds: measured seconds, None where nothing was measured.
     """
 
     label: str
@@ -75,7 +75,7 @@ class NodeWork(Work):
         node: its id.
         op: its operator, with the domain where that is not ONNX's.
         group: path of the group that it is in, "" for none.
-        bound: what it waits for.
+        bound: what the node waits for.
     """
 
     node: int = 0
@@ -93,7 +93,7 @@ class Cost(metaclass=ShortHelp):
         assumed: symbols among them for which a size was assumed.
         nodes: the nodes of the main graph.
         roofline: what the machine can do.
-        open: labels of nodes of which a size is not known; they are not counted whole.
+        open: labels of nodes with an unknown size; they are not counted in full.
         iterating: labels of nodes whose body counts once, since nothing tells how often it runs.
         refused: what nodes cannot accept with these sizes.
 
@@ -242,7 +242,7 @@ def cost(
     Args:
         dims, arrays: sizes of symbols, and inputs that tell others; see `chosen_sizes`.
         roof: what the machine can do.
-        seconds: that nodes took, by id; None where nothing was measured.
+        seconds: measured seconds of nodes, by id; None where nothing was measured.
 
     Raises:
         NameLookupError: no input has a symbol of a name that is given.

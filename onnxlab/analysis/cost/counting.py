@@ -25,7 +25,7 @@ class Count(NamedTuple):
     written: int = 0
 
     def plus(self, other: Count, times: int = 1) -> Count:
-        """The sum with another count, that one so many times."""
+        """The sum with `times` times another count."""
         return Count(*(count + times * other_count for count, other_count in zip(self, other, strict=True)))
 
 
@@ -36,7 +36,7 @@ class Counter:
     """Counts what nodes do, by the facts of an inference.
 
     Attributes:
-        open: names of nodes of which a size is not known: what they do is not counted whole.
+        open: names of nodes with an unknown size: their work is not counted in full.
         iterating: names of nodes whose body was counted once, since its iterations are not known.
     """
 
@@ -71,7 +71,7 @@ class Counter:
         return Count(flops(name, inputs, outputs), *self._traffic(frame, node))
 
     def _traffic(self, frame: Frame, node: NodeRecord) -> tuple[int, int]:
-        """Bytes read and written: a view moves nothing, of a table only what is taken out of it is read."""
+        """Bytes read and written: a view moves nothing, and of a table only the entries taken out of it are read."""
         row = find_traits(node.domain, node.op_type)
         if row.reshapes or node.op_type == "Identity":
             return 0, 0
@@ -84,7 +84,7 @@ class Counter:
         return sum(sizes.values()), written
 
     def _bodies(self, frame: Frame, node: NodeRecord) -> Count:
-        """Of branches the one that costs most; of a loop its body as often as it is known to run, else once."""
+        """The costliest branch of several; the body of a loop as often as it is known to run, else once."""
         scopes = [self._graph.scopes[body] for bodies in node.bodies.values() for body in bodies]
         counts = [self.scope(frame, scope) for scope in scopes]
         if not find_traits(node.domain, node.op_type).iterates:
@@ -123,7 +123,7 @@ class Counter:
         if call is None:
             return NOTHING
         if key not in self._calls:
-            self._calls[key] = NOTHING  # where the function calls itself, which nothing runs
+            self._calls[key] = NOTHING  # for a function that calls itself, which no runtime runs
             self._calls[key] = self.scope(call.frame, self._graph.scopes[key[0]])
         return self._calls[key]
 

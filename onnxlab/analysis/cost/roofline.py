@@ -26,7 +26,7 @@ _REPEATS = 5
 _VERSION = 2
 
 CACHED = 1 << 20
-"""Bytes that a node may move for them to be found in a cache, where the node before has left them."""
+"""The most bytes that a node may move for them to be still in a cache, where the node before left them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Roofline:
         flops: float32 operations per second, of a matrix product.
         bandwidth: bytes per second that are read or written, of copies larger than any cache.
         cached: the same of copies of at most `CACHED` bytes, which stay in a cache.
-        threads: with how many threads.
+        threads: number of threads that worked at once.
     """
 
     flops: float
@@ -83,7 +83,7 @@ def roofline(threads: int = 1, *, renew: bool = False) -> Roofline:
     """The roofline of this machine, measured where no file has it; that takes about a second.
 
     Args:
-        threads: that work at once.
+        threads: number of threads that work at once.
         renew: measure again, as after the machine was busy the first time.
 
     Raises:
@@ -117,7 +117,7 @@ def _read(file: Path) -> Roofline | None:
 
 
 def _write(file: Path, measured: Roofline) -> Roofline:
-    """Keep it; other processes see all of the file or nothing, and a full disk is no reason to fail."""
+    """Keep the figures in a file; other processes see all of it or nothing, and a full disk is no error."""
     with contextlib.suppress(OSError):
         with tempfile.NamedTemporaryFile("w", dir=file.parent, delete=False, encoding="utf-8") as temporary:
             json.dump({**asdict(measured), "machine": _machine()}, temporary)

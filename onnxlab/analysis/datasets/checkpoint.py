@@ -25,10 +25,10 @@ class Checkpoint:
 
     Args:
         path: of the file.
-        about: names the job, its models and samples; another one's file is refused.
+        about: identifies the job, its models and samples; the file of another job is refused.
 
     Attributes:
-        failed: how often it could not be written.
+        failed: how often the file could not be written.
     """
 
     def __init__(self, path: str | PathLike[str], about: str) -> None:
@@ -41,7 +41,7 @@ class Checkpoint:
         """Let a part become what the file says, and return how many chunks it counted; 0 where there is no file.
 
         Raises:
-            LoadError: it is no checkpoint, or of another job.
+            LoadError: the file is no checkpoint, or of another job.
         """
         try:
             with self.path.open("rb") as file:

@@ -1,8 +1,7 @@
 """Chunks counted by the workers of a Dask distributed cluster. Nothing of Dask is imported here: the client brings it.
 
 The models are sent to the cluster once. A task is a chunk; its part comes back and is merged here, in the order of
-samples. A worker that is lost loses its tasks, which Dask gives to others; where the models were lost with it they are
-sent again.
+samples. Dask gives the tasks of a lost worker to others; models that were lost with a worker are sent again.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class Evaluation(metaclass=ShortHelp):
     """One model against another over a data set; print it, and ask for a value by its name.
 
     Attributes:
-        samples: that were compared.
+        samples: number of samples that were compared.
         errors: of each value.
         metrics: by name, a number for each sample: its mean, quantiles and extremes.
         failed: samples that could not be used, by name of the exception.

@@ -33,7 +33,8 @@ def ascending(bins: Array) -> Array:
 def quantile(bins: Array, share: float, minimum: float, maximum: float) -> float:
     """The number below which this share of finite elements lies; within a bin, as if they were spread evenly.
 
-    A bin is an eighth of a power of two wide, so it is off by less than 7 %, and never beyond minimum and maximum.
+    A bin is an eighth of a power of two wide, so the result is off by less than 7 %, and never beyond minimum and
+    maximum.
     """
     counts = ascending(bins)
     total = int(counts.sum())
@@ -65,8 +66,8 @@ def magnitude_quantile(bins: Array, share: float, largest: float) -> float:
 def least_divergence(bins: Array, largest: float, levels: int = 128) -> float:
     """The magnitude at which to clip so that quantized magnitudes say most about the real ones.
 
-    That is the threshold whose clipped distribution has the least Kullback-Leibler divergence from its quantized form,
-    as TensorRT calibrates.
+    The chosen threshold is the one whose clipped distribution has the least Kullback-Leibler divergence from its
+    quantized form, as TensorRT calibrates.
     """
     if not largest:
         return 0.0
@@ -94,7 +95,7 @@ def _linear(counts: Array, largest: float) -> Array:
 
 
 def _divergence(reference: Array, counts: Array, levels: int) -> float:
-    """Of a distribution from itself with only so many levels."""
+    """The divergence of a distribution from itself with only `levels` levels."""
     group = np.minimum(np.arange(len(counts)) * levels // len(counts), levels - 1)
     occupied = counts > 0
     sums = np.bincount(group, counts, levels)

@@ -38,10 +38,10 @@ class Job(Protocol):
         """Run one sample and count it.
 
         Args:
-            whole: count only what ran to the end: the part is then as it was where this raises.
+            whole: count the sample only after it ran to the end, so that the part is unchanged where this raises.
 
         Raises:
-            HalfCountedError: values were counted, and others cannot be made.
+            HalfCountedError: some values of the sample were counted, and others cannot be computed.
         """
 
     def sessions(self, models: Models) -> list[Session]:
@@ -55,8 +55,8 @@ class HalfCountedError(Exception):
 def run_chunk(job: Job, models: Models, items: Iterable[Any]) -> Part:
     """Count some samples in a row. A sample that cannot be used is noted, and the next one is taken.
 
-    Values are counted when they are made. Where a sample fails in the middle all are counted once more, each when all
-    of its values are there: the numbers are the same.
+    Values are counted as they are computed. Where a sample fails halfway, the whole chunk is counted once more, each
+    sample only after all of its values were computed: the numbers are the same.
 
     Raises:
         UnsupportedOperatorError: the model cannot run at all.
@@ -89,7 +89,7 @@ class StatisticsJob:
     Attributes:
         model: digest of its payload.
         names: of the values.
-        channels: for values of which channels are counted too, the axis and the number of them.
+        channels: axis and number of channels of each value whose channels are counted too.
         providers: as of `Model.run`.
     """
 
@@ -174,9 +174,9 @@ class EvaluationJob:
         a, b: digests of their payloads: the reference and the other.
         pairs: names of values in both.
         inputs: name in the second model of each input of the first.
-        metrics: by name, what else is measured of the outputs.
-        outputs: pairs that metrics are given.
-        providers, b_providers: of both.
+        metrics: further measures of the outputs, by name.
+        outputs: pairs of names of the outputs that metrics get.
+        providers, b_providers: providers of the reference and of the other model.
     """
 
     a: str

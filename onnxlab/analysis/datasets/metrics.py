@@ -14,7 +14,7 @@ Metric = Callable[..., Any]
 def _top(count: int, reference: Mapping[str, Any], other: Mapping[str, Any], target: Any) -> float:
     """The share of rows in which the class is among the largest `count` of the other model.
 
-    The class is the target where there is one, else what the reference answers.
+    The class is the target where there is one, else the class with the largest score of the reference.
     """
     scores = np.asarray(next(iter(other.values()))).astype(np.float64)
     scores = scores.reshape(-1, scores.shape[-1])
@@ -53,7 +53,7 @@ def metrics_of(source: str | Metric | Sequence[str | Metric] | Mapping[str, Metr
     """Metrics by name.
 
     Raises:
-        ValueError: there is none of such a name.
+        ValueError: no metric has such a name.
         TypeError: something is neither a name nor a function.
     """
     if source is None:
@@ -80,7 +80,7 @@ def measured(
     """The numbers of all metrics for a sample, in their order.
 
     Raises:
-        ValueError: a metric fails, or answers no number; the message names it.
+        ValueError: a metric fails, or returns no number; the message names it.
     """
     numbers = []
     for name, metric in metrics.items():

@@ -43,11 +43,11 @@ class Part:
     """Counts of some samples.
 
     Attributes:
-        tallies: by name.
-        seen: samples, those that failed included.
+        tallies: tallies by name.
+        seen: number of samples, those that failed included.
         failed: how many failed, by name of the exception.
         failures: the first of them.
-        texts: by name, element type of values that were met, and what else jobs note of them.
+        texts: by name, the element type of a value, and further notes of jobs.
     """
 
     tallies: dict[str, Tally]
@@ -97,7 +97,7 @@ class Part:
         """Become what the arrays of a file say.
 
         Raises:
-            ValueError, KeyError, TypeError: they do not come of `arrays`.
+            ValueError, KeyError, TypeError: the arrays were not made by `arrays`.
         """
         notes = json.loads(np.asarray(arrays["notes"]).tobytes())
         for name, tally in self.tallies.items():

@@ -31,13 +31,13 @@ def one_pass(
 
     Args:
         samples: see `samples.py`.
-        chunk: samples of a chunk. The numbers of bins are the same for any; moments differ in their last bits.
+        chunk: number of samples in a chunk. Counts in bins do not depend on it; moments differ in their last bits.
         checkpoint: a file to go on from, and to write every few seconds, at the end, and when interrupted.
         client: of a Dask distributed cluster; None: this process.
-        progress: told after each chunk.
+        progress: called after each chunk.
 
     Raises:
-        ValueError: a chunk of no samples.
+        ValueError: a chunk would have no samples.
         LoadError: no samples are there, or the checkpoint is of another job.
         RunError: no sample at all could be used; the first reason is in the message.
         KeyboardInterrupt: interrupted; what was counted is in the checkpoint.

@@ -1,7 +1,8 @@
 """Samples of a data set, whatever holds them: an iterable, a sequence, a folder, a Dask bag or array.
 
 A sample is {input: array}, an array where the model has one input, a pair of one of these and a target, or a file.
-Names that are no inputs are targets too. Files are read where the sample is used, which on a cluster is a worker.
+Entries whose names are no inputs are targets too. Files are read by the process that uses the sample, on a cluster a
+worker.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ class Samples:
 
     Attributes:
         chunks: each used once, in their order.
-        count: of samples, None where it is not known.
-        chunk_count: None where it is not known.
-        about: what it is, to tell another data set from it.
+        count: number of samples, None where it is not known.
+        chunk_count: number of chunks, None where it is not known.
+        about: a description that tells another data set from this one.
     """
 
     chunks: Iterator[Chunk]
@@ -59,11 +60,11 @@ def samples_of(source: Any, size: int) -> Samples:
 
     Args:
         source: an iterable, sequence, folder, Dask bag or array.
-        size: samples of a chunk, but of Dask's, which are its partitions.
+        size: number of samples in a chunk; the chunks of a Dask bag or array are its partitions.
 
     Raises:
         LoadError: the folder is missing or holds no samples.
-        TypeError: it is no data set.
+        TypeError: the source is no data set.
     """
     if type(source).__module__.partition(".")[0] == "dask" and hasattr(source, "to_delayed"):
         return _of_dask(source, size)
@@ -99,7 +100,7 @@ def _item(sequence: Sequence[Any], place: int) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """In the place of a sample that could not be taken out of its sequence."""
+    """A stand-in for a sample that could not be taken out of its sequence."""
 
     reason: str
 
@@ -154,8 +155,8 @@ def sample_of(item: Any, inputs: Mapping[str, int | None]) -> tuple[dict[str, An
         inputs: the model's inputs in their order, with their ranks. An array that lacks the first axis gets one.
 
     Raises:
-        LoadError: its file cannot be read.
-        FeedError: it is no sample.
+        LoadError: the file of the sample cannot be read.
+        FeedError: the item is no sample.
     """
     target: Any = None
     if isinstance(item, Unreadable):

@@ -34,7 +34,7 @@ class Payload:
         data: its bytes.
         base_dir: the folder of its external data, which has to be there under the same path; None without any.
         policy: about declared and inferred facts.
-        digest: names it.
+        digest: identifies the payload.
     """
 
     data: bytes
@@ -47,7 +47,7 @@ def payload_of(graph: ModelGraph, policy: Policy) -> Payload:
     """The payload of a model as it is now.
 
     Raises:
-        SaveError: it is larger than a message may be.
+        SaveError: the model is larger than a message may be.
     """
     with graph.lock:
         proto = graph.proto

@@ -28,11 +28,11 @@ class ValueStatistics(metaclass=ShortHelp):
     Attributes:
         name: of the value.
         dtype: its element type; "list" and the like for what is no tensor.
-        samples: that had it.
-        count: elements, of all samples.
-        minimum, maximum: of all that is not NaN; None where there is none.
+        samples: number of samples that had the value.
+        count: number of elements in all samples.
+        minimum, maximum: over all elements but NaN; None without any.
         mean, std: of finite elements, None without any.
-        nan, inf, zeros: elements.
+        nan, inf, zeros: numbers of such elements.
         worst: (sample, largest magnitude), the largest first.
 
     Examples:
@@ -76,7 +76,7 @@ class ValueStatistics(metaclass=ShortHelp):
             float: NaN without finite elements.
 
         Raises:
-            ValueError: the share is another one, or nothing was counted by magnitude.
+            ValueError: the share is not from 0 to 1, or no histogram was counted.
 
         Examples:
             >>> images = [np.full((1, 1, 8, 8), number, np.float32) for number in range(5)]
@@ -122,8 +122,8 @@ class ValueStatistics(metaclass=ShortHelp):
         """Choose the range that quantization should cover; it holds 0.
 
         Args:
-            method: "minmax" covers everything; "percentile" this share of each end; "entropy" clips where the quantized
-                magnitudes say most about the real ones.
+            method: "minmax" covers everything; "percentile" covers this share at each end; "entropy" clips where
+                quantization loses the least information.
             percentile: of finite elements, for that method.
 
         Returns:
@@ -156,7 +156,7 @@ class DatasetStatistics(metaclass=ShortHelp):
     """Values of a model over a data set; print it, and ask for one by its name.
 
     Attributes:
-        samples: that were counted.
+        samples: number of samples that were counted.
         failed: samples that could not be used, by name of the exception.
         failures: the first of them.
 

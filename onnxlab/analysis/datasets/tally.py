@@ -36,7 +36,7 @@ class Tally:
 
     Attributes:
         count, samples, nan, inf, zeros: for each value, int64: elements, samples that had it, and special elements.
-        minimum, maximum: of all that is not NaN; infinite where there is none.
+        minimum, maximum: over all elements but NaN; infinite without any.
         mean, m2: of finite elements: their mean, and the sum of squared deviations.
         bins: for each value BINS counts; None without histograms.
         worst, worst_at: largest magnitudes of samples and their indices, largest first; index -1 for none.
@@ -69,7 +69,7 @@ class Tally:
         sample.finish()
 
     def sample(self, index: int) -> SampleTally:
-        """A counter of one sample, value by value; the histograms here know of each as soon as it is put."""
+        """A counter of one sample, value by value; histograms of this tally count each value as soon as it is put."""
         return SampleTally(self, index)
 
     def take(self, table: Array, counts: Array, present: Array, index: int) -> None:
@@ -95,7 +95,7 @@ class Tally:
         self._join_worst(largest[:, None], np.where(some, index, -1)[:, None])
 
     def _join_moments(self, finite: Array, mean: Array, m2: Array) -> None:
-        """Chan's formulas; the counts of `self` are those of before."""
+        """Merge the moments by Chan's formulas; `self` still has its counts from before."""
         before = self.finite
         both = np.maximum(before + finite, 1)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -119,7 +119,7 @@ class Tally:
 
         Args:
             other: of the same names.
-            offset: what its indices of samples begin with here.
+            offset: added to the other tally's indices of samples.
         """
         if other.names != self.names or (other.bins is None) != (self.bins is None):
             raise ValueError("only tallies of the same values can be merged")
@@ -144,7 +144,7 @@ class Tally:
         """The tally of a state.
 
         Raises:
-            ValueError, KeyError: the arrays are none of such a tally.
+            ValueError, KeyError: the arrays describe no such tally.
         """
         tally = cls(names, "bins" in state)
         for name in (*COUNTS, *FLOATS, "worst", "worst_at"):
@@ -167,7 +167,7 @@ class SampleTally:
     """One sample of a tally, to which values come one by one.
 
     Args:
-        tally: that gets all but the histograms when the sample is finished.
+        tally: receives all but the histograms when the sample is finished.
         index: of the sample.
     """
 
@@ -233,7 +233,7 @@ def numbers_of(value: Any) -> Array | None:
     if array.dtype.kind in "biu":
         rounded = array.astype(np.float32)
         if array.dtype.itemsize < 3 or np.array_equal(rounded, array):
-            return rounded  # as exact, and counted by compiled code
+            return rounded  # as exact, and compiled code counts it
     return array.view(np.uint8) if array.dtype.kind == "b" else array
 
 

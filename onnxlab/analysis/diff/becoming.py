@@ -1,6 +1,6 @@
 """The changes that turn one model into another, message by message, and keep what both have in common where it is.
 
-Each step looks at the graph as it is when the steps before it were applied: what is there already is left alone.
+Each step looks at the graph as the steps before it leave it, and changes nothing that already is as it should be.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class Becoming:
     """The steps from one model to another.
 
     Args:
-        graph: what is changed.
-        target: what it shall become; it stays as it is.
-        matching: pairs of the ids of both.
+        graph: the graph that is changed.
+        target: the model that the graph becomes; it stays as it is.
+        matching: pairs of ids of the two models.
     """
 
     def __init__(self, graph: ModelGraph, target: ModelGraph, matching: Matching) -> None:

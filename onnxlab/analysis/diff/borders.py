@@ -38,11 +38,11 @@ def borders(vertices: Vertices, growth: Growth) -> None:
 def settle_fused(vertices: Vertices, growth: Growth, named: Mapping[int, int]) -> None:
     """Match the value of a node that stands for several with that of the last of these.
 
-    A Conv that took in the BatchNormalization behind it makes what that one made. A node that does the same as before
-    makes the same value as before, whatever was taken out behind it.
+    A Conv that absorbed the BatchNormalization behind it makes the value that the BatchNormalization made. A node that
+    does the same as before makes the same value as before, whatever was removed behind it.
 
     Args:
-        named: by value of either model, the one of the other that has its name, where names are kept.
+        named: by value of either model, the value of the other one with the same name, where names are kept.
     """
     partner = growth.partner
     for vertex in range(len(partner)):

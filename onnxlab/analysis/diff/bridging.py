@@ -8,7 +8,7 @@ from onnxlab.analysis.diff.growing import Growth
 from onnxlab.analysis.diff.vertices import NODE, STORED, Vertices
 
 _MANY = 8
-"""Readers of a value beyond which they are not looked at one by one."""
+"""The most readers of a value that are looked at one by one."""
 
 _FAR = 4
 """Nodes that are looked at behind a stored value."""
@@ -31,7 +31,7 @@ def bridge(vertices: Vertices, growth: Growth) -> int:
 def follow_stored(vertices: Vertices, growth: Growth) -> int:
     """Go on behind different readers of one stored value, as where MatMul and Add became Gemm; count matches.
 
-    The first node of equal operators on the way behind both is the same one.
+    The first nodes with equal operators on the way behind both readers are matched.
     """
     matches, labels = 0, vertices.loose
     for vertex in range(vertices.first):
@@ -60,7 +60,7 @@ def _way(vertices: Vertices, growth: Growth, value: int) -> list[int]:
 
 
 def _behind(vertices: Vertices, growth: Growth, vertex: int, other: int) -> int:
-    """Readers of a matched pair of values; where several could be meant, none is."""
+    """Match readers of a matched pair of values; ambiguous readers stay unmatched. Count matches."""
     partner = growth.partner
     ours = [use for use in vertices.readers[vertex] if partner[use[0]] < 0]
     theirs = [use for use in vertices.readers[other] if partner[use[0]] < 0]
@@ -97,7 +97,7 @@ def _came(vertices: Vertices, growth: Growth, use: Use, like: Use) -> Use | None
 
 
 def _went(vertices: Vertices, growth: Growth, use: Use, like: Use) -> Use | None:
-    """A node of the first model stood there."""
+    """A node of the first model stands between the value and its reader."""
     behind = [onward for onward in _onward(vertices, use[0]) if _equal(vertices, onward, like)]
     return (behind[0][0], like[0]) if len(behind) == 1 and growth.partner[behind[0][0]] < 0 else None
 

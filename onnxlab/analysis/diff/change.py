@@ -36,8 +36,8 @@ class Change:
         old, new: texts of the part, "" where there is none.
         scope: path of the graph or function, "" for the main graph.
         a_id, b_id: of the node or value in its model, 0 for none.
-        besides: a further word that leaves it out: "defaults" for an attribute that one model sets to what its schema
-            says anyway; in dumps of GE "declarations" for types of ports, "order" for places in the schedule.
+        besides: a further word that leaves the change out: "defaults" for an attribute that one model sets to its
+            schema's default; in dumps of GE "declarations" for types of ports, "order" for places in the schedule.
     """
 
     kind: Kind
@@ -54,7 +54,7 @@ class Change:
 
     @property
     def ignored_as(self) -> Ignorable | None:
-        """The word that leaves it out, None where none does."""
+        """The word that leaves the change out, None where none does."""
         if self.kind in ("renamed", "moved"):
             return "names" if self.kind == "renamed" else "order"
         if self.field == _DOCS:
@@ -77,7 +77,7 @@ class Change:
 
     @property
     def is_default(self) -> bool:
-        """Whether it is an attribute that one model sets to what its schema says anyway."""
+        """Whether the change is an attribute that one model sets to its schema's default."""
         return self.besides == "defaults"
 
     def __str__(self) -> str:

@@ -23,14 +23,14 @@ _SHOWN = 200
 
 _SHORT = ("renamed", "moved")
 _FEW = 20
-"""Names and places that a text lists: where all changed, that is one thing to say."""
+"""Renamings and moves that a text lists; the others are counted."""
 
 
 class Diff(metaclass=ShortHelp):
     """The difference of two models. True where there is one that was not to be ignored.
 
     Attributes:
-        a, b: the graphs that were compared. One that is edited later is another model.
+        a, b: the graphs that were compared. A graph that is edited later is another model.
         ignored: what was left out.
         tolerance: how far stored tensors may be apart to count as equal.
     """

@@ -143,7 +143,7 @@ class Growth:
                 self._take(ours, theirs)
 
     def _is_alone(self, vertex: int, other: int) -> bool:
-        """Whether two stored values of other elements have so many readers that one can have become the other."""
+        """Whether two stored values of other elements have equally many readers: one can have become the other."""
         return len(self._vertices.readers[vertex]) == len(self._vertices.readers[other])
 
     def _from_value(self, vertex: int, other: int) -> None:
@@ -153,7 +153,7 @@ class Growth:
             self._take(maker, its)
         readers, theirs = vertices.readers[vertex], vertices.readers[other]
         if not readers or not theirs or len(readers) > 64 or len(theirs) > 64:
-            return  # what many nodes read tells them not apart
+            return  # a value that many nodes read does not tell them apart
         labels = self._labels
         if len(readers) == 1 == len(theirs):
             (reader, at), (like, its_slot) = readers[0], theirs[0]

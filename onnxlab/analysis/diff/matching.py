@@ -24,10 +24,10 @@ _ROUNDS = 40
 """How often anchors are spread, at most."""
 
 _KEPT = 0.8
-"""Part of the pairs found by structure whose names have to be equal before names are believed."""
+"""Part of the pairs found by structure whose names have to be equal before names are trusted."""
 
 _MOSTLY_KEPT = 0.5
-"""The same where values that were fused away count as renamed still."""
+"""The same limit while values that were fused away still count as renamed."""
 
 Fingerprints = tuple[Mapping[int, bytes], Mapping[int, bytes]]
 """By value id of each model, what stands for the elements that it had in a run."""
@@ -51,7 +51,7 @@ def match(model: ModelGraph, other: ModelGraph, fingerprints: Fingerprints | Non
     """Find what two models have in common.
 
     Args:
-        fingerprints: break ties among what structure cannot tell apart.
+        fingerprints: fingerprints of values, which break ties that structure cannot.
     """
     matching = Matching()
     roots, other_roots = (

@@ -1,8 +1,8 @@
 """A model as lines of text that a line-by-line comparison makes sense of: `git diff` with `onnxlab text`.
 
-Every input, output, initializer and node has a line; a tensor is told by its type, its shape and a digest of its
-elements, so that a line differs where they do. With facts, nodes show what they make, so that a change shows how far it
-reaches.
+Every input, output, initializer and node has a line. The line of a tensor shows its type, its shape and a digest of its
+elements, so that it differs where they do. With facts, the line of a node shows the types and shapes that it makes, so
+that a comparison shows how far a change reaches.
 """
 
 from __future__ import annotations

@@ -15,14 +15,15 @@ def patch(graph: ModelGraph, diff: Diff, *, strict: bool = True, label: str = ""
     """Make the changes of a difference to a model.
 
     The model that the difference begins with becomes the other one, to the byte, unless something was ignored. In any
-    other model, what corresponds to the first one by structure is changed, and the edit is judged like every edit.
+    other model, the nodes and values that correspond to the first one by structure are changed, and the edit is judged
+    like every edit.
 
     Args:
         strict: refuse where something that changed is not in this model; False makes the other changes.
         label: of the step in the history.
 
     Returns:
-        list[str]: what could not be found.
+        list[str]: labels of what the difference changes and this model does not have.
 
     Raises:
         EditError: something is missing, the models of the difference were edited since, or the result is not valid.

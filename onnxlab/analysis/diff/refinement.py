@@ -1,8 +1,8 @@
 """Weisfeiler-Lehman refinement of the vertices of two scopes, anchored at the pairs that are known.
 
-Each round, a vertex that has no partner yet is told apart by those around it: one number for what it is made from, one
-for what is made of it. Pairs have a number of their own that no round changes, so that certainty spreads from them.
-All of it is arithmetic of whole arrays, on 64 bits.
+Each round describes a vertex without a partner by its neighbors: one number for what it is made from, one for what is
+made of it. Each pair has a number of its own that no round changes, so that certainty spreads from pairs. All of this
+is arithmetic of whole arrays, on 64 bits.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Refinement:
     """Numbers of the vertices after some rounds.
 
     Args:
-        partner: of each vertex the other model's, -1 where it has none; what changes in it is seen by the next call.
+        partner: of each vertex the other model's, -1 where it has none; the next call sees what changes in it.
     """
 
     def __init__(self, vertices: Vertices, partner: list[int]) -> None:

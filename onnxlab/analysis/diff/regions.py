@@ -29,8 +29,8 @@ class Region:
 def regions(a: ModelGraph, b: ModelGraph, matching: Matching) -> list[Region]:
     """Regions whose sides have different numbers of nodes, larger first.
 
-    A region begins with nodes that have no partner and hang together by values that have none either; it takes in
-    the pair of nodes that makes what it was made for.
+    A region begins with nodes without partners that are connected by values without partners. The pair of nodes that
+    makes the same value as the region joins it.
     """
     inverse = {other: a_id for a_id, other in matching.nodes.items()}
     back = {other: a_id for a_id, other in matching.values.items()}

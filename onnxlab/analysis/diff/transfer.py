@@ -58,7 +58,7 @@ class Transfer:
         self.missing: list[str] = []
 
     def run(self) -> None:
-        """Make all changes; what they leave is judged by the edit that they are a part of."""
+        """Make all changes; the edit around them judges the result."""
         self._model()
         for a_id, other in self._pairs.scopes.items():
             target_id = self._matching.scopes.get(a_id, 0)

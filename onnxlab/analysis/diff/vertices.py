@@ -17,13 +17,13 @@ from onnxlab.graph.index.records import Scope
 
 Numbers = np.ndarray[Any, np.dtype[np.uint64]]
 Places = np.ndarray[Any, np.dtype[Any]]
-"""Positions in arrays, or which of them are meant."""
+"""Positions in arrays, or a mask of them."""
 
 NODE, STORED, MADE, INPUT, OUTER = range(5)
 """Kinds of vertices: a node, and values by where they come from."""
 
 _CAPTURE = 1 << 20
-"""The slot of what bodies read."""
+"""The slot of values that bodies capture."""
 
 _NOBODY = (-1, 0)
 _NO_WIRES: list[int] = []

@@ -17,7 +17,7 @@ Kind = Literal["nan", "infinite", "beyond float16", "dead", "saturated"]
 
 _LARGEST_HALF = 65504.0
 _SATURATED = 0.5
-"""Part of a value's elements that stand at an end of its range from which on it counts as saturated."""
+"""Share of elements at an end of the range from which on a value counts as saturated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +25,13 @@ class Finding:
     """A fault of one value.
 
     Attributes:
-        kind: what was looked for.
+        kind: kind of the fault.
         value, node: names of the value and of what makes it.
-        count: elements, or channels of dead ones.
-        total: how many there are.
-        first: index of the first of them; of dead channels the channel.
-        begins: whether nothing that the node reads has it too.
-        channels: which channels, the first 32.
+        count: number of elements with the fault, or of dead channels.
+        total: number of elements or channels in all.
+        first: index of the first such element, or the first dead channel.
+        begins: whether no input of the node has the fault.
+        channels: the first 32 dead channels.
     """
 
     kind: Kind
@@ -69,10 +69,10 @@ class Hunt(metaclass=ShortHelp):
         return len(self.findings)
 
     def first(self, kind: Kind | None = None) -> Finding | None:
-        """Find where it begins.
+        """Find the place where a fault begins.
 
         Args:
-            kind: of what; None: of anything.
+            kind: kind of the fault; None: any.
 
         Returns:
             Finding | None: the first one in the order in which values are made.

@@ -1,8 +1,8 @@
 """Values that share a buffer: views of others, and results that are written over an input that is needed no more.
 
 ONNX Runtime's planner does both, and so does a run of onnxlab: Reshape, Squeeze, Unsqueeze, Flatten and Identity make a
-view; an activation may write over its input, where that is of the same size and not read again. That planner also
-gives a buffer that is free to the next value of the same shape, however late that comes, and holds it until then.
+view; an activation may write over its input, where that is of the same size and not read again. The planner also gives
+a free buffer to the next value of the same shape, however late that comes, and holds the buffer until then.
 """
 
 from __future__ import annotations

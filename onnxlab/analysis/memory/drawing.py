@@ -16,7 +16,7 @@ _MARGIN = (64.0, 22.0, 12.0, 22.0)  # left, top, right, bottom
 _LONGEST = 120
 _COLUMNS = 1440  # of the picture: more steps than this are drawn by the largest of several
 
-# Colors are to be read on white and on black, as those of the pictures of models.
+# The colors are readable on white and on black, as those of the pictures of models.
 _GRAY, _LINE, _FILL, _PEAK = "#808080", "#4a90d9", "#4a90d9", "#d9534a"
 
 
@@ -39,7 +39,7 @@ def area(curve: Sequence[int], labels: Sequence[str], peak: int, caption: str) -
     """The curve as an SVG document.
 
     Args:
-        labels: of the steps, which show where the pointer rests.
+        labels: labels of the steps, shown where the pointer rests.
         peak: position of the step that is marked.
         caption: stands above it.
     """

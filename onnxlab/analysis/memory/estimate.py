@@ -17,11 +17,11 @@ class Estimate(metaclass=ShortHelp):
     """The bytes of a run.
 
     Attributes:
-        peak: alive at once beside the weights: inputs, outputs and what is in between.
-        kept: that stay afterwards, so that values can be looked at: copies of inputs and outputs.
-        weights: of initializers and constants, which the model holds anyway; compiled kernels hold packed copies.
-        available: free on this machine now.
-        open: names of values whose size is not known: they count nothing.
+        peak: most bytes alive at once beside the weights: inputs, outputs and values in between.
+        kept: bytes that stay afterwards, so that values can be looked at: copies of inputs and outputs.
+        weights: bytes of initializers and constants, which the model holds anyway; compiled kernels hold packed copies.
+        available: bytes that are free on this machine now.
+        open: names of values of unknown size: they count as 0 bytes.
         measured: whether `peak` is that of compiled parts; otherwise it follows from facts.
 
     Examples:

@@ -1,7 +1,7 @@
 """The memory of a run, node by node: bytes alive over the schedule, the peak, and what is alive there.
 
-Sizes come from facts, with numbers for the symbols of the inputs. The schedule is that of the file. What a kernel takes
-for itself while it runs is not in it, nor what an allocator rounds up.
+Sizes come from facts, with numbers for the symbols of the inputs. The schedule is that of the file. Temporary memory of
+a kernel is not included, nor what an allocator rounds up.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class MemoryTimeline(metaclass=ShortHelp):
         allocations: all memory that values take.
         weights: bytes of initializers and constants, which are not in the curve.
         inputs: bytes of the model's inputs, which are.
-        open: names of values whose size is not known: they count nothing.
+        open: names of values of unknown size: they count as 0 bytes.
         refused: what nodes cannot accept with these sizes.
 
     Examples:
@@ -262,7 +262,8 @@ def timeline(
 
     Args:
         dims: sizes of symbols.
-        arrays: of inputs, which tell other sizes; those that are left are those of made-up inputs, of a batch of 1.
+        arrays: arrays of inputs, which tell other sizes; the remaining ones are those of made-up inputs, with a batch
+            of 1.
         share: how values share memory.
         order: ids of all nodes in an order in which they can run; default: that of the file.
 

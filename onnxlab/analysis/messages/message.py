@@ -26,9 +26,9 @@ class Message:
         code: its name here, as "E07".
         title: what is wrong, in some words.
         patterns: regular expressions, one of which its text matches; groups are called as in FALLBACK.
-        cause: what it means; {node} and the like are what the text says of them.
+        cause: the meaning; placeholders such as {node} stand for what the text says of them.
         fix: what to do.
-        codes: those of diagnostics by which onnxlab says the same of a model.
+        codes: codes of the diagnostics by which onnxlab says the same of a model.
     """
 
     code: str

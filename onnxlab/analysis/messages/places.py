@@ -25,9 +25,9 @@ def places(
     Args:
         graph: of the model.
         fact: what inference knows of a value, by id.
-        problems: all that are known of the model.
-        message: that is explained.
-        about: what its text says.
+        problems: all known problems of the model.
+        message: the message that is explained.
+        about: what the text of the message says.
     """
     node = _node_of(graph, about)
     lines = []

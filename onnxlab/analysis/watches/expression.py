@@ -1,7 +1,8 @@
 """Expressions of watches: `abs_max < 65504 and nan == 0`, `shape == (batch, 80, None)`.
 
-A parser of their own, never Python's: a model file may bring one. There are numbers, texts, tuples, None, the measures
-of a value, `close_to("ref.npz", 1e-4)`, arithmetic, comparisons, `and`, `or` and `not`, and nothing else.
+Expressions have a parser of their own, never Python's, because a model file may bring one. The grammar has numbers,
+texts, tuples, None, the measures of a value, `close_to("ref.npz", 1e-4)`, arithmetic, comparisons, `and`, `or` and
+`not`, and nothing else.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ MEASURES = (
 """What an expression may ask of a value; other names stand for sizes that are not known."""
 
 CLOSE_TO = "close_to"
-"""The one function: whether a value is as close to a recorded one, relative to the peak of that."""
+"""The only function: whether a value is as close to a recorded one, relative to the peak of the recorded one."""
 
 LONGEST = 1000
 _DEEPEST = 40
@@ -74,10 +75,10 @@ class Expression:
             raise self._wrong("the end, or an operator")
 
     def __call__(self, measure: Measure) -> bool:
-        """Whether it holds.
+        """Whether the expression holds.
 
         Raises:
-            WatchError: it compares or computes what has no order or is no number.
+            WatchError: the expression compares what has no order, or computes with what is no number.
         """
         try:
             return bool(self._run(measure))

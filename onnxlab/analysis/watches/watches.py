@@ -43,8 +43,8 @@ class Checked:
         value: name of the value or node, "*" for the whole model.
         text: the expression.
         state: "unknown" where no run made the value since it changed.
-        why: what was found where it fails or is unknown.
-        values: ids of the values that fail, or that it is about where none does.
+        why: the reason where the watch fails or is unknown.
+        values: ids of the values that fail, or of all values that are watched where none does.
     """
 
     value: str
@@ -74,7 +74,7 @@ class Watches:
     """The watches of one model, in the order in which they were added; those that its file brings come first.
 
     Args:
-        tell: computes what the last run left unkept of some values.
+        tell: computes those of some values that the last run did not keep.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Watches:
     ) -> None:
         self._graph, self._fact, self._store, self._tell = graph, fact, store, tell
         self._all: list[_Watch] = []
-        self._known: dict[int, tuple[Any, Statistics]] = {}  # by value, of which array
+        self._known: dict[int, tuple[Any, Statistics]] = {}  # by value id: the measured array and its statistics
         self._references = References(graph)
         self.refused: list[str] = []
         if any(entry.key == METADATA for entry in graph.header.metadata_props):
@@ -118,7 +118,7 @@ class Watches:
         return True
 
     def compute(self) -> None:
-        """Compute what the last run left unkept of what is watched; the graph's lock must not be held."""
+        """Compute the watched values that the last run did not keep; the graph's lock must not be held."""
         graph = self._graph
         with graph.lock:
             values: dict[int, None] = {}
@@ -131,10 +131,10 @@ class Watches:
     def check(self, *, compute: bool = True) -> list[Checked]:
         """All watches as of now: what did not change is not measured again.
 
-        What an edit changed is unknown until the next run.
+        A watch of a value that an edit changed is unknown until the next run.
 
         Args:
-            compute: compute first what the last run left unkept.
+            compute: first compute the watched values that the last run did not keep.
         """
         if compute:
             self.compute()
@@ -237,7 +237,7 @@ class Watches:
         return "fails", ", ".join(f"{_WORDS.get(name, name)} = {_text(number)}" for name, number in numbers.items())
 
     def _close(self, value: int, file: str, tolerance: float) -> float:
-        """The distance of a value from its record in a file, relative to the peak of that."""
+        """The distance of a value from its record in a file, relative to the peak of the record."""
         array = self._store.get(value) if self._store.fresh(value) else None
         if array is None:
             raise _Unknown("not run since it changed")
