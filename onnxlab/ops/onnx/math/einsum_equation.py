@@ -42,8 +42,8 @@ class Equation:
 def read(equation: str) -> Equation:
     """The equation with its output, which is implied where there is no arrow.
 
-    The implied output has an ellipsis for all that ellipses of operands stand for, then the letters that occur once,
-    in the order of the alphabet.
+    The implied output has an ellipsis where an operand has one, then the letters that occur once, in the order of the
+    alphabet.
     """
     left, arrow, right = "".join(equation.split()).partition("->")
     operands = tuple(map(_term, left.split(",")))

@@ -108,7 +108,7 @@ for _name, _function in _BINARY.items():
 
 
 def into_dead(function: Callable[..., Array]) -> Callable[..., Array]:
-    """A ufunc that writes into the array in front, where its result fits there."""
+    """A ufunc that writes into its first argument, where the result fits there."""
 
     def run(out: Array, *inputs: Array) -> Array:
         shape = np.broadcast_shapes(*(x.shape for x in inputs))
@@ -244,7 +244,7 @@ rule("BitwiseNot")(same_as_first)
 
 
 def _legacy_shape(attributes: Attributes, inputs: tuple[Fact, ...]) -> Any:
-    """Before opset 7 the second operand was broadcast to the first, and only if `broadcast` said so."""
+    """The shape of the first operand: before opset 7, the second was broadcast to it, if `broadcast` is set."""
     return inputs[0].shape
 
 
@@ -328,7 +328,7 @@ def _chosen(fact: TensorFact, condition: Fact, a: Fact, b: Fact) -> Fact:
     knowns = [known_of(operand) for operand in (condition, a, b)]
     chosen = knowns[0]
     if chosen is not None and chosen.complete and len(set(chosen.items)) == 1:
-        source = a if chosen.items[0] else b  # one side is all that counts
+        source = a if chosen.items[0] else b  # the other side does not count
         if known_of(source) is not None:
             return computed(fact, (source,), lambda item: item)
     return computed(fact, (condition, a, b), lambda c, x, y: x if c is True else y if c is False else None)
@@ -362,7 +362,7 @@ def _mean_gradient(attributes: Attributes, inputs: Arrays, outputs: Arrays, grad
 
 @derivative("Max Min")
 def _extreme_gradient(attributes: Attributes, inputs: Arrays, outputs: Arrays, gradients: Arrays) -> Arrays:
-    """To the inputs that are the extreme, in equal parts."""
+    """The gradient in equal parts to the inputs that are the extreme."""
     hits = [np.broadcast_to(x == outputs[0], outputs[0].shape) for x in inputs]
     share = gradients[0] / np.maximum(1, np.sum(hits, axis=0))
     return [unbroadcast(np.where(hit, share, 0), x.shape) for x, hit in zip(inputs, hits, strict=True)]

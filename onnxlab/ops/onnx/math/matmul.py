@@ -37,7 +37,7 @@ def for_blas(x: Array) -> Array:
     return x if fits else np.ascontiguousarray(x)
 
 
-_LARGE = 1 << 16  # elements of a matrix that is better not copied for two or three rows
+_LARGE = 1 << 16  # elements of a matrix from which on a copy for two or three rows does not pay
 
 
 def product(a: Array, b: Array) -> Array:
@@ -68,7 +68,7 @@ def product_of_integers(a: Array, b: Array) -> Array:
 def mat_mul(a: Array, b: Array) -> Array:
     """np.matmul: stacks of matrices broadcast, vectors count as a row or column."""
     if a.dtype == b.dtype == _SINGLE and b.ndim == 2 < a.ndim and a.flags.c_contiguous and b.flags.c_contiguous:
-        width, columns = b.shape  # most of all, and the one in which a microsecond counts
+        width, columns = b.shape  # the most frequent case, in which a microsecond counts
         if a.shape[-1] == width and a.size and columns:
             y = np.empty((*a.shape[:-1], columns), _SINGLE)  # no view of rows: its buffer may be used again
             np.dot(a.reshape(-1, width), b, y.reshape(-1, columns))
@@ -143,7 +143,7 @@ def gemm_by_windows(
     transA: int = 0,  # noqa: N803 - the attribute's name
     transB: int = 0,  # noqa: N803
 ) -> Array | None:
-    """alpha·A·B + beta·C with B in a file: some columns of the result after the other, or a sum as of MatMul."""
+    """alpha·A·B + beta·C with B in a file: the result by some columns at a time, or as a sum like MatMul's."""
     left = a.T if transA else a
     if not _is_windowed(a, b) or a.ndim != 2 or left.shape[1] != b.shape[1 if transB else 0]:
         return None
@@ -328,7 +328,7 @@ def _gemm_gradient(attributes: Attributes, inputs: Arrays, outputs: Arrays, grad
 
 
 def _einsum_bytes(attributes: Mapping[str, Any], *inputs: Any) -> int:
-    """Letters of the output, explicit or implied; an ellipsis counts as what it covers in the largest input."""
+    """Bytes by the output's letters, explicit or implied; an ellipsis counts as in the input where it covers most."""
     equation = read(attributes["equation"])
     sizes: dict[str, int] = {}
     covered = 1

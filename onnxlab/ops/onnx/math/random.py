@@ -1,6 +1,6 @@
 """Random tensors: RandomNormal, RandomUniform, their Like forms, Bernoulli, Multinomial.
 
-With a `seed` attribute a run gives the same numbers every time; without one they come from the run's generator.
+With a `seed` attribute, the numbers are the same in every run; without one, they come from the run's generator.
 The numbers themselves are not specified by ONNX and differ from ONNX Runtime's.
 """
 

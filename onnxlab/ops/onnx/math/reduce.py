@@ -83,7 +83,7 @@ def _prod(x: Array, axes: Axes, keepdims: bool) -> Array:
 
 
 def _extreme(ufunc: Any, sign: int) -> Reduction:
-    """Max or Min; of nothing, the identity: the type's lowest or highest value."""
+    """Max or Min; of no elements, the identity: the type's lowest or highest value."""
 
     def run(x: Array, axes: Axes, keepdims: bool) -> Array:
         if x.size:
@@ -134,7 +134,7 @@ def _by_input(function: Reduction) -> Callable[..., Array]:
 
     def run(x: Array, axes: Array | None = None, keepdims: int = 1, noop_with_empty_axes: int = 0) -> Array:
         if axes is None or not axes.size:
-            # without axes there is nothing to sum up, but what is done to single elements is still done
+            # without axes nothing is summed up, but functions of single elements still apply
             chosen = () if noop_with_empty_axes else normal_axes(None, x.ndim)
         else:
             chosen = normal_axes(axes.reshape(-1).tolist(), x.ndim)
@@ -224,7 +224,7 @@ _FOLDS: dict[str, Callable[[Sequence[Any]], Any]] = {
 
 
 def _reduced(name: str, attributes: Attributes, x: Fact, axes: Sequence[int] | None, every: bool) -> Fact:
-    """`axes` None: not known; `every`: no axes were given, which means all of them."""
+    """The fact of a reduction; `axes` is None if unknown; `every` means that none are given: all are reduced."""
     keep = attributes.get("keepdims", 1) == 1  # any other number means no
     if x.shape is None:
         return like(x, () if every and not keep else None)

@@ -54,7 +54,7 @@ def _first(signal: Array, count: int, axis: int) -> Array:
 
 
 def _known(spectra: Array, signal: Array, axis: int) -> Array:
-    """NaN wherever the signal along the axis holds one, in both parts: a fast transform leaves out products by 0."""
+    """The spectra, NaN in both parts where the signal along the axis has one: fast transforms skip products by 0."""
     lost = np.isnan(signal).any(axis=axis, keepdims=True)
     if not lost.any():
         return spectra
@@ -134,7 +134,7 @@ def blackman_window(size: Array, output_datatype: int = 1, periodic: int = 1) ->
 
 
 _BLACKMAN = float(np.float32(0.5) - np.float32(0.08))
-"""0.42 as ONNX Runtime has it: the ends of the window are what is left when the terms are summed."""
+"""0.42 as ONNX Runtime computes it: at the ends of the window, only the rounding error of the terms' sum is left."""
 
 
 @kernel("MelWeightMatrix", since=17)
@@ -210,7 +210,7 @@ def dft_rule(
 
 @rule("DFT", since=17)
 def dft_by_attribute(ctx: InferContext, attributes: Attributes, x: Fact, length: MaybeFact = None) -> Fact:
-    """The same with the axis in an attribute."""
+    """DFT-20 with the axis in an attribute."""
     return _dft_rule(ctx, attributes, x, length, attributes.get("axis", 1))
 
 

@@ -118,8 +118,9 @@ class OddQuotient:
     """x·P(x²)/Q(x²) of float32, for odd functions that level out; Q's highest coefficient is 1.
 
     Args:
-        p, q: coefficients, the highest power first; q without the 1.
-        end: where the quotient is what it stays beyond, to the last bit.
+        p: coefficients of P, the highest power first.
+        q: coefficients of Q, the highest power first, without its 1.
+        end: |x| from which on the function keeps the quotient's value to the last bit.
     """
 
     def __init__(self, p: Sequence[float], q: Sequence[float], end: float) -> None:
@@ -130,7 +131,7 @@ class OddQuotient:
         """The values at a vector x, in one of three rows of its length."""
         near, square, y = temporaries
         low, high = self._ends
-        x.clip(low, high, near)  # the function of that name takes a microsecond more
+        x.clip(low, high, near)  # np.clip takes a microsecond more
         np.multiply(near, near, square)
         first, *between, last = self._p
         np.multiply(square, first, y)
@@ -159,7 +160,7 @@ half_erf = OddQuotient(
     (252.6284857, 5356.83969, 67593.96977, 479222.6521, 1460008.178),
     5.600286483764648,
 )
-"""erf(x/√2)/2, the same fit: what the normal distribution's function is above a half."""
+"""erf(x/√2)/2 by the same fit: the distribution function of the normal distribution minus a half."""
 
 
 def _erf_block(x: Array, out: Array, temporaries: Array) -> None:

@@ -53,7 +53,7 @@ def gather(data: Array, indices: Array, axis: int = 0) -> Array:
 
 @windowed("Gather")
 def gather_from_file(data: StoredOperand, indices: Array, axis: int = 0) -> Array | None:
-    """The rows of a tensor in a file that `indices` name, no others of it read: what an embedding needs."""
+    """The rows of a tensor in a file that `indices` name, as an embedding needs them; no others are read."""
     if normal_axis(axis, len(data.shape)) != 0 or not indices.size:
         return None
     numbers, places = np.unique(np.where(indices < 0, indices + data.shape[0], indices), return_inverse=True)
@@ -109,14 +109,14 @@ def _scatter(data: Array, where: tuple[Any, ...], updates: Array, reduction: str
         result[where] = updates
     elif reduction in _REDUCTIONS:
         places = np.broadcast_to(_places(data.shape, where), updates.shape)
-        _REDUCTIONS[reduction].at(result.reshape(-1), places.reshape(-1), updates.reshape(-1))  # the quick case
+        _REDUCTIONS[reduction].at(result.reshape(-1), places.reshape(-1), updates.reshape(-1))  # fast where flat
     else:
         raise ValueError(f"reduction is {reduction!r}: expected none, {', '.join(_REDUCTIONS)}")
     return result
 
 
 def _places(shape: tuple[int, ...], where: tuple[Any, ...]) -> Array:
-    """The places in a contiguous array of this shape of an index of its first axes. Raises IndexError."""
+    """The positions in a contiguous array of this shape that an index of its first axes names. Raises IndexError."""
     places: Any = np.zeros((), np.int64)
     for axis, (index, size) in enumerate(zip(where, shape, strict=False)):
         if index.size and (index.min() < -size or index.max() >= size):
@@ -128,7 +128,7 @@ def _places(shape: tuple[int, ...], where: tuple[Any, ...]) -> Array:
 
 
 def _is_repeated(indices: Array, axis: int) -> bool:
-    """Whether an index was expanded along every other axis, to fewer places than each of them stands for."""
+    """Whether an index is expanded along every other axis, and its entries are fewer than the copies of each."""
     others = [stride == 0 or size == 1 for stride, size in zip(indices.strides, indices.shape, strict=True)]
     if indices.ndim == 1 or not indices.size or not all(others[:axis] + others[axis + 1 :]):
         return False
@@ -153,7 +153,7 @@ def scatter_elements(data: Array, indices: Array, updates: Array, axis: int = 0,
     if indices.shape != updates.shape:
         raise ValueError(f"indices have shape {indices.shape}, updates {updates.shape}: expected equal shapes")
     try:
-        if reduction in _REDUCTIONS and _is_repeated(indices, axis):  # as networks on graphs write it
+        if reduction in _REDUCTIONS and _is_repeated(indices, axis):  # as graph neural networks do
             return _combined_slices(data, indices.swapaxes(0, axis), updates, axis, _REDUCTIONS[reduction])
         return _scatter(data, tuple(_grid(indices, axis)), updates, reduction)
     except IndexError:
@@ -289,7 +289,7 @@ def compress(x: Array, condition: Array, axis: int | None = None) -> Array:
 def unique(x: Array, axis: int | None = None, sorted: int = 1) -> tuple[Array, Array, Array, Array]:
     """Distinct elements (or slices along `axis`), first indices, inverse indices and counts.
 
-    In ascending order, or with sorted=0 in order of first occurrence.
+    The elements are in ascending order, or with sorted=0 in the order of their first occurrence.
     """
     axis = axis if axis is None else normal_axis(axis, x.ndim)
     rows = x.reshape(-1) if axis is None else x
@@ -388,7 +388,7 @@ def slice__rule(
 
 @rule("Slice", since=1)
 def slice_by_attributes(ctx: InferContext, attributes: Attributes, data: Fact) -> Fact:
-    """The same with starts, ends and axes in attributes."""
+    """Slice-10 with starts, ends and axes in attributes."""
     if data.shape is None:
         return like(data, None)
     starts, ends = list(attributes["starts"]), list(attributes["ends"])
@@ -445,13 +445,13 @@ def cut_size(dim: Dim, start: Dim | None, end: Dim | None, step: Dim | None) -> 
     low, high = clamped(start, dim), clamped(end, dim)
     if low is None or high is None:
         return None
-    if at_least(start, 0):  # beyond the end it gives a negative size, which is cut off anyway
+    if at_least(start, 0):  # beyond the end it gives a negative size, which becomes 0 below
         low = start
     return maximum(ceil_div(high - low, step), 0)
 
 
 def _reversed_size(dim: Dim, start: Dim, end: Dim, step: int) -> Dim | None:
-    """All of an axis backwards, which is the one backward slice of an unknown size that can be told."""
+    """The size of a whole axis backwards, the only backward slice of an unknown size that is known; else None."""
     if start == -1 and isinstance(end, int) and end < -(2**31) + 2:
         return ceil_div(dim, -step)
     return None
@@ -483,7 +483,7 @@ def top_k_rule(ctx: InferContext, attributes: Attributes, x: Fact, k: Fact) -> t
 
 @rule("TopK", since=1)
 def top_k_by_attribute(ctx: InferContext, attributes: Attributes, x: Fact) -> tuple[Fact, Fact]:
-    """The same with k in an attribute."""
+    """TopK-10 with k in an attribute."""
     return _top_k(ctx, attributes, x, attributes["k"])
 
 
@@ -504,7 +504,7 @@ def _top_k(ctx: InferContext, attributes: Attributes, x: Fact, k: Dim | None) ->
 def non_zero_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
     """Indices of the elements that are not zero: [rank, how many].
 
-    Of a scalar the operator's page says [0, how many], and ONNX Runtime makes [1, how many].
+    For a scalar, the operator's page says [0, how many], and ONNX Runtime makes [1, how many].
     """
     rank = len(x.shape) if x.shape else ctx.symbol(0, 0)
     return TensorFact(dtypes.INT64, (rank, ctx.symbol(0, 1)))

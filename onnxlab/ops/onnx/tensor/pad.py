@@ -32,7 +32,7 @@ def pad(
 ) -> Array:
     """Add elements at both ends of the axes, or cut them off where a pad is negative.
 
-    `pads` holds the begins of all `axes`, then their ends.
+    `pads` holds the amounts at the beginning of all `axes`, then those at their ends.
     """
     places = normal_axes(None if axes is None else axes.reshape(-1).tolist(), data.ndim)
     amounts = integers(pads)
@@ -120,7 +120,7 @@ def pad_rule(
 @rule("Pad", since=2)
 @rule("Pad", since=1)
 def pad_by_attribute(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
-    """The same with the amounts in an attribute."""
+    """Pad-11 with the amounts in an attribute."""
     if x.shape is None:
         return like(x, None)
     amounts = list(attributes.get("pads") or attributes.get("paddings") or ())

@@ -87,7 +87,7 @@ def unsqueeze(x: Array, axes: Array) -> Array:
     """Insert axes of size 1 at these places of the output."""
     inserted = axes.reshape(-1).tolist()
     rank = x.ndim + len(inserted)
-    if len(inserted) == 1 and -rank <= (place := inserted[0]) < rank:  # what models do by the hundred
+    if len(inserted) == 1 and -rank <= (place := inserted[0]) < rank:  # the usual case, hundreds of times in a model
         return x.reshape((*x.shape[: place % rank], 1, *x.shape[place % rank :]))
     places = normal_axes(inserted, rank)
     if len(set(places)) != len(places):
@@ -116,7 +116,7 @@ def reshape_rule(ctx: InferContext, attributes: Attributes, data: Fact, target: 
 
 @rule("Reshape", since=1)
 def reshape_by_attribute(ctx: InferContext, attributes: Attributes, data: Fact) -> Fact:
-    """The same with the target in an attribute."""
+    """Reshape-5 with the target in an attribute."""
     return _reshaped(ctx, data, list(attributes.get("shape", ())), False)
 
 
@@ -197,14 +197,14 @@ def flatten_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
 
 @rule("Squeeze", since=13)
 def squeeze_rule(ctx: InferContext, attributes: Attributes, x: Fact, axes: MaybeFact = None) -> Fact:
-    """Without the axes, whose dims are 1; without every 1 where none are given, or an empty list as in ONNX Runtime."""
+    """The dims without those of the axes; without every 1 where no axes are given, or none listed (ONNX Runtime)."""
     named = None if axes is None else known_integers(axes)
     return _squeezed(ctx, x, named, axes is None or (named is not None and not len(named)))
 
 
 @rule("Squeeze", since=1)
 def squeeze_by_attribute(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
-    """The same with the axes in an attribute."""
+    """Squeeze-13 with the axes in an attribute."""
     return _squeezed(ctx, x, attributes.get("axes"), "axes" not in attributes)
 
 
@@ -233,13 +233,13 @@ def _squeezed(ctx: InferContext, x: Fact, axes: Sequence[int] | None, every: boo
 
 @rule("Unsqueeze", since=13)
 def unsqueeze_rule(ctx: InferContext, attributes: Attributes, x: Fact, axes: Fact) -> Fact:
-    """With a 1 at each of the axes of the result."""
+    """The dims with a 1 at each of the axes, which are those of the result."""
     return _unsqueezed(ctx, x, known_integers(axes), axes)
 
 
 @rule("Unsqueeze", since=1)
 def unsqueeze_by_attribute(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
-    """The same with the axes in an attribute."""
+    """Unsqueeze-13 with the axes in an attribute."""
     return _unsqueezed(ctx, x, attributes["axes"], None)
 
 

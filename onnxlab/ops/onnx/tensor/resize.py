@@ -47,7 +47,7 @@ def _coordinates(axis: Axis, mode: str) -> Array:
         adjustment = f(axis.output) / (scale * f(axis.size))
         return f(axis.size) / 2 * (1 - adjustment) + (i + f(0.5)) / scale - f(0.5)
     if mode == "align_corners":
-        # a length that scales make fractional counts as it is, not rounded down to the output's
+        # a fractional length counts as it is, not rounded down to the output's
         resized = f(axis.scale) * f(axis.size)
         return i * last / (resized - 1) if resized != 1 else np.zeros_like(i)
     if mode == "asymmetric":

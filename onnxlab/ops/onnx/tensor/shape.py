@@ -138,7 +138,7 @@ def split_1(
 def expand(ctx: RunContext, x: Array, shape: Array) -> Array:
     """Broadcast `x` and `shape` against each other.
 
-    The result is a read-only view; its size is claimed all the same, since its elements may be touched.
+    The result is a read-only view; memory is reserved all the same, since a later node may copy the elements.
     """
     dims = np.broadcast_shapes(x.shape, integers(shape))
     ctx.reserve(prod(dims) * x.itemsize, "the expanded tensor")
@@ -288,7 +288,7 @@ def concat_rule(ctx: InferContext, attributes: Attributes, *inputs: Fact) -> Fac
 
 
 def _joined(result: TensorFact, inputs: Sequence[Fact], axis: int) -> Fact:
-    """Elements of the inputs in a row, those that are not known left out one by one."""
+    """Elements of the inputs in a row; each one that is not known stays unknown."""
     pieces = []
     for fact in inputs:
         known = known_of(fact)
@@ -314,7 +314,7 @@ def split(ctx: InferContext, attributes: Attributes, x: Fact, sizes: MaybeFact =
 
 @rule("Split", since=2)
 def split_by_attribute(ctx: InferContext, attributes: Attributes, x: Fact) -> tuple[Fact, ...]:
-    """The same with the sizes in an attribute."""
+    """Split-13 with the sizes in an attribute."""
     sizes = attributes.get("split")
     return _split(ctx, attributes, x, None if sizes is None else list(sizes), sizes is not None)
 
@@ -343,7 +343,7 @@ def _split(
 
 
 def _equal_pieces(ctx: InferContext, dim: Dim, pieces: int) -> list[Dim]:
-    """Sizes of so many pieces of equal size, the last of which is smaller: of those that have an output."""
+    """Sizes of the pieces that have an output, of `pieces` equal ones, the last of which may be smaller."""
     outputs = len(ctx.outputs)
     message, hint = f"num_outputs is {pieces}, and it has {outputs} outputs", f"set num_outputs to {outputs}"
     if pieces < outputs:
@@ -462,7 +462,7 @@ def _split_gradient(attributes: Attributes, inputs: Arrays, outputs: Arrays, gra
 
 
 def _concat_bytes(attributes: Mapping[str, Any], *inputs: Any) -> int:
-    """One input may come a thousand times."""
+    """Bytes of all inputs together: the same one may come a thousand times."""
     return sum([int(array.nbytes) for array in inputs])
 
 

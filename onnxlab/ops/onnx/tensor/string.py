@@ -50,7 +50,7 @@ def string_concat(x: Array, y: Array) -> Array:
 def string_split(x: Array, delimiter: str = "", maxsplit: int | None = None) -> tuple[Array, Array]:
     """(parts of every string in a new last axis, "" behind the last; int64 numbers of parts).
 
-    Without a delimiter at runs of white space.
+    Without a delimiter, strings are split at runs of white space.
     """
     most = -1 if maxsplit is None else maxsplit
     separator = delimiter or None
@@ -77,14 +77,14 @@ def regex_full_match(x: Array, pattern: str) -> Array:
 
 
 _SHORT, _MOST = 64, 4096
-"""Characters of a text of which the answer is remembered, and how many are."""
+"""The most characters of a text whose answer is remembered, and the most answers."""
 
 
 @lru_cache
 def _compiled(pattern: str) -> Callable[[str], bool]:
     try:
         import re2
-    except ImportError:  # in a browser there is none: Python's own may take for ever, which ends with the page
+    except ImportError:  # as in a browser: Python's own may never end, except with the page
         return _whole(_by(re.compile, re.error, pattern))
     options = re2.Options()
     options.log_errors = False
@@ -103,14 +103,14 @@ def _by(compiler: Callable[[str], Any], refusal: type[Exception], pattern: str) 
 
 
 def _whole(matches: Callable[[str], Any]) -> Callable[[str], bool]:
-    known: dict[str, bool] = {}  # of short texts, which come again where they are words or categories
+    known: dict[str, bool] = {}  # of short texts, which recur where they are words or categories
 
     def matched(text: str) -> bool:
         answer = known.get(text)
         if answer is None:
             try:
                 answer = matches(text) is not None
-            except UnicodeEncodeError:  # half of a surrogate pair, which no pattern means
+            except UnicodeEncodeError:  # half of a surrogate pair, which no pattern matches
                 answer = False
             if len(text) <= _SHORT:
                 if len(known) >= _MOST:
@@ -163,7 +163,7 @@ def tf_idf_vectorizer(
 ) -> Array:
     """Counts of n-grams in [C] or [N, C], with up to max_skip_count items skipped between two: float32[…, vocabulary].
 
-    Modes TFIDF and IDF multiply by the weights, the latter only whether an n-gram occurs.
+    Mode TFIDF multiplies the counts by the weights; IDF takes the weight of each n-gram that occurs.
     """
     pool = pool_strings if pool_strings is not None else pool_int64s or ()
     columns, width = remembered(_columns, pool, ngram_counts, ngram_indexes)
@@ -177,7 +177,7 @@ def tf_idf_vectorizer(
 
 
 def _columns(pool: Sequence[object], counts: Sequence[int], indexes: Sequence[int]) -> tuple[dict[object, int], int]:
-    """({n-gram, of a single item the item: its column}, number of columns)."""
+    """({n-gram, or the item itself for one of length 1: its column}, number of columns)."""
     numbers: dict[object, int] = {}
     for length, (start, stop) in enumerate(pairwise([*counts, len(pool)]), 1):
         for place in range(start, stop, length):
@@ -197,7 +197,7 @@ def _weights(width: int, indexes: Sequence[int], weights: Sequence[float] | None
 def _chosen(rows: Array, columns: Mapping[object, int], width: int, lengths: range, skip: int) -> Array:
     """The places of all n-grams in a matrix of rows × (width + 1), the last column for those that are not known.
 
-    A single item has nothing to skip.
+    N-grams of a single item are counted once, since they have nothing to skip.
     """
     count, size = rows.shape
     items = rows.reshape(-1).tolist()
@@ -224,7 +224,7 @@ def _chosen(rows: Array, columns: Mapping[object, int], width: int, lengths: ran
 
 @rule("StringNormalizer", since=10)
 def string_normalizer_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
-    """The strings of a vector, or of a row, without the stop words: as many where there are none of these."""
+    """The strings of a vector, or of a row, without the stop words; all of them where no stop words are given."""
     if not attributes.get("stopwords"):
         return x.bare
     rank = len(x.shape) if x.shape is not None else None
@@ -235,7 +235,7 @@ def string_normalizer_rule(ctx: InferContext, attributes: Attributes, x: Fact) -
 
 
 def _string_split_bytes(attributes: Mapping[str, Any], x: Any) -> int:
-    """Bytes of as many parts for every string as the longest one has characters at most."""
+    """An upper bound: every string has as many parts as the longest one has characters, and one more."""
     return int(x.size * (max(map(len, map(str, x.reshape(-1))), default=0) + 1) * 8) if x.size >= 4096 else 0
 
 
