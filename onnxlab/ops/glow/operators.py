@@ -48,7 +48,7 @@ def _named(attributes: Mapping[str, Any], place: str, suffix: str) -> Any:
     """An attribute that describes an input or output.
 
     Raises:
-        ValueError: it is not there, so the type is not known.
+        ValueError: the attribute is missing, so that the type is not known.
     """
     value = attributes.get(f"{place}_{suffix}")
     if value is None:

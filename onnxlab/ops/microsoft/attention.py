@@ -29,7 +29,7 @@ _CACHED = 1 << 22
 """Bytes of scores up to which all heads are computed at once."""
 
 _MASKED = -10000.0
-"""What a masked score gets added unless `mask_filter_value` says otherwise."""
+"""The summand of masked scores, where `mask_filter_value` is absent."""
 
 
 def _causal(queries: int, keys: int, past: int) -> Array:
@@ -70,7 +70,7 @@ def mask_bias(mask: Array | None, batch: int, queries: int, keys: int, filtered:
     A mask is [B] lengths, [2·B] ends and then starts, [B, T], [B, S, T] or [B, 1, M, M].
 
     Raises:
-        ValueError: another shape.
+        ValueError: the mask has another shape.
     """
     if mask is None:
         return None
@@ -372,7 +372,7 @@ def attention_rule(
 def q_attention_rule(
     ctx: InferContext, attributes: Attributes, x: Fact, weights: Fact, *others: MaybeFact
 ) -> tuple[Fact, ...]:
-    """The same as floats."""
+    """Attention in floats."""
     return _merged(ctx, attributes, x, weights, input_at(others, 6), dtypes.FLOAT)
 
 

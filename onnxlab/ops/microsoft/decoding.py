@@ -62,9 +62,9 @@ def decoder_masked_multi_head_attention(
 ) -> tuple[Array, Array, Array, Array]:
     """Attention of one token [B, 1, D] to those before it: (Y, present key, present value, weights).
 
-    Keys and values are projected ones of the token, or packed into the query, or of another attention [B, H, T, d].
-    With a shared buffer past ones stand at the front of [B, H, most, d]. cache_indirection [b, beams, most] says from
-    which beam each past token of a beam comes.
+    Keys and values are projections of the token, or packed into the query, or those of another attention [B, H, T, d].
+    With a shared buffer, past ones are at the front of [B, H, most, d]. cache_indirection [b, beams, most] gives the
+    beam from which each past token of a beam comes.
     """
     q, k, v = _projected(query, key, value, bias, num_heads)
     crossed = key is not None and key.ndim == 4
@@ -141,7 +141,7 @@ def sparse_attention(
 ) -> tuple[Array, Array, Array]:
     """Causal attention to some blocks of keys only, with a cache of the longest length: (Y, present key and value).
 
-    The blocks that each block of queries sees are rows of a CSR matrix [layouts, …]; layouts go round among the heads.
+    The blocks that each block of queries sees are rows of a CSR matrix [layouts, …]; the heads use layouts in turn.
     """
     q, k, v = unpacked(query, key, value, num_heads, kv_num_heads)
     batch, steps = q.shape[0], q.shape[2]

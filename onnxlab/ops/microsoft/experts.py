@@ -52,9 +52,9 @@ class Gate:
     """The activation between the layers of an expert.
 
     Attributes:
-        fusion: of swiglu: 1 where the first layer makes gate and value in turn, 2 one after the other, 0 where
-            another layer makes the value.
-        limit: of the swiglu's inputs.
+        fusion: for swiglu, 1 where the first layer makes gates and values in turn, 2 where it makes all gates and
+            then all values, 0 where another layer makes the values.
+        limit: bound of the gates and values of swiglu.
     """
 
     activation: str
@@ -64,7 +64,7 @@ class Gate:
     limit: float
 
     def __call__(self, expert: int, rows: Array, first: Layer, third: Layer | None) -> Array:
-        """Apply the layer of one expert to its rows."""
+        """Apply the first layer of one expert and the activation to its rows."""
         inner = first(expert, rows)
         if self.activation != "swiglu":
             activated = _ACTIVATIONS[self.activation](inner)
@@ -93,10 +93,10 @@ def mix(
     """Each row of X through its k likeliest experts, weighted.
 
     Args:
-        router: scores [rows, experts], and what to weigh with where that is not their softmax.
+        router: scores [rows, experts], and the experts' weights where these are not the softmax of the scores.
 
     Raises:
-        ValueError: an activation that is none.
+        ValueError: the activation is unknown.
     """
     if gate.activation not in (*_ACTIVATIONS, "swiglu"):
         raise ValueError(f"activation_type is {gate.activation!r}: expected {', '.join(_ACTIVATIONS)} or swiglu")
@@ -145,7 +145,7 @@ def mixture_of_experts(
     """Each row of X through its k likeliest experts: fc2 [E, D, I] · activation(fc1 [E, I, D] · row).
 
     Raises:
-        NotImplementedError: the sparse mixer.
+        NotImplementedError: the sparse mixer is asked for.
     """
     _refuse_mixer(use_sparse_mixer)
     layers = [
@@ -201,8 +201,8 @@ def quantized_mixture_of_experts(
 ) -> Array:
     """MoE with integer weights (weights, scales and bias of each layer, then the zero points, then mixing weights).
 
-    As ONNX Runtime does it on a CPU, shares are those among the chosen experts, whatever normalize_routing_weights
-    says; only mixing weights that are given are taken as they are without it.
+    As in ONNX Runtime on a CPU, weights are normalized among the chosen experts even if normalize_routing_weights is 0;
+    only mixing weights that come as an input then stay as they are.
 
     Raises:
         NotImplementedError: weights of small floats, or prepacked ones, or the sparse mixer.

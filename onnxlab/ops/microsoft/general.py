@@ -179,7 +179,7 @@ def word_conv_embedding(
     lengths = np.argmin(np.pad(words > 0, ((0, 0), (0, 1))), axis=1)
     if window > words.shape[1]:
         raise ValueError(f"W has a window of {window} characters: the words have {words.shape[1]}")
-    letters = c[words]  # of a word shorter than the window some are those of 0
+    letters = c[words]  # with those of 0 behind a word shorter than the window
     windows = np.lib.stride_tricks.sliding_window_view(letters, window, axis=1)  # [words, windows, size, window]
     activated = np.tanh(np.einsum("pnsk,eks->pne", windows, w.reshape(len(w), window, -1), optimize=True) + b)
     seen = np.arange(activated.shape[1]) < np.maximum(lengths - window + 1, 1)[:, None]

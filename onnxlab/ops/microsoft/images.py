@@ -162,7 +162,7 @@ def rfft_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
 
 @rule("Irfft", domain=DOMAIN)
 def irfft_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
-    """Back from that."""
+    """The shape of Rfft's input, from that of its output."""
     if x.shape is None or len(x.shape) < 2:
         return like(x, None)
     last = (x.shape[-2] - 1) * 2 if attributes.get("onesided", 1) else x.shape[-2]

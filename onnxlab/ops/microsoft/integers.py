@@ -93,7 +93,7 @@ def _mixed(h: Array, k: Array) -> Array:
 
 
 def _hash(words: Array, tail: Array | None, seed: int, nbytes: int) -> Array:
-    """MurmurHash3_x86_32 of every row of 32-bit words, and of a last one that is not whole."""
+    """MurmurHash3_x86_32 of every row of 32-bit words, and of an incomplete word behind them."""
     h = np.full(len(words), seed, np.uint32)
     for k in words.T:
         h = _turned(_mixed(h, k), 13) * np.uint32(5) + np.uint32(0xE6546B64)
@@ -157,7 +157,7 @@ _NF4 = np.array(
      -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224,
      0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0], np.float32)  # fmt: skip
 _CODES = {0: np.concatenate([_FP4, -_FP4]), 1: _NF4}
-"""What four bits mean by quant_type: FP4 with a sign in front, and NF4 (arXiv 2305.14314)."""
+"""The values of four-bit codes, by quant_type: FP4 with a sign in front, and NF4 (arXiv 2305.14314)."""
 
 
 @kernel("MatMulBnb4", domain=DOMAIN)
@@ -201,7 +201,7 @@ def matmul_integer_16(ctx: InferContext, attributes: Attributes, a: Fact, b: Fac
 
 @rule("ReduceSumInteger", domain=DOMAIN)
 def reduce_sum_integer_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
-    """The same, in 32 bits."""
+    """ReduceSum in 32 bits, signed like the input."""
     elem = {dtypes.INT8: dtypes.INT32, dtypes.UINT8: dtypes.UINT32}.get(elem_type(x), 0)
     return TensorFact(elem, by_attribute("ReduceSum")(ctx, attributes, x.bare).shape)
 

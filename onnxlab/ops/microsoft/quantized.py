@@ -432,7 +432,7 @@ def qlinear_average_pool(ctx: InferContext, attributes: Attributes, x: Fact, *_o
 
 @rule("QLinearReduceMean", domain=DOMAIN)
 def qlinear_reduce_mean(ctx: InferContext, attributes: Attributes, x: Fact, *_others: MaybeFact) -> Fact:
-    """The axes of the attribute become 1, or go."""
+    """The axes of the attribute become 1, or are dropped without keepdims."""
     return by_attribute("ReduceMean")(ctx, attributes, x.bare)
 
 
@@ -444,7 +444,7 @@ def gemm_float8(ctx: InferContext, attributes: Attributes, a: Fact, b: Fact, *_o
 
 @rule("QuantizeBFP", domain=DOMAIN)
 def quantize_bfp(ctx: InferContext, attributes: Attributes, x: Fact) -> tuple[Fact, Fact, Fact]:
-    """Bytes, whose number is the hardware's affair; the input's shape, and its strides."""
+    """Bytes, whose number depends on the hardware; the input's shape, and its strides."""
     strides = TensorFact(dtypes.INT64, None if x.shape is None else (len(x.shape),))
     return TensorFact(dtypes.UINT8, (ctx.symbol(0, 0),)), shape_rule(ctx, {}, x), strides
 

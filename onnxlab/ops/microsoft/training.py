@@ -1,6 +1,6 @@
 """com.microsoft operators of training on a device: gradients, accumulation, and steps of optimizers.
 
-ONNX Runtime changes buffers in place and returns a flag. Here nothing is written to: the new state comes out as the
+ONNX Runtime changes buffers in place and returns a flag. The kernels here write to no input: the new state is in the
 outputs behind the flag, which a graph need not name.
 """
 

@@ -64,7 +64,7 @@ def post_transform(scores: Array, name: str) -> Array:
     """Scores [N, classes] after the transform of that name; as in ONNX Runtime, a score alone knows PROBIT only.
 
     Raises:
-        ValueError: there is none of that name.
+        ValueError: no transform has that name.
     """
     if name not in _TRANSFORMS:
         raise ValueError(f"post_transform is {name!r}: expected one of {', '.join(_TRANSFORMS)}")
@@ -100,7 +100,7 @@ def scaler(x: Array, offset: Sequence[float] = (0.0,), scale: Sequence[float] = 
 def normalizer(x: Array, norm: str = "MAX") -> Array:
     """Every row divided by its maximum, sum of magnitudes or Euclidean length; not where that is 0.
 
-    NaN is no maximum.
+    NaN does not count as the maximum.
     """
     wide = x.astype(np.float32, copy=False)
     if norm == "MAX":
@@ -159,7 +159,7 @@ def feature_vectorizer(*inputs: Array, inputdimensions: Sequence[int] | None = N
     return np.concatenate(columns, axis=1)
 
 
-_NAN = ("NaN",)  # what stands for it among the keys, where it is not equal to itself
+_NAN = ("NaN",)  # the key of NaN, which is not equal to itself
 
 
 def _map(x: Array, table: Mapping[Hashable, Any], default: Any, dtype: np.dtype[Any]) -> Array:
@@ -285,7 +285,7 @@ def one_hot_encoder(
     columns = [*map(places.get, values.reshape(-1).tolist(), repeat(count))]
     if not zeros and count in columns:
         raise ValueError("X holds a category that is in no list, and zeros=0 forbids it")
-    hot = np.zeros((len(columns), count + 1), np.float32)  # the last column is that of unknown ones
+    hot = np.zeros((len(columns), count + 1), np.float32)  # the last column is for unknown categories
     hot[range(len(columns)), columns] = 1
     return np.ascontiguousarray(hot[:, :count]).reshape(*x.shape, count)
 
@@ -324,7 +324,7 @@ def dict_vectorizer(
     """[1, C]: a map's values in the order of a vocabulary, 0 for missing ones."""
     vocabulary: Sequence[Any] = int64_vocabulary or string_vocabulary or ()
     first = next(iter(x.values()), 0.0)
-    sample = np.asarray(np.float32(first) if type(first) is float else first)  # maps of ZipMap hold Python's
+    sample = np.asarray(np.float32(first) if type(first) is float else first)  # maps of ZipMap hold Python floats
     if sample.dtype.kind in "US" or sample.dtype == object:
         return strings([str(x.get(key, "")) for key in vocabulary], (1, len(vocabulary)))
     return np.array([[x.get(key, 0) for key in vocabulary]], sample.dtype)

@@ -29,11 +29,11 @@ _COMPARE: tuple[Callable[[Array, Array], Array], ...] = (
     np.not_equal,
 )
 _ROWS = 1 << 18
-"""Elements of the matrix of node numbers that is worked on at a time."""
+"""The most elements of the matrix of node numbers at a time."""
 _FEW = 64
-"""Marking numbers looks at all that there may be: worth it where no more than so many are looked at for each."""
+"""The most marks for each number at which marking pays: it reads a mark for every possible number."""
 _STRINGS = 1 << 16
-"""Strings that are decoded at a time."""
+"""The most strings that are decoded at a time."""
 
 
 _PLACES = {"LEAF": LEAF, **{name: place for place, name in enumerate(MODES)}}
@@ -45,7 +45,8 @@ class Forest:
 
     Attributes:
         modes: places in MODES, LEAF for leaves.
-        true, false: node numbers to go to (themselves for leaves).
+        true: node to go to where the condition holds, the node itself for a leaf.
+        false: node to go to where the condition does not hold, the node itself for a leaf.
         missing: whether NaN goes to the true branch.
         members: for BRANCH_MEMBER, {node: values}.
         roots: node number of every tree's root.
@@ -71,10 +72,10 @@ class Forest:
 
     @cached_property
     def depth(self) -> int:
-        """Branches on the longest way from a root to a leaf.
+        """Branches on the longest path from a root to a leaf.
 
         Raises:
-            ValueError: the trees go in circles.
+            ValueError: the trees have a cycle.
         """
         level = np.unique(self.roots)
         for depth in range(len(self.modes) + 1):
@@ -88,7 +89,7 @@ class Forest:
         """[rows, trees]: the leaf that every tree sends every row to.
 
         Raises:
-            ValueError: the trees go in circles.
+            ValueError: the trees have a cycle.
         """
         at = self.roots[None] if len(x) == 1 else np.broadcast_to(self.roots, (len(x), len(self.roots)))
         rows = np.arange(len(x))[:, None]
@@ -145,7 +146,7 @@ class Forest:
 
 
 def _distinct(numbers: Array, end: int) -> Array:
-    """The different ones of some numbers below `end`; many are marked, which takes a tenth of the time of sorting."""
+    """The distinct ones among numbers below `end`; many are marked, which takes a tenth of the time of sorting."""
     if len(numbers) < end // _FEW:
         return np.unique(numbers)
     marks = np.zeros(end, bool)
@@ -170,7 +171,7 @@ def grow(
 ) -> Forest:
     """A forest from the attributes of versions 1 to 5 of the two older operators; without targets all vote for one.
 
-    With one target, as in ONNX Runtime, a leaf has its first vote alone, or if it has none the value of its node.
+    With one target, as in ONNX Runtime, only the first vote of a leaf counts, without votes the value of its node.
     """
     alone = targets == 1 and vote_targets is not None
     vote_targets = np.zeros(len(vote_nodes), np.int64) if vote_targets is None else vote_targets  # type: ignore[assignment]
@@ -218,7 +219,7 @@ def _places(modes: Sequence[str]) -> Array:
     """The place of every node's mode in MODES.
 
     Raises:
-        ValueError: one is none of them.
+        ValueError: a mode is in neither MODES nor LEAF.
     """
     places = np.empty(len(modes), np.int64)
     try:

@@ -18,7 +18,7 @@ from onnxlab.ops.ml.features import DOMAIN, classes_of, features, labels, logist
 from onnxlab.ops.ml.trees import classifier, regressor
 from onnxlab.shapes import Fact, TensorFact
 
-_transformed = post_transform  # an attribute has its name
+_transformed = post_transform  # an attribute has the function's name
 
 
 @kernel("LinearRegressor", domain=DOMAIN)

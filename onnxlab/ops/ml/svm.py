@@ -38,7 +38,7 @@ def _kernel_product(x: Array, vectors: Array, kind: str, parameters: Sequence[fl
 
 
 _SAFE = 1e8
-"""Squared lengths up to which the difference of two is exact enough for their distance."""
+"""Squared lengths of vectors up to which their distance is accurate enough when computed from these."""
 
 
 def _distances(x: Array, vectors: Array) -> Array:
@@ -95,7 +95,7 @@ def svm_classifier(
 ) -> tuple[Array, Array]:
     """(labels [N], scores): one-against-one machines vote, prob_a and prob_b make probabilities; or linear ones.
 
-    The class with most votes wins, and not the most probable one.
+    The class with the most votes wins, even where another one is more probable.
     """
     names, rows = labels(classlabels_strings, classlabels_ints), _rows(x)
     if not vectors_per_class:
@@ -150,7 +150,7 @@ def _linear(
 ) -> tuple[Array, Array]:
     """Machines in primal form, one for each class.
 
-    Of two classes the second wins as soon as any score is above 0 (½ where no coefficient is negative), as in ONNX
+    With two classes, the second wins where any score is above 0 (½ where no coefficient is negative), as in ONNX
     Runtime.
     """
     weights = remembered(matrix, coefficients, len(names))
@@ -188,7 +188,7 @@ def _probabilities(
 def _couple(pairwise: Array) -> Array:
     """[N, classes]: distributions whose pairwise odds fit [N, classes, classes] best: libsvm's fixed-point iteration.
 
-    Each row stops on its own; one of NaN stays as it began.
+    Each row stops on its own; a row of NaN keeps its first value.
     """
     rows, classes = pairwise.shape[:2]
     q = -pairwise * pairwise.transpose(0, 2, 1)

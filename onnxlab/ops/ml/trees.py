@@ -33,7 +33,7 @@ from onnxlab.shapes import Fact, FactError, TensorFact
 
 
 def first_of(*candidates: Any) -> Any:
-    """The first attribute that is there."""
+    """The first candidate that is not None."""
     return next((item for item in candidates if item is not None), None)
 
 
@@ -82,7 +82,7 @@ def tree_ensemble_regressor(
     )
     scores, voted = forest.collect(ctx, features(x), aggregate_function)
     base = first_of(base_values_as_tensor, base_values)
-    if base is not None and len(base):  # a target that no leaf gives anything stays 0, as in ONNX Runtime
+    if base is not None and len(base):  # a target without votes stays 0, as in ONNX Runtime
         scores = np.where(voted, scores + np.asarray(base, scores.dtype), scores)
     return _transformed(scores, post_transform).astype(np.float32)
 
@@ -149,7 +149,7 @@ def tree_ensemble_classifier(
 
 
 def are_one(ids: Sequence[int]) -> bool:
-    """Whether there is one number and no other."""
+    """Whether there are numbers, and all are the same."""
     array = np.asarray(ids)
     return bool(array.size and (array == array[0]).all())
 
@@ -166,8 +166,8 @@ def _binary(
 ) -> tuple[Array, Array]:  # fmt: skip
     """(whether the second class wins [N], scores of both) as ONNX Runtime has them, row by row.
 
-    The score of the second class decides, or where no leaf voted for it that of the first, which then stands for the
-    second: it must be above the threshold, 0 where the leaves vote for both classes.
+    The score of the second class decides; where no leaf voted for it, that of the first class stands for it. The second
+    class wins if that score is above the threshold, which is 0 where the leaves vote for both classes.
     """
     second = voted[:, 1]
     if base.size == 2:
@@ -189,7 +189,7 @@ def _binary(
 def _paired(scores: Array, threshold: float | None, based: bool, transform: str) -> Array:
     """The scores of both classes from one alone, listed under the first and meant for the second.
 
-    One that ONNX Runtime leaves to chance is 0.
+    A score that ONNX Runtime leaves undefined is 0.
     """
     if transform == "PROBIT" or (threshold is None and based):
         return np.concatenate([_transformed(scores, transform), np.zeros_like(scores)], axis=1)

@@ -1,8 +1,9 @@
 """Kernels of ONNX Runtime's operators on other layouts of images: channels in blocks (NCHWc), and channels last.
 
-Its optimizer puts them into the models that it saves. A blocked tensor has the logical dims [N, C, H, W], with C filled
-up to whole blocks of b channels, and holds [N, C/b, H, W, b]; filters lie in blocks of both their axes, or of outputs
-alone where an image has fewer channels than a block. Source: nchwc_transformer.cc and mlas/lib/reorder.cpp.
+ONNX Runtime's optimizer puts these operators into the models that it saves. A blocked tensor has the logical dims
+[N, C, H, W], with C filled up to whole blocks of b channels, and holds [N, C/b, H, W, b]; filters lie in blocks of both
+their axes, or of outputs alone where an image has fewer channels than a block. Source: nchwc_transformer.cc and
+mlas/lib/reorder.cpp.
 """
 
 # NumPy types the results of its ufuncs as Any
@@ -89,7 +90,7 @@ def blocked(x: Array) -> Array:
 
 
 def unblocked_filters(w: Array) -> Array:
-    """Filters out of their blocks; of a constant, once for as long as it is there."""
+    """Filters out of their blocks; computed once of a constant."""
     return prepared("unblocked filters", _filters, w)
 
 
@@ -267,7 +268,7 @@ rule("BatchNormalization InstanceNormalization LRN", domain=INTERNAL)(same_as_fi
 
 @rule("ReorderInput", domain=BLOCKED)
 def reorder_input_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
-    """Into blocks: the same logical dims, channels filled up to whole blocks where these are as many for all sizes."""
+    """Into blocks: the same logical dims; the padded channels are known where all sizes of blocks give as many."""
     shape = channels_first(x.shape) if attributes.get("channels_last") else x.shape
     if shape is None or len(shape) < 2:
         return like(x, shape)
@@ -278,7 +279,7 @@ def reorder_input_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fa
 
 @rule("ReorderOutput", domain=BLOCKED)
 def reorder_output_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
-    """Out of blocks, with the number of channels that there really are."""
+    """Out of blocks, with the number of channels before padding."""
     if x.shape is None or len(x.shape) < 2:
         return like(x, None)
     shape = (x.shape[0], attributes.get("channels") or ctx.symbol(0, 1), *x.shape[2:])

@@ -197,7 +197,7 @@ def sequence_map(ctx: RunContext, sequence: list[Any], *others: Any, body: Body)
 
 
 MAX_ROUNDS = 6
-"""Rounds of looking for what a loop leaves unchanged; after that, everything that changed is unknown."""
+"""The most rounds of the search for facts that a loop leaves unchanged; after them, all that changed is unknown."""
 
 
 ELEMENT = -1
@@ -223,7 +223,7 @@ def merged(ctx: InferContext, a: Fact, b: Fact, slot: int, label: str) -> Fact:
             return SparseTensorFact(a.elem_type, _merged_shape(ctx, a.shape, b.shape, slot))
         case (SequenceFact(), SequenceFact()):
             length = a.length if a.length == b.length else None
-            if 0 in (a.length, b.length) and elem_type(a.elem) == elem_type(b.elem):  # of no element nothing is said
+            if 0 in (a.length, b.length) and elem_type(a.elem) == elem_type(b.elem):  # no elements to tell of
                 return SequenceFact(a.elem if b.length == 0 else b.elem, length)
             return SequenceFact(merged(ctx, a.elem, b.elem, ELEMENT, label), length)
         case (OptionalFact(), OptionalFact()):
@@ -346,9 +346,9 @@ def loop_rule(
 
 
 def _again(condition: MaybeFact) -> Fact:
-    """The condition that the body gets: true, or it would not run, and of the shape that the node's has."""
+    """The condition that the body gets: true, since else it would not run, in the shape of the node's condition."""
     shape = condition.shape if isinstance(condition, TensorFact) and condition.shape is not None else ()
-    if any(dim != 1 for dim in shape):  # refused when it runs, where that is no size of 1
+    if any(dim != 1 for dim in shape):  # a run refuses it unless every dim is 1
         return TensorFact(dtypes.BOOL, shape)
     return TensorFact(dtypes.BOOL, shape, from_items((1,) * len(shape), [True], "b"))
 
@@ -380,7 +380,7 @@ def fixpoint(
 
 
 def _widest(fact: Fact) -> Fact:
-    """Only the element type, which no iteration may change."""
+    """The fact of the element type alone, which no iteration may change."""
     return TensorFact(fact.elem_type) if isinstance(fact, TensorFact) else fact
 
 
@@ -420,7 +420,7 @@ def _scan_parts(ctx: InferContext, attributes: Attributes, inputs: Sequence[Fact
 
 @rule("Scan", since=8)
 def scan_8_rule(ctx: InferContext, attributes: Attributes, lengths: MaybeFact, *inputs: Fact) -> tuple[Fact, ...]:
-    """The same with a batch axis in front of everything; scanned are the second axes."""
+    """Scan-9 with a batch axis in front of everything; the second axes are scanned."""
     body, count, _ = _scan_parts(ctx, attributes, inputs)
     outer = inputs[count].shape or (ctx.symbol(0, 0), ctx.symbol(0, 1))
     before = [_without(fact, 1 if slot < count else 2) for slot, fact in enumerate(inputs)]
@@ -476,7 +476,7 @@ def scan_rule(ctx: InferContext, attributes: Attributes, *inputs: Fact) -> tuple
 
 
 def _state(name: str, before: Fact, after: Fact) -> Fact:
-    """A state of a Scan, whose shape ONNX has every iteration keep. Raises FactError where one certainly does not."""
+    """A state of a Scan, whose shape every iteration must keep. Raises FactError where it certainly changes."""
     if not isinstance(before, TensorFact) or before.shape is None or after.shape is None:
         return before
     message = f"a Scan keeps the shapes of its states, but the body gets {{}} for {name!r} and makes {{}} of it"

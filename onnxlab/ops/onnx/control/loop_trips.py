@@ -1,9 +1,9 @@
 """Trip counts of Loops: by the count alone, or by a counter that the condition is about.
 
-Exporters of while loops write a condition that compares a counter with a bound in every iteration, and with it a trip
-count, the largest there is, or none. The counter is a carried integer that grows by the same number in each iteration.
-That the condition holds in all iterations but the last is asked of the body once, for all of them: with the counter as
-an expression of how many are left. Which one is the last is looked for where the trip count does not tell.
+Exporters write while loops with a condition that compares a counter with a bound in every iteration; the trip count is
+then the largest possible one, or absent. The counter is a carried integer that grows by the same number in each
+iteration. One inference of the body, with the counter as an expression of the iterations left, tells whether the
+condition holds in all iterations but the last. Where the trip count does not tell the last one, a search finds it.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ Limits = tuple[MaybeFact, MaybeFact]
 ITERATION = TensorFact(dtypes.INT64, ())
 
 FARTHEST = 1 << 20
-"""Iterations up to which the last one is looked for."""
+"""The most iterations among which the last one is searched for."""
 
 _LEFT = -1
-"""What stands for an axis in the symbol of how many iterations are left."""
+"""The axis in the key of the symbol for the number of iterations left."""
 
 
 def trip_count(
@@ -37,8 +37,9 @@ def trip_count(
     """Iterations of a Loop; None where data decides.
 
     Args:
-        start, state: facts of what it carries at first, and before any iteration.
-        again: what the body says of the condition, for `state`; the last run of the body stays one for `state`.
+        start: facts of the carried values before the first iteration.
+        state: facts of the carried values that hold before every iteration.
+        again: fact of the condition that the body makes for `state`; the last inference of the body is for `state`.
         limits: facts of the trip count and of the first condition, None where they are absent.
     """
     limit, condition = limits
@@ -76,7 +77,7 @@ class _Counters:
     """The carried integers of a Loop that grow by the same number in each iteration.
 
     Attributes:
-        steps: by slot what an iteration adds.
+        steps: what an iteration adds to each counter, by slot.
     """
 
     def __init__(self, ctx: InferContext, run: Run, start: Sequence[Fact], state: Sequence[Fact]) -> None:
@@ -110,7 +111,7 @@ class _Counters:
         return fails
 
     def _condition(self, number: Dim) -> Any:
-        """The condition after an iteration, if it makes of the counters of this one those of the next."""
+        """The condition after an iteration; None where the body does not make the counters of the next one."""
         before = [
             _known(fact, self._at(slot, number)) if slot in self.steps else fact
             for slot, fact in enumerate(self._state)

@@ -35,7 +35,7 @@ from onnxlab.shapes import (
 
 
 class Sequence(list[Any]):
-    """A sequence made from another; a loop that makes one longer has it counted in each iteration.
+    """A sequence made from another; in a loop that appends to it, each iteration counts its memory.
 
     Attributes:
         buffers: {id: bytes} of the memory behind the items, None until it is counted.
