@@ -1,7 +1,8 @@
 """Gradient of ai.onnx.preview.training: the nodes between `xs` and `y` run forwards, then their rules backwards.
 
-The operator reads the graph it stands in: `xs` and `zs` name values, the inputs say what these are this time, and the
-nodes from there to `y` are differentiated (https://onnx.ai/onnx/operators/onnx_aionnxpreviewtraining_Gradient.html).
+The operator reads the graph it stands in: `xs` and `zs` name values of the graph, the inputs of the node give these
+values for the run, and the nodes from there to `y` are differentiated
+(https://onnx.ai/onnx/operators/onnx_aionnxpreviewtraining_Gradient.html).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A node on the way from `xs` to `y`: its rule and what that needs."""
+    """A node on the way from `xs` to `y`: its derivative rule and what the rule needs."""
 
     label: str
     rule: Rule
@@ -48,7 +49,7 @@ def gradient_step(
 
     Args:
         step_of: makes the step of a node on the way.
-        attributes_of: its attributes, defaults filled in.
+        attributes_of: gives the attributes of a node, defaults filled in.
 
     Raises:
         RunError: attributes that do not fit the inputs, or name no values.
@@ -104,7 +105,7 @@ def _parts(
 
 
 def _backward(parts: Sequence[_Part], values: Mapping[str, Any], y: str) -> dict[str, Array]:
-    """Gradients of the sum of `y` by the name of the value."""
+    """{name of a value: gradient of the sum of `y` with respect to it}."""
     totals: dict[str, Array] = {y: np.ones_like(values[y])}
     for part in reversed(parts):
         if not any(name in totals for name in part.outputs):

@@ -1,8 +1,8 @@
 """float16 and bfloat16 values held as float32 between nodes, in runs that keep nothing.
 
-Kernels compute small floats in float32 and round at the end. What one node rounds to 16 bits the next one widens
-again: that takes longer than most nodes. So between nodes whose traits permit it such values stay in float32, rounded
-to what 16 bits can hold: the same numbers, to the bit, as if they had been stored in them.
+Kernels compute float16 and bfloat16 in float32 and round at the end. When one node rounds to 16 bits and the next one
+widens again, the conversions take longer than most nodes. So between nodes whose traits permit it, such values stay in
+float32 arrays, rounded to numbers that 16 bits can hold: the same numbers, to the bit, as in 16-bit arrays.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from onnxlab.ops.base.kernel_helpers import narrow, widen
 from onnxlab.ops.base.traits import Half
 from onnxlab.shapes import TensorFact
 
-_KEPT, _HELD, _NARROWED = range(3)  # what becomes of an output: nothing, rounded but held in float32, rounded
+_KEPT, _HELD, _NARROWED = range(3)  # fates of an output: unchanged, rounded but held in float32, rounded
 
 
 def held_wide(steps: Sequence[Step], nodes: Sequence[NodeView], part: Part, view: PartitionView) -> list[Step]:
@@ -51,7 +51,7 @@ def _halves(nodes: Sequence[NodeView], part: Part, view: PartitionView) -> dict[
 
 
 def _held(steps: Sequence[Step], nodes: Sequence[NodeView], halves: Mapping[str, Any], part: Part) -> frozenset[str]:
-    """Names of the values to hold in float32: nodes that can make them so, and all their readers can take them so."""
+    """Names of the values to hold in float32: those whose makers can make, and whose readers can all take, float32."""
     if not halves:
         return frozenset()
     barred = set(part.outputs)
@@ -68,12 +68,12 @@ def _held(steps: Sequence[Step], nodes: Sequence[NodeView], halves: Mapping[str,
 
 
 def _half(node: NodeView) -> Half:
-    """The change of small floats by a node that computes in float32; "" where that is not sure."""
+    """The way a node treats 16-bit floats when it computes in float32; "" where it is not known."""
     return find_traits(node.domain, node.op_type).half
 
 
 def _takes(node: NodeView) -> bool:
-    """Whether a node makes the same of small floats in float32."""
+    """Whether a node makes the same results from 16-bit floats held in float32."""
     if node.domain:
         return False
     if node.op_type == "Clip":  # a bound that is absent depends on the type
@@ -82,17 +82,17 @@ def _takes(node: NodeView) -> bool:
 
 
 def _makes(node: NodeView, halves: Mapping[str, Any]) -> bool:
-    """Whether rounding what a node makes in float32 is what it makes in 16 bits."""
+    """Whether the node's float32 results, rounded, equal its results in 16 bits."""
     return _takes(node) and node.op_type != "Cast" and all(name in halves for name in _measured(node))
 
 
 def _measured(node: NodeView) -> Iterable[str]:
-    """The inputs whose type the outputs have: the first one that has elements to give."""
+    """The inputs whose type determines that of the outputs: the first one whose elements are used."""
     return node.inputs[1:2] if node.op_type == "Where" else node.inputs[:1]
 
 
 def _converting(step: Step, node: NodeView, halves: Mapping[str, np.dtype[Any]], held: frozenset[str]) -> Step:
-    """A step that takes and makes what is held; one that neither reads nor makes any stays as it is."""
+    """The step that takes and makes held values; a step that neither reads nor makes any stays as it is."""
     if step.constants is not None or held.isdisjoint((*node.inputs, *node.outputs)):
         return step
     rounds = _half(node) == "rounded"
@@ -108,7 +108,7 @@ def _converting(step: Step, node: NodeView, halves: Mapping[str, np.dtype[Any]],
 
 
 def _call(call: Any, leads: bool, fates: Sequence[tuple[int, Any]], *inputs: Any) -> Any:
-    """Widen what is not wide yet, call, and do to each output what its fate is; with `leads` something comes first."""
+    """Widen 16-bit inputs, call, and convert each output by its fate; with `leads`, the first argument is no input."""
     lead, arrays = (inputs[:1], inputs[1:]) if leads else ((), inputs)
     wide = [widen(x) if isinstance(x, np.ndarray) and x.dtype in HALVES else x for x in arrays]
     result = call(*lead, *wide)
@@ -125,7 +125,7 @@ def _done(result: Any, fate: int, dtype: Any) -> Any:
 
 
 def _as_stored(stored: Sequence[Any], values: Sequence[Any]) -> tuple[Any, ...]:
-    """Inputs of a step as the model means them, for messages."""
+    """Inputs of a step in the types that the model declares, for messages."""
     return tuple(
         value.astype(dtype) if dtype is not None and isinstance(value, np.ndarray) else value
         for value, dtype in zip(values, stored, strict=True)

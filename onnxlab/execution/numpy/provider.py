@@ -1,6 +1,6 @@
 """The reference provider: every node by itself, through a kernel of `ops/`, a function's body, or a schema's.
 
-It compiles parts into steps, one per node, so that each value can be watched and kept.
+The provider compiles parts into steps, one per node, so that each value can be watched and kept.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from onnxlab.shapes import TensorFact
 
 
 class NumpyProvider(Provider):
-    """Runs nodes with NumPy. The last provider: it gets what no other took, and refuses what it cannot run."""
+    """Runs nodes with NumPy. The last provider: it gets what no other took, and refuses those it cannot run."""
 
     name = "numpy"
     capabilities = Capabilities(trusted=True)
@@ -56,7 +56,7 @@ class NumpyProvider(Provider):
         return steps if view.keep else held_wide(steps, part.nodes, part, view)
 
     def check(self, part: Part, view: PartitionView) -> None:
-        """Raise what `compile` would, in much less time where the nodes were compiled before."""
+        """Raise the errors of `compile`, in much less time where the nodes were compiled before."""
         for node in paced(part.nodes):
             _step(node, view.scope)
 
@@ -86,7 +86,7 @@ def _kernel(node: NodeView, schema: Schema | None, scope: ScopeCompiler) -> Kern
 
 
 def _step(node: NodeView, scope: ScopeCompiler) -> Step:
-    """Bind a node to what runs it, in the order: model-local function, kernel, body of the schema."""
+    """The step of a node: by its model-local function, else its kernel, else the body of its schema."""
     cached = scope.compiler.steps.get(node)
     if cached is not None:
         return cached
@@ -94,7 +94,7 @@ def _step(node: NodeView, scope: ScopeCompiler) -> Step:
         return _made_step(node, scope)
     except OnnxlabError:
         raise
-    except Exception as error:  # of a node with faults
+    except Exception as error:  # of a faulty node
         reason = f"{type(error).__name__}: {error}"
         raise RunError(
             f"{node.label} ({operator(node)}) cannot be prepared to run ({reason}); model.check() says what it lacks",
@@ -226,9 +226,9 @@ def _unused(*arrays: Any) -> Any:
 
 
 def _sized(step: Step, view: PartitionView) -> Step:
-    """Leave out the question of size where inference knows that the outputs are small, or as large as an input.
+    """The step without its size estimate, where inference knows that the outputs are small, or as large as an input.
 
-    Not where values are kept: what inference knew may change before the step runs again.
+    Where values are kept, the estimate stays: the facts may change before the step runs again.
     """
     if (
         step.size is None
@@ -242,7 +242,7 @@ def _sized(step: Step, view: PartitionView) -> Step:
 
 
 def _large(step: Step, view: PartitionView) -> Step:
-    """Leave out the question whether a buffer is free where inference knows that it is too small to matter."""
+    """The step without buffer reuse, where inference knows that the buffers are too small for it to be of use."""
     if step.into is None:
         return step
     fact = view.fact(step.outputs[0])
@@ -251,7 +251,7 @@ def _large(step: Step, view: PartitionView) -> Step:
 
 
 def _read(step: Step, node: NodeView, view: PartitionView) -> Step:
-    """Have what is left in files read when the step runs."""
+    """The step with initializers that are left in files read when it runs."""
     scope: ScopeCompiler = view.scope
     if not scope.compiler.stored:
         return step
@@ -272,7 +272,7 @@ def _function_step(node: NodeView, scope: ScopeCompiler, body: ProgramBody) -> S
 
 
 def _call_body(body: ProgramBody, context: NodeContext, *arrays: Any) -> tuple[Any, ...]:
-    """Run a function; inputs that the call leaves out are absent inside too."""
+    """Run a function; inputs that the call leaves out are absent inside the function too."""
     return tuple(context.run(body, (*arrays, *[None] * (len(body.inputs) - len(arrays)))))
 
 
@@ -290,7 +290,7 @@ def _schema_step(node: NodeView, scope: ScopeCompiler, schema: Schema, attribute
 
 
 class _MadeBody:
-    """Calls the body that a schema makes for the types of the arrays at hand; each is made once."""
+    """The call of the body that a schema makes for the types of the inputs; each body is made once."""
 
     def __init__(
         self,

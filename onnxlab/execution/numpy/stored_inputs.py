@@ -20,16 +20,16 @@ from onnxlab.ops import Kernel
 Array = np.ndarray[Any, Any]
 
 WINDOW = 1 << 24
-"""Bytes that are read at once: enough for a product to run at full speed, little enough for the allocator to use the
-same memory again."""
+"""Bytes that are read at once: enough for a product to run at full speed, and few enough for the allocator to reuse the
+same memory."""
 
 
 class Window:
     """A tensor in its file as a kernel's `StoredOperand`.
 
     Args:
-        tensor: what is read.
-        context: of the node, asked between windows whether the run has to end.
+        tensor: the tensor to read.
+        context: of the node, checked between windows so that the run can end there.
     """
 
     def __init__(self, tensor: LazyTensor, context: NodeContext) -> None:
@@ -47,7 +47,7 @@ class Window:
             yield start, rows
 
     def rows(self, numbers: Array) -> Array:
-        """The rows with these numbers, those that lie together read at once."""
+        """The rows with these numbers; adjacent rows are read at once."""
         rows = np.empty((len(numbers), *self.shape[1:]), self.dtype)
         self._context.reserve(rows.nbytes, "rows of a weight")
         breaks = np.flatnonzero(np.diff(numbers) != 1) + 1
@@ -67,9 +67,9 @@ class StoredInputs:
 
     Args:
         step: the step as it would run with arrays.
-        stored: tensors by place.
-        windowed: the form of the kernel that takes one of them as it is, which returns None where it cannot.
-        place: of that one.
+        stored: {index of the input: tensor}.
+        windowed: the form of the kernel that takes one input as a `StoredOperand`; it returns None where it cannot.
+        place: index of that input.
     """
 
     def __init__(
@@ -102,13 +102,13 @@ class StoredInputs:
 def reading(
     step: Step, view: PartitionView, kernel: Kernel | None, attributes: Callable[[], Mapping[str, Any]]
 ) -> Step:
-    """The step with what `view` leaves in files read when it runs; as it is, where that is none of its inputs.
+    """The step that reads its inputs from files when it runs; `step` itself where no input is left in a file.
 
     Args:
         step: of one node.
-        view: what knows the stored inputs.
-        kernel: that of the node, if it has one.
-        attributes: decodes its attributes.
+        view: knows the initializers that are left in files.
+        kernel: the kernel of the node, if it has one.
+        attributes: decodes the attributes of the node.
     """
     stored = {place: view.stored[name] for place, name in enumerate(step.inputs) if name in view.stored}
     if not stored or step.constants is not None:

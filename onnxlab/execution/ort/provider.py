@@ -2,8 +2,9 @@
 
     runner = Runner(graph, inference.fact, [OnnxRuntimeProvider(), NumpyProvider()])
 
-Whether it has a kernel is found out by making a session of the node alone, once per operator, version and input types.
-Nodes with bodies, calls of the model's own functions and values of unknown or exotic type stay with the others.
+The provider learns whether onnxruntime has a kernel by making a session of the node alone, once per operator, version
+and input types. Nodes with bodies, calls of the model's own functions and nodes on values of unknown or rare types stay
+with the other providers.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from onnxlab.ops import find_traits
 from onnxlab.shapes import Fact, TensorFact
 
 _EMBEDDED = 1 << 30
-"""Bytes of constants that a part's model holds; larger ones are inputs, since a message ends at 2 GiB."""
+"""Bytes of constants that a part's model holds; larger ones become inputs, since a message is at most 2 GiB."""
 
 _IR_VERSION = 10
 
@@ -44,8 +45,8 @@ _PLAIN = frozenset(
 )  # fmt: skip
 _TRIAL = '<ir_version: 8, opset_import: ["" : 13]> g (float[1] x) => (float[1] y) { y = Neg (x) }'
 _TRIALS = 12
-"""Versions below the newest known that are tried; where all fail, the trial itself does, and nothing is known."""
-_probed: dict[tuple[Any, ...], str] = {}  # (operator, version, input types): why not, "" where it is fine
+"""Versions below the newest known that are tried; where all fail, the trial model itself is at fault."""
+_probed: dict[tuple[Any, ...], str] = {}  # {(operator, version, input types): reason for refusing, "" for none}
 _lock = fork_safe(threading.Lock())
 
 
@@ -53,8 +54,8 @@ class OnnxRuntimeProvider(Provider):
     """Runs parts with onnxruntime on the CPU.
 
     Args:
-        optimize: let onnxruntime rewrite the part; without, it does as the file says.
-        threads: of one operator; 0 lets onnxruntime choose.
+        optimize: let onnxruntime optimize the part; otherwise it runs the nodes as they are.
+        threads: threads within one operator; 0 lets onnxruntime choose.
 
     Raises:
         ImportError: onnxruntime is not installed; `pip install onnxlab[ort]`.
@@ -77,7 +78,7 @@ class OnnxRuntimeProvider(Provider):
         return _newest(None, known)
 
     def get_capability(self, view: PartitionView) -> list[SubgraphClaim]:
-        """Claim what has a kernel; the reasons for the rest go to `view.refuse`."""
+        """Claim the nodes that have a kernel; the reasons for refusing others go to `view.refuse`."""
         claims = []
         for node in view.nodes:
             reason = self._refusal(node, view)
@@ -139,14 +140,14 @@ class OnnxRuntimeProvider(Provider):
         inputs = [name for name in dict.fromkeys(node.inputs) if name and name not in small]
         try:
             self._session(_model([node], inputs, [name for name in node.outputs if name], small, view))
-        except Exception as error:  # onnxruntime's own kinds of error, by the dozen
+        except Exception as error:  # onnxruntime raises dozens of its own types
             return _first_line(error)
         return ""
 
 
 @lru_cache(maxsize=16)
 def _newest(domain: str | None, known: int) -> int:
-    """By trial, downwards: onnxruntime does not tell which versions it reads. None: of the IR."""
+    """The newest version of a domain (None: of the IR) that loads, tried downwards: onnxruntime has no call for it."""
     for version in range(known, max(known - _TRIALS, 0), -1):
         model = onnx.parser.parse_model(_TRIAL)
         if domain is None:
@@ -160,7 +161,7 @@ def _newest(domain: str | None, known: int) -> int:
         options.log_severity_level = 4
         try:
             runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-        except Exception:  # onnxruntime's own kinds of error, by the dozen
+        except Exception:  # onnxruntime raises dozens of its own types
             continue
         return version
     return known
@@ -248,7 +249,7 @@ def _typed(fact: Fact) -> Fact:
 
 def _node_proto(node: NodeView) -> onnx.NodeProto:
     inputs = list(node.inputs)
-    while inputs and not inputs[-1]:  # absent all the same: on one that is named "", some of its fusions crash
+    while inputs and not inputs[-1]:  # absent inputs named "" at the end make some of onnxruntime's fusions crash
         inputs.pop()
     proto = onnx.NodeProto(
         op_type=node.op_type, domain=node.domain, name=f"node_{node.id}", input=inputs, output=node.outputs
