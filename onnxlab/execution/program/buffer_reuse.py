@@ -1,8 +1,9 @@
 """Buffers of inputs that are needed no more, for results to be written into: no memory to fetch, none to free.
 
-Which operators can do it their kernels say (`ops.registry.in_place`). Whether an input's buffer is free is asked at the
-moment, of Python itself: a value that dies here, made in this run, of which only the frame and the call know. A view of
-it, another name for it, a feed, a constant, a kept value, a loop's state or a body's capture are all references more.
+Kernels register the operators that can write into an input (`ops.registry.in_place`). Whether an input's buffer is free
+is decided right before the call, by Python's reference counts: the value must have its last reader here, must be made
+in this run, and only the frame and the call may refer to it. A view of the value, another name for it, a feed, a
+constant, a kept value, a loop's state and a body's capture are all further references.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 from onnxlab.execution.base.provider import Step
 
 SMALL: Final = 1 << 16
-"""Bytes below which a new buffer costs less than asking for an old one."""
+"""Bytes below which a new buffer costs less than looking for a free one."""
 
 
 def slots_to_reuse(
@@ -54,7 +55,7 @@ def spare(slots: Sequence[int], frame: list[Any], dead: Collection[int]) -> Any:
     """The first array in these slots whose buffer is free, None where none is.
 
     Args:
-        slots: of inputs, which the caller holds in one other place besides the frame.
+        slots: of inputs, to each of which the caller holds exactly one reference besides that of the frame.
         dead: slots that are let go after the step.
     """
     for slot in slots:

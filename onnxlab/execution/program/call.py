@@ -21,10 +21,10 @@ Progress = Callable[[int, int, str], None]
 """progress(steps done, steps in all, label of the node under way), called in the caller's thread."""
 
 QUICK = 20e-3
-"""Seconds that a run may take to be made in the caller's thread next time: handing it over costs 0.2 ms, and kernels
-that find another core's cache cold up to a tenth of their time.
+"""Seconds that a run may take for the next one to be in the caller's thread: a worker costs 0.2 ms, and up to a tenth
+of the time of kernels, since the cache of another core is cold.
 
-A kernel cannot be interrupted in the caller's thread; so short a one need not be.
+A kernel in the caller's thread cannot be interrupted, which does not matter for so short a run.
 """
 
 PACE = "pace"  # note of a program: (bytes fed, seconds of the processor) of its last run
@@ -34,11 +34,11 @@ class Call:
     """One run.
 
     Args:
-        limits: what it may use; default: 80 % of the free memory, and no other limit.
-        progress: told how far it is; costs an observer.
+        limits: limits of the run; default: 80 % of the free memory, and no other limit.
+        progress: called with the progress of the run, which then needs an observer.
         seed: of random operators.
-        threads: of BLAS meanwhile.
-        after: called with the seconds that it took, when it is over.
+        threads: of BLAS during the run.
+        after: called at the end with the seconds that the run took.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Call:
         self, program: Program, feeds: Sequence[Any], folder: Folder, border: BorderValues | None = None,
         watch: Observer | None = None,
     ) -> list[Any]:  # fmt: skip
-        """Run a whole program and return its outputs; `border` takes what is dropped, `watch` sees the steps."""
+        """Run a whole program and return its outputs; `border` receives dropped values, `watch` observes the steps."""
         if not program.instructions:
             self.limits.check()
             return program.results(program.frame(feeds))
@@ -75,7 +75,7 @@ class Call:
         return results
 
     def part(self, work: Callable[[], None], steps: int, expected: float) -> None:
-        """Do some steps' work that is expected to take so many seconds."""
+        """Do the work of `steps` steps, which is expected to take `expected` seconds."""
         self.position.total = steps
         if steps:
             self._made(work, expected)

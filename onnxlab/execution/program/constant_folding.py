@@ -1,8 +1,8 @@
 """Constant folding: instructions that read constants alone run once, and their results are kept.
 
 A program with such instructions is folded by its first run: afterwards its frames begin with the results of the
-constant instructions, as far as the budget allows, and only the others run. Results outlive edits that change nothing
-of what they are computed from.
+constant instructions, as far as the budget allows, and only the other instructions run. Results outlive edits that do
+not change what they are computed from.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from onnxlab.limits import available_memory
 from onnxlab.ops.base.prepared_constants import mark_constant
 
 SHARE_OF_MEMORY = 0.25
-"""Part of the available memory that what constants make may take."""
+"""Share of the available memory that results of constant instructions may take."""
 
 _NOTE = "folded"
 
@@ -39,10 +39,10 @@ class FoldedProgram:
 
 
 class Folder:
-    """Results of constant instructions, by what they are made of.
+    """Results of constant instructions, by the call and the inputs that they are made from.
 
-    Every array has a token; the token of what a call makes is that of the call and of its inputs' tokens. Results
-    survive one change of the model without being asked for, not two.
+    Every array has a token; the token of a result is determined by its call and the tokens of the inputs. A result that
+    is not asked for is kept for one change of the model and dropped at the second.
     """
 
     def __init__(self, budget: int | None = None) -> None:
@@ -55,7 +55,7 @@ class Folder:
         self._before: dict[tuple[int, int], Any] = {}
 
     def turn(self) -> None:
-        """The model has changed: what is not asked for until the next change is forgotten."""
+        """Begin a new version of the model: results that are not asked for until the next call are dropped."""
         with self._lock:
             self._before, self._results = self._results, {}
             if len(self._calls) > 1 << 17:
@@ -94,7 +94,7 @@ class Folder:
             return self._next
 
     def call(self, instruction: Instruction, inputs: tuple[int, ...]) -> int:
-        """A number for what a call makes of inputs with these tokens."""
+        """A number for the result of a call on inputs with these tokens."""
         function, opsets = instruction.call, instruction.step.opsets
         needed = tuple([slot >= 0 for slot in instruction.results])
         key = (id(function), tuple(opsets.items()), needed, inputs)
@@ -102,14 +102,14 @@ class Folder:
             entry = self._calls.get(key)
             if entry is None:
                 self._next += 1
-                entry = self._calls[key] = self._next, function  # held, so that its id stays its own
+                entry = self._calls[key] = self._next, function  # held, so that no other object gets its id
             return entry[0]
 
 
 def folded(program: Program, run: Run, folder: Folder, loop: Loop) -> FoldedProgram | None:
     """The folded form of a program; its constant instructions are run now where they have not been.
 
-    None for a program without any. Raises what the nodes raise.
+    Returns None for a program without constant instructions. Raises the errors of the nodes.
     """
     if not program.foldable:
         return None
@@ -174,13 +174,13 @@ def _keys(program: Program, folder: Folder) -> dict[int, tuple[int, int]]:
 
 
 def _border(program: Program, keys: dict[int, tuple[int, int]]) -> list[int]:
-    """Slots of constants that something else reads, or that are asked for."""
+    """Slots of constant results that other instructions read, or that are outputs."""
     read = dict.fromkeys(slot for i in program.instructions if not i.constant for slot in i.reads)
     return [slot for slot in (*read, *program.output_slots) if slot in keys]
 
 
 def needed(program: Program, known: Sequence[Any], slots: Iterable[int] | None = None) -> tuple[Row, ...]:
-    """Rows of what has to run for `slots` where `known` holds some; without, for the outputs, and what is not pure."""
+    """Rows that must run for `slots` (default: outputs and impure steps) where `known` holds some slots' values."""
     unmade = {slot for slot in (program.output_slots if slots is None else slots) if known[slot] is None}
     rows = []
     for instruction in reversed(program.instructions):
@@ -192,7 +192,7 @@ def needed(program: Program, known: Sequence[Any], slots: Iterable[int] | None =
 
 
 def persistent(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """An array that is kept: its own memory, where it shows a part of something larger; read-only, for good."""
+    """An array to keep, read-only for good: a copy where it is a view of a part of a larger array."""
     base = value.base
     if isinstance(base, np.ndarray) and base.flags.writeable and base.nbytes > 2 * value.nbytes:
         value = value.copy()
@@ -202,7 +202,7 @@ def persistent(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 class _Gatherer:
-    """An observer that takes what some slots get."""
+    """An observer that collects the values of some slots."""
 
     def __init__(self, slots: Iterable[int]) -> None:
         self._slots = frozenset(slots)

@@ -1,6 +1,6 @@
 """The loop that runs a program, and what kernels may ask of it.
 
-Stateless: everything of one run is in its `Run` and its frame, so that many threads may run one program.
+The loop is stateless: the state of a run is in its `Run` and its frame, so that many threads may run one program.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from onnxlab.shapes import Fact
 
 
 class Observer(Protocol):
-    """An observer of the steps of a run, which may save it some."""
+    """An observer of the steps of a run, which may know the results of some."""
 
     def reuse(self, instruction: Instruction, frame: list[Any]) -> Sequence[Any] | None:
-        """Outputs of this step that are known already, or None when it has to be called."""
+        """Outputs of this step that are known already, or None when the step has to be called."""
 
     def done(self, instruction: Instruction, frame: list[Any], reused: bool, seconds: float) -> Iterable[int]:
         """Called after each step; returns the slots that may be let go."""
@@ -72,7 +72,7 @@ class NodeContext(StepContext):
 
     @property
     def is_kept(self) -> bool:
-        """Whether the run is looked at afterwards, or gone on with after an edit."""
+        """Whether values of the run may be asked for afterwards, or reused after an edit."""
         return self._run.is_kept
 
     @property
@@ -94,7 +94,7 @@ class NodeContext(StepContext):
         assert isinstance(body, ProgramBody)
         run, key = self._run, id(feeds)
         run.limits.iterate()
-        for place, value in enumerate(feeds):  # what a loop carries is in no frame
+        for place, value in enumerate(feeds):  # loop-carried values are in no frame
             if type(value) is not np.ndarray or value.nbytes > SMALL or value.base is not None:
                 run.memory.hold(key, place, value)
         try:
@@ -110,7 +110,7 @@ class NodeContext(StepContext):
         loop, limits = repeated_body(body.made, repetition), self._run.limits
         if loop is None:
             return None
-        if limits.iterations is not None:  # one more is refused
+        if limits.iterations is not None:  # the limit refuses one more
             most = min(most, limits.iterations + 1)
         results = loop.run(self, most, [*feeds, *(self._captured[name] for name in body.captures)])
         if results is not None:
@@ -118,15 +118,15 @@ class NodeContext(StepContext):
         return results
 
     def call(self, body: ProgramBody, feeds: Sequence[Any]) -> list[Any]:
-        """Run the program of a compiled part: no iteration of a loop."""
+        """Run the program of a compiled part, which does not count as an iteration of a loop."""
         return body.run(self._run, feeds, self._captured)
 
     def listening(self, stop: Callable[[], None]) -> AbstractContextManager[None]:
-        """`with context.listening(stop): …`: `stop` is called, from another thread, if the run has to end by then."""
+        """`with context.listening(stop): …`: another thread calls `stop` if the run has to end inside the block."""
         return self._run.limits.listening(stop)
 
     def release(self) -> None:
-        """Give back what the node reserved: from now on its outputs themselves are counted."""
+        """Give back the memory that the node reserved: from now on its outputs are counted instead."""
         self._run.limits.release(self._reserved)
 
 
@@ -138,9 +138,9 @@ class ProgramBody:
         outputs: names of the outputs.
         captures: names of the outer values that it reads.
         output_facts: declared types of the outputs.
-        folder: of what constants made.
+        folder: results of constant instructions.
 
-    The program makes the values with the ids `watched` beside the outputs; they are noted in the run.
+    The program makes the values with the ids `watched` as additional outputs; the run notes them.
     """
 
     def __init__(
@@ -165,13 +165,13 @@ class ProgramBody:
     @property
     def program(self) -> Program:
         """The body's program, compiled when it is first needed."""
-        if self._program is None:  # two threads may both make it: the same, and harmless
+        if self._program is None:  # two threads may make equal programs, which does no harm
             self._program = self._make()
         return self._program
 
     @property
     def made(self) -> Program | None:
-        """The body's program, None before it has run, and where it makes more than its outputs."""
+        """The body's program, None before it has run, and where it also makes watched values."""
         return None if self._watched else self._program
 
     def run(self, run: Run, feeds: Sequence[Any], captured: Mapping[str, Any]) -> list[Any]:
@@ -195,11 +195,11 @@ def run_program(
     count: Callable[[int], None] | None = None,
     border: BorderValues | None = None,
 ) -> list[Any]:
-    """Run a whole program and return its outputs: all of it but what constants make, and what shapes alone decide.
+    """Run a whole program and return its outputs, without instructions whose results constants or shapes decide.
 
     Args:
-        count: told how many instructions are to run.
-        border: takes values that are dropped.
+        count: called with the number of instructions to run.
+        border: receives the values that are dropped.
 
     Raises:
         as `execute`.
@@ -233,7 +233,7 @@ def execute(
 ) -> None:
     """Run the instructions of a program on a frame, all of them or those of `rows`.
 
-    Arrays are let go after their last reader; with an observer, when that says so.
+    Arrays are dropped after their last reader; with an observer, when the observer names their slots.
 
     Raises:
         RunError: a kernel failed; the message names node, operator and inputs.
@@ -245,7 +245,7 @@ def execute(
     instruction = None
     drop: Iterable[int]
     try:
-        # Everything below is paid per node: local names, one tuple to unpack, no call that can be spared.
+        # The code below runs once per node: local names, one tuple to unpack, no avoidable call.
         for instruction, plain, single, take, call, slot, dead in program.rows if rows is None else rows:
             if timed or limits.interrupted or flagged():
                 limits.check()
@@ -256,16 +256,16 @@ def execute(
                 if plain or (plain is None and not held):
                     result = call(take(frame)) if single else call(*take(frame))
                 else:
-                    result = None  # else what the step before made would have a reference too many to be overwritten
+                    result = None  # drops a reference to the previous result, which may be overwritten now
                     result = call_step(instruction, frame, run, dead)
                 if slot > 0 and type(result) is array:
                     frame[slot] = result
                     if result.nbytes > SMALL:
                         memory.hold(key, slot, result)
-                elif slot > 0 and isinstance(result, scalar):  # what NumPy makes of arrays without axes
+                elif slot > 0 and isinstance(result, scalar):  # NumPy's result for arrays of rank 0
                     frame[slot] = np.asarray(result)
                 else:
-                    if result is None and call is not instruction.call:  # a part that cannot do without a context now
+                    if result is None and call is not instruction.call:  # a part that needs a context in this run
                         result = call_step(instruction, frame, run)
                     spread(instruction, frame, result, memory)
             if border is not None:
@@ -279,7 +279,7 @@ def execute(
 
 
 def call_step(instruction: Instruction, frame: list[Any], run: Run, dead: Collection[int] = ()) -> Any:
-    """Call a step on its inputs; those in the slots `dead` may be overwritten where nothing else holds them."""
+    """Call a step on its inputs; inputs in the slots `dead` may be overwritten where nothing else refers to them."""
     step, single = instruction.step, instruction.arity == 1
     inputs = instruction.take(frame)
     if instruction.reuse and dead and step.into is not None:
@@ -298,7 +298,7 @@ def call_step(instruction: Instruction, frame: list[Any], run: Run, dead: Collec
 
 
 def _observed(instruction: Instruction, frame: list[Any], run: Run, observer: Observer) -> Iterable[int]:
-    """One step under an observer's eyes; returns the slots that may be let go."""
+    """Run one step with an observer; returns the slots that may be dropped."""
     known = observer.reuse(instruction, frame)
     start = perf_counter()
     result = call_step(instruction, frame, run) if known is None else known
@@ -317,7 +317,7 @@ def ask(size: Callable[..., int], inputs: tuple[Any, ...], run: Run) -> None:
     """Refuse a call whose outputs alone would break the budget."""
     try:
         nbytes = size(*inputs)
-    except UNFIT:  # malformed inputs: the kernel says what is wrong with them
+    except UNFIT:  # malformed inputs: the kernel raises the error
         return
     if nbytes > SMALL:
         run.limits.reserve(nbytes, "its output")
@@ -325,7 +325,7 @@ def ask(size: Callable[..., int], inputs: tuple[Any, ...], run: Run) -> None:
 
 
 def spread(instruction: Instruction, frame: list[Any], result: Any, memory: Memory) -> None:
-    """Put several outputs, or one that is no plain array, into their slots."""
+    """Put several outputs, or one that is not a plain array, into their slots."""
     slots = instruction.results
     if isinstance(result, tuple):
         results: Sequence[Any] = result

@@ -72,7 +72,7 @@ def _tensor(name: str, value: Any, fact: Fact, dtype: np.dtype[Any] | None) -> n
     has_dtype = hasattr(value, "dtype") or hasattr(value, "__array__")
     try:
         array = np.asarray(value) if has_dtype or dtype is None else np.asarray(value, dtype=dtype)
-    except Exception as error:  # an object's own __array__ may raise whatever it likes
+    except Exception as error:  # a foreign object's __array__ may raise any exception
         raise _misfit(name, f"{type(value).__name__} ({error})", fact, "give an array") from error
     if array.dtype.kind in "US":
         array = array.astype(object)
@@ -120,7 +120,7 @@ def _check_dims(facts: Mapping[str, Fact], arrays: Mapping[str, Any]) -> None:
 
 
 def _symbol(dim: Dim) -> Atom | None:
-    """The symbol that a dim is, None for a number or a compound expression."""
+    """The symbol of a dim that is a single symbol, None for a number or a compound expression."""
     if not isinstance(dim, Expr) or len(dim.terms) != 1:
         return None
     (monomial, coefficient), *_ = dim.terms.items()

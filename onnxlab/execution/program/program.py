@@ -31,10 +31,10 @@ class Instruction:
         result: slot of the only output, -1 where there are several or none.
         results: slots of all outputs, -1 for those without a name.
         captures: (name, slot) of the outer values that bodies read.
-        reads: slots of all that the step reads, captures included.
-        drop: slots that are read no more after this step.
-        constant: whether it makes the same in every run: it is pure and reads constants alone.
-        reuse: slots of inputs whose buffers it may write into, if they are free then.
+        reads: slots of all values that the step reads, captures included.
+        drop: slots that this step is the last to read.
+        constant: whether the results are the same in every run: the step is pure and reads constants alone.
+        reuse: slots of inputs whose buffers the step may write into if they are free in that run.
     """
 
     step: Step
@@ -65,11 +65,12 @@ class Instruction:
 
 
 Row: TypeAlias = tuple[Instruction, bool | None, bool, Taker, Callable[..., Any], int, tuple[int, ...]]
-"""(instruction, no context and no size to ask, one input, take, call, result, drop).
+"""(instruction, whether there is no context and no size to ask, whether there is one input, take, call, result, drop).
 
-None instead of True where a buffer may be free to be taken: not worth asking while all that is held is small.
+The second field is None instead of True where a buffer may be free for reuse, which is asked only while large arrays
+are held.
 
-A compiled part may have `quick`, which takes no context, and returns None where it has to be called with one."""
+The call of a compiled part may be its `quick`, which takes no context and returns None where it needs one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,7 +86,8 @@ class Program:
         border: (name, slot) of values that are worth keeping: they cross between parts, or cannot be made again.
         repeatable: whether equal feeds always make equal outputs.
         foldable: whether some instructions are constant.
-        notes: what runs found out: that of constant instructions, how long runs take. Whole entries come and go.
+        notes: results of earlier runs, as the folded program and the time of a run. Threads may add and remove entries,
+            but do not change an entry in place.
     """
 
     template: list[Any]
@@ -103,7 +105,7 @@ class Program:
     border_names: tuple[str, ...] = ()
 
     def frame(self, feeds: Iterable[Any], template: list[Any] | None = None) -> list[Any]:
-        """A frame of its own for one run, with the fed arrays in place; `template` may know more constants."""
+        """A new frame for one run, with the fed arrays in place; `template` may hold more constants than its own."""
         frame = (self.template if template is None else template).copy()
         for slot, array in zip(self.feed_slots, feeds, strict=True):
             frame[slot] = array
@@ -133,7 +135,7 @@ def assemble(
         border: names of values that are worth keeping.
 
     Raises:
-        FeedError: a step or output reads a name that nothing makes.
+        FeedError: a step or output reads a name that no step makes and that is not fed.
     """
     template: list[Any] = [None]
     slots: dict[str, int] = {}
@@ -192,9 +194,9 @@ def _with_lifetimes(
     outputs: set[int],
     barred_slots: Sequence[int],
 ) -> tuple[Instruction, ...]:
-    """Walk backward: the last reader of a slot drops it, a maker whose result is not read drops it at once.
+    """Walk backward: the last reader of a slot drops it; an instruction drops its own results that are never read.
 
-    Nothing is written into the buffers of `barred_slots`.
+    The buffers of `barred_slots` are never reused.
     """
     constants = {0, *(slot for slot, array in enumerate(template) if array is not None)}
     alive = constants | outputs
@@ -226,7 +228,7 @@ def _with_lifetimes(
 
 
 def _constant_steps(rows: Sequence[Any], known: set[int]) -> set[int]:
-    """Numbers of the steps that make the same in every run; `known` are the slots that hold constants."""
+    """Numbers of the steps with the same results in every run; `known` are the slots that hold constants."""
     numbers = set()
     for number, (step, inputs, captures, results) in enumerate(paced(rows)):
         if step.pure and known.issuperset(inputs) and not captures:
@@ -236,7 +238,7 @@ def _constant_steps(rows: Sequence[Any], known: set[int]) -> set[int]:
 
 
 def _taker(inputs: tuple[int, ...]) -> Taker:
-    """`itemgetter` is the fastest way to several items of a list; without arguments there is nothing to get."""
+    """A function from a frame to the arguments: `itemgetter` is the fastest for list items; it needs at least one."""
     return itemgetter(*inputs) if inputs else _nothing
 
 

@@ -17,15 +17,15 @@ _NOTE = "repeated"
 
 @dataclass(frozen=True, slots=True)
 class RepeatedBody:
-    """A body whose loop is that of its part.
+    """A body whose loop its part can run.
 
     Attributes:
-        part: runs it.
-        repetition: in places of the part.
-        inputs: for each input of the part the body's, or an array.
-        outputs: for each output of the body the part's, or -1 minus the input that it is; 0 for a constant.
+        part: the only part of the body.
+        repetition: the repetition, with the indices of the part's inputs and outputs.
+        inputs: for each input of the part, the index of the body's input, or an array.
+        outputs: for each output of the body, the index of the part's output, or -1 - i for input i; 0 for a constant.
         lasts: outputs of the body that are not collected, where the part's are.
-        going: the input, or the array, that says in every iteration alike whether there is another; None for neither.
+        going: the input, or the array, of a condition that is the same in every iteration; None for any other.
     """
 
     part: CompiledPart
@@ -36,7 +36,7 @@ class RepeatedBody:
     going: Any
 
     def run(self, context: Any, most: int, arrays: Sequence[Any]) -> Repeated | None:
-        """Run it on the body's inputs and captures; None where it has to be run iteration by iteration."""
+        """Run the loop on the body's inputs and captures; None where it has to be run iteration by iteration."""
         inputs = [arrays[place] if type(place) is int else place for place in self.inputs]
         if self.going is not None:
             going = arrays[self.going] if type(self.going) is int else self.going

@@ -16,11 +16,11 @@ from onnxlab.execution.program.program import Instruction
 _NUMPY_REFUSES = re.compile(r"Unable to allocate (.+?) for an array with shape (\(.*?\))")
 
 _LEVELS = 6
-"""How many nodes around one that failed an error names: a function that calls itself is inside of a thousand."""
+"""Number of nodes around a failed one that an error names: a recursive function may be nested a thousand deep."""
 
 Wording: TypeAlias = tuple[re.Pattern[str], Callable[[re.Match[str]], str]]
 
-# What NumPy says in its own words, as the rule that was broken.
+# Messages of NumPy, and the broken rule that stands for each.
 _CLEAR: tuple[Wording, ...] = (
     (
         re.compile(r"operands could not be broadcast together with (?:remapped )?shapes (.+)"),
@@ -36,7 +36,7 @@ _CLEAR: tuple[Wording, ...] = (
     ),
 )
 
-# The same, where the operator's own rules may tell more.
+# The same for messages that are used only where the operator's own rules give no reason.
 _VAGUE: tuple[Wording, ...] = (
     (
         re.compile(r"not enough values to unpack \(expected (?:at least )?(\d+), got (\d+)\)"),
@@ -96,12 +96,12 @@ _VAGUE: tuple[Wording, ...] = (
     (re.compile(r"can only convert an array of size 1"), lambda match: "an input has not the one element expected"),
 )
 _PYTHON_SAYS = (AttributeError, AssertionError, KeyError, TypeError)
-"""What Python raises where a kernel did not foresee an input; its texts are about Python."""
+"""Errors of Python for inputs that a kernel did not foresee; their messages speak of Python, not of the operator."""
 _TERSE = re.compile(r"einstein|operand|not supported for|ufunc|same number of dimensions")
 
 
 def _shapes(text: str) -> str:
-    """'(2,3) (4,5) (2,3)' as 'shapes (2,3) and (4,5)': the last of three is where the result was to go."""
+    """'(2,3) (4,5) (2,3)' as 'shapes (2,3) and (4,5)': the last of three is the shape of the result."""
     shapes = list(dict.fromkeys(re.findall(r"\([^)]*\)", text)))
     return f"shapes {', '.join(shapes[:-1])} and {shapes[-1]}" if len(shapes) > 1 else f"shape {text.strip()}"
 
@@ -125,7 +125,7 @@ def describe(value: Any) -> str:
 def failure(instruction: Instruction | None, frame: list[Any], error: Exception) -> RunError:
     """The error to raise for what a node's call raised: node, operator, inputs, and the rule broken.
 
-    An error of a node in a body or function keeps that node; the nodes around it are added behind it.
+    An error of a node in a body or function names that node first, then the nodes around it.
     """
     if instruction is None:
         return error if isinstance(error, RunError) else RunError(str(error))

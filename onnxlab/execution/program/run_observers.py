@@ -11,9 +11,10 @@ from onnxlab.execution.base.output_sizes import is_of_pairs
 from onnxlab.execution.program.program import Instruction, Program, Taker
 
 StepRow: TypeAlias = tuple[Any, bool | None, Taker, Callable[..., Any], int, int]
-"""(size to ask, one input, take, call, slot, value id) of an instruction; 0 for the value where it makes several, none,
-or has bodies; False for the size where it is called with a context; None instead of False for one input where `fits`
-may be asked first."""
+"""(size, one input, take, call, slot, value id) of an instruction.
+
+The value id is 0 where the instruction makes several values or none, or has bodies. The size is False where the call
+takes a context. The second field is None instead of False where `fits` may be asked before the size."""
 
 
 def step_row(instruction: Instruction, value: int) -> StepRow:
@@ -42,7 +43,7 @@ class Position:
     total: int
     done: int = 0
     instructions: Sequence[Instruction] = ()  # all of them, in order
-    entered: Instruction | None = None  # that is under way, where they are not listed
+    entered: Instruction | None = None  # the one under way, where `instructions` is empty
 
     @property
     def instruction(self) -> Instruction | None:
@@ -52,7 +53,7 @@ class Position:
 
     @property
     def label(self) -> str:
-        """Of the node that is under way."""
+        """The label of the node under way."""
         instruction = self.instruction
         return "" if instruction is None else instruction.step.label
 
@@ -82,7 +83,7 @@ class BorderValues:
 
     Args:
         program: what is run.
-        budget: bytes; where they are more, those that were made first go.
+        budget: bytes that the values may take; beyond it, those made first are dropped.
 
     Attributes:
         values: {slot: value}.
@@ -96,7 +97,7 @@ class BorderValues:
         self.values: dict[int, Any] = {}
 
     def take(self, frame: Sequence[Any], dropped: Iterable[int]) -> None:
-        """Keep what is in these slots of a frame, which are about to be dropped, if it is of the border."""
+        """Keep the values of the border among the slots of a frame that are about to be dropped."""
         for slot in dropped:
             if slot in self._slots:
                 self._keep(slot, frame[slot])
@@ -111,23 +112,23 @@ class BorderValues:
             del self.values[first], self._sizes[first]
 
     def in_order(self) -> list[Any]:
-        """The values that are kept, in the order of the program's border; None for the others."""
+        """The kept values in the order of the program's border, None for values that are not kept."""
         return [self.values.get(slot) for _, slot in self._border]
 
 
 Take: TypeAlias = Callable[[int, Any], None]
-"""take(place among the outputs, value). A value is only to be read, and may be gone after the next one."""
+"""take(index of the output, value). The value must not be written to, and may be freed when the next is handed over."""
 
 _NOTE = "handed values"
 
 
 @dataclass(frozen=True, slots=True)
 class _Handing:
-    """The values that are handed over, and the steps at which.
+    """The outputs to hand over, by the step that makes them.
 
     Attributes:
-        steps: for each instruction, (slot, place) of what it makes, and the slots that can be let go after it.
-        rest: places of outputs that no such instruction makes: fed ones, and those that constants make.
+        steps: for each instruction, (slot, index) of the outputs that it makes, and the slots to drop after it.
+        rest: indices of outputs that no such instruction makes: fed ones, and results of constant instructions.
     """
 
     steps: dict[Instruction, tuple[tuple[tuple[int, int], ...], tuple[int, ...]]]
@@ -139,7 +140,7 @@ class HandedValues:
 
     Args:
         program: whose outputs are handed over.
-        take: told each of them.
+        take: called with each output.
     """
 
     def __init__(self, program: Program, take: Take) -> None:
@@ -152,20 +153,20 @@ class HandedValues:
         """Reuse nothing."""
 
     def done(self, instruction: Instruction, frame: list[Any], reused: bool, seconds: float) -> Iterable[int]:
-        """Hand over what a step made, and name the slots that nothing reads any more."""
+        """Hand over the outputs that a step made; returns the slots that no later step reads."""
         outputs, drop = self._steps[instruction]
         for slot, place in outputs:
             self._take(place, frame[slot])
         return drop
 
     def finish(self, results: Sequence[Any]) -> None:
-        """Hand over what no step made, of the results of the run."""
+        """Hand over those results of the run that no step made."""
         for place in self._rest:
             self._take(place, results[place])
 
 
 def _handing(program: Program) -> _Handing:
-    """Walk backward: the last reader of an output drops it, or what makes it where none reads."""
+    """Walk backward: the last reader of an output drops it, or its maker where no step reads it."""
     places: dict[int, list[int]] = {}
     for place, slot in enumerate(program.output_slots):
         places.setdefault(slot, []).append(place)

@@ -13,7 +13,7 @@ from onnxlab.ops.onnx.control.sequence import Sequence as Counted
 from onnxlab.ops.onnx.control.sequence import root
 
 SMALL = 1 << 16
-"""Bytes of an array up to which it is not counted: that would cost more than it holds."""
+"""Bytes of an array up to which it is not counted, because counting takes time."""
 
 _SCALARS = frozenset((bool, int, float, str, bytes, type(None)))  # items that hold nothing more
 
@@ -26,8 +26,8 @@ class Run:
     def __init__(self, limits: Limits, seed: int | None = None) -> None:
         self.limits = limits
         self.memory = Memory(limits)
-        self.seen: dict[int, list[Any]] = {}  # by value id: what watched values of bodies were
-        self.is_kept = False  # whether values of it are going to be looked at
+        self.seen: dict[int, list[Any]] = {}  # {value id: arrays of a watched value, one for each run of its body}
+        self.is_kept = False  # whether values of the run may be asked for afterwards
         self._seed = seed
         self._rng: np.random.Generator | None = None
 
@@ -48,7 +48,7 @@ class Memory:
         self._buffers: dict[int, int] = {}  # id of a buffer: how many slots show it
 
     def hold(self, frame: int, slot: int, value: Any) -> None:
-        """Count what a slot now shows. Raises LimitError when that is more than the budget."""
+        """Count the buffers of a slot's new value. Raises LimitError when the sum exceeds the budget."""
         if type(value) is np.ndarray and value.base is None:
             buffers = [(id(value), value.nbytes)] if value.nbytes > SMALL else []
         else:
@@ -78,7 +78,7 @@ class Memory:
 
 
 def _buffers(value: Any) -> list[tuple[int, int]]:
-    """(id, bytes) of the memory behind a value; a sequence or map is one buffer, with what its items take."""
+    """(id, bytes) of the buffers behind a value; a sequence or map counts as one buffer, together with its items."""
     if isinstance(value, np.ndarray):
         value = root(value)
         return [(id(value), value.nbytes)]
@@ -95,7 +95,7 @@ def _buffers(value: Any) -> list[tuple[int, int]]:
 
 
 def _bytes_of_items(items: Sequence[Any]) -> dict[int, int]:
-    """{id: bytes} of what is behind the items of a sequence, each once; a loop asks for thousands, again and again."""
+    """{id: bytes} of the buffers behind the items of a sequence, each once; fast, since loops ask for thousands."""
     arrays = [item if item.base is None else root(item) for item in items if type(item) is np.ndarray]
     sizes = {id(item): item.nbytes for item in arrays}
     if len(arrays) < len(items):
@@ -107,7 +107,7 @@ def _bytes_of_items(items: Sequence[Any]) -> dict[int, int]:
 
 def is_small(value: Any) -> bool:
     """Whether no memory behind a value is counted."""
-    if type(value) is list and {dict}.issuperset(map(type, value)):  # what ZipMap makes, without a call for each
+    if type(value) is list and {dict}.issuperset(map(type, value)):  # of ZipMap: no call for each item
         flat = _SCALARS.issuperset(map(type, chain.from_iterable(map(dict.values, value))))
         if flat and _OVERHEAD * (len(value) + sum(map(len, value))) <= SMALL:
             return True

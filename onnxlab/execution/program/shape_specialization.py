@@ -1,8 +1,8 @@
 """Shape specialization: results of shapes alone, computed once for inputs of the same shapes.
 
-Exporters write the arithmetic of sizes into the graph: Shape, Gather, Concat, Reshape, a dozen nodes for one view. What
-they make depends on the shapes that go in, not on the elements. When the same shapes come the second time, it is taken
-out of the run; from the third time on frames begin with it, and nodes that only made or measured it are left out.
+Exporters write the arithmetic of sizes into the graph: Shape, Gather, Concat, Reshape, a dozen nodes for one view. The
+results of these nodes depend on the shapes of the feeds, not on the elements. The second run with the same shapes keeps
+these results. From the third run on, frames begin with them, and nodes that only computed them are left out.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from onnxlab.execution.program.program import Program
 from onnxlab.ops import traits_of
 
 LARGEST: Final = 1 << 20
-"""Bytes of an array above which making it anew is better than keeping it."""
+"""Bytes of an array above which computing it again is better than keeping it."""
 
 _ROOM = 1 << 23  # bytes kept for one set of shapes
 _KEPT = 4  # sets of shapes
-_SEEN = 64  # sets of shapes remembered that came once
+_SEEN = 64  # sets of shapes that were fed once and are remembered
 _NOTE = "shaped"
 
 Signature = tuple[tuple[int, ...], ...]
@@ -58,9 +58,9 @@ class ShapeSpecialization:
     """The specializations of one program by the shapes of its feeds.
 
     Attributes:
-        border: slots of what shapes decide and something else reads.
-        known: what is to run for shapes that came twice.
-        seen: shapes that came once.
+        border: slots of values that shapes decide and that other instructions read.
+        known: {shapes that were fed twice: the program for them}.
+        seen: shapes that were fed once.
     """
 
     border: frozenset[int]
@@ -81,7 +81,7 @@ class ShapeSpecialization:
         return FoldedProgram(begin.template, rows), partial(self.gather, program, key, begin.template)
 
     def gather(self, program: Program, signature: Signature, template: Sequence[Any], frame: Sequence[Any]) -> None:
-        """Keep what a run has made of these shapes; `template` is what its frame began with."""
+        """Keep the values that a run has computed from these shapes; `template` is the frame that it began with."""
         slots, room = list(template), _ROOM
         for slot in self.border:
             value = frame[slot]
@@ -95,9 +95,9 @@ def specialized(program: Program, feeds: Sequence[Any], begin: FoldedProgram) ->
     """The program and first slots of a run of these feeds, and a function for its frame at the end.
 
     Args:
-        begin: what it begins with where shapes decide nothing, or came for the first time.
+        begin: the program and first slots where shapes decide nothing, or are fed for the first time.
     """
-    if _NOTE not in program.notes:  # most programs run once: what shapes decide is found out when one runs again
+    if _NOTE not in program.notes:  # most programs run once: the analysis waits for the second run
         program.notes[_NOTE] = None
         return begin, None
     specialization: ShapeSpecialization | bool | None = program.notes[_NOTE]
@@ -127,7 +127,7 @@ def _analyzed(program: Program) -> ShapeSpecialization | bool:
 
 
 def _signature(feeds: Sequence[Any]) -> Signature | None:
-    """The shapes of feeds, None where one is no array."""
+    """The shapes of feeds, None where one is not an array."""
     shapes = []
     for array in feeds:
         if type(array) is not np.ndarray:

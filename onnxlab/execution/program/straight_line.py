@@ -1,7 +1,7 @@
 """Steps of a short run as one Python function: a line for each call, values in local variables.
 
-Where kernels take a microsecond, a loop that looks at each step, its kind and its slots takes as long as they do. What
-is written out names nothing but numbers: of slots, and of what is called.
+Where kernels take a microsecond, the executor's loop, which looks at each step, its kind and its slots, takes as long
+as the kernels. The text of the function holds only the numbers of slots and calls, no name of the model.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from onnxlab.execution.program.program import Instruction
 from onnxlab.execution.program.run_state import SMALL, is_small
 
 Function = Callable[[Sequence[Any], list[int]], tuple[Any, ...]]
-"""`function(arrays, left)`: the values of slots, from those that are fed; `left` is for contexts."""
+"""`function(arrays, left)` returns the values of slots, computed from the fed arrays; `left` is passed to contexts."""
 
 
 class Line(NamedTuple):
     """One step.
 
     Attributes:
-        call: what is called.
-        context: `context(captured, left)` makes the first argument of the step's own call, where that has one; what is
-            called instead of it returns None where it cannot do without.
+        call: the callable.
+        context: `context(captured, left)` makes the first argument of the step's own call, where that takes a context.
+            If `call` is another callable, it returns None where the step's own call with a context is needed.
     """
 
     instruction: Instruction
@@ -38,11 +38,11 @@ class Line(NamedTuple):
 def straight_line(
     lines: Sequence[Line], feeds: Sequence[int], slots: Sequence[int], template: Sequence[Any]
 ) -> Function:
-    """The function that runs `lines` and returns the values of `slots`; it raises LimitError for what is not small.
+    """The function that runs `lines` and returns the values of `slots`; it raises LimitError for values not small.
 
     Args:
-        feeds: slots of what it is called with.
-        template: what slots hold before.
+        feeds: slots of the arrays that the function is called with.
+        template: values of slots before the run.
     """
     known: dict[str, Any] = {"array": np.ndarray, "small": _small, "check": _check, "only": _only, "all_of": _all_of}
     variables = {*feeds, *(slot for line in lines for slot in line.instruction.results)}
@@ -58,8 +58,8 @@ def straight_line(
         known |= {f"c{number}": line.call, f"x{number}": line.context, f"s{number}": line.instruction.step.size,
                   f"own{number}": line.instruction.call}  # fmt: skip
     text.append(f"    return {_listed(map(name, slots))}")
-    exec(_compiled("\n".join(text)), known)  # numbers alone, nothing of a model
-    function: Function = known.pop("run")  # else it would be among its own globals: a circle
+    exec(_compiled("\n".join(text)), known)  # the text holds numbers alone, nothing of a model
+    function: Function = known.pop("run")  # popped: else the function refers to itself by its globals, a cycle
     return function
 
 
@@ -114,7 +114,7 @@ def _check(nbytes: int) -> None:
 
 def _small(value: Any) -> Any:
     """A value as slots hold it. Raises LimitError where it is not small."""
-    if isinstance(value, np.generic):  # what NumPy makes of arrays without axes
+    if isinstance(value, np.generic):  # NumPy's result for arrays of rank 0
         return np.asarray(value)
     if type(value) is np.ndarray and value.base is None and value.nbytes <= SMALL:
         return value
@@ -124,13 +124,13 @@ def _small(value: Any) -> Any:
 
 
 def _only(result: Any, of_part: bool) -> Any:
-    """The only output, of what a step returned. Raises as `_small`."""
+    """The only output, out of the result of a step. Raises as `_small`."""
     listed = isinstance(result, tuple) or (of_part and isinstance(result, list))
     return _small(result[0] if listed else result)
 
 
 def _all_of(results: Any, count: int, of_part: bool) -> Sequence[Any]:
-    """Several outputs, of what a step returned. Raises LimitError where they are fewer."""
+    """Several outputs, out of the result of a step. Raises LimitError where there are fewer."""
     if not (isinstance(results, tuple) or (of_part and isinstance(results, list))) or len(results) < count:
         raise LimitError("outputs are missing")
     listed: Sequence[Any] = results
