@@ -58,10 +58,12 @@ def common(verb: argparse.ArgumentParser) -> None:
     group.add_argument("--json", action="store_true", help="answer in JSON, errors too")
     group.add_argument("-q", "--quiet", action="store_true", help="no answer in words, no warnings, no progress")
     group.add_argument("--debug", action="store_true", help="show where in Python an error comes from")
-    group.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="(auto)")
-    words = "bytes that the arrays of a run may take, as 512MB or 2GiB (80 %% of what is free)"
+    group.add_argument(
+        "--color", choices=("auto", "always", "never"), default="auto", help="colors in the answer (auto)"
+    )
+    words = "bytes that the arrays of a run may take, as 512MB or 2GiB (80 %% of the free memory)"
     group.add_argument("--limit", type=bytes_of, metavar="SIZE", help=words)
-    group.add_argument("--timeout", type=seconds_of, metavar="SECONDS", help="end with code 4 after so many")
+    group.add_argument("--timeout", type=seconds_of, metavar="SECONDS", help="end with code 4 after this many seconds")
 
 
 def trailing(
@@ -90,7 +92,7 @@ def take_trailing(options: argparse.Namespace, rest: Sequence[str]) -> list[str]
 
 def feeds(verb: argparse.ArgumentParser) -> None:
     """Enter arrays for inputs."""
-    trailing(verb, "feeds", "name=array.npy, or an .npz; the rest is random", metavar="FEED")
+    trailing(verb, "feeds", "name=array.npy, or an .npz; other inputs are random", metavar="FEED")
 
 
 def sizes(verb: argparse.ArgumentParser) -> None:

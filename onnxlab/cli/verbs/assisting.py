@@ -18,10 +18,10 @@ def add(verbs: Verbs) -> None:
     """Enter the verb."""
     words = "serve models to a coding assistant over standard input and output (Model Context Protocol)"
     mcp = verbs.add("mcp", _mcp, words, ())
-    served = "path of a model; default: those that running kernels serve by onnxlab.serve(model)"
+    served = "path of a model; default: the models that running kernels serve by onnxlab.serve(model)"
     mcp.add_argument("models", nargs="*", metavar="MODEL", help=served)
-    mcp.add_argument("--edit", action="store_true", help="let it edit; each edit is one step that undo takes back")
-    mcp.add_argument("--save", action="store_true", help="let it save a model to the file that it came from")
+    mcp.add_argument("--edit", action="store_true", help="let the assistant edit; undo takes each edit back")
+    mcp.add_argument("--save", action="store_true", help="let the assistant save a model to the file that it came from")
 
 
 def _mcp(options: argparse.Namespace) -> int:

@@ -20,7 +20,7 @@ def add(verbs: Verbs) -> None:
                       "declarations, weights, attributes, opsets, producer, defaults")  # fmt: skip
     words = "how far stored tensors may be apart, relative to their largest magnitude (0)"
     diff.add_argument("--tolerance", type=float, default=0.0, help=words)
-    diff.add_argument("--at-most", type=int, default=0, metavar="COUNT", help="exit with 0 up to so many changes (0)")
+    diff.add_argument("--at-most", type=int, default=0, metavar="COUNT", help="exit with 0 up to this many changes (0)")
     diff.add_argument("--markdown", action="store_true", help="answer in Markdown")
     diff.add_argument("--html", metavar="PAGE", help=_PAGE)
 
@@ -29,7 +29,7 @@ def add(verbs: Verbs) -> None:
     entries.feeds(compare)
     compare.add_argument("--local", action="store_true", help="also run each node of b on what the nodes of a read")
     compare.add_argument("--providers", metavar="NAMES", help="comma-separated: numpy, numba, onnxruntime")
-    compare.add_argument("--b-providers", metavar="NAMES", help="of the other model; default: the same")
+    compare.add_argument("--b-providers", metavar="NAMES", help="providers of the other model; default: the same")
     compare.add_argument("--html", metavar="PAGE", help=_PAGE)
     compare.epilog = "b may also be a folder of .npy files that are named by the values of a."
 

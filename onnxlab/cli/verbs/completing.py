@@ -16,7 +16,7 @@ FILES = frozenset((
 
 def add(verbs: Verbs) -> None:
     """Enter the verb."""
-    completion = verbs.add("completion", _completion, "print what completes commands in a shell", models=())
+    completion = verbs.add("completion", _completion, "print the script that completes commands in a shell", models=())
     completion.add_argument("shell", choices=SHELLS)
     completion.epilog = (
         'bash: eval "$(onnxlab completion bash)" in ~/.bashrc. zsh: onnxlab completion zsh > FOLDER/_onnxlab, of a '

@@ -17,18 +17,20 @@ def add(verbs: Verbs) -> None:
     words = "count the values of a model over a folder of samples: range, moments, NaN, quantiles, worst samples"
     statistics = verbs.add("statistics", _statistics, words)
     _samples(statistics)
-    words = "values of which each channel is counted too"
+    words = "values whose channels are counted too"
     statistics.add_argument("--channels", default="", metavar="NAMES", help=words)
     words = "calibrate: print ranges instead"
     statistics.add_argument("--ranges", choices=("minmax", "percentile", "entropy"), help=words)
-    statistics.add_argument("--percentile", type=float, default=99.99, help="of --ranges percentile (99.99)")
+    statistics.add_argument(
+        "--percentile", type=float, default=99.99, help="percentile for --ranges percentile (99.99)"
+    )
 
     words = "run two models over a folder of samples and tell how far the second is off; exit code 1 beyond --at-most"
     evaluate = verbs.add("evaluate", _evaluate, words, models=("a", "b"))
     _samples(evaluate)
     evaluate.add_argument("--metric", default="", metavar="NAMES", help="comma-separated: top1, top5, mse")
-    evaluate.add_argument("--b-providers", metavar="NAMES", help="of the other model; default: the same")
-    words = "the largest error relative to the peak that is still well"
+    evaluate.add_argument("--b-providers", metavar="NAMES", help="providers of the other model; default: the same")
+    words = "the largest error relative to the peak that is accepted"
     evaluate.add_argument("--at-most", type=float, metavar="ERROR", help=words)
 
 
@@ -36,7 +38,9 @@ def _samples(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("samples", help="folder of .npz, .npy or .pb files, or of test_data_set_… folders")
     verb.add_argument("--values", metavar="NAMES", help="comma-separated, or * for all")
     verb.add_argument("--providers", metavar="NAMES", help="comma-separated: numpy, numba, onnxruntime")
-    verb.add_argument("--checkpoint", metavar="FILE.npz", help="go on from this file, and write it meanwhile")
+    verb.add_argument(
+        "--checkpoint", metavar="FILE.npz", help="go on from this file, and keep writing the counts to it"
+    )
     verb.add_argument("--dask", metavar="ADDRESS", help="scheduler of a Dask cluster whose workers see the folder")
 
 

@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 
 def add(verbs: Verbs) -> None:
     """Enter the verbs."""
-    verbs.add("doctor", _doctor, "say whether all is well here; exit code 1 if something does not work", models=())
+    verbs.add(
+        "doctor", _doctor, "say whether onnxlab works on this machine; exit code 1 if something does not", models=()
+    )
     report = verbs.add(
         "report", _report, "write what a report of a defect needs, without the model's weights and names"
     )
-    report.add_argument("--names", action="store_true", help="with names of nodes and values")
+    report.add_argument("--names", action="store_true", help="include names of nodes and values")
     entries.output(report, "file to write, .md; default: standard output")
 
 

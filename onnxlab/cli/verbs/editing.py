@@ -24,11 +24,11 @@ _DIM = re.compile(r"(?P<value>.+)\[(?P<axis>-?\d+)\]=(?P<size>.+)", re.DOTALL)
 def add(verbs: Verbs) -> None:
     """Enter the verbs."""
     extract = verbs.add("extract", _extract, "make a model of a part of the model")
-    words = "comma-separated values that it computes"
+    words = "comma-separated values that the part computes"
     extract.add_argument("--outputs", metavar="NAMES", required=True, help=words)
-    words = "comma-separated values that it is given; graph inputs that are needed besides come along"
+    words = "comma-separated values that become inputs of the part; other graph inputs that it needs come along"
     extract.add_argument("--inputs", metavar="NAMES", help=words)
-    entries.output(extract, "file to write, or - for standard output; none: only say what it would be")
+    entries.output(extract, "file to write, or - for standard output; none: only say what the part would be")
 
     edit = verbs.add("edit", _edit, "change the model, as one step, and say what that changes")
     words = "a .py file that changes `model`, or has a function `replay(model)`, as the history writes it; it is run"
@@ -37,7 +37,7 @@ def add(verbs: Verbs) -> None:
     edit.add_argument("-e", "--do", action="append", default=[], metavar="STATEMENT", help=words)
     words = "another size of a dim of an input or output: a number, a name for any size, or ?"
     edit.add_argument("--dim", action="append", default=[], metavar="VALUE[AXIS]=SIZE", help=words)
-    words = "take a node out, and connect what reads it to what it reads"
+    words = "remove a node, and connect its readers to its input"
     edit.add_argument("--remove", action="append", default=[], metavar="NODE", help=words)
     words = "another name of a value"
     edit.add_argument("--rename", action="append", default=[], metavar="OLD=NEW", help=words)

@@ -29,7 +29,7 @@ def add(verbs: Verbs) -> None:
     words = "install or uninstall in the repository; text and merge are what git calls"
     git.add_argument("action", choices=("install", "uninstall", "text", "merge"), help=words)
     git.add_argument(
-        "files", nargs="*", metavar="FILE", help="of text: a model; of merge: base, ours, theirs, and a name"
+        "files", nargs="*", metavar="FILE", help="for text: a model; for merge: base, ours, theirs, and a name"
     )
     git.add_argument("--global", action="store_true", dest="everywhere", help="for every repository of this user")
 

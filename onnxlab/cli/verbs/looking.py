@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def add(verbs: Verbs) -> None:
     """Enter the verbs."""
     info = verbs.add("info", _info, "say what is in the model")
-    words = "print the operators that it needs, as a required_operators.config of ONNX Runtime"
+    words = "print the operators that the model needs, as a required_operators.config of ONNX Runtime"
     info.add_argument("--operators", action="store_true", help=words)
     shapes = verbs.add("shapes", _shapes, "print type and shape of every value, as inference knows them")
     entries.sizes(shapes)

@@ -22,9 +22,11 @@ def add(verbs: Verbs) -> None:
     words = "count operations and bytes of nodes and groups, against what this machine can do"
     cost = verbs.add("cost", _cost, words)
     entries.sizes(cost)
-    cost.add_argument("--measure", action="store_true", help="also run, and say how near each node comes to the limit")
-    cost.add_argument("--runs", type=int, default=3, help="of --measure; the quickest counts (3)")
-    cost.add_argument("--threads", type=int, default=1, help="of the machine's limits (1)")
+    cost.add_argument(
+        "--measure", action="store_true", help="also run the model, and say how near each node comes to the limit"
+    )
+    cost.add_argument("--runs", type=int, default=3, help="number of runs of --measure; the quickest time counts (3)")
+    cost.add_argument("--threads", type=int, default=1, help="number of threads for the machine's limits (1)")
 
 
 def _memory(options: argparse.Namespace) -> int:

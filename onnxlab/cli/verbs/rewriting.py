@@ -31,20 +31,22 @@ def add(verbs: Verbs) -> None:
     words = "simplify, and let single operators take the place of written-out ones"
     optimize = verbs.add("optimize", _optimize, words)
     rewrite = verbs.add("rewrite", _rewrite, "apply rules wherever they match, and say what was done")
-    words = 'text ("Relu(Relu(x)) => Relu(x)") or name of a rule, or a .toml or .py file of some; a .py file is run'
+    words = 'text ("Relu(Relu(x)) => Relu(x)") or name of a rule, or a .toml or .py file of rules; a .py file is run'
     rewrite.add_argument("rules", nargs="+", metavar="RULE", help=words)
     fold = verbs.add("fold", _fold, "store what nodes make of constants alone, and leave everything else")
     for command in (simplify, fold):
-        words = "that stored results may add to the model (1 MiB)"
+        words = "bytes that stored results may add to the model (1 MiB)"
         command.add_argument("--budget", type=int, metavar="BYTES", help=words)
     suggest = verbs.add("suggest", _suggest, "measure what each rule would gain alone; nothing is changed")
     for command in (simplify, optimize):
-        words = "another tool that does it"
+        words = "another tool that does the work"
         command.add_argument("--engine", choices=("onnxsim", "onnxruntime", "onnxscript"), help=words)
     for command, level in ((optimize, "extended"), (suggest, "layout")):
-        command.add_argument("--level", choices=("basic", "extended", "layout"), default=level, help=f"({level})")
-        command.add_argument("--microsoft", action="store_true", help="let operators of com.microsoft come")
-    suggest.add_argument("--no-verify", action="store_true", help="do not run the model, so that no times are told")
+        command.add_argument(
+            "--level", choices=("basic", "extended", "layout"), default=level, help=f"which rules are applied ({level})"
+        )
+        command.add_argument("--microsoft", action="store_true", help="allow operators of com.microsoft")
+    suggest.add_argument("--no-verify", action="store_true", help="do not run the model; times are left out then")
     suggest.add_argument("--sample", nargs="+", metavar="FEED", help=_SAMPLE)
     for command in (simplify, optimize, rewrite, fold):
         _common(command)
@@ -55,7 +57,7 @@ def _common(command: argparse.ArgumentParser) -> None:
     command.add_argument("--dry-run", action="store_true", help="only say what would be done, whatever -o says")
     command.add_argument("--no-verify", action="store_true", help="do not run the model before and after")
     command.add_argument("--sample", nargs="+", metavar="FEED", help=_SAMPLE)
-    words = "accept what differs for NaN and infinities alone"
+    words = "accept differences in NaN and infinities alone"
     command.add_argument("--finite-only", action="store_true", help=words)
     words = "comma-separated nodes, values, graphs and prefixes that end in / that stay as they are"
     command.add_argument("--protect", metavar="NAMES", help=words)

@@ -14,17 +14,19 @@ from onnxlab.printable import printable_lines
 
 def add(verbs: Verbs) -> None:
     """Enter the verbs."""
-    run = verbs.add("run", _run, "run the model and summarize what it returns")
+    run = verbs.add("run", _run, "run the model and summarize its outputs")
     entries.feeds(run)
     run.add_argument("--outputs", metavar="NAMES", help="comma-separated values to compute; default: the outputs")
     run.add_argument("--providers", metavar="NAMES", help="comma-separated: numpy, numba, onnxruntime")
-    run.add_argument("--seed", type=int, default=0, help="of the random inputs (0)")
+    run.add_argument("--seed", type=int, default=0, help="seed of the random inputs (0)")
     words = "write the arrays; - for standard output"
     run.add_argument("--save", metavar="FILE.npz", dest="output", help=words)
 
     profile = verbs.add("profile", _profile, "run the model and say where the time goes")
     entries.feeds(profile)
-    profile.add_argument("--runs", type=int, default=3, help="the quickest time of each node counts (3)")
+    profile.add_argument(
+        "--runs", type=int, default=3, help="number of runs; the quickest time of each node counts (3)"
+    )
     words = "comma-separated: numpy, numba, onnxruntime; default: numpy"
     profile.add_argument("--providers", metavar="NAMES", help=words)
 
