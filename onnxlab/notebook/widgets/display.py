@@ -3,8 +3,8 @@
 They are two outputs. In one, JupyterLab and nbconvert prefer the widget, and show nothing but an error where no kernel
 has its model; so the picture comes first, by itself, and the widget hides it while it lives (`stand_in.ts`).
 
-The picture is there as SVG and as PNG: JupyterLab shows no SVG of a notebook that it does not trust, as all are that come
-from somebody else.
+The picture is there as SVG and as PNG: JupyterLab shows no SVG in a notebook that it does not trust, and trusts only
+those that its user ran.
 
 There is no text/html in them: it would win over the picture on GitHub and in nbconvert, and be shown there
 without tags.
