@@ -1,8 +1,8 @@
 """Repeated blocks: other sets of nodes that do the same as a given one, verified wire by wire.
 
-Two nodes match when operator, domain, overload and attributes are equal byte for byte and as many wires come and go;
-two blocks match when their nodes do one by one, each wire inside one has its like in the other, and what comes from
-outside is of the same kind: an initializer of the same type and shape, or no initializer.
+Two nodes match when operator, domain, overload and attributes are equal byte for byte, and the nodes have equally many
+inputs and outputs. Two blocks match when their nodes match one by one, every wire inside one block has a counterpart in
+the other, and values from outside are of the same kind: an initializer of the same type and shape, or no initializer.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
 
 Step = tuple[int, str, int, int, int]
-"""How the next node of a block is reached: (known node, "up" or "down", output slot, input slot, next node)."""
+"""The wire to the next node of a block: (known node, "up" or "down", output slot, input slot, next node)."""
 
 
 def find_copies(graph: ModelGraph, nodes: Sequence[NodeRecord]) -> list[dict[int, int]]:
@@ -23,7 +23,7 @@ def find_copies(graph: ModelGraph, nodes: Sequence[NodeRecord]) -> list[dict[int
     Copies share no node with the block or with each other; they come in file order.
 
     Raises:
-        EditError: the nodes are not joined by wires among themselves.
+        EditError: wires among the nodes do not connect all of them.
     """
     block = {node.id: node for node in nodes}
     signatures = {ident: signature(node) for ident, node in block.items()}

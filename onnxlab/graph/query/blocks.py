@@ -1,9 +1,14 @@
 """Groups that are equal, node by node and wire by wire: the twelve layers of a transformer.
 
-Two groups are equal when what is directly inside them is, in topological order: nodes with the same operators and
-attributes byte for byte, and groups that are equal themselves; when these read the same of each other, and from outside
-initializers of the same types and shapes and other values in the same pattern; and when the same of what they make is
-read outside. Names do not count. Groups that are alike but in another order are not found.
+Two groups are equal when all of the following holds:
+
+* Their direct members are equal in topological order: nodes in operators and attributes, byte for byte, and inner
+  groups by this definition.
+* The wires among their members are the same.
+* From outside, both read initializers of the same types and shapes, and other values in the same pattern.
+* The same outputs of their members are read outside.
+
+Names do not count. Groups that are equal only in another order are not found.
 """
 
 from collections import Counter, defaultdict
@@ -24,10 +29,10 @@ class _Block:
 
     Attributes:
         items: nodes, and inner groups at the place of their first node.
-        first, last: its own place and that of the last group inside it, outer groups before inner ones.
-        kind: number of its class; 0: no other group is equal.
+        first, last: numbers of the group and of the last group inside it; outer groups are numbered before inner ones.
+        kind: number of the group's class; 0: no other group is equal.
         reads: values from outside that are no initializers, in the order of their first use.
-        makes: values that are read outside, in the order of making.
+        makes: values that are read outside, in the order of their producers.
     """
 
     items: list["NodeRecord | int"] = field(default_factory=list)

@@ -1,7 +1,7 @@
 """Reachability: ancestors, descendants, paths, convexity and the boundary of a selection.
 
-All is said of the nodes of one scope. What the body of an If, Loop or Scan reads from outside counts as read by that
-node; `via` chooses whether such captures count ("any"), are left out ("data") or are all that counts ("capture").
+All functions work on the nodes of one scope. A value that the body of an If, Loop or Scan captures counts as read by
+that node; `via` selects whether captures count too ("any"), do not count ("data") or alone count ("capture").
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -90,7 +90,7 @@ def cone(graph: ModelGraph, nodes: Iterable[int], via: Via = "any") -> set[int]:
 def between(graph: ModelGraph, starts: Iterable[int], ends: Iterable[int], via: Via = "any") -> set[int]:
     """Ids of the nodes on any path from one of `starts` to one of `ends`, both included where there is a path.
 
-    Searches only what lies between the first start and the last end in topological order.
+    The search visits only nodes between the first start and the last end in topological order.
     """
     sources, sinks = set(starts), set(ends)
     if not sources or not sinks:
@@ -114,7 +114,7 @@ def connected(graph: ModelGraph, start: int, end: int, via: Via = "any") -> bool
 def paths(graph: ModelGraph, start: int, end: int, via: Via = "any") -> Iterator[tuple[int, ...]]:
     """Every path of node ids from `start` to `end`, both included, in file order, lazily: there can be very many.
 
-    Where several wires join two nodes, that is one path.
+    Several wires between two nodes count as one path.
     """
     inside = between(graph, [start], [end], via)
     if start not in inside or end not in inside:
@@ -135,7 +135,7 @@ def paths(graph: ModelGraph, start: int, end: int, via: Via = "any") -> Iterator
             trail.pop()
         elif node == end:
             yield (*trail, node)
-        elif node not in trail:  # only in a file with cycles can it be
+        elif node not in trail:  # always true but in a file with cycles
             trail.append(node)
             stack.append(onward(node))
 
@@ -147,7 +147,7 @@ class Boundary:
     Attributes:
         inputs: read inside, made outside or by the graph's inputs.
         initializers: read inside, stored in the model.
-        captures: those of both that only bodies of the nodes read.
+        captures: values in `inputs` and `initializers` that only bodies of the nodes read.
         outputs: made inside, read outside or returned by a graph.
         internal: made inside and read only there.
         unused: made inside and read nowhere.

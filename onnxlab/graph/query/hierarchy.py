@@ -1,12 +1,11 @@
 """Groups of nodes that fold to one box each, so that at most about 300 boxes stand side by side anywhere.
 
-Groups come from name scopes (see `name_scopes.py`); a level that still holds too many boxes is cut where
-few values are live (`hierarchy_cuts.py`). The functions and bodies of a model are scopes of their own, each with its
-groups. Within any level the boxes form no cycle: a scope that is left and entered again becomes several
-groups, "attn" and "attn (2)".
+Groups come from name scopes (see `name_scopes.py`); a level that still has too many boxes is cut where few values are
+live (`hierarchy_cuts.py`). The functions and bodies of a model are scopes with groups of their own. The boxes of a
+level form no cycle: a name scope that the topological order leaves and enters again becomes several groups, "attn" and
+"attn (2)".
 
-A Hierarchy keeps the ids of its groups while the model is edited. It is derived from names and connections
-alone.
+A Hierarchy keeps the ids of its groups while the model is edited, and depends on names and connections alone.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -33,7 +32,7 @@ LIMIT = 300
 """Most boxes that a level shows side by side in the widget."""
 
 SMALL_MODEL, SMALL_EDIT = 2000, 50
-"""Models of more nodes are not sorted anew after an edit that adds and removes no more than so many."""
+"""Models of more than SMALL_MODEL nodes are not sorted anew after an edit of at most SMALL_EDIT nodes."""
 
 GroupKind = Literal["scope", "unit", "stage", "cut"]
 
@@ -43,8 +42,8 @@ class Group:
     """A group; `nodes` are its direct members, `size` counts those of inner groups too.
 
     Attributes:
-        about: what it is in the words of the field, "residual block"; "" where its name says it.
-        units: of a stage, how many units follow one another in it; else 0.
+        about: the usual term for the group's nodes, "residual block"; "" where the group's name says it.
+        units: number of successive units in a stage; 0 for other groups.
     """
 
     id: int
@@ -63,9 +62,9 @@ class _Sorted:
     """A scope whose nodes were put into boxes.
 
     Attributes:
-        order: ids in topological order.
-        homes: id of the innermost group around each, by place.
-        is_lazy: whether groups are cut only when asked for.
+        order: ids of the nodes in topological order.
+        homes: id of the innermost group around each node, by place.
+        is_lazy: whether groups are cut only when `divide` asks for it.
     """
 
     scope: int
@@ -104,7 +103,7 @@ class Hierarchy:
 
     Attributes:
         groups: by id, inner groups before those that hold them.
-        by_hand: by scope, what groups made by hand became.
+        by_hand: the state of groups made by hand, by scope.
     """
 
     def __init__(self, limit: int = LIMIT) -> None:
@@ -135,8 +134,8 @@ class Hierarchy:
         """Bring the groups up to date; tell whether anything is different. Linear in nodes and edges.
 
         Args:
-            lazily: wires of scopes, by id, whose groups are cut only when `divide` asks for it: for one picture, which
-                shows few of them. Until then all that is in a group counts as directly in it.
+            lazily: wires, by scope id, of scopes whose groups are cut only when `divide` asks for it: for a single
+                picture, which shows few groups. Until then, all nodes in a group count as direct members.
         """
         groups, members_of, group_of = self.groups, self._members, self._group_of
         self._claims, self._waiting, self._members, self._group_of = {}, {}, [], None
@@ -195,9 +194,9 @@ class Hierarchy:
     def follow(self, graph: Connections, nodes: Collection[int], removed: Collection[int]) -> bool:
         """Bring the groups up to date after an edit of `nodes` (added or changed) and `removed` ones.
 
-        In a big model a small edit leaves the groups as they are: what is new stands with its neighbors, what comes
-        back by undo where it was, and time does not hang on the size of the model. Lines between groups may then run
-        in a circle, which the next `refresh` undoes.
+        In a big model, a small edit keeps the groups: new nodes join the group of their neighbors, nodes that undo
+        restores join their former group, and the time does not depend on the size of the model. Groups may then depend
+        on each other in a cycle, until the next `refresh`.
         """
         fresh = [node for node in nodes if node not in self.group_of]
         small = len(self.group_of) > SMALL_MODEL and len(fresh) + len(removed) <= SMALL_EDIT
@@ -292,7 +291,7 @@ class Hierarchy:
         former = [place for place, head in enumerate(sort.ids(heads)) if head in starts] if starts else []
         bounds = cut(len(heads), sort.level.spans(row), former, len(starts), self._limit_of_level)
         starts.clear()
-        if len(bounds) < 2:  # a box and the sources that stand with it stay together, however many these are
+        if len(bounds) < 2:  # a box and its sources are never separated, however many they are
             return
         box.nodes, box.children = [], []
         for low, high in zip(bounds, [*bounds[1:], len(heads)], strict=True):
@@ -308,7 +307,7 @@ class Hierarchy:
     def _publish(self, top: Box, sort: _Sorted, around: int = 0) -> list[Group]:
         """Cut the boxes in a scope or group from the top down and give them ids; a group comes before those in it.
 
-        Of a lazy scope only the first level.
+        In a lazy scope, this is done for the first level only.
         """
         self._cut(top, sort)
         direct = sort.settle(top.nodes, around)

@@ -1,8 +1,9 @@
 """Groups made by hand, put into the boxes of a scope: what `onnxlab.group` in the metadata of nodes says.
 
-It is a path of such groups around a node, "backbone/head#2": the last part is the innermost. Groups of one name carry
-numbers, which are not shown. All nodes of one path are a group in the innermost box around them; where these are all
-of a box, that box gets the name instead, and without a name ("#3") it dissolves.
+The metadata is the path of the groups made by hand around a node, "backbone/head#2", the innermost last. Groups of one
+name carry numbers, which are not displayed. The nodes of one path form a group in the innermost box around all of them.
+Where they are all the nodes of a box, that box gets the group's name instead; a path without a name ("#3") dissolves
+the box.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -12,7 +13,7 @@ from onnxlab.graph.query.circles import circle
 from onnxlab.graph.query.hierarchy_levels import Box, Level, members
 
 MARK = "#"
-"""Between the name of a group and the number that tells it from others of that name."""
+"""Separator between a group's name and its number among groups of that name."""
 
 
 def shown_name(part: str) -> str:
@@ -25,8 +26,8 @@ class ByHand:
     """The state of groups made by hand.
 
     Attributes:
-        boxes: by path; none of those that dissolve a box.
-        refused: by path, the name of a box that such a group reads and is read by; "" for a node.
+        boxes: boxes by path, without the paths that dissolve a box.
+        refused: by the path of a group that would close a cycle, the name of a box on the cycle; "" for a node.
     """
 
     boxes: dict[str, Box] = field(default_factory=dict)
@@ -38,8 +39,8 @@ def arrange(level: Level, top: Box, paths: Mapping[int, str]) -> ByHand:
 
     Args:
         level: the nodes of the scope.
-        top: all of it; changed.
-        paths: by position, for nodes that are in such groups.
+        top: the box of the whole scope; changed in place.
+        paths: paths of groups made by hand, by the position of a node.
     """
     inside: dict[str, list[int]] = {}
     for place, path in sorted(paths.items()):

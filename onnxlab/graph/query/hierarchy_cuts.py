@@ -1,6 +1,6 @@
 """Cuts of a long row of boxes into parts, where few values are live. Pure functions of positions.
 
-A row is in topological order, so that parts of it form no cycle whatever the cuts are.
+A row is in topological order, so that its parts form no cycle wherever the cuts are.
 """
 
 from collections.abc import Sequence
@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 
 Spans = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
-"""Of each value the position that makes it, and that of its last reader, which comes behind."""
+"""For each value, the position of its producer and that of its last reader, which is greater."""
 
 
 def cut(boxes: int, spans: Spans, former: Sequence[int], starts: int, limit: int) -> list[int]:
     """Return where parts start, 0 first: at most `limit` parts, none longer than `limit` where it can be.
 
     Args:
-        boxes: how many there are.
-        spans: of every value that lives within the row.
+        boxes: number of boxes in the row.
+        spans: positions of every value that lives within the row.
         former: positions of boxes that started a part the last time; kept as long as the parts stay within
-            bounds, so that an edit does not shift every cut behind it.
-        starts: how many started one then.
+            bounds, so that an edit does not shift every later cut.
+        starts: number of parts the last time.
         limit: most boxes of a level.
     """
     positions = [0, *filter(None, former)]
@@ -32,7 +32,7 @@ def cut(boxes: int, spans: Spans, former: Sequence[int], starts: int, limit: int
 
 
 PARTS = 18
-"""Into about so many parts a long row is cut at most; parts that are still too long are cut again."""
+"""About the most parts of a long row; parts that are still too long are cut again."""
 
 
 def part_length(boxes: int, limit: int) -> int:
@@ -48,13 +48,13 @@ def live_values(boxes: int, spans: Spans) -> np.ndarray[Any, Any]:
 
 
 _SHORT = 100
-"""Places up to which a list is looked through more quickly than an array."""
+"""Places up to which a loop over a list is faster than an array operation."""
 
 
 def _cut_where_narrow(live: np.ndarray[Any, Any], length: int) -> list[int]:
     """Start each part at the narrowest place 0.5 to 1.5 times `length` behind the last start, the nearest to `length`.
 
-    Of two that are as near the first.
+    Of two places equally near, the first is taken.
     """
     narrowest = partial(_narrowest, live) if length > _SHORT else partial(_narrowest_of_few, live.tolist())
     starts = [0]

@@ -1,8 +1,7 @@
 """The nodes of one scope sorted into boxes within boxes: what `hierarchy.py` publishes, without ids.
 
-Nodes are positions in the scope's topological order. A source (a node that reads only weights) stands with
-what reads it; a constant (a source that is drawn in its reader) never counts as
-a box of its own: it stands with the nodes that read it.
+Nodes are positions in the scope's topological order. A source (a node that reads only weights) stands with its first
+reader. A constant (a source that is drawn inside its reader) never counts as a box.
 """
 
 from collections import deque
@@ -20,7 +19,7 @@ from onnxlab.graph.query.hierarchy_cuts import Spans
 from onnxlab.graph.query.wires import Readers
 
 Claims = dict[int, list[int]]
-"""Nodes in order, by the path that they claim; paths by their first node."""
+"""Nodes in topological order by the path that they claim; the paths are in the order of their first nodes."""
 
 
 @dataclass(slots=True, eq=False)
@@ -28,9 +27,9 @@ class Box:
     """A group in the making: `key` names it for good, `nodes` and `children` are its direct members.
 
     Attributes:
-        nodes: in order; a range where all from one on to another are in it.
-        about: what it is in the words of the field, "" where its name says it.
-        units: of a stage, how many equal or similar units follow one another in it.
+        nodes: nodes in topological order; a range where they are consecutive.
+        about: the usual term for the box's nodes, "" where the box's name says it.
+        units: number of successive, equal or similar units in a stage.
     """
 
     key: object
@@ -48,7 +47,7 @@ class Row:
     Attributes:
         heads: the first node of each box.
         boxes: the inner groups by place.
-        fed: the sources that stand with a box, by its place.
+        fed: the sources that stand with a box, by the box's place.
     """
 
     def __init__(self, heads: Sequence[int], boxes: dict[int, Box]) -> None:
@@ -85,9 +84,9 @@ class Level:
     Args:
         readers: positions of the readers of each node.
         sources: whether a node reads nothing but initializers and other sources, by position.
-        constants: whether it is a source without a box of its own, by position.
-        paths: the path that each node claims, by position; None where none claims one.
-        certain: whether the nodes themselves claim them; else only sources go to where their readers are.
+        constants: whether a node is a source without a box of its own, by position.
+        paths: the path that each node claims, by position; None where no node claims one.
+        certain: whether the paths are claims of the nodes themselves; else only sources move to their readers.
     """
 
     def __init__(
@@ -156,7 +155,7 @@ class Level:
                 if edge is None:
                     edge = memo[path, other] = self._split(path, other)
                 level, source, target = edge
-                # a node that stands directly in the level is a box of its own, numbered below the paths
+                # a node directly in the level is a box of its own, numbered below the paths
                 boxes = edges.setdefault(level, {})
                 boxes.setdefault(source or ~node, set()).add(target or ~reader)
         for node, readers in enumerate(self.consumers):
@@ -222,8 +221,8 @@ class Level:
     def _untangle(self, direct: list[int], inner: dict[int, list[int]]) -> list[tuple[int, list[int]]]:
         """Cut groups into parts that do not depend on each other in a circle.
 
-        Boxes whose inputs are all there are taken whole. When none is, the group that waits for the fewest
-        gives up what it can: those nodes become a part, and the rest goes on waiting.
+        Boxes whose producers are all placed are placed whole. Where there is none, the group that waits for the fewest
+        boxes is split: its nodes that wait for nothing become a part, and the others wait on.
         """
         box_of = {node: below for below, nodes in inner.items() for node in nodes}
         box_of.update({node: ~node for node in direct})
@@ -247,7 +246,7 @@ class Level:
                     key=lambda box: outside[box],
                     default=0,
                 )
-                if not box:  # the file itself has a cycle: leave the rest as it is
+                if not box:  # the file itself has a cycle: the rest stays as it is
                     parts.extend((box, nodes) for box, nodes in members.items() if box > 0)
                     break
                 drained = self._drain(members[box], dict(waits))
@@ -298,11 +297,11 @@ class Level:
             loose = {node for node in loose if not inside.isdisjoint(consumers[node])}
         boxes = {min(members(child)): child for child in box.children}
         heads = [node for node in box.nodes if node not in loose] if loose else box.nodes
-        if boxes:  # nodes alone are in order already
+        if boxes:  # without inner groups, the nodes are in order already
             heads = self._in_order(sorted([*heads, *boxes]), boxes)
         row = Row(heads, boxes)
         place_of = row.places() if loose else {}
-        for node in sorted(loose, reverse=True):  # what a source reads are sources too, further to the front
+        for node in sorted(loose, reverse=True):  # producers of a source are sources too, at lower positions
             first = min(place_of[reader] for reader in consumers[node] if reader in place_of)
             place_of[node] = first
             row.fed.setdefault(first, []).append(node)
@@ -328,7 +327,7 @@ class Level:
         places = self._places(row)
         for nodes, where in places:
             place[nodes] = where
-        inside = np.concatenate([nodes for nodes, _ in places])  # each once, whatever the order
+        inside = np.concatenate([nodes for nodes, _ in places])  # each node once, in any order
         defined = place[inside]
         first, count, readers = self._reads
         count = count[inside]

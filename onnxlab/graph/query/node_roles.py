@@ -1,7 +1,7 @@
 """Roles of the nodes of a scope in its picture: the trunk that carries data, or arithmetic beside it.
 
-A node is heavy when it has learned parameters of its own. What comes before the first heavy node on every way
-(masks, positions, windows) and what comes from shapes (`Shape`, then `Gather`, `Mul`, `Concat`) is beside the trunk.
+A node is heavy when it has learned parameters of its own. Nodes before the first heavy node on every path (masks,
+positions, windows) and nodes that compute with shapes (`Shape`, then `Gather`, `Mul`, `Concat`) are beside the trunk.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.ops import find_traits, layer_operators
 
 MAX_STEPS = 4
-"""Nodes between a parameter and what reads it that are followed to find its shape."""
+"""Most nodes between a parameter and its reader that are followed to find the parameter's shape."""
 
 TRUNK, BESIDE, SOURCE = 0, 1, 2
 
@@ -28,10 +28,10 @@ def roles(
     """Return the role of each node, and whether it is heavy.
 
     Args:
-        nodes: of one scope, in topological order.
+        nodes: the nodes of one scope, in topological order.
         sources: whether a node reads nothing but weights, by position.
     """
-    beside: dict[int, bool] = {}  # by value: whether nothing heavy came before it, or it is made of shapes
+    beside: dict[int, bool] = {}  # by value: whether no heavy node precedes it, or it is computed from shapes
     measured: dict[int, bool] = {}
     fixed: set[int] = set()
     roles_by_place: list[int] = []

@@ -1,7 +1,8 @@
 """Paths from the names of parameters, for models whose nodes have no scopes in their names.
 
 Optimizers and converters rename nodes and keep the names of weights: `encoder.layer.5.attention.self.query.weight`.
-A node with such weights belongs where they do, and what reads it and has none belongs to the last of what it reads.
+A node with such weights has the path of their names. A node without weights has the path of the last node that it reads
+from.
 """
 
 import re
@@ -13,12 +14,12 @@ from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.ops import find_traits
 
 LEAST_SHARE = 8
-"""Nodes have scopes of their own where at least one of so many claims one."""
+"""Nodes count as having scopes where at least one of LEAST_SHARE claims one."""
 LEAST_PATHS = 3
 _NUMBER = re.compile(r"\d+")
 _KIND = re.compile(r"[._](w|b|weights?|bias|kernel|filter)(_\d+)?$")
 COUNTED = re.compile(r"[a-z\d_]+_\d+\.[wb]_\d+")
-"""Names that PaddlePaddle gives by operator and number, "conv2d_7.w_0": they tell nothing of modules."""
+"""Names that PaddlePaddle makes of operator and number, "conv2d_7.w_0", which tell nothing of modules."""
 _MEANINGLESS = re.compile(r"^(onnx::|p2o|val_|const|_?\d|helper\.|graph_constant)", re.IGNORECASE)
 
 
@@ -28,8 +29,8 @@ def parameter_paths(
     """The path of each node by its parameters; None where these say nothing of most of the model.
 
     Args:
-        nodes: of one scope, in topological order.
-        sources: whether a node reads nothing but weights; these stand with what reads them.
+        nodes: the nodes of one scope, in topological order.
+        sources: whether a node reads nothing but weights; such a node has the path of its readers.
     """
     stored = _stored_names(nodes, values, sources)
     if not stored:
@@ -40,7 +41,7 @@ def parameter_paths(
     if len(set(paths)) < LEAST_PATHS:
         return None
     _adopt_from_readers(nodes, stored, sources, paths)
-    by_value: dict[int, tuple[int, int]] = {}  # place and path of what makes a value
+    by_value: dict[int, tuple[int, int]] = {}  # place and path of a value's producer
     for place, node in enumerate(nodes):
         if paths[place] == ROOT and not sources[place] and not _is_border(node):
             inputs = [by_value[value] for value in node.inputs if value in by_value]

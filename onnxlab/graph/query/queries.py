@@ -40,13 +40,13 @@ def find(
     """Ids of the nodes for which everything holds that is given; bodies and functions are searched too.
 
     Args:
-        fact_of: what is known of values, for `dtype` and `shape`.
-        name: of the node; one without a name is found by its label ("Conv#12").
-        domain: "" and "ai.onnx" are the same.
-        dtype: of one of the node's outputs: "float16", a NumPy dtype or a DataType.
-        shape: of the same output: ints, names of dims, None for any dim, `...` for any number of dims.
-        scope: searched alone; None for all.
-        where: called last with each node; what it returns decides.
+        fact_of: returns the facts of values, for `dtype` and `shape`.
+        name: glob for the node's name; a node without a name is found by its label ("Conv#12").
+        domain: glob for the operator's domain; "" and "ai.onnx" are the same.
+        dtype: element type of one of the node's outputs: "float16", a NumPy dtype or a DataType.
+        shape: shape of the same output: ints, names of dims, None for any dim, `...` for any number of dims.
+        scope: the only scope to search; None for all.
+        where: called last, with each remaining node; a node with a false result is left out.
         attributes: values by name, the operator's defaults included; `...` for "is set", None for "is not set".
     """
     tests = _tests(graph, op_type, domain, name, attributes or {})
@@ -93,7 +93,7 @@ def _glob(pattern: Pattern) -> Callable[[str], bool]:
     if not any(sign in glob for glob in patterns for sign in "*?["):
         return frozenset(patterns).__contains__
     compiled = [compile_pattern(translate(glob)) for glob in patterns]
-    exact = frozenset(patterns)  # a name may hold brackets itself
+    exact = frozenset(patterns)  # a name may itself contain brackets
 
     return lambda text: text in exact or any(glob.match(text) for glob in compiled)
 
@@ -161,7 +161,7 @@ def find_values(
         kind: "input", "output", "initializer", "made" (by a node) or "unused".
 
     Raises:
-        NameLookupError: there is no such kind.
+        NameLookupError: `kind` is none of these.
     """
     if kind is not None and kind not in _KINDS:
         raise NameLookupError(f"values are of the kinds {', '.join(_KINDS)}, not {kind!r}.{suggestion(kind, _KINDS)}")

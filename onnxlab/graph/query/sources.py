@@ -1,7 +1,7 @@
 """The readers of each node of a scope, and which nodes read nothing but initializers and each other: sources.
 
-Of few nodes in loops over their records, of many in arrays (`wires.py`), which take longer to set up. Both say the
-same.
+For few nodes, loops over their records compute both; for many, arrays (`wires.py`), which take longer to set up. The
+results are the same.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ def sources_of(graph: Connections, scope: Scope, wires: Wires | None) -> tuple[R
     """Return the readers of each node, and whether it is a source, by its place in topological order.
 
     Args:
-        wires: those of the scope; None where loops take less time.
+        wires: the wires of the scope; None where loops take less time.
     """
     return _of_few(graph, scope, graph.topological(scope)) if wires is None else _of_many(graph, wires)
 

@@ -1,28 +1,27 @@
 """Borders between units of a model: pure functions of positions and operators.
 
-A row of nodes is cut where a single value is live: at the residual stream, between two convolutions in a chain. What
-repeats in turn (attention, MLP, attention, MLP) becomes one unit for each time.
+A row of nodes is cut where a single value is live: at the residual stream, between two convolutions in a chain. Each
+occurrence of a repeated sequence (attention, MLP, attention, MLP) becomes one unit.
 """
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 HORIZONS = (1 << 30, 400, 200, 100, 50, 25)
-"""Places that a value may live without standing in the way of a cut: the largest that leaves no unit too long is taken.
-
-Skip connections and masks live longer than the units that they pass."""
+"""Candidates for the most places that a value may live and still prevent a cut; the largest that leaves no unit too
+long is taken. Skip connections and masks live longer than the units that they pass."""
 LEAST_LENGTH, SHARE = 60, 6
-"""A unit is too long when it has more places than LEAST_LENGTH and a SHAREth of the row."""
+"""A unit is too long when it has more than LEAST_LENGTH places and more than 1 / SHARE of the row."""
 BROADCAST = 3
-"""Readers of a value that lives beyond the horizon from which on it is no skip connection but known everywhere."""
+"""Readers from which on a value that lives beyond the horizon counts as read everywhere, not as a skip connection."""
 
 
 def narrow_places(readers: Sequence[Sequence[int]], inputs: Sequence[Sequence[int]] = ()) -> list[int]:
     """Return where units start, 0 first.
 
     Args:
-        readers: rising places of what reads each place.
-        inputs: rising places of what reads each value that comes from outside.
+        readers: ascending places of the readers of each place.
+        inputs: ascending places of the readers of each value from outside.
     """
     held = [*enumerate(readers), *((places[0], places[1:]) for places in inputs if places)]
     starts = [0]

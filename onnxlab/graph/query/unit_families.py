@@ -9,7 +9,7 @@ from onnxlab.graph.query.hierarchy_levels import Box, Level, members, size_of
 MOST_BESIDE = 12
 """Boxes of a level up to which all of them can be seen at once."""
 LEAST_MEMBERS, MOST_SHARE = 3, 0.7
-"""Groups of a family at least; share of the nodes of a level at most: what nearly all is in tells nothing apart."""
+"""Least number of groups in a family, and its largest share of a level's nodes: a family of nearly all is of no use."""
 _NUMBERED = re.compile(r"(.*[A-Za-z])[._]?\d+")
 
 
@@ -17,7 +17,7 @@ def gather_families(level: Level, box: Box, known: Container[object]) -> None:
     """Put the families among the groups of a level that shows many boxes into groups of their own.
 
     Args:
-        known: keys of boxes that there were before: a family stays when an edit leaves fewer boxes beside it.
+        known: keys of the earlier boxes: a family remains when an edit leaves fewer boxes beside it.
     """
     is_wide = level.count(box) > MOST_BESIDE
     families: dict[str, list[Box]] = {}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from onnxlab.ops import layer_operators
 
 ALIKE = 0.7
-"""Share of operators that alike units have in common at least."""
+"""Least share of operators that alike units have in common."""
 
 
 @dataclass(slots=True, eq=False)
@@ -15,9 +15,9 @@ class Unit:
     """A part of a row, by its places.
 
     Attributes:
-        ops: those of the trunk.
-        depthwise: convolutions with a group for each channel.
-        halves: something in it has strides, so that its result is smaller than what it reads.
+        ops: operators of the unit's nodes on the trunk.
+        depthwise: number of convolutions with a group for each channel.
+        halves: whether a node of the unit has strides, so that its output is smaller than its input.
     """
 
     places: list[int]

@@ -32,27 +32,27 @@ QUANTIZING = ("QuantizeLinear", "DequantizeLinear")
 """Operators that name a group where nothing else does."""
 LEAST_TOLD = 2
 MIXED = ("convolutions + attention", "branches")
-"""Words that say little of groups whose parts have words of their own."""
+"""Words that are too general for groups whose parts have words of their own."""
 _LAYER = "transformer layer"
 _WHOLE = (_LAYER, "attention", "residual block", "MLP", "inverted residual", "NMS")
-"""Parts that a group is called after even where it has one of them."""
+"""Parts that a group is named after even where it has only one of them."""
 MOST_SUMMED = 2
-"""Kinds of parts that a group is called after."""
+"""Most kinds of parts that a group is named after."""
 _MEANINGLESS = re.compile(r"(onnx::.*|val|p2o.*|helper.*|const.*|graph.*|m|model|[\\W\\d_]*)$", re.IGNORECASE)
 _MATMULS_OF_ATTENTION = 2
 _MATMULS_OF_LAYER = 6
 LEAST_LEVELS = 2
-"""Changes of size in a feature pyramid."""
+"""Least number of changes of size in a feature pyramid."""
 MOST_AROUND = 3
-"""Nodes of a unit that is named after its Concat."""
+"""Most nodes of a unit that is named after its Concat."""
 
 
 def describe(ops: Mapping[str, int], depthwise: int = 0) -> str:
     """The word for nodes with these operators; "" where there is none.
 
     Args:
-        ops: how many nodes there are of each operator.
-        depthwise: convolutions with a group for each channel.
+        ops: number of nodes by operator.
+        depthwise: number of convolutions with a group for each channel.
     """
     count = Counter(ops)
     convs = sum(count[op] for op in layer_operators("convolution"))
@@ -87,7 +87,7 @@ def _attention(count: Counter[str], convs: int, products: int) -> str:
         return MIXED[0]
     activations = sum(count[op] for op in ACTIVATIONS)
     if products >= _MATMULS_OF_LAYER * blocks and activations:
-        # with attention to something else too a layer has two, but one MLP
+        # a layer with cross-attention has two attentions, but one MLP
         layers = activations if blocks % activations == 0 else blocks
         return _LAYER if layers == 1 else f"{layers} {_LAYER}s"
     return "attention" if blocks == 1 else f"attention ×{blocks}"

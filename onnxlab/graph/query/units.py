@@ -1,8 +1,8 @@
 """Units of a model where names tell none: layers, blocks and stages, found in how nodes are wired.
 
-A row of boxes that holds many nodes side by side is cut where one value is live (`unit_cuts.py`). What only finishes a
-unit (an activation, a normalization) stays with it; like units that follow one another at one resolution become a
-stage. What names tell is kept: a group stands in the row as one box.
+A row with many nodes side by side is cut where one value is live (`unit_cuts.py`). Nodes that only finish a unit (an
+activation, a normalization) stay with it; successive, similar units of one resolution become a stage. Groups from names
+are kept: such a group is one box of the row.
 """
 
 from collections import Counter
@@ -20,17 +20,17 @@ from onnxlab.graph.query.unit_words import MIXED, POOLS, SINGLE, common_name, de
 from onnxlab.ops import layer_operators
 
 LEAST_ROW = 10
-"""Nodes that stand side by side without units."""
+"""Least number of nodes side by side that are put into units."""
 LARGEST_SCOPE = 60_000
 """Scopes of more nodes are cut by number alone (`hierarchy_cuts.py`)."""
 LEAST_STAGE, LEAST_MEAN = 2, 3
-"""Units of a stage at least, and of all stages of a row in the mean: fewer are as well seen one by one."""
+"""Least number of units in a stage, and least mean over the stages of a row: fewer units are shown one by one."""
 MOST_ABSORBED, LEAST_BESIDE = 2, 3
-"""Nodes that join the one group that they finish, at most; nodes beside groups that form one, at least."""
+"""Most nodes that join the one group that they finish; least number of nodes beside groups that form a group."""
 SHARED = -1
-"""Number of the unit of what several others read and is beside the trunk."""
+"""Number of the unit of nodes beside the trunk that several units read."""
 TINY = 8
-"""Nodes of a group that becomes part of the unit around it."""
+"""Most nodes of a group that becomes part of the unit around it."""
 
 
 @cache
@@ -50,8 +50,8 @@ class UnitFinder:
 
     Args:
         level: the scope's nodes, by position.
-        nodes: their records, in the same order.
-        known: keys of boxes that there were before.
+        nodes: the records of these nodes, in the same order.
+        known: keys of the earlier boxes.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Readers of each node of a scope, and nodes that depend on weights alone: arrays by topological position.
 
-Looked up one by one, a million nodes take more than ten times as long as 100,000: each look-up is a cache miss. An
-array is gone through in order.
+Look-ups one by one take more than ten times as long for a million nodes as for 100,000, since each look-up is a cache
+miss. Arrays are read in order.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class Readers:
     """The positions of the readers of each node, in the order of the file; may repeat.
 
     Args:
-        readers: (where the readers of each begin among all, how many there are, all), or a list for each.
+        readers: (position in the third array where each node's readers begin, their number, all readers), or a list of
+            readers for each node.
     """
 
     def __init__(self, readers: tuple[Numbers, Numbers, Numbers] | list[list[int]]) -> None:
@@ -71,10 +72,10 @@ class Wires:
         graph: the model's index.
 
     Attributes:
-        order: ids of the nodes in topological order; a node is its place in it.
-        reads: ids of the values read, slot by slot, in the order of the file; 0 for absent ones.
-        readers: the node that reads each of them.
-        makers: the first node that makes each of them, -1 where that is none of the scope.
+        order: ids of the nodes in topological order; in other arrays, a node is its place in this order.
+        reads: ids of all inputs, slot by slot, in the order of the file; 0 for absent ones.
+        readers: the node of each entry of `reads`.
+        makers: the first node that computes each entry of `reads`, -1 where no node of the scope does.
     """
 
     def __init__(self, graph: Connections, scope: Scope) -> None:
@@ -102,7 +103,7 @@ class Wires:
             values, makers = values[by_place], makers[by_place]
         self._least = int(values.min()) if values.size else 0
         self._makers = np.full(int(values.max()) - self._least + 1 if values.size else 0, -1, np.int64)
-        self._makers[values[::-1] - self._least] = makers[::-1]  # of several the one that is written last counts
+        self._makers[values[::-1] - self._least] = makers[::-1]  # reversed: the first maker is written last
 
     def made_by(self, values: Numbers) -> Numbers:
         """The first node that makes each of some values, -1 where that is none of the scope."""
@@ -124,7 +125,7 @@ class Wires:
         """The readers of each node; what is read inside of a node's bodies counts as read by it.
 
         Args:
-            read_inside: gives the values that the nodes in the bodies of a node read.
+            read_inside: returns the values that the nodes in the bodies of a node read.
         """
         makers, readers = self.makers, self.readers
         if self.owners:
@@ -134,7 +135,7 @@ class Wires:
             row_of = np.empty_like(self._place)
             row_of[self._place] = np.arange(len(self._place))
             readers = np.concatenate((readers, np.repeat(self.owners, list(map(len, inside)))))
-            in_file = np.argsort(row_of[readers], kind="stable")  # behind what the node itself reads
+            in_file = np.argsort(row_of[readers], kind="stable")  # after the inputs of the node itself
             makers, readers = np.concatenate((makers, self.made_by(values)))[in_file], readers[in_file]
         return self._by_maker(makers, readers)
 
@@ -151,9 +152,9 @@ class Wires:
         """Whether each node reads nothing but sources, and what such nodes before it make.
 
         Args:
-            is_source: whether a value that no node of the scope makes is one, by its id.
-            may: asked of a node that reads nothing else: whether it is to count.
-            stored: values that are not asked of the nodes that make them.
+            is_source: whether a value that no node of the scope computes is a source, by the value's id.
+            may: whether a node that reads nothing but sources counts as a source.
+            stored: ids of values to which `is_source` applies although a node of the scope computes them.
         """
         makers = np.where(np.isin(self.reads, stored), -1, self.makers) if stored else self.makers
         outside = (makers < 0) & (self.reads != 0)

@@ -14,10 +14,10 @@ from onnxlab.ops import find_traits
 _EPSILONS = {dtypes.FLOAT16: 2e-3, dtypes.BFLOAT16: 1e-2}
 
 MOST_TRIED = 20_000
-"""Nodes tried for one match: operands that commute can be tried in as many orders as there are subsets of them."""
+"""Most nodes tried for one match: the orders of commuting operands to try can be exponentially many."""
 
 CONDITION = (1 << 20, 0)
-"""The depth of a condition that does not hold where the whole pattern does."""
+"""The depth of a failed condition, where the whole pattern matched."""
 
 
 @dataclass(slots=True)
@@ -26,13 +26,13 @@ class Match(Generic[N, V]):
 
     Attributes:
         root: the node that the pattern's outermost call stands for.
-        pattern: the way of writing that matched.
-        nodes: all nodes of the pattern, outermost first, in step with `pattern.calls()`.
-        passed: nodes between these that hand on what they get.
-        values: bound values by name; None for those that are absent, a list for `*name`.
+        pattern: the alternative that matched.
+        nodes: all nodes of the pattern, outermost first, parallel to `pattern.calls()`.
+        passed: nodes between these that pass their input on unchanged.
+        values: bound values by name; None for absent ones, a list for `*name`.
         attributes: bound attributes by name.
-        dims: sizes that shapes bind by name.
-        numbers: (value, what it has to be), where that is looked at later.
+        dims: bound sizes by the name that a shape gives them.
+        numbers: (value, required number), where numbers are compared later.
     """
 
     root: N
@@ -53,8 +53,8 @@ class Failure:
     """A failed match: the point that was reached, and what failed there.
 
     Attributes:
-        depth: nodes that matched, and twice the values that were bound besides, one more where it is a near miss; a
-            condition of the rule comes after all of them.
+        depth: (number of matched nodes, twice the number of other bound values, plus one for a near miss); CONDITION,
+            which is greater, for a condition of the rule.
     """
 
     __slots__ = ("_label", "_nodes", "_words", "depth")
@@ -77,8 +77,8 @@ def find(wiring: Wiring[N, V], candidate: Match[N, V]) -> Failure | None:
     """Fill in a match of a pattern at its root; a failure where there is none.
 
     Args:
-        wiring: of the nodes.
-        candidate: with a root and a pattern, and nothing else.
+        wiring: access to nodes and values.
+        candidate: a match with only root and pattern set.
     """
     attempt = _Attempt(wiring, candidate)
     for _ in attempt.node(candidate.pattern, candidate.root):

@@ -17,7 +17,7 @@ _TOKEN: Final = re.compile(
 )
 _OPERATOR: Final = re.compile(r"(?:[A-Za-z_][\w.\-]*::\w+|[A-Za-z_]\w*)")
 MOST_WAYS: Final = 256
-"""Ways of writing that one text may stand for: optional operators double them."""
+"""Most alternatives of one text: every optional operator doubles their number."""
 
 Attribute = tuple[str, Name | Literal]
 
@@ -26,7 +26,7 @@ def parse_rule(text: str) -> tuple[tuple[Call, ...], Call | Name]:
     """The patterns before a `=>`, and what takes their place behind it.
 
     Raises:
-        TransformError: it is no rule; the message shows where.
+        TransformError: the text is no rule; the message shows the place of the error.
     """
     parser = _Parser(text)
     ways = parser.ways()
@@ -47,7 +47,7 @@ def parse(text: str) -> tuple[Call, ...]:
     """The patterns that a text means: several where it has optional operators or says `or`.
 
     Raises:
-        TransformError: it is none; the message shows where.
+        TransformError: the text is no pattern; the message shows the place of the error.
     """
     parser = _Parser(text)
     ways = parser.ways()

@@ -25,7 +25,7 @@ from typing import Any
 from onnxlab import dtypes
 
 Dims = tuple[Any, ...]
-"""Of a shape that is asked for: ints, names, "?" for any dim, "..." first for any number of them."""
+"""Dims of a required shape: ints, names, "?" for any dim, "..." first for any number of dims."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +33,11 @@ class Name:
     """Any value, bound to a name.
 
     Attributes:
-        constant: it must be one.
-        optional: it may be absent.
-        once: nothing else may read it.
-        types: names of element types, one of which it must have; none for any.
-        dims: the shape that it must have, None for any.
+        constant: whether the value must be a constant.
+        optional: whether the value may be absent.
+        once: whether the value must have a single reader.
+        types: names of allowed element types; empty for any.
+        dims: the required shape, None for any.
     """
 
     name: str
@@ -79,8 +79,8 @@ class Output:
     """An output of a node of the pattern, by the name of another value that it makes.
 
     Attributes:
-        name: of the value.
-        output: the number of the output.
+        name: name of the other value.
+        output: number of this output.
     """
 
     name: str
@@ -105,13 +105,13 @@ class Call:
     """A node of an operator.
 
     Attributes:
-        op_types: the operators that it may be of.
-        domain: their domain.
-        inputs: what it reads, by slot.
-        attributes: (name of an attribute, what it is bound to or must be).
-        name: what its value is called, "" for nothing.
-        stays: whether it is left in place, so that others may read it.
-        output: which of its outputs is meant.
+        op_types: allowed operators of the node.
+        domain: domain of the operators.
+        inputs: arguments by input slot.
+        attributes: (name of an attribute, the name to which it is bound, or its required value).
+        name: name of the node's value, "" for none.
+        stays: whether the node is left in place, so that nodes outside of the match may read it.
+        output: number of the output that the call stands for.
     """
 
     op_types: tuple[str, ...]
@@ -168,6 +168,6 @@ def element_types(word: str) -> frozenset[int]:
     """The element types that a word of a pattern means.
 
     Raises:
-        ValueError: it means none.
+        ValueError: the word names no element type.
     """
     return KINDS[word] if word in KINDS else frozenset((dtypes.parse(word),))

@@ -34,9 +34,9 @@ class Source(NamedTuple, Generic[N]):
     """The maker of a value.
 
     Attributes:
-        node: that makes it.
-        slot: of its outputs.
-        passed: nodes between the two that hand on what they get, and belong to a match.
+        node: the node that computes the value.
+        slot: the output slot of the node.
+        passed: nodes between the node and the value that pass their input on unchanged; they belong to a match.
     """
 
     node: N
@@ -48,7 +48,7 @@ class Wiring(ABC, Generic[N, V]):
     """Nodes, and the values that they read and make.
 
     Attributes:
-        numbers_later: whether what a number of a pattern stands for is not compared, but listed in the match.
+        numbers_later: whether numbers of a pattern are listed in the match instead of being compared.
     """
 
     numbers_later = False
