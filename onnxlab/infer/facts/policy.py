@@ -32,7 +32,7 @@ class Policy:
             declared type first.
         as_onnx: whether onnx's rule fills in what onnxlab's leaves open, and serves where the number of inputs is
             wrong.
-        cross_check: whether onnx's rule is called for every node, and what it refuses is an error here, too.
+        cross_check: whether onnx's rule is called for every node, too, so that its refusals are reported.
 
     Raises:
         ValueError: `prefer` is none of these.

@@ -30,7 +30,7 @@ Changed = Mapping[int, tuple[Fact, Fact]]
 
 
 class DeclarationChange(NamedTuple):
-    """A declaration that was changed: of which value, with its path, and the types before and after."""
+    """A changed declaration: its value, with the path, and the types before and after."""
 
     value: str
     old: Fact
@@ -99,7 +99,7 @@ def corrections(graph: ModelGraph, changed: Changed) -> list[SetTypes]:
 
 
 def corrected(declared: onnx.TypeProto, old: Fact, new: Fact) -> bytes | None:
-    """The declared type with what the change of a fact made wrong put right, serialized; None where nothing is."""
+    """The declared type, serialized, corrected where the change of a fact made it wrong; None if it did not."""
     kind = declared.WhichOneof("value")
     tensors = {"tensor_type": TensorFact, "sparse_tensor_type": SparseTensorFact}
     if kind is None:

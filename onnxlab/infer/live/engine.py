@@ -318,7 +318,7 @@ class Inference:
         propagate(self._graph, self._walker, self._frame, dirty)
         if self._walker.calls.changed:
             self._publish_functions()
-        conflicts = self._conflicts  # names of unknown dims in the texts of those found may be others now
+        conflicts = self._conflicts  # texts of earlier ones may have old names of unknown dims
         conflicts.unchecked.update(self._frame.changed or (), touched.values, self._walker.overruled, conflicts.found)
 
 

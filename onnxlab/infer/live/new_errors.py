@@ -19,7 +19,7 @@ class Refusals:
     """The errors of all frames, compared with those of the last look.
 
     Attributes:
-        known: those of the last look, None before the first one.
+        known: the errors at the last look, None before the first one.
         first: the first new one in topological order, None where there is none.
     """
 

@@ -276,7 +276,7 @@ class Explainer:
         return isinstance(key, tuple) and len(key) > 3 and key[3] == node
 
     def _rule(self, label: str, node: NodeRecord, spot: _Spot, sources: list[_Spot]) -> str:
-        """In words: the operator, what it takes the dim from, and the attributes that may have had a say."""
+        """A phrase: the operator, the sources of the dim, and the attributes that may matter to it."""
         names = ", ".join(dict.fromkeys(self._name(source) for source in sources))
         shown = [text for attribute in node.proto.attribute if (text := _shown(attribute))]
         attributes = f" ({', '.join(shown)})" if shown else ""

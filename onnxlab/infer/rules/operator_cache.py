@@ -33,7 +33,7 @@ def table(environment: Hashable) -> Table:
 
 
 def forget() -> None:
-    """Drop what is kept; graphs that use it keep their own."""
+    """Drop the operators kept here; graphs that use them keep theirs."""
     REMEMBERED.count = 0
     _tables.clear()
 

@@ -172,7 +172,7 @@ def described(node: onnx.NodeProto, attributes: Attributes, function: int) -> by
 
 
 _TREES = ("nodes_", "target_", "class_", "leaf_", "membership_", "tree_roots")
-"""Prefixes of those attributes of tree ensembles of which onnx's rules check only the presence."""
+"""Prefixes of the attributes of tree ensembles whose presence is all that onnx's rules check."""
 
 
 def has_long_list(node: onnx.NodeProto) -> bool:

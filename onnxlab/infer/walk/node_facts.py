@@ -1,7 +1,7 @@
 """Output facts of one node, from the first source that knows them.
 
-In this order: our rule; onnx's C++ rule; what its schema says of types; for an unknown operator, what the
-model declares.
+The sources, in this order: onnxlab's rule; onnx's C++ rule; the types of the operator's schema; for an unknown
+operator, the types that the model declares.
 """
 
 from __future__ import annotations

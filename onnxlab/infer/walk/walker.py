@@ -248,7 +248,7 @@ class Walker:
         return self._infer(frame, node, operator, inputs)
 
     def onnx_agrees(self, frame: Frame, vid: int) -> bool:
-        """Whether what is declared of a value contradicts onnx's rule for its node too, not only what is known here.
+        """Whether a value's declared type contradicts onnx's rule for its node too, not only onnxlab's facts.
 
         True where onnx's rule cannot be called for the node alone: then nothing speaks against the contradiction.
         """

@@ -55,7 +55,7 @@ _remembered: OrderedDict[tuple[Any, ...], tuple[list[Any], Any]] = OrderedDict()
 def remembered(make: Callable[..., T], *attributes: Any) -> T:
     """`make(*attributes)`, kept for the same objects: what a kernel makes of a node's attributes, which never change.
 
-    The last few dozen results are kept, as long as their large attributes are in use. Attributes other than numbers,
+    The last few dozen results are kept, as long as their large attributes are in use. Attributes other than integers,
     strings and booleans are told apart by identity, not by value.
     """
     key = (make, *[item if type(item) in _PLAIN else id(item) for item in attributes])

@@ -44,7 +44,7 @@ def _takes(axes: Sequence[str], rank: int) -> bool:
 
 
 def _sizes_misfit(name: str, shape: Sequence[int], axes: Sequence[str], sizes: dict[str, tuple[int, str]]) -> str:
-    """Bind the names of axes to sizes, and tell the first that is bound to another one."""
+    """Bind the names of axes to sizes; return a text about the first that is bound to another size."""
     for axis, (size, term) in enumerate(zip(shape, axes, strict=False)):
         if term in ("...", "?"):
             continue

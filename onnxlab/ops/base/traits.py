@@ -125,7 +125,7 @@ _custom: Final[dict[tuple[str, str], dict[int, OpTraits]]] = {}
 
 
 def _checked(row: OpTraits) -> OpTraits:
-    """The row. Raises ValueError where it says what is no category, or no source of shapes."""
+    """The row. Raises ValueError where its category or its source of shapes is unknown."""
     if row.category not in CATEGORIES:
         raise ValueError(f"category is {row.category!r}; expected one of {', '.join(CATEGORIES)}")
     if row.shape not in _SHAPES:
@@ -140,7 +140,7 @@ def traits(op_types: str, row: OpTraits, domain: str = "") -> None:
         op_types: names, separated by spaces.
 
     Raises:
-        ValueError: an operator has a row already, or the row says what is no category or source of shapes.
+        ValueError: an operator has a row already, or the row's category or source of shapes is unknown.
     """
     _checked(row)
     for op_type in op_types.split():

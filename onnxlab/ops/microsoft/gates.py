@@ -100,7 +100,7 @@ def gemm_fast_gelu(x: Array, w: Array, bias: Array | None = None) -> Array:
 
 
 def _refused(op_type: str, default: Mapping[str, int], attributes: Mapping[str, Any]) -> None:
-    """Raise NotImplementedError for attributes that ONNX Runtime's form has and ai.onnx's has not."""
+    """Raise NotImplementedError for attributes that only ONNX Runtime's form of an operator has."""
     for name, value in default.items():
         if attributes.get(name, value) != value:
             raise NotImplementedError(f"{op_type} with {name} {attributes[name]} has no kernel here: expected {value}")
@@ -183,7 +183,7 @@ rule("GemmFastGelu", domain=DOMAIN)(product_rule(1))
 
 @rule("HyperConnectionPreMix", domain=DOMAIN)
 def hyper_connection_pre_mix(ctx: InferContext, attributes: Attributes, streams: Fact, gates: Fact) -> Fact:
-    """[..., C, H] without C; with `num_branches` the streams may also be flat, [..., C * H], which nothing tells."""
+    """[..., C, H] without C; unknown with `num_branches`, where the streams may also be flat, [..., C * H]."""
     if streams.shape is None or len(streams.shape) < 2 or attributes.get("num_branches"):
         return like(streams, None)
     return like(streams, (*streams.shape[:-2], streams.shape[-1]))

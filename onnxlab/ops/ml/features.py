@@ -136,7 +136,7 @@ def imputer(
 
 
 def _imputed(values: Sequence[float], dtype: str) -> Array:
-    """The values in place of others, in the type of the features."""
+    """The imputed values in the type of the features."""
     return np.asarray(values, dtype)
 
 

@@ -187,7 +187,7 @@ def sequence_insert_rule(
 
 @rule("SequenceErase", since=11)
 def sequence_erase_rule(ctx: InferContext, attributes: Attributes, sequence: Fact, position: MaybeFact = None) -> Fact:
-    """The same elements, one less."""
+    """The sequence with one element less."""
     if not isinstance(sequence, SequenceFact) or sequence.length is None:
         return sequence
     if sequence.length == 0:

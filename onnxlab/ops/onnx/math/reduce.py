@@ -130,7 +130,7 @@ def _by_attribute(function: Reduction) -> Callable[..., Array]:
 
 
 def _by_input(function: Reduction) -> Callable[..., Array]:
-    """The kernel where `axes` is an input; absent or empty means every axis, or none if so asked."""
+    """The kernel where `axes` is an input; absent or empty means every axis, or none with noop_with_empty_axes."""
 
     def run(x: Array, axes: Array | None = None, keepdims: int = 1, noop_with_empty_axes: int = 0) -> Array:
         if axes is None or not axes.size:

@@ -303,8 +303,8 @@ def _ones(width: int, dtype: np.dtype[Any]) -> Array:
 def softmax_rows(x: Array, y: Array, apart: bool = False) -> None:
     """Softmax of the rows of a float matrix into a C-contiguous one, which may be x itself unless they are `apart`.
 
-    Blocks of rows stay in the cache. Most rows have numbers near 0, whose exponentials do not overflow without the
-    largest element subtracted first; the sums show the blocks that need it.
+    Blocks of rows stay in the cache. Most rows have numbers near 0: their exponentials need no subtraction of the
+    largest element first. The sums show the blocks that do.
     """
     width = x.shape[-1]
     rows = max(1, 2 * BLOCK // max(1, width))
@@ -314,7 +314,7 @@ def softmax_rows(x: Array, y: Array, apart: bool = False) -> None:
         block = result if powers is None else powers[: len(source)]
         scale = np.dot(np.exp(source, out=block), ones)
         factors = np.reciprocal(scale)
-        if not (np.dot(scale, scale) < _FAR and np.dot(factors, factors) < _FAR):  # as with a NaN
+        if not (np.dot(scale, scale) < _FAR and np.dot(factors, factors) < _FAR):  # true for NaN too
             np.subtract(source, np.maximum.reduce(source, axis=-1, keepdims=True), out=block)
             factors = np.reciprocal(np.exp(block, out=block) @ ones)
         np.multiply(block, factors[:, None], out=result)

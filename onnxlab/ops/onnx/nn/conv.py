@@ -37,7 +37,7 @@ _FEW = 256
 """Outputs of an image below which several images are multiplied at once."""
 
 _FEWEST = 32
-"""The same where `_shifted` can gather the patches, which it does quickly for one image."""
+"""Outputs of an image from which on `_shifted` multiplies each image alone, since it gathers patches quickly."""
 
 
 @kernel("Conv", context=True)

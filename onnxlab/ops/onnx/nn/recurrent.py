@@ -50,7 +50,7 @@ def activations(
     """The functions that these names mean; each takes its parameters, as far as given, off the two lists.
 
     Raises:
-        ValueError: no such activation.
+        ValueError: an activation is unknown.
     """
     alpha, beta = list(alphas or ()), list(betas or ())
     return [_activation(name, alpha, beta) for name in names]
