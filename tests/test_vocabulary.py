@@ -14,6 +14,8 @@ SUFFIXES = (".py", ".ts", ".tsx", ".md", ".mjs", ".css")
 PERSONS = ("somebody", "whoever", "nobody", "anybody", "someone", "everybody", "anyone")
 WITHHELD = frozenset(("what", "how", "where", "who", "why", "which", "those", "they", "it", "as", "that", "so", "if"))
 """Words that begin a sentence whose subject is told at its end, or not at all."""
+FRAGMENTS = WITHHELD | {"of", "by", "from", "to", "at", "until", "above", "below", "only", "not", "its", "null"}
+"""Words that begin a comment of TypeScript whose subject is the name below it."""
 DOC_COMMENT = re.compile(r"/\*\*\s*(?:\n\s*\*\s*)?(\w+)")
 BUILDERS = "onnxlab/execution/numba/kernels/simd/"
 """Functions that emit LLVM's instructions: a change compiles every kernel anew, so they are left as they are."""
@@ -84,7 +86,7 @@ def test_comments_of_typescript_begin_with_their_subject_or_a_verb() -> None:
         f"{path.relative_to(ROOT)}: {match[0]}"
         for path in tracked(".ts", ".tsx", ".mjs")
         for match in DOC_COMMENT.finditer(path.read_text(encoding="utf-8"))
-        if match[1].lower() in WITHHELD
+        if match[1].lower() in FRAGMENTS
     ] == []
 
 

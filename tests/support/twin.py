@@ -158,7 +158,7 @@ def _methods(name: str, table: Mapping[str, Method]) -> str:
     text = "Methods that change the model, and say which version of it they are made on."
     return (
         (f"{_comment(text)}export type Edit{kind} = {edits};\n\n" if edits else "")
-        + f"{_comment('By method: its parameters and its answer.')}export interface {kind} {{\n{rows}}}\n\n"
+        + f"{_comment('Parameters and answer of each method.')}export interface {kind} {{\n{rows}}}\n\n"
         f"export const {name}: Record<keyof {kind}, MethodTraits> = {{\n{known}}};\n"
     )
 

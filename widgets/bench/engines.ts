@@ -138,7 +138,7 @@ export async function byElk(graph: Graph): Promise<Drawing> {
   return { boxes, arcs };
 }
 
-/** Null where dot is not done in DOT_SECONDS. */
+/** Lays a graph out with dot; null where that takes longer than DOT_SECONDS. */
 export function byDot(graph: Graph): Drawing | null {
   const inch = (pixels: number): string => (pixels / 72).toFixed(4);
   const lines = [

@@ -45,7 +45,7 @@ export interface Context {
   saveAs(): Promise<boolean>;
   revert(): Promise<void>;
   createCheckpoint(): Promise<unknown>;
-  /** Not promised: what "Save as" of JupyterLab's own documents does. */
+  /** The way of "Save as" of JupyterLab's own documents; not promised. */
   _updatePath?(path: string): void;
 }
 

@@ -63,17 +63,17 @@ export class App {
   readonly watches: Watches;
   readonly travel = new Travel(this);
   readonly finder: Finder;
-  /** Null until the picture is on the page. */
+  /** The picture; null until it is on the page. */
   readonly attached = new Cell<Picture | null>(null);
 
   readonly scope = new Cell(0);
-  /** The title of the model instead of its own name; "" for that. */
+  /** The title that stands for the model's own name; "" where the name is to show. */
   readonly title = new Cell("");
   readonly drawer = new Cell<Drawer>(null);
   readonly inspectorOpen = new Cell(true);
-  /** Pixels; 0: the page around it says how high it is. */
+  /** Height of the widget in pixels; 0 where the page around it sets the height. */
   readonly height = new Cell(0);
-  /** Pixels that were chosen for the drawer; 0: as many as it needs. */
+  /** Height of the drawer in pixels; 0: as high as its content. */
   readonly drawerHeight = new Cell(0);
   /** Whether the tree beside the picture shows. */
   readonly outlineOpen = new Cell(false);
@@ -82,18 +82,18 @@ export class App {
   readonly menu = new Cell<PointerTarget | null>(null);
   /** Whether the page of keys shows. */
   readonly keysOpen = new Cell(false);
-  /** The direction that is wished for the picture, and the one that it has. */
+  /** The direction asked of the picture, and the direction that it has. */
   readonly reading = new Cell<Reading>("auto");
   readonly flow = new Cell<Flow>("down");
-  /** Called when the user chose another way, for the trait. */
+  /** Called when another direction was chosen, to write the trait. */
   onReading: (reading: Reading) => void = () => undefined;
   /** Whether what is many times taller than wide is drawn in columns. */
   readonly columns = new Cell(true);
-  /** Whether that would make a difference now. */
+  /** Whether columns would change the picture now. */
   readonly tall = new Cell(false);
-  /** Called when the user chose otherwise, for the trait. */
+  /** Called when columns were turned on or off, to write the trait. */
   onColumns: (columns: boolean) => void = () => undefined;
-  /** The reason why there is no model to show; null while there is hope. */
+  /** The reason why there is no model to show; null while one may still come. */
   readonly failure = new Cell<RequestError | null>(null);
 
   #offs: (() => void)[] = [];

@@ -40,7 +40,7 @@ export function handleKey(app: App, root: HTMLElement, event: KeyboardEvent): bo
   return handleLook(app, key, event.shiftKey) || handleEdit(app, key);
 }
 
-/** Back and forward. */
+/** Handles the keys that go back and forward. */
 function handleTravel(app: App, key: string): boolean {
   if (key !== "ArrowLeft" && key !== "ArrowRight") return false;
   app.travel.go(key === "ArrowLeft" ? -1 : 1);
@@ -151,7 +151,7 @@ function handleControl(app: App, root: HTMLElement, target: EventTarget | null, 
   return false;
 }
 
-/** All that can be done to what is selected, and to the view. */
+/** Opens the list of all commands for the selection and the view. */
 function openCommands(app: App): boolean {
   const subject = app.picked.subject.value;
   app.dialogs.list.value = { nodes: app.picked.nodes, value: subject.kind === "value" ? subject.value : 0 };
@@ -188,7 +188,10 @@ function leaveField(root: HTMLElement, field: HTMLElement): boolean {
   return true;
 }
 
-/** One layer at a time: what is open, the selection, then the widget itself, which hands the keyboard back to the notebook. */
+/**
+ * Leaves one layer at a time: what is open, the selection, then the widget, which hands the keyboard back to the
+ * notebook.
+ */
 function stepOut(app: App, root: HTMLElement): boolean {
   if (app.numbers.asking.value) app.numbers.asking.value = false;
   else if (app.travel.trail.value) app.travel.unlight();

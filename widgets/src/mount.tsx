@@ -15,9 +15,9 @@ import type { Picture } from "./view_contract.ts";
 
 /** Durable state that lives outside the view: the widget's traits. */
 export interface Shared {
-  /** Pixels, 0 where nothing is said; "fill": as high as what is around it. */
+  /** Height in pixels, 0 where none is set; "fill": as high as the element around it. */
   height(): number | "fill";
-  /** Absent where the page around it says how high it is. */
+  /** Stores the height; absent where the page around the widget sets it. */
   setHeight?(height: number): void;
   onHeight(listener: () => void): () => void;
   title(): string;
@@ -31,14 +31,14 @@ export interface Shared {
   /** Whether what is many times taller than wide is drawn in columns. */
   columns(): boolean;
   setColumns(columns: boolean): void;
-  /** Either is other. */
+  /** Called when direction or columns changed. */
   onReading(listener: () => void): () => void;
   bookmarks(): number[];
   setBookmarks(nodes: number[]): void;
   onBookmarks(listener: () => void): () => void;
 }
 
-/** For browser tests: `element.__onnxlab`. */
+/** Parts of a view for browser tests: `element.__onnxlab`. */
 export interface Handle {
   view: Picture | null;
   store: Store;
@@ -111,7 +111,7 @@ function mountOne(
     if (setting === "fill") {
       root.style.height = "100%";
       root.style.minHeight = `${MIN_HEIGHT}px`;
-      app.height.value = 0; // no edge to drag
+      app.height.value = 0; // the page sets the height: there is no edge to drag
       return;
     }
     const height = Math.max(MIN_HEIGHT, setting || DEFAULT_HEIGHT);
@@ -142,7 +142,7 @@ function mountOne(
     tellHost(root, store),
   );
 
-  // Before anything is laid out: a first look is made for the room that there is.
+  // Panels open before anything is laid out: a first look is made for the room that is left.
   const openSides = () => {
     const { clientWidth } = root;
     app.outlineOpen.value = clientWidth >= ROOMY;
@@ -154,7 +154,7 @@ function mountOne(
     const picture: Picture = new GraphView(stage, store);
     handle.view = picture;
     app.attach(picture);
-    // After the picture's own listener: a selection needs the nodes that the snapshot brings.
+    // The selection is taken after the picture's own listener: it needs the nodes that the snapshot brings.
     offs.push(store.on("reset", takeSelection));
     void app.start().then(() => {
       if (former) app.files.tellOpened(former);
@@ -238,7 +238,7 @@ function watchInput(root: HTMLElement, app: App): (() => void)[] {
     event.stopPropagation();
   };
   const stop = (event: Event) => event.stopPropagation();
-  // What had the focus may be gone with the panel that it was in: the keys that follow are not for the notebook.
+  // The focused element may be gone with its panel: the keys that follow are not for the notebook.
   const regain = () => {
     setTimeout(() => {
       const { activeElement, body } = root.ownerDocument;

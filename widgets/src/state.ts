@@ -33,13 +33,13 @@ export function useCell<T>(cell: Cell<T>): T {
   const shown = cell.value;
   useEffect(() => {
     const off = cell.on(() => render());
-    if (cell.value !== shown) render(); // it changed after it was rendered and before anything listened
+    if (cell.value !== shown) render(); // the cell changed after it was rendered and before anything listened
     return off;
   }, [cell]);
   return shown;
 }
 
-/** Something with `on(event, listener) -> off`, such as the store and the client. */
+/** An object with `on(event, listener) -> off`, such as the store and the client. */
 interface Emitter<E extends string> {
   on(event: E, listener: () => void): () => void;
 }

@@ -11,7 +11,7 @@ export interface PointerTarget {
   node: number;
   value: number;
   group: number;
-  /** Relative to the view's element, CSS pixels. */
+  /** Place in CSS pixels, relative to the view's element. */
   x: number;
   y: number;
 }
@@ -38,14 +38,14 @@ export interface Look {
   /** Keys of what is open. */
   open: ReadonlySet<number>;
   zoom: number;
-  /** All of it shows. */
+  /** Whether all of the scope shows. */
   whole: boolean;
   /** The anchors that are to stay where they are, the most important first. */
   anchors: readonly Anchor[];
 }
 
 export interface PictureEvents {
-  /** Node ids. */
+  /** The selection changed; node ids. */
   select: number[];
   selectvalue: number;
   selectgroup: number;
@@ -59,7 +59,7 @@ export interface PictureEvents {
   wiredrop: { node: number; share: number };
   /** The scope shown now. */
   scope: number;
-  /** The direction of the picture now; whether something in it is in columns, or would be if that was wanted. */
+  /** The direction of the picture now; whether a container is in columns, or would be if columns were on. */
   laidout: { flow: Flow; isTall: boolean };
   /** The view is about to jump elsewhere. */
   leave: void;
@@ -94,7 +94,7 @@ export interface Given {
 }
 
 export interface Picture {
-  /** Node ids; setting them notifies no listener. */
+  /** Ids of the selected nodes; setting them notifies no listener. */
   selection: number[];
   /** The value that is marked, 0: none. Setting it unselects nodes and notifies no listener. */
   selectedValue: number;

@@ -57,7 +57,7 @@ class ErrorColumns(TypedDict):
     b: Annotated[list[int], "0: recorded values."]
     relative: list[WireNumber]
     noise: Annotated[list[WireNumber], "The part that roundings explain."]
-    local: Annotated[list[WireNumber], "Of the node that makes it alone; [] where it was not asked for."]
+    local: Annotated[list[WireNumber], "Error of the node alone that makes the value; [] where it was not asked for."]
     sqnr: list[WireNumber]
     cosine: list[WireNumber]
     first: Annotated[list[list[int]], "Index of the first element that is off, [] for none."]
@@ -76,7 +76,7 @@ class PairInfo(TypedDict):
     values: PairedColumns
     scopes: PairedColumns
     changes: list[ChangeInfo]
-    counts: Annotated[dict[str, int], "By kind, of all."]
+    counts: Annotated[dict[str, int], "Number of all changes, by kind."]
     more: Annotated[int, "Changes that are not listed."]
     regions: list[RegionInfo]
     kinds: list[str]

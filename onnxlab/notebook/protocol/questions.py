@@ -154,7 +154,7 @@ class About(TypedDict):
 
     doc_string: str
     metadata: dict[str, str]
-    graph_doc_string: NotRequired[Annotated[str, "Of the model only."]]
+    graph_doc_string: NotRequired[Annotated[str, "Documentation of the graph; of the model only."]]
     fields: NotRequired[dict[str, str | int]]
 
 
@@ -182,7 +182,7 @@ class WeightPreview(TypedDict):
 class FileOffer(TypedDict):
     """The kind of a file that was sent, and the ways to use it."""
 
-    title: Annotated[str, 'Of its format, "" where that is not known.']
+    title: Annotated[str, 'Title of its format, "" where that is not known.']
     nodes: int
     initializers: int
     refused: Annotated[str, 'The reason why it does not open as a model, "" where it does.']
@@ -205,7 +205,7 @@ class OperatorInfo(TypedDict):
 
     op: Annotated[str, '"Conv", or "com.microsoft::Gelu" outside the default domain.']
     summary: str
-    inputs: Annotated[tuple[int, int], "At least and at most."]
+    inputs: Annotated[tuple[int, int], "Least and largest number of inputs."]
     category: str
 
 
@@ -282,7 +282,7 @@ class TreesInfo(TypedDict):
     count: int
     splits: int
     leaves: int
-    depth: Annotated[list[int], "Of the lowest and of the highest tree."]
+    depth: Annotated[list[int], "Depth of the lowest and of the highest tree."]
     features: Annotated[list[FeatureUse], "The most used first."]
     more: Annotated[int, "Features that are not listed."]
     tree: int

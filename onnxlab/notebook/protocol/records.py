@@ -77,7 +77,7 @@ class GroupRecord(TypedDict):
     about: NotRequired[
         Annotated[str, 'The kind in the words of the field, "residual block"; "" where its name says it.']
     ]
-    units: NotRequired[Annotated[int, "Of a stage: how many units follow one another in it; else 0."]]
+    units: NotRequired[Annotated[int, "Number of units that follow one another in a stage; else 0."]]
 
 
 class ScopeRecord(TypedDict):

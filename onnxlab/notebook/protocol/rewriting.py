@@ -23,7 +23,7 @@ class RewriteInfo(TypedDict):
     """A rule or pass that applies somewhere."""
 
     rule: str
-    key: Annotated[str, "By which it is applied alone."]
+    key: Annotated[str, "Key by which it is applied alone."]
     doc: str
     count: int
     places: list[RewritePlace]
@@ -44,7 +44,7 @@ class RewriteGain(TypedDict):
     nodes: int
     bytes: WireInt
     peak: Annotated[WireInt, "Bytes alive at the peak of a run, by the shapes."]
-    seconds: Annotated[dict[str, float], "Of a run, by provider."]
+    seconds: Annotated[dict[str, float], "Seconds of a run, by provider."]
     verdict: str
 
 

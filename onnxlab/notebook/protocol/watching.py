@@ -11,7 +11,7 @@ WatchState = Literal["holds", "fails", "unknown"]
 class WatchInfo(TypedDict):
     """A watch and what came of it."""
 
-    name: Annotated[str, 'Of the value or node, "*" for every value.']
+    name: Annotated[str, 'Name of the value or node, "*" for every value.']
     text: str
     state: WatchState
     why: str

@@ -12,7 +12,7 @@ export interface BulkAction {
   act: (app: App, nodes: number[]) => void;
 }
 
-/** Selects the nodes first, so that one sees what the edit is about to change. */
+/** Selects the nodes first, so that the picture shows what the edit is about to change. */
 const selecting =
   (act: BulkAction["act"]): BulkAction["act"] =>
   (app, nodes) => {

@@ -14,7 +14,7 @@ export interface AskedCut {
   values: number[];
   /** Whether what crosses the same border is taken too. */
   siblings: boolean;
-  /** Null until the kernel has said. */
+  /** The effect of the cut; null until the kernel has answered. */
   preview: CutPreview | null;
   /** The reason against the cut, "" while there is none. */
   refused: string;

@@ -1,4 +1,4 @@
-/** The effect of the last edit on shapes elsewhere: old beside new, and the first node that cannot live with it. */
+/** The effect of the last edit on shapes elsewhere: old beside new, and the first node that refuses its inputs. */
 
 import type { App } from "../app.ts";
 import type { Diagnostic } from "../kernel/protocol.ts";
@@ -23,7 +23,7 @@ export interface Explained {
 const NOTICE_MS = 7000;
 
 export class Blast {
-  /** Of the last commit; null where it changed no shape. */
+  /** The changed shapes of the last commit; null where it changed none. */
   readonly radius = new Cell<Radius | null>(null);
   /** Whether the notice shows. */
   readonly noticed = new Cell(false);
@@ -60,7 +60,7 @@ export class Blast {
     this.#app.picked.revealValue(value);
   }
 
-  /** Shows why a dim of a value is what it is, and lights the way that it comes. */
+  /** Shows why a dim of a value is what it is, and lights the path that it comes along. */
   async whyDim(value: number, axis: number): Promise<void> {
     this.explained.value = { value, axis };
     try {
@@ -74,7 +74,7 @@ export class Blast {
     }
   }
 
-  /** The input that a node takes offence at: the one that changed, else the first that a node makes. */
+  /** The input that a node refuses: the one that changed, else the first that a node makes. */
   culprit({ node, value }: Diagnostic): number {
     if (value) return value;
     const { store } = this.#app;

@@ -33,7 +33,7 @@ export type Entry = string | boolean | number | File | ReadonlyMap<number, strin
 
 export type Read = { ok: true; given: unknown } | { ok: false; error: string };
 
-/** The content of a field before the user types. */
+/** The content of a field before anything is typed. */
 export function initialEntry(field: Field): Entry {
   if (field.kind === "file") return field.initial ?? null;
   if (field.kind === "grid") return new Map();
@@ -78,7 +78,7 @@ export function readEntry(field: Field, entry: Entry): Read {
   }
 }
 
-/** Changed elements as [place, number]. */
+/** Reads the changed elements of a grid, as pairs [place, number]. */
 function readGrid(changed: ReadonlyMap<number, string>): Read {
   if (!changed.size) return { ok: false, error: "No element was changed." };
   return { ok: true, given: [...changed].sort(([a], [b]) => a - b).map(([place, text]) => [place, text.trim()]) };
@@ -107,7 +107,7 @@ function readDim(text: string): number | string {
   return /^\d+$/.test(text) ? Number(text) : text;
 }
 
-/** One number fills; several, with commas or spaces between, are the elements in order. */
+/** Reads numbers: one fills the tensor; several, with commas or spaces between, are the elements in order. */
 function readNumbers(text: string): Read {
   if (text === "") return { ok: false, error: "A number is needed here; one number fills the tensor." };
   const items = listOf(text).map(readNumber);

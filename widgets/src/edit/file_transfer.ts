@@ -10,14 +10,14 @@ const PIECE = 384 * 1024;
 
 /** A file that was dropped or is to be chosen: on its way to the kernel, then with what may be done with it. */
 export interface FileInHand {
-  /** Null until it is chosen. */
+  /** The file; null until it is chosen. */
   file: File | null;
   /** The id by which the kernel knows it. */
   id: string;
-  /** The part of it that is there, from 0 to 1. */
+  /** The share of the file that has arrived, 0 to 1. */
   sent: number;
   offer: FileOffer | null;
-  /** The value on whose line it was dropped, 0: none. */
+  /** The value on whose line the file was dropped, 0: none. */
   wire: number;
 }
 

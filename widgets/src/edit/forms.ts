@@ -9,7 +9,9 @@ export const NUMBERS_HINT = "One number fills the tensor; several are its elemen
 
 const dtypes = ELEMENT_TYPE_NAMES.filter(Boolean).map((value) => ({ value, label: value }));
 
-/** The content of a form's fields before the user types, by parameter; of an array, by "dtype", "shape", "numbers". */
+/**
+ * The content of a form's fields before anything is typed, by parameter; of an array, by "dtype", "shape", "numbers".
+ */
 export type Initial = Readonly<Record<string, string | boolean | File | null>>;
 
 /** Choices of an element type. */

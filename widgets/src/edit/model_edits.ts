@@ -30,7 +30,7 @@ export class ModelEdits {
     return this.#app.client.edit("edit", { edit, on, subject, parameters });
   }
 
-  /** The same; false, with a toast, when it was refused. */
+  /** Makes an edit of the table; false, with a toast, when it was refused. */
   attempt<E extends EditName>(edit: E, on: Subject, subject: number[], parameters: Edits[E]): Promise<boolean> {
     return this.#attempt(() => this.make(edit, on, subject, parameters));
   }
@@ -84,7 +84,7 @@ export class ModelEdits {
     return this.make("rename_value", "value", [value], { name });
   }
 
-  /** Deletes nodes; with `bypass` what they fed is fed by what fed them. Undo is the confirmation. */
+  /** Deletes nodes; with `bypass` their readers read what they read. Undo is the confirmation. */
   async remove(nodes: number[], bypass: boolean): Promise<void> {
     if (nodes.length === 0 || !this.#app.client.editable) return;
     const subject = nodes.length === 1 ? nodeLabel(this.#app.store, nodes[0]!) : plural(nodes.length, "node");

@@ -9,9 +9,9 @@ import type { PointerTarget } from "../view_contract.ts";
 /** An open palette: what is asked, and what to do with the operator that is chosen. */
 export interface PaletteQuestion {
   title: string;
-  /** Only operators that take at least so many inputs are offered. */
+  /** Least number of inputs of the operators that are offered. */
   inputs: number;
-  /** The operator that it is to take the place of: those like it come first. */
+  /** The operator to be replaced: operators like it come first. */
   like?: string;
   choose: (operator: OperatorInfo) => void;
 }
@@ -54,7 +54,7 @@ export class OperatorPalette {
     );
   }
 
-  /** The scope that one is in, 0 for the main graph. */
+  /** The scope of the selection, 0 for the main graph. */
   #scope(): number {
     const scope = this.#app.picked.here;
     return scope === mainScope(this.#app.store) ? 0 : scope;

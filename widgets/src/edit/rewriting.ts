@@ -6,9 +6,9 @@ import { asRequestError } from "../kernel/request_error.ts";
 import { Cell } from "../state.ts";
 
 export interface AskedRewrite {
-  /** Of the standard rules; not asked for where there are rules. */
+  /** Level of the standard rules; unused where `rules` are given. */
   level: string;
-  /** Texts, or keys; none: all of the level. */
+  /** Rules as texts or keys; none: all rules of the level. */
   rules: string[];
   /** Whether operators of com.microsoft may come. */
   microsoft: boolean;
@@ -19,7 +19,7 @@ export interface AskedRewrite {
 export interface LookedAt {
   asked: AskedRewrite;
   answer: Rewrites;
-  /** Measured gains by key, null before they are. */
+  /** Measured gains by key, null before they were measured. */
   gains: ReadonlyMap<string, RewriteGain> | null;
 }
 
@@ -35,7 +35,7 @@ export class Rewriting {
   readonly asked = new Cell<AskedRewrite>({ level: "basic", rules: [], microsoft: false, protect: [] });
   readonly found = new Cell<LookedAt | null>(null);
   readonly shown = new Cell<ShownRewrite>(ALL);
-  /** The work that is waited for, "" for none. */
+  /** The work under way, "" for none. */
   readonly busy = new Cell("");
   /** Whether the pattern of the selected nodes is asked for. */
   readonly likes = new Cell(false);
@@ -107,7 +107,7 @@ export class Rewriting {
     });
   }
 
-  /** The model changed, or nothing is to be done: what was found holds no more. */
+  /** Drops the rewrites that are listed, with their marks. */
   forget(): void {
     this.found.value = null;
     this.shown.value = ALL;

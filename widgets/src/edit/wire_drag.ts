@@ -8,7 +8,7 @@ import { Cell } from "../state.ts";
 /** A wire that is being dragged. */
 export interface Wire {
   value: number;
-  /** Null until the kernel has said where it may go. */
+  /** Nodes and inputs that the wire may go to; null until the kernel has answered. */
   targets: Targets | null;
   /** Node under the pointer, 0: none. */
   over: number;

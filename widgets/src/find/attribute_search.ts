@@ -7,9 +7,9 @@ export type Column = ReadonlyMap<number, string>;
 
 /** The attributes that a query may ask for. */
 export interface AttributeSource {
-  /** Null until the kernel has said. */
+  /** Attributes with the number of their nodes; null until the kernel has answered. */
   names: ReadonlyMap<string, number> | null;
-  /** Null until it is here: it is asked for then. */
+  /** The texts of an attribute; null until they have arrived: the first call asks for them. */
   column(name: string): Column | null;
 }
 
@@ -17,7 +17,7 @@ export const NO_ATTRIBUTES: AttributeSource = { names: new Map(), column: () => 
 
 export class Attributes implements AttributeSource {
   names: ReadonlyMap<string, number> | null = null;
-  /** Called when something that was asked for has come. */
+  /** Called when names or texts that were asked for have arrived. */
   onArrival: () => void = () => undefined;
   readonly #client: Client;
   readonly #columns = new Map<string, Column | null>();
@@ -27,14 +27,14 @@ export class Attributes implements AttributeSource {
     this.#client = client;
   }
 
-  /** To be called when nodes or their attributes changed. */
+  /** Drops what is known; to be called when nodes or their attributes changed. */
   invalidate(): void {
     this.#generation++;
     this.names = null;
     this.#columns.clear();
   }
 
-  /** Asks for the names: worth doing before the user types. */
+  /** Asks for the names; best called before the first letter is typed. */
   prepare(): void {
     if (this.names) return;
     const generation = this.#generation;

@@ -1,4 +1,4 @@
-/** The ways to go on with the last word of a query: fields, attributes, operators, values of a field. Pure. */
+/** Completions of the last word of a query: fields, attributes, operators, values of a field. Pure. */
 
 import type { Store } from "../model/store.ts";
 import type { AttributeSource } from "./attribute_search.ts";
@@ -9,7 +9,7 @@ import { scoreWord } from "./search.ts";
 export interface Completion {
   /** The whole query with the word completed. */
   query: string;
-  /** The word as it would be. */
+  /** The completed word. */
   word: string;
   /** The number of nodes that have it; 0: unknown. */
   count: number;

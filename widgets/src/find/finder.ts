@@ -26,7 +26,7 @@ export class Finder {
     this.index = new SearchIndex(app.store, this.attributes);
   }
 
-  /** Makes what a search needs: worth doing before the user types. */
+  /** Builds the index of the search; best called before the first letter is typed. */
   prepare(): void {
     this.index.prepare();
     this.attributes.prepare();
@@ -39,7 +39,7 @@ export class Finder {
     this.#app.picture?.mark({ highlights: this.#hitNodes(hits) });
   }
 
-  /** Nodes or attributes changed: what was known of them is stale. */
+  /** Drops the index: nodes or attributes changed. */
   invalidate(): void {
     this.index.invalidate();
     this.attributes.invalidate();
@@ -57,7 +57,7 @@ export class Finder {
     if (nodes.length) this.#app.picked.show(nodes);
   }
 
-  /** Searches for the same in what the model is now. */
+  /** Repeats the search in the model as it is now. */
   searchAgain(): void {
     const { query } = this.search.value;
     if (query) this.setQuery(query);

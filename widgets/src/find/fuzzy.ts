@@ -1,9 +1,9 @@
-/** Operators by their initials and in spite of a slip of the keyboard: "nms", "hs", "Covn". Pure. */
+/** Operators by their initials and in spite of typing errors: "nms", "hs", "Covn". Pure. */
 
 /** Scores beside those of names, which are 30 and more where a word occurs. */
 const INITIALS = 45,
   SLIP = 20;
-/** Letters from which one slip is forgiven, and from which two are. */
+/** Lengths of a word from which one typing error is forgiven, and from which two are. */
 const ONE_SLIP = 4,
   TWO_SLIPS = 8;
 
@@ -20,7 +20,9 @@ export function initials(op: string): string {
   return op.replace(/[^A-Z0-9]/g, "").toLowerCase();
 }
 
-/** Insertions, removals, changes and swaps of neighbors that make one word of the other; beyond `most`: more than it. */
+/**
+ * Insertions, removals, changes and swaps of neighbors that turn one word into the other; beyond `most`: more than it.
+ */
 export function distance(a: string, b: string, most: number): number {
   let before: number[] = [],
     last = Array.from({ length: b.length + 1 }, (_, j) => j);

@@ -23,10 +23,10 @@ const MOST = 60;
 export class Travel {
   /** The numbers of steps back and forward. */
   readonly reach = new Cell({ back: 0, forward: 0 });
-  /** Node ids, oldest first. */
+  /** Bookmarked nodes by id, oldest first. */
   readonly bookmarks = new Cell<readonly number[]>([]);
   readonly trail = new Cell<Trail | null>(null);
-  /** Called when the user changed the bookmarks, for the trait. */
+  /** Called when bookmarks changed in the page, to write the trait. */
   onBookmarks: (nodes: number[]) => void = () => undefined;
   readonly #app: App;
   #back: Stop[] = [];
@@ -43,7 +43,7 @@ export class Travel {
     return picture && { place: picture.place, subject: this.#app.picked.subject.value };
   }
 
-  /** To be called before a jump: remembers where it starts. */
+  /** Remembers where a jump starts; to be called before it. */
   leave(): void {
     const current = this.#here(),
       last = this.#back.at(-1);
@@ -134,7 +134,7 @@ export class Travel {
     this.#app.picture?.mark({ trail: { nodes: new Set(), values: new Set() } });
   }
 
-  /** A commit may have removed what is lit, and bookmarked nodes. */
+  /** Forgets lit and bookmarked nodes that a commit removed. */
   follow(): void {
     if (this.trail.value) this.unlight();
     const left = this.bookmarks.value.filter((node) => this.#app.store.nodes.has(node));
@@ -142,7 +142,7 @@ export class Travel {
   }
 }
 
-/** The same part of the picture, and the inspector about the same thing. */
+/** Whether two stops show the same part of the picture and the same subject in the inspector. */
 function same({ place: a, subject }: Stop, { place: b, subject: other }: Stop): boolean {
   const unmoved = a.scope === b.scope && a.x === b.x && a.y === b.y && a.zoom === b.zoom;
   return unmoved && JSON.stringify(subject) === JSON.stringify(other);

@@ -1,13 +1,10 @@
-/** Ways through the graph along values: what a node depends on, what depends on it, what lies between two. Pure. */
+/** Paths through the graph along values: ancestors of a node, descendants, and all between two nodes. Pure. */
 
 import type { Store } from "../model/store.ts";
 
 type Way = "ancestors" | "descendants";
 
-/**
- * All nodes that lead to some nodes of one scope, or that they lead to, themselves included. O(nodes and wires
- * reached).
- */
+/** Ancestors or descendants of some nodes of one scope, those nodes included. O(nodes and wires reached). */
 export function cone(store: Store, from: Iterable<number>, way: Way): Set<number> {
   const reached = new Set<number>(from),
     queue = [...reached];
@@ -23,7 +20,9 @@ export function cone(store: Store, from: Iterable<number>, way: Way): Set<number
   return reached;
 }
 
-/** The nodes of all ways from some nodes to others; the other way round where there are none; empty where neither. */
+/**
+ * The nodes on all paths from one node to another; on the paths back where there are none; empty where neither exists.
+ */
 export function between(store: Store, from: number, to: number): Set<number> {
   for (const [first, last] of [
     [from, to],

@@ -46,9 +46,9 @@ export interface Query {
   /** Lower-case words that names must hold. */
   words: string[];
   tests: Test[];
-  /** Only nodes can fulfil it. */
+  /** Whether only nodes can fulfil the condition. */
   nodesOnly: boolean;
-  /** Names that are no field of our own: attributes, if nodes have them. */
+  /** Names in conditions that are no field of the search: attributes, if nodes have them. */
   attributes: string[];
   /** The part that could not be understood, as a sentence; "" when all is well. */
   problem: string;
@@ -231,7 +231,7 @@ function ofLabels(matches: (label: string) => boolean): Omit<Test, "not"> {
   return { node: null, value: (_, { label }) => known(label) };
 }
 
-/** Few texts are asked about many times. */
+/** Remembers the answers of a predicate: it is asked about few texts many times. */
 function remembered(matches: (text: string) => boolean): (text: string) => boolean {
   const known = new Map<string, boolean>();
   return (text) => {

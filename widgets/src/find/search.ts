@@ -27,7 +27,7 @@ export interface Hits {
   total: number;
   /** The reason why the query cannot be understood, "" when it can. */
   problem?: string;
-  /** Attributes that it asks about are still on their way. */
+  /** Whether attributes that the query asks about are still on their way. */
   pending?: boolean;
 }
 
@@ -60,12 +60,12 @@ export class SearchIndex {
     this.#attributes = attributes;
   }
 
-  /** To be called when nodes or names changed. */
+  /** Drops the index; to be called when nodes or names changed. */
   invalidate(): void {
     this.#stale = true;
   }
 
-  /** Makes what a search needs of the store as it is: worth doing before the user types. */
+  /** Builds the index of the store as it is; best called before the first letter is typed. */
   prepare(): void {
     if (!this.#stale) return;
     this.#stale = false;
@@ -82,7 +82,7 @@ export class SearchIndex {
     this.#ops = this.#spelledOps.map((op) => op.toLowerCase());
   }
 
-  /** At most `limit` hits, best first; none for an empty query or one that cannot be understood. */
+  /** Finds at most `limit` hits, best first; none for an empty query or one that cannot be understood. */
   search(text: string, limit = 200): Hits {
     const query = parseQuery(text),
       { words, tests, nodesOnly } = query;
@@ -189,7 +189,7 @@ function scan(
 /** Names in one text, which is searched many times faster than each by itself. */
 class Names<T> {
   readonly records: T[];
-  /** Lower-case. */
+  /** The names, lower-case. */
   readonly names: string[];
   readonly #text: string;
   /** The beginning of each name in the text. */
@@ -262,7 +262,7 @@ class Best {
   }
 }
 
-/** 0 when `word` does not occur in `text`; both lower-case. */
+/** The score of a word in a text, 0 where it does not occur; both lower-case. */
 export function scoreWord(text: string, word: string): number {
   return scoreAt(text, word, text.indexOf(word));
 }

@@ -15,7 +15,7 @@ const NOTHING: Subject = { kind: "model" };
 
 export class Selection {
   readonly subject = new Cell<Subject>(NOTHING);
-  /** Called with the selected nodes when the user changed them, for the trait. */
+  /** Called with the selected nodes when they changed in the page, to write the trait. */
   onSelect: (nodes: number[]) => void = () => undefined;
   readonly #app: App;
 
@@ -29,7 +29,7 @@ export class Selection {
     return subject.kind === "nodes" ? subject.nodes : [];
   }
 
-  /** The scope that one is in: that of what is selected, which may be a subgraph inside the scope that is shown. */
+  /** The scope of what is selected, which may be a subgraph inside the scope that is shown. */
   get here(): number {
     const subject = this.subject.value,
       { nodes, values, groups } = this.#app.store;
@@ -68,7 +68,7 @@ export class Selection {
     this.take(nodes);
   }
 
-  /** Selects what was selected elsewhere and moves to it, without telling the kernel, which has just told us. */
+  /** Selects what the kernel says is selected and moves to it, without telling the kernel again. */
   selectFromKernel(nodes: number[]): void {
     const known = nodes.filter((id) => this.#app.store.nodes.has(id));
     const before = this.nodes;

@@ -16,15 +16,15 @@ import type { Message, Transport } from "./transport.ts";
  */
 export type Connection = "connecting" | "ready" | "waiting" | "silent" | "gone";
 
-/** Milliseconds. */
+/** Patience of a channel, in milliseconds. */
 export interface ChannelTimes {
-  /** Until a banner says that the kernel is busy. */
+  /** Milliseconds until a banner says that the kernel is busy. */
   slow: number;
-  /** Between questions whether the kernel is still there, while something is unanswered. */
+  /** Milliseconds between pings of the kernel while a request is unanswered. */
   ping: number;
-  /** Until the banner says that the kernel may be gone. */
+  /** Milliseconds until the banner says that the kernel may be gone. */
   silent: number;
-  /** For an answer, when the transport itself gave reason to doubt. */
+  /** Milliseconds to wait for an answer when the transport itself gave reason to doubt. */
   doubt: number;
 }
 
@@ -39,9 +39,9 @@ export interface ChannelOwner {
   synchronized(): boolean;
   connection(connection: Connection): void;
   event(event: KernelEvent): void;
-  /** The kernel answered a ping. */
+  /** Called when the kernel answered a ping. */
   pong(hello: Hello): void;
-  /** An edit's reply was lost, so that its effect is unknown. */
+  /** Called when an edit's reply was lost, so that its effect is unknown. */
   lost(): void;
 }
 

@@ -36,9 +36,9 @@ export interface ClientEvents {
   trouble: RequestError;
 }
 
-/** Milliseconds. */
+/** Patience of a client, in milliseconds. */
 export interface Patience extends ChannelTimes {
-  /** For an event that others overtook, before a snapshot is asked for. */
+  /** Milliseconds to wait for an event that others overtook, before a snapshot is asked for. */
   gap: number;
 }
 

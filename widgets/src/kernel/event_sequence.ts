@@ -14,7 +14,7 @@ export interface EventSequenceOptions {
   resync(): Promise<void>;
   /** Waits for a snapshot under way. */
   syncing(): Promise<void> | null;
-  /** Whether nothing is wanted any more. */
+  /** Whether the client was let go of: no event is applied any more. */
   disposed(): boolean;
   failed(error: unknown): void;
 }

@@ -5,7 +5,7 @@ export interface ImageNumbers {
   divisor: number;
   mean: readonly number[];
   std: readonly number[];
-  /** Blue, green, red. */
+  /** Whether channels are in the order blue, green, red. */
   reversed: boolean;
 }
 

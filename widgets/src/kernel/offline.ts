@@ -10,7 +10,7 @@ import type { Message, Transport } from "./transport.ts";
 
 /** A model as the page carries it. */
 export interface Recorded {
-  /** By method, then by the value of the parameter that `METHODS` names; "" where there is one answer. */
+  /** Answers by method, then by the value of the parameter that `METHODS` names; "" where there is one answer. */
   answers: Record<string, Record<string, unknown>>;
   /** The snapshot's buffer, base64. */
   buffer: string;
@@ -49,7 +49,7 @@ function answerTo(model: Recorded, method: string, params: Record<string, number
   }
   const answers = model.answers[method] ?? {};
   const result = answers[by && String(params[by])];
-  if (typeof result === "string") return { result: answers[result] }; // the same as another's
+  if (typeof result === "string") return { result: answers[result] }; // the same text as another answer's
   if (result && method === "snapshot") return { result, b64: [model.buffer] };
   if (result) return { result };
   return { error: { code: "offline", message: "The model is too large for its details to be in this page." } };

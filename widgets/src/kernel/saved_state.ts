@@ -39,7 +39,7 @@ export function keepNote(manager: unknown, id: string, version: string): () => v
     if (state !== "started") return;
     const widgets = asRecord(model.getMetadata!("widgets"));
     const saved = asState(widgets[STATE]);
-    if (id in saved.state) return; // what saves the state of all widgets has this one's too
+    if (id in saved.state) return; // a notebook saved with the state of all widgets has this view's too
     model.setMetadata!("widgets", {
       ...widgets,
       [STATE]: { ...saved, state: { ...saved.state, [id]: note(version) } },

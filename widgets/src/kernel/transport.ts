@@ -49,7 +49,7 @@ export function commTransport(model: WidgetModel): Transport {
   };
 }
 
-/** `model.on`, returning its `off`. */
+/** Calls `model.on`; returns the function that calls its `off`. */
 export function listen(model: WidgetModel, event: string, listener: (...args: never[]) => void): () => void {
   model.on(event, listener);
   return () => model.off(event, listener);

@@ -1,10 +1,10 @@
-/** From the bytes of a heat map or image (TensorPicture) to pixels, and the legend of their colors. Pure. */
+/** Pixels of a heat map or image (TensorPicture), and the legend of its colors. Pure. */
 
 import { fromWire, type TensorPicture } from "../kernel/protocol.ts";
 
 type Rgb = readonly [number, number, number];
 
-/** From small to large, each step as much lighter as the one before; and from negative over zero to positive. */
+/** Colors from small to large, each step as much lighter as the one before; and from negative over zero to positive. */
 const RISING: readonly Rgb[] = [
   [38, 20, 72],
   [58, 74, 140],

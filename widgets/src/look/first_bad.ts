@@ -1,4 +1,4 @@
-/** The first node of a run that made what is no number, and what it was given. Pure. */
+/** The first node of a run that made NaN or infinity, and the input that it read. Pure. */
 
 import { fromWire, type Statistics } from "../kernel/protocol.ts";
 import type { Store } from "../model/store.ts";
@@ -8,16 +8,16 @@ export interface FirstBad {
   value: number;
   /** "NaN" or "infinity". */
   what: string;
-  /** Elements of the value that are so, and all. */
+  /** Number of such elements of the value, and of all. */
   count: number;
   of: number;
-  /** The input that it was made of, 0: none is known, with its least and largest element. */
+  /** The input from which the value was computed, 0: none is known, with its least and largest element. */
   input: number;
   low: number;
   high: number;
 }
 
-/** In the order of the file, NaN before infinity; null where all is finite. */
+/** The first bad node in the order of the file, NaN before infinity; null where all values are finite. */
 export function firstBad(store: Store, ran: ReadonlyMap<number, Statistics>): FirstBad | null {
   return find(store, ran, "NaN", ({ nan }) => nan) ?? find(store, ran, "infinity", ({ inf }) => inf);
 }

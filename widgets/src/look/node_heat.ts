@@ -6,13 +6,13 @@ export interface Heat {
   title: string;
   unit: string;
   numbers: Map<number, number>;
-  /** The texts for which the numbers stand where they are places in this list; [] where they are sizes. */
+  /** Texts that the numbers are places of, in this list; [] where the numbers are sizes. */
   kinds: string[];
   /** Numbers that differ by powers of ten, such as errors: a group has the largest of its nodes, not the sum. */
   scale?: "log";
 }
 
-/** Null where there is nothing to color by. */
+/** The numbers of a measure by node; null where there are none. */
 export function heatOf(overlay: OverlayNumbers | null): Heat | null {
   if (!overlay || overlay.nodes.length === 0) return null;
   const { title, unit, nodes, numbers, kinds = [] } = overlay;

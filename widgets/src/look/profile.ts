@@ -20,13 +20,13 @@ export interface ProfileRow {
   name: string;
   detail: string;
   nodes: number[];
-  /** 0: none. */
+  /** Group id, 0: none. */
   group: number;
   ms: number;
-  /** Of all, 0 to 1. */
+  /** Share of the whole time, 0 to 1. */
   share: number;
   provider: string;
-  /** The time that the machine needs at least, as a part of what was taken. */
+  /** Least time that the machine needs, as a share of the measured time. */
   ofRoofline: number;
   why: string;
 }
@@ -65,7 +65,7 @@ interface Sum {
   ms: number;
   flops: number;
   moved: number;
-  /** Milliseconds at least, and those of them for arithmetic. */
+  /** Least milliseconds that the machine needs, and the part of them for arithmetic. */
   least: number;
   arithmetic: number;
   providers: Set<string>;
@@ -121,7 +121,7 @@ export function profileRows(store: Store, table: ProfileTable, by: ProfileBy): P
     .sort((a, b) => b.ms - a.ms);
 }
 
-/** The work and the bytes of that time. */
+/** The work and the bytes of the measured time. */
 function why(ms: number, { flops, moved, least, arithmetic }: Sum): string {
   const words = [];
   if (least > 0) words.push(arithmetic > least / 2 ? "arithmetic" : "memory");

@@ -13,7 +13,7 @@ export interface Choice extends GivenInput {
 }
 
 export interface Inputs {
-  /** By name; what is left out is as in the last run, or made up. */
+  /** Choices by input; inputs that are left out are as in the last run, or random. */
   choices: Record<string, Choice>;
   sizes: Record<string, number>;
   seed: number;
@@ -46,7 +46,7 @@ export class Numbers {
   readonly pinned = new Cell<ReadonlySet<number>>(new Set());
   readonly #app: App;
   readonly #thumbnails = new Map<number, Promise<Drawn | null>>();
-  /** Pictures for the graph; null: asked for, or there is none. */
+  /** Thumbnails by value; null: asked for, or there is none. */
   #small = new Map<number, CanvasImageSource | null>();
   #asked = 0;
 
@@ -131,7 +131,7 @@ export class Numbers {
     } = this.#app;
     if (!this.#app.client.can.run) return false;
     if ((store.values.get(value)?.flags ?? 0) & INITIALIZER || this.pinned.value.has(value)) return true;
-    if (!results.value) return false; // those of before an edit are shown too, and marked
+    if (!results.value) return false; // numbers of before an edit are shown too, and marked
     return results.value.byValue.has(value) || ((store.values.get(value)?.flags ?? 0) & GRAPH_INPUT) !== 0;
   }
 

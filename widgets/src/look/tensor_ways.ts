@@ -17,11 +17,11 @@ const MOST_RANKED = 200_000;
 
 /** The facts that the model around a value tells of it. */
 export interface Around {
-  /** A Softmax makes it. */
+  /** Whether a Softmax makes the value. */
   isSoftmax?: boolean;
-  /** Whether it is an output of the model. */
+  /** Whether the value is an output of the model. */
   isOutput?: boolean;
-  /** The model takes an image. */
+  /** Whether the model takes an image. */
   takesImages?: boolean;
 }
 

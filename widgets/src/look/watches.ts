@@ -46,7 +46,7 @@ export class Watches {
     );
   }
 
-  /** After a run or an edit: where nothing is watched nothing is asked. */
+  /** Asks what holds after a run or an edit; without watches nothing is asked. */
   async #again(): Promise<void> {
     if (this.list.value.watches.length) await this.refresh();
   }

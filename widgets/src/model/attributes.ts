@@ -1,8 +1,8 @@
 /**
  * Attribute values as text in a field, and back: pure functions, tested without a browser.
  *
- * A field takes what people type: `1, 2`, `[1, 2]`, `(1 2)`; `true` for 1; `1e-5`, `nan`, `inf`. What cannot be read
- * comes back as a sentence to stand beside the field, and nothing is sent.
+ * A field takes `1, 2`, `[1, 2]` and `(1 2)`; `true` for 1; `1e-5`, `nan`, `inf`. Text that cannot be read comes back
+ * as a sentence to stand beside the field, and nothing is sent.
  */
 
 import type { AttributeType, AttributeValue, TensorPreview, WireInt, WireNumber } from "../kernel/protocol.ts";
@@ -107,7 +107,7 @@ function parseList(text: string, parse: (item: string) => Parsed): Parsed {
   return { ok: true, value: values };
 }
 
-/** `a, b`, or JSON when a string needs quotes: `["a, b", "c"]`. */
+/** Reads strings: `a, b`, or JSON when a string needs quotes: `["a, b", "c"]`. */
 function parseStrings(text: string): Parsed {
   const trimmed = text.trim();
   if (trimmed === "") return { ok: true, value: [] };
@@ -163,7 +163,7 @@ function formatStrings(items: string[]): string {
   return plain ? items.join(", ") : JSON.stringify(items);
 }
 
-/** "float32[2, 3] 0.1 0.2 …" for the read-only preview of a tensor. */
+/** The read-only preview of a tensor: "float32[2, 3] 0.1 0.2 …". */
 export function formatTensor(tensor: TensorPreview): string {
   return `${tensor.dtype}[${tensor.shape.join(", ")}]`;
 }

@@ -11,7 +11,7 @@ export interface SymbolRow {
   outputs: [number, number][];
   /** Values whose shape depends on it. */
   values: number[];
-  /** Nodes that make these. */
+  /** Nodes that make these values. */
   nodes: number[];
 }
 
@@ -85,7 +85,7 @@ export function sizeRows(store: Store): SizeRow[] {
   return sorted;
 }
 
-/** "batch" for a first axis, the name that others have there, else a name that is free. */
+/** A name for a dim: "batch" for a first axis, the name that others have there, else a name that is free. */
 function suggestion(
   { axis, size }: SizeRow,
   symbols: ReadonlyMap<string, Set<number>>,

@@ -2,7 +2,7 @@
 
 import type { Store } from "./store.ts";
 
-/** "Conv" of "com.microsoft::Conv". */
+/** The operator without its domain: "Conv" of "com.microsoft::Conv". */
 export function shortOp(op: string): string {
   const at = op.lastIndexOf("::");
   return at < 0 ? op : op.slice(at + 2);
@@ -17,7 +17,7 @@ export function nodeLabel(store: Store, id: number): string {
   return output ? `${shortOp(node.op)} → ${output}` : shortOp(node.op);
 }
 
-/** The same where the operator stands beside it: a nameless node is "→ output". */
+/** The node's name where the operator stands beside it: a nameless node is "→ output". */
 export function nodeName(store: Store, id: number): string {
   const label = nodeLabel(store, id);
   const node = store.nodes.get(id);
@@ -90,12 +90,12 @@ export function groupsAround(store: Store, group: number): number[] {
   return path;
 }
 
-/** Their names. */
+/** The names of a group and of the groups around it. */
 export function groupWords(store: Store, group: number): string[] {
   return groupsAround(store, group).map((id) => store.groups.get(id)?.name ?? "");
 }
 
-/** 1 234 567 with thin spaces. */
+/** A number with thin spaces between thousands: 1 234 567. */
 export function count(number: number): string {
   return String(number).replace(/\B(?=(\d{3})+(?!\d))/g, "\u2009");
 }
@@ -104,7 +104,7 @@ export function plural(number: number, singular: string, many = `${singular}s`):
   return `${count(number)} ${number === 1 ? singular : many}`;
 }
 
-/** "float32[n, 3]" as its type and its dims. */
+/** Type and dims of a label such as "float32[n, 3]". */
 export function splitLabel(label: string): { dtype: string; dims: string } {
   const [, dtype = "", dims = ""] = /^([\w.]+)(?:\[(.*)\])?$/.exec(label.trim()) ?? [];
   return {

@@ -26,7 +26,7 @@ export interface OutlineData {
   children: Map<number, { kind: "group" | "node"; id: number }[]>;
   /** Nodes that only make parameters, which the picture draws in what reads them: listed where a filter asks. */
   makers: Set<number>;
-  /** By group and by node. */
+  /** Sums by group, and numbers by node. */
   ofGroup: Map<number, number>;
   ofNode: Map<number, number>;
   total: number;

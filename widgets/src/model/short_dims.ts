@@ -22,7 +22,7 @@ export interface ShortDim {
 
 export class ShortDims {
   readonly #store: Store;
-  /** By expression; a name stays with its expression over edits. */
+  /** Short names by expression; a name stays with its expression over edits. */
   readonly #names = new Map<string, string>();
   #rows: ShortDim[] = [];
   #version = -1;

@@ -67,7 +67,7 @@ export class Store {
   history: History = NO_HISTORY;
   /** The model's version that this store shows; 0 before the first snapshot. */
   version = 0;
-  /** Changed since it was loaded or saved. */
+  /** Whether the model changed since it was loaded or saved. */
   dirty = false;
   title = "";
   path: string | null = null;
@@ -184,7 +184,7 @@ export class Store {
     this.#emitter.emit("diagnostics", diagnostics);
   }
 
-  /** `path` is left out where it is what it was. */
+  /** Takes over a history; `path` is left out where it did not change. */
   setHistory(history: History, dirty: boolean, path?: string | null): void {
     this.history = history;
     this.dirty = dirty;
@@ -240,7 +240,7 @@ export class Store {
     return !before || before.flags !== value.flags || before.scope !== value.scope;
   }
 
-  /** `before`: the values as they were, undefined for new ones. */
+  /** Takes over labels and types; `before`: the values as they were, undefined for new ones. */
   #putLabels([ids, labels, types]: CommitEvent["facts"], before: (ValueRecord | undefined)[]): CommitChange["labels"] {
     const changed: CommitChange["labels"] = new Map();
     ids.forEach((id, i) => {
@@ -281,7 +281,7 @@ function sections(snapshot: Snapshot, buffer: ArrayBuffer | ArrayBufferView): (n
 
 const NOTHING_SHARED = "0".charCodeAt(0);
 
-/** Names in full; see Snapshot.coded. */
+/** The names in full; see Snapshot.coded. */
 function fullNames(names: string[], coded: boolean | undefined): string[] {
   if (!coded) return names;
   let before = "";

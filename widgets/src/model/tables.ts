@@ -268,7 +268,7 @@ export function sorted(rows: Row[], column: number, down: boolean): Row[] {
     const left = a.cells[column]!,
       right = b.cells[column]!;
     if (typeof left === "number" && typeof right === "number") return sign * (left - right);
-    if (typeof left !== typeof right) return typeof left === "number" ? -1 : 1; // what is unknown comes last
+    if (typeof left !== typeof right) return typeof left === "number" ? -1 : 1; // unknown values come last
     return sign * collator.compare(String(left), String(right));
   });
 }

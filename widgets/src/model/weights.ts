@@ -1,4 +1,4 @@
-/** The values that are weights: stored with the model, or handed to a function as such by all who call it. */
+/** The values that are weights: stored with the model, or handed to a function as weights by every call. */
 
 import { INITIALIZER, type NodeRecord } from "../kernel/protocol.ts";
 import { calledFunction } from "./names.ts";

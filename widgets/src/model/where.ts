@@ -5,9 +5,9 @@ import { groupsAround } from "./names.ts";
 import type { Store } from "./store.ts";
 
 /**
- * The groups that one is in, outermost first, with those whose title is out of sight.
+ * The groups around what shows, outermost first; `hidden`: the title is out of sight.
  *
- * A run is drawn under the name of its first group; where one is inside of another one of it, that counts.
+ * A run is drawn under the name of its first group; inside of another of its groups, that group counts.
  */
 export function whereIs(store: Store, path: readonly Around[]): { id: number; hidden: boolean }[] {
   const inner = path.findLast(({ isRun }) => !isRun) ?? path.at(-1);

@@ -70,7 +70,7 @@ export class Wires {
         );
   }
 
-  /** A value is gone. */
+  /** Forgets a value that was removed. */
   forget(value: number): void {
     this.#setMaker(value, 0);
     this.#touched.set(value, UNUSED);

@@ -10,7 +10,7 @@ import type { Pair } from "./pair.ts";
 const HEIGHT = 120,
   COLUMNS = 900,
   GUILTY = 6;
-/** Powers of ten at the lower and at the upper end. */
+/** Powers of ten at the lower and at the upper end of the scale. */
 const LOW = -9,
   HIGH = 1;
 
@@ -77,7 +77,7 @@ function Words({ pair, errors, at }: { pair: Pair; errors: ErrorColumns; at: num
   );
 }
 
-/** Nodes that are off by themselves, else the first value that diverges. */
+/** The nodes whose own error is large, else the first value that diverges. */
 function Guilty({ pair, errors }: { pair: Pair; errors: ErrorColumns }) {
   const store = pair.app(0)?.store;
   const places = errors.guilty.length ? errors.guilty.slice(0, GUILTY) : errors.diverges >= 0 ? [errors.diverges] : [];

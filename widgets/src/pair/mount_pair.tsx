@@ -15,7 +15,7 @@ export interface PairSize {
   onHeight(listener: () => void): () => void;
 }
 
-/** For browser tests: `element.__onnxlabPair`. */
+/** Parts of a pair for browser tests: `element.__onnxlabPair`. */
 export interface PairElement extends HTMLElement {
   __onnxlabPair?: Pair;
 }
@@ -65,7 +65,7 @@ function Whole({ pair, transports }: { pair: Pair; transports: Transport[] }) {
   );
 }
 
-/** One view; whatever the user does in it makes it lead. */
+/** One view; any gesture or key in it makes it lead. */
 function Pane({ pair, side, transport }: { pair: Pair; side: Side; transport: Transport }) {
   const pane = useRef<HTMLDivElement>(null);
   useEffect(() => {

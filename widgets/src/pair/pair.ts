@@ -1,7 +1,7 @@
 /**
- * Two views side by side: what the kernel says of both, and how one follows the other.
+ * Two views side by side: the kernel's comparison of both, and how one view follows the other.
  *
- * The view that the user touched last leads: what it shows and what is selected in it is translated to the other one.
+ * The view that had the last gesture or key leads: its look and its selection are translated to the other one.
  */
 
 import type { App } from "../app.ts";
@@ -46,7 +46,7 @@ export class Pair {
     return this.#apps[side];
   }
 
-  /** A view is there. */
+  /** Takes a view that has been mounted. */
   join(side: Side, app: App): void {
     this.#apps[side] = app;
     this.#offs.push(
@@ -64,7 +64,7 @@ export class Pair {
     this.#offs = [];
   }
 
-  /** The user works in this view. */
+  /** Lets the view of a side lead: a gesture or key was in it. */
   lead(side: Side): void {
     this.#leader = side;
   }
@@ -95,7 +95,7 @@ export class Pair {
     }
   }
 
-  /** The first look: what is worst, and the same on both sides. */
+  /** Shows the first look: the largest difference, the same on both sides. */
   #begin(info: PairInfo): void {
     this.colored.value = info.errors ? (info.errors.local.length ? "local" : "error") : "difference";
     this.#follow();
@@ -105,7 +105,7 @@ export class Pair {
 
   // ---------------------------------------------------------------------------------------------------------- following
 
-  /** A view that only follows may have moved by itself, when its size changed: it follows again. */
+  /** Lets a view follow again that moved by itself, as its size changed. */
   #looked(side: Side): void {
     if (side === this.#leader) this.#follow();
     else {
@@ -127,7 +127,7 @@ export class Pair {
     const open = new Set<number>();
     for (const key of look.open) {
       const partner = this.#partners.key(side, key);
-      if (partner || !key) open.add(partner); // 0 stands for the scope itself
+      if (partner || !key) open.add(partner); // key 0 is the scope itself
     }
     const anchors = look.anchors.flatMap(({ key, x, y }) => {
       const partner = this.#partners.key(side, key);
@@ -163,7 +163,7 @@ export class Pair {
     this.change.value = place;
     this.#leader = change.b_nodes.length || change.b_value || !change.a_nodes.length ? 1 : 0;
     if (!this.#apps[this.#leader]) this.#leader = 0;
-    const sides: Side[] = this.#leader ? [0, 1] : [1, 0]; // the leader comes last: what it shows holds
+    const sides: Side[] = this.#leader ? [0, 1] : [1, 0]; // the leader comes last: its look decides
     this.#withInspectors(() => sides.forEach((side) => this.#showSide(side, change)));
   }
 

@@ -1,4 +1,7 @@
-/** Above two views: in one sentence what differs, what the boxes are colored by, whether the views are linked. */
+/**
+ * The bar above two views: the difference in one sentence, the measure that colors the boxes, the link between the
+ * views.
+ */
 
 import { KINDS } from "../graph/canvas/theme.ts";
 import type { PairInfo } from "../kernel/protocol.ts";

@@ -1,4 +1,4 @@
-/** Below two views: the list of changes, or the errors along the depth with the numbers of both sides. */
+/** The panel below two views: the list of changes, or the errors along the depth with the numbers of both sides. */
 
 import { useState } from "preact/hooks";
 import { count } from "../model/names.ts";

@@ -5,7 +5,7 @@ import type { PairedColumns, PairInfo } from "../kernel/protocol.ts";
 import type { Store } from "../model/store.ts";
 
 type Ids = ReadonlyMap<number, number>;
-/** The one way and the other. */
+/** Pairs from the first model to the second, and back. */
 type Both = readonly [Ids, Ids];
 
 const NONE: Both = [new Map(), new Map()];
@@ -31,18 +31,18 @@ export class Partners {
     this.#fused = [fromA, fromB];
   }
 
-  /** Nodes of the other side that stand for some of this one, in fused regions too. */
+  /** Nodes of the other side that stand for nodes of this one, in fused regions too. */
   nodes(side: 0 | 1, nodes: readonly number[]): number[] {
     const partners = nodes.flatMap((node) => this.#nodes[side].get(node) ?? this.#fused[side].get(node) ?? []);
     return [...new Set(partners)];
   }
 
-  /** 0: none. */
+  /** The partner of a value, 0: none. */
   value(side: 0 | 1, value: number): number {
     return this.#values[side].get(value) ?? 0;
   }
 
-  /** 0: none. */
+  /** The partner of a scope, 0: none. */
   scope(side: 0 | 1, scope: number): number {
     return this.#scopes[side].get(scope) ?? 0;
   }

@@ -12,7 +12,7 @@ import { residualChain } from "../fixtures/networks.ts";
 const store = residualChain(4).store();
 const nodes = [...store.nodes.keys()];
 
-/** By the definition: one wire at a time, until nothing is new. */
+/** The cone by its definition: one wire at a time, until nothing is new. */
 function reached(from: number, forward: boolean): Set<number> {
   const seen = new Set([from]);
   for (let before = 0; before !== seen.size; ) {

@@ -86,7 +86,7 @@ test("100,000 nodes are searched without looking at each again and again", () =>
   const search = quickest(() => index.search("layer.5 matmul"));
   const look = quickest(() => names.filter((name) => name.toLowerCase().includes("layer.5")));
   console.log(`100,000 nodes searched in ${search.toFixed(1)} ms; a plain look takes ${look.toFixed(1)} ms`);
-  // no measure, which `python -m bench widget` prints: what grows faster than the names would be far beyond
+  // not a measurement, which `python -m bench widget` prints: work that grows faster than the names is far beyond
   assert.ok(search < 100 * look, `${search.toFixed(1)} ms against ${look.toFixed(1)} ms`);
 });
 

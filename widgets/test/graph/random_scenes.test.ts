@@ -40,7 +40,7 @@ class Maker {
   }
 
   #pick(values: readonly number[]): number {
-    // mostly what was made last, now and then what is far away
+    // inputs are mostly the last values, now and then values far back
     const back = this.#random(4) ? this.#random(Math.min(4, values.length)) : this.#random(values.length);
     return values[values.length - 1 - back]!;
   }

@@ -31,7 +31,7 @@ test("parts without names open up to twice as many boxes: folded they say nothin
   const opened = (kind: string): number => {
     const model = new ModelBuilder();
     let x = model.input("x");
-    // of different lengths and operators, so that they are no run
+    // branches of different lengths and operators, so that they are no run
     [50, 51, 52].forEach((count, i) =>
       model.within(`part ${i}`, () => {
         for (let k = 0; k < count; k++) x = model.node(["Sin", "Cos", "Exp"][i]!, [x], "4");

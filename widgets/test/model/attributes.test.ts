@@ -84,7 +84,7 @@ function asFloat32(value: AttributeValue): AttributeValue {
 test("float32 values show their shortest decimal", () => {
   assert.equal(formatFloat32(Math.fround(0.1)), "0.1");
   assert.equal(formatFloat32(Math.fround(1e-5)), "0.00001");
-  assert.equal(formatFloat32(1 / 3), String(1 / 3)); // no float32
+  assert.equal(formatFloat32(1 / 3), String(1 / 3)); // 1/3 is no float32
 });
 
 test("a lossy 64-bit largest integer shows as what it was", () => {

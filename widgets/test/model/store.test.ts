@@ -141,7 +141,7 @@ test("10,000 nodes are decoded in a few times of what their JSON alone would tak
   const decode = best(() => new Store().reset(snapshot, buffer));
   const parse = best(() => JSON.parse(text));
   console.log(`10,000 nodes decoded in ${decode.toFixed(1)} ms; as JSON ${parse.toFixed(1)} ms`);
-  // no measure: it catches what grows faster than the nodes
+  // not a measurement: the limit catches work that grows faster than the nodes
   assert.ok(decode < 50 * parse, `${decode.toFixed(1)} ms against ${parse.toFixed(1)} ms`);
 });
 

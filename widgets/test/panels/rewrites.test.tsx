@@ -48,7 +48,7 @@ function stubbed(page: Page): { asked: [Method, unknown][]; marks: Partial<Given
     mark: (marks) => Object.assign(log.marks, marks),
     reveal: (node) => log.revealed.push(node),
   };
-  const idle = () => undefined; // of whatever else the picture is told
+  const idle = () => undefined; // other calls of the picture do nothing
   page.app.attached.value = new Proxy(picture as Picture, { get: (target, name) => Reflect.get(target, name) ?? idle });
   return log;
 }

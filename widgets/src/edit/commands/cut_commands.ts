@@ -9,7 +9,7 @@ const isMade = (app: App, value: number): boolean =>
   app.store.producer(value) !== null && app.store.values.get(value)?.scope === mainScope(app.store);
 const onMadeValue = (app: App, target: Target): boolean => isMade(app, target.value);
 
-/** Values that nodes read of others; what is stored and what the model is given are none. */
+/** Values that nodes read of other nodes; neither initializers nor inputs of the model. */
 export function valuesBefore(app: App, nodes: readonly number[]): number[] {
   const selected = new Set(nodes);
   const read = nodes.flatMap((node) => app.store.nodes.get(node)?.inputs ?? []);
@@ -20,14 +20,14 @@ export function valuesBefore(app: App, nodes: readonly number[]): number[] {
   });
 }
 
-/** Values that nodes make and others read, or the model returns. */
+/** Values that nodes make and that other nodes read or the model returns. */
 export function valuesBehind(app: App, nodes: readonly number[]): number[] {
   const selected = new Set(nodes);
   const all = nodes.flatMap((node) => app.store.nodes.get(node)?.outputs ?? []).filter((value) => value > 0);
   return all.filter((value) => isMade(app, value) && app.store.uses(value).some(({ node }) => !selected.has(node)));
 }
 
-/** A node that reads nothing makes the same in every run. */
+/** A node without inputs makes the same in every run. */
 function isConstant(app: App, node: number): boolean {
   return !app.store.nodes.get(node)?.inputs.some((value) => value > 0);
 }

@@ -8,13 +8,13 @@ import type { Marks } from "./painter.ts";
 import type { BoxColors, Palette } from "./theme.ts";
 import { type DrawList, FAR } from "./visible.ts";
 
-/** Below this zoom lines are straight, corners square, and what is too small to see is left out. */
+/** Zoom below which lines are straight, corners square, and what is too small to see is left out. */
 const STRAIGHT_ZOOM = 0.12;
 
 /** The marks that change how blocks and lines look. */
 export interface Look {
   heat: Marks["heat"];
-  /** Of the lines, 0 to 1. */
+  /** Opacity of the lines, 0 to 1. */
   strength: number;
 }
 
@@ -113,7 +113,7 @@ export const RIBBON = 2;
 
 interface Lines {
   solid: Path2D;
-  /** Of several values. */
+  /** Lines of several values. */
   thick: Path2D | null;
   dashed: Path2D | null;
 }

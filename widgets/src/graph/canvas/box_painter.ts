@@ -11,11 +11,14 @@ import type { TextFitter } from "./text.ts";
 import type { BoxColors, Palette } from "./theme.ts";
 import { type DrawList, FAR, NEAR } from "./visible.ts";
 
-/** Of the corners of boxes. */
+/** Radius of the corners of boxes. */
 export const RADIUS = 6;
-/** Sideways strip of color at a box's left. */
+/** Width of the strip of color at a box's left. */
 const STRIPE = 4;
-/** Below this zoom corners are drawn square: the difference is not seen, and hundreds of round ones take longer than a frame. */
+/**
+ * Zoom below which corners are drawn square: nothing is lost to the eye, and hundreds of round ones take longer than a
+ * frame.
+ */
 const ROUND_ZOOM = 0.4;
 
 export class BoxPainter {
@@ -198,7 +201,7 @@ export class BoxPainter {
     ctx.fillRect(x - 3, y - 2, 6, 4);
   }
 
-  /** Only the title, as large as the box and the zoom ask for. */
+  /** Draws the title alone, as large as the box and the zoom ask for. */
   #title(box: Box, colors: BoxColors, x: number, y: number, w: number, h: number, zoom: number): void {
     const ctx = this.#ctx,
       text = this.#text;

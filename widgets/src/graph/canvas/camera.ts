@@ -14,7 +14,7 @@ export interface Rect {
 }
 
 export class Camera {
-  /** Scene point at the left top corner of the view. */
+  /** Scene coordinates of the left top corner of the view. */
   x = 0;
   y = 0;
   zoom = 1;
@@ -73,7 +73,7 @@ export class Camera {
     this.y = y - this.height / this.zoom / 2;
   }
 
-  /** Keeps some of the scene in view however far one pans. */
+  /** Keeps some of the scene in view however far it is panned. */
   clampTo(scene: { width: number; height: number }): void {
     this.least = Math.min(1, FARTHEST * Math.min(this.width / scene.width, this.height / scene.height));
     const keep = 80 / this.zoom;

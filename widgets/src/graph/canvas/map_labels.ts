@@ -7,14 +7,14 @@ import type { TextFitter } from "./text.ts";
 import type { Palette } from "./theme.ts";
 import { type DrawList, FAR } from "./visible.ts";
 
-/** Below this zoom the title bar of a frame is too low for its title. */
+/** Zoom below which the title bar of a frame is too low for its title. */
 const TITLES_ZOOM = 10 / (0.8 * FRAME_HEADER);
-/** Pixels: of the longer side of what has a label, the room of a label at least, and its height. */
+/** Pixels: the longer side of a labeled box at least, the width of a label at least, and its height. */
 const LEAST = 44,
   ROOM = 120,
   HEIGHT = 17,
   INSET = 5;
-/** At most so many, the largest first. */
+/** Labels drawn at most, the largest first. */
 const MOST = 60;
 
 interface Place {
@@ -29,7 +29,7 @@ export function isMap(zoom: number): boolean {
   return zoom < TITLES_ZOOM;
 }
 
-/** Draws in pixels of the screen. Returns what was named, for tests. */
+/** Draws the labels in pixels of the screen. Returns those drawn, for tests. */
 export function paintMapLabels(
   ctx: CanvasRenderingContext2D,
   text: TextFitter,
@@ -80,7 +80,7 @@ function candidates({ boxes, x, y, w, h, frame }: Scene, list: DrawList, camera:
       (kind !== GROUP && kind !== RUN && kind !== BODY && !(kind === NODE && frame[i]))
     )
       return;
-    // of what reaches beyond the view the part in it
+    // a box that reaches beyond the view is labeled in its visible part
     const left = Math.max(0, camera.toScreenX(x[i]!)),
       right = Math.min(camera.width, camera.toScreenX(x[i]! + w[i]!)),
       top = camera.toScreenY(y[i]!),

@@ -74,7 +74,7 @@ export interface Marks {
   flash: number;
   /** Box of the node that cannot accept the last edit, -1: none. */
   refusing: number;
-  /** Scene coordinates. */
+  /** Rectangle drawn to select, in scene coordinates. */
   lasso: Rect | null;
 }
 
@@ -94,7 +94,7 @@ export interface Texts {
 /** Values of a ribbon that are asked for their shapes. */
 const SPOKEN = 24;
 /** The zoom from which labels have a picture of their numbers, and its height. */
-/** Between a shape and the numbers behind it, and the room that these need. */
+/** Gap between a shape and the numbers behind it, and the width of these. */
 const GAP = 7,
   LEAST_NUMBERS = 40;
 const PICTURES_FROM = 1.5,
@@ -159,7 +159,7 @@ export class Painter {
     return sharp;
   }
 
-  /** All that is clipped becomes the ground with the backdrop on it; the transform stays. */
+  /** Fills the clipped area with the ground and the backdrop; the transform stays. */
   #ground(ctx: CanvasRenderingContext2D, scene: Scene, list: DrawList, zoom: number, look: Look): void {
     this.#fill(ctx);
     this.#backdrop.paint(ctx, scene, list, zoom, look);
@@ -268,7 +268,7 @@ export class Painter {
         this.#dot(left - (turned ? 4 : 6), y + (turned ? 7 : 0), ran?.bad ? palette.error : palette.accent, pinned);
       const label = this.#texts.label(value);
       const picture = ran && zoom >= PICTURES_FROM ? marks.thumbnail?.(value) : null;
-      // Its numbers stand behind the shape: below it there may be a box.
+      // The numbers of a value stand behind its shape: below it there may be a box.
       const behind = label ? text.measure(label, "small") + GAP : 0,
         numbers = ran && room - behind >= LEAST_NUMBERS ? text.fit(ran.text, "small", room - behind, false) : "";
       if (picture) {
@@ -309,7 +309,7 @@ export class Painter {
     return best;
   }
 
-  /** There are numbers of this value; a ring around it: it is pinned. */
+  /** Draws the dot of a value with numbers; a ring around it: pinned. */
   #dot(x: number, y: number, color: string, pinned: boolean): void {
     const ctx = this.#ctx;
     ctx.fillStyle = ctx.strokeStyle = color;

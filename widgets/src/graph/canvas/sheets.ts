@@ -11,14 +11,14 @@ import type { DrawList, SceneIndex } from "./visible.ts";
 
 /** Boxes and lines that are drawn in one frame; a view of fewer needs no bitmap. */
 export const FRAME_LOAD = 6000;
-/** Device pixels. */
+/** Height of a band in device pixels. */
 const BAND = 48;
 /** The part of the view by which a sharp bitmap reaches beyond it at each side, so that panning stays within. */
 const BEYOND = 0.25;
 /** A bitmap is shown scaled at most so much, down and up; beyond, the one of the whole scene serves as well. */
 const LEAST = 0.4,
   MOST = 2.5;
-/** Scene units around the scene that lines and shadows may reach into. */
+/** Margin around the scene, in scene units, that lines and shadows may reach into. */
 const RIM = 20;
 
 export type DrawPart = (context: CanvasRenderingContext2D, list: DrawList, zoom: number) => void;
@@ -35,7 +35,7 @@ class Sheet {
   readonly #scale: number;
   readonly #canvas: HTMLCanvasElement;
   readonly #context: CanvasRenderingContext2D;
-  /** Rows that are drawn. */
+  /** Rows of device pixels that are drawn. */
   #drawn = 0;
 
   constructor(document: Document, rect: Rect, zoom: number, pixelRatio: number) {
@@ -76,7 +76,7 @@ class Sheet {
     }
   }
 
-  /** Lays it where the camera sees it: on whole pixels if it need not be scaled. */
+  /** Lays the bitmap where the camera sees it: on whole pixels if it need not be scaled. */
   show(context: CanvasRenderingContext2D, camera: Camera, pixelRatio: number): void {
     const scale = camera.zoom * pixelRatio,
       grow = scale / this.#scale;
@@ -103,7 +103,7 @@ export class Sheets {
     this.#draw = draw;
   }
 
-  /** Whether a view is worth it. */
+  /** Whether a view takes so long to draw that a bitmap pays off. */
   static suits(index: SceneIndex, camera: Camera): boolean {
     return index.load(camera.view) > FRAME_LOAD;
   }
@@ -146,7 +146,7 @@ export class Sheets {
     sheet.advance(this.#subject!.index, load, this.#draw(this.#subject!));
   }
 
-  /** Goes on with the bitmap for where the camera is. */
+  /** Draws the next bands of the bitmap for where the camera is. */
   #refine(document: Document, camera: Camera, bounds: Rect): void {
     const { view } = camera;
     if (this.#next?.zoom !== camera.zoom || !meets(this.#next.rect, view)) {

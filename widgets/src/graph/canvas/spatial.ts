@@ -21,7 +21,7 @@ export class SpatialGrid {
   readonly #item: Int32Array;
   readonly #seen: Uint32Array;
   readonly #all: number[];
-  /** Zero but while a query is put in order. */
+  /** Marks of the rectangles found; all zero except while a query is put in order. */
   readonly #found: Uint8Array;
   #stamp = 0;
 
@@ -81,7 +81,7 @@ export class SpatialGrid {
     return c0 === c1 && r0 === r1 ? boxes : this.#rising(boxes);
   }
 
-  /** Many are put in order by going through all, several times faster than by comparing. */
+  /** Puts the items of a query in order: many by a walk over all items, several times faster than by comparing. */
   #rising(boxes: number[]): number[] {
     if (boxes.length * 16 < this.#bounds.count) return boxes.sort((a, b) => a - b);
     const isFound = this.#found,

@@ -18,7 +18,7 @@ export class Surface {
   readonly #observer: ResizeObserver;
   readonly #watcher: IntersectionObserver | null = null;
   #frame = 0;
-  /** Scrolled away, or on a page that is not shown: nothing is painted until it comes back. */
+  /** Whether the canvas is scrolled away, or its page not shown: nothing is painted until it comes back. */
   #away = false;
   #stale = false;
 

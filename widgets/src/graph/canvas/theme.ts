@@ -36,11 +36,11 @@ const CATEGORIES: Record<string, [string, string]> = {
 export const KINDS = ["#bd9103", "#620579", "#87ba9f", "#e04ca2", "#297202", "#3e462e"];
 
 export interface BoxColors {
-  /** Title and stripe. */
+  /** Color of title and stripe. */
   strong: string;
   fill: string;
   border: string;
-  /** Solid, for a box too small for text. */
+  /** Solid color of a box too small for text. */
   far: string;
 }
 
@@ -52,7 +52,7 @@ export interface Palette {
   box: string;
   edge: string;
   label: string;
-  /** Of frames at even and odd depth: they alternate, so that nesting does not grow dark. */
+  /** Grounds of frames at even and odd depth: they alternate, so that nesting does not grow dark. */
   frames: readonly [string, string];
   frameBorder: string;
   accent: string;

@@ -3,13 +3,13 @@
 import type { Store } from "../../model/store.ts";
 
 export interface Bundle {
-  /** The first of its values, which stands for all. */
+  /** First value of the bundle, which stands for all. */
   first: number;
   name: string;
   values: number[];
 }
 
-/** Fewer are as well drawn one by one. */
+/** Least number of values in a bundle: fewer are drawn one by one. */
 const LEAST = 5;
 const NUMBER = /\d+/g;
 
@@ -24,7 +24,7 @@ interface Alike {
   values: number[];
 }
 
-/** By value: the bundle that it is in. */
+/** The bundle of each value that is in one. */
 export function bundlesOf(store: Store, values: readonly number[]): Map<number, Bundle> {
   const nameOf = (value: number): string => store.values.get(value)?.name ?? "";
   const byPattern = new Map<string, number[]>();

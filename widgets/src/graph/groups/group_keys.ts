@@ -16,10 +16,12 @@ export const OUTSIDE = 4;
 export const BODY = 5;
 /** Equal groups one after the other as one; the id is that of the first group. */
 export const RUN = 6;
-/** Not drawn: in a set of what is open it says that a run shows all its groups instead of one. */
+/** A mark in sets of open keys, not drawn: the run shows all its groups instead of one. */
 export const ALL = 7;
 
-/** Not drawn either: the group that a run shows for all, or the first of several that alternate. */
+/**
+ * A mark in sets of open keys, not drawn: the group that a run shows for all, or the first of several that alternate.
+ */
 export const SHOWN = 8;
 
 export type Kind =
@@ -39,7 +41,7 @@ export function isTerminal(kind: Kind): boolean {
 }
 
 const KINDS = 16;
-/** Ids are below this. */
+/** Bound of ids, which are below it. */
 const IDS = 2 ** 31;
 
 export function keyOf(kind: Kind, id: number): number {

@@ -13,11 +13,11 @@ import { findRuns } from "./repeats.ts";
 
 /** A box that can be open: one with boxes inside; or (key 0) the scope itself. */
 export interface Container {
-  /** Of its box or frame (keys.ts). */
+  /** Key of its box or frame (group_keys.ts). */
   key: number;
-  /** Container that this one is in; -1 for the scope. */
+  /** Key of the container around this one; -1 for the scope. */
   parent: number;
-  /** Relative to the parent's name. */
+  /** Name relative to the parent's. */
   name: string;
   /** The kind of a group, from the kernel; "node", "body" or "run" of the others. */
   kind: string;
@@ -26,7 +26,7 @@ export interface Container {
   /** Keys of what is directly inside and no node: groups, runs, of a node its bodies. */
   groups: number[];
   nodes: number[];
-  /** Of a run: how many kinds of groups alternate in it. */
+  /** Number of kinds of groups that alternate in a run. */
   period: number;
   /** Keys of those nodes that are containers too. */
   hosts: number[];
@@ -38,7 +38,7 @@ export interface Container {
 
 const NOWHERE = -1;
 
-/** Share of the nodes. */
+/** Share of the nodes from which a group is nearly all of the graph. */
 const NEARLY_ALL = 0.85;
 
 export class Hierarchy {
@@ -56,7 +56,7 @@ export class Hierarchy {
   readonly #store: Store;
   /** Key of the container that a scope is shown in. */
   readonly #homes: ReadonlyMap<number, number>;
-  /** By the node's id, NOWHERE for others: arrays, since they are asked for every wire of a model. */
+  /** Containers by node id, NOWHERE for others: arrays, since they are asked for every wire of a model. */
   readonly #containerOf: Float64Array;
   readonly #place: Int32Array;
   /** Nodes with subgraphs. */
@@ -140,7 +140,7 @@ export class Hierarchy {
     return nodes;
   }
 
-  /** The same in file order. */
+  /** Every node inside a container, at any depth, in file order. */
   membersOf(container: number): number[] {
     const nodes = this.nodesInside(container),
       places = nodes.map((node) => this.placeOf(node));
@@ -181,7 +181,7 @@ export class Hierarchy {
     return shown;
   }
 
-  /** The node that one can be drawn inside of; 0 when something else than nodes of its scope reads it. */
+  /** The node inside of which a node can be drawn; 0 when anything but nodes of its scope reads it. */
   #reader({ scope, outputs }: NodeRecord, captured: ReadonlySet<number>): number {
     const store = this.#store,
       scopeOutputs = store.scopes.get(scope)?.outputs,

@@ -11,7 +11,7 @@ import type { Container, Hierarchy } from "./hierarchy.ts";
 const MOST = 30;
 /** Zoom at which the smallest text of a box has 11 pixels. */
 export const READABLE = 1;
-/** Zoom from which on another way to read may do. */
+/** Zoom from which on another direction may be taken. */
 const HOPELESS = 0.6;
 /** Scenes of more boxes are not laid out for a comparison. */
 const MANY = 400;
@@ -47,8 +47,8 @@ export function fillingBoxes({ x, y, w, h }: Scene, canvas: Canvas): number {
 }
 
 /**
- * Opens groups from the top down, class by class (fold.ts), as long as everything can still be read; what would be too
- * much stays folded, and the next is tried. Of several ways to read the one is taken that suits the canvas.
+ * Opens groups from the top down, class by class (fold.ts), as long as everything can still be read; a class that would
+ * be too much stays folded, and the next is tried. Of both directions the one is taken that suits the canvas.
  */
 export class Overviewer {
   readonly #store: Store;
@@ -57,7 +57,7 @@ export class Overviewer {
   readonly #canvas: Canvas;
   readonly #waiting: Class[];
   readonly #next: Map<string, Container[]> = new Map();
-  /** Ways to read, the likely one first. */
+  /** Directions to try, the likely one first. */
   #flows: readonly Flow[];
   #open: Set<number> = new Set();
   #shown: number;
@@ -117,7 +117,7 @@ export class Overviewer {
     }
   }
 
-  /** The first way to read in which everything can be read; null where there is none. */
+  /** The first direction in which everything can be read; null where there is none. */
   #readable(open: Set<number>, at: number): Flow | null | Promise<Flow | null> {
     const flow = this.#flows[at];
     if (!flow) return null;
@@ -143,7 +143,7 @@ export class Overviewer {
     return built instanceof Promise ? built.then(go) : go(built);
   }
 
-  /** Down, which is how models are read, unless another way is better. */
+  /** The direction that suits the canvas: down, as models are read, unless the other one is better. */
   #suiting(scenes: readonly Scene[]): Flow {
     const canvas = this.#canvas,
       fills = (scene: Scene): boolean => fillingBoxes(scene, canvas) <= fitting(scene, canvas);

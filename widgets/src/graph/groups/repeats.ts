@@ -19,7 +19,7 @@ export interface FoundRun {
   name: string;
 }
 
-/** Fewer are as well seen one by one. */
+/** Least number of groups in a run: fewer are drawn one by one. */
 const LEAST = 3;
 /** Kinds of groups that may alternate. */
 const MOST_KINDS = 6;
@@ -74,7 +74,7 @@ function gathered<T>(items: readonly T[], keyOf: (item: T) => number): T[][] {
   return [...byKey.values()].filter((same) => same.length >= LEAST);
 }
 
-/** Equal for lists of nodes with the same operators in the same order, and seldom for others. */
+/** Hash of the operators of a list of nodes, in order. */
 function operatorsOf(store: Store, nodes: readonly number[]): number {
   let hash = 0;
   for (const id of nodes) {
@@ -156,7 +156,7 @@ class Quotient {
     }
   }
 
-  /** Each after what it reads from; what lies on a circle is left out. */
+  /** The items in topological order; those on a cycle are left out. */
   *inOrder(): Iterable<number> {
     const waits = new Map<number, number>(),
       readers = new Map<number, number[]>();

@@ -9,7 +9,7 @@ export interface GestureHandler {
   hover(x: number, y: number): void;
   leave(): void;
   click(x: number, y: number, add: boolean): void;
-  /** `all`: with Alt. */
+  /** A double click; `all`: with Alt. */
   doubleClick(x: number, y: number, all: boolean): void;
   menu(x: number, y: number): void;
   /** A rectangle drawn with Shift, corner to corner; `done` on the last call. */
@@ -72,7 +72,7 @@ export class Gestures {
   #down(event: PointerEvent): void {
     if (event.button === 2) return;
     this.#handler.takeFocus();
-    // Keeps the browser from moving the focus elsewhere and from starting a text selection.
+    // The default would move the focus elsewhere or start a text selection.
     event.preventDefault();
     const at = this.#at(event);
     this.#pointers.set(event.pointerId, at);
@@ -161,7 +161,7 @@ export class Gestures {
     this.#handler.holding(false);
   }
 
-  /** Two clicks in one place are a double click: after the first one, which has done its work already. */
+  /** Makes a double click of two clicks in one place: the first one has done its work already. */
   #click(event: PointerEvent, { x, y }: { x: number; y: number }): void {
     const last = this.#lastClick;
     const again = event.timeStamp - last.time < DOUBLE_MS && Math.hypot(x - last.x, y - last.y) <= SLACK;

@@ -165,7 +165,7 @@ export class Interaction implements GestureHandler, KeyboardTarget {
     else this.#select(box!, add);
   }
 
-  /** To where a line that is cut goes on: the same number in another column, or what makes the value. */
+  /** Goes to where a cut line continues: the same number in another column, or the node that makes the value. */
   #jump(at: number): void {
     const { index, camera, store } = this.#stage;
     const portal = index!.scene.portals[at]!;

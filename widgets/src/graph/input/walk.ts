@@ -45,7 +45,7 @@ export function boxOfContainer({ hierarchy, open, scene }: Omit<Ground, "store">
   return scene.indexOf.get(frameOf(hierarchy, open, container)) ?? -1;
 }
 
-/** Boxes that values lead to (or, upwards, come from). */
+/** Boxes that the values of a box lead to (or, upwards, come from). */
 function linked(ground: Ground, from: number, upwards: boolean): number[] {
   const { store, hierarchy, scene } = ground;
   const key = scene.boxes[from]!.key,

@@ -19,11 +19,11 @@ import {
 
 /** Layouts that are more than so many times as tall as wide are put into columns. */
 export const TALL = 6;
-/** Rows below which that is not worth it. */
+/** Rows of a layout below which columns are not worth it. */
 const LEAST_ROWS = 24;
 /** Lines that pass the best place to cut: beyond so many columns would be harder to read than one tall picture. */
 const MOST_LINES = 16;
-/** Between columns, and to the right of every stem in one: for labels. */
+/** Width between columns, and to the right of every stem in one, for labels. */
 const MARGIN = 30,
   LABEL_ROOM = 84;
 /** Radius of the sign at which a line is cut, and how far its middle is from the column. */
@@ -67,7 +67,7 @@ export function inColumns(
   return { result: new Folding(input, result, rows).fold(), rows };
 }
 
-/** Columns of a canvas at most, and rows up to which every number of them is tried. */
+/** Columns of a canvas at most, and rows up to which every number of columns is tried. */
 const MOST_COLUMNS = 8,
   FEW_ROWS = 200;
 /** The factor by which one column more must enlarge things. */
@@ -367,7 +367,7 @@ class Folding {
     }
   }
 
-  /** From the foot of a column to the head of the next. */
+  /** Draws the lines from the foot of a column to the head of the next. */
   #drawLinks(c: number, joints: Joint[]): void {
     const column = this.#columns[c]!,
       next = this.#columns[c + 1]!;

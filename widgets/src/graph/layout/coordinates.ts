@@ -168,7 +168,7 @@ interface Blocks {
   shift: Float64Array;
 }
 
-/** Joins each vertex with its median neighbor where no arc already joined is crossed. */
+/** Joins each vertex to its median neighbor where no joined arc is crossed. */
 function align(graph: Layered, conflict: Uint8Array, downwards: boolean, mirrored: boolean): Blocks {
   const { size, rows, rowStart, order, pos, fromShift, toShift } = graph;
   const adjacent = downwards ? graph.up : graph.down;

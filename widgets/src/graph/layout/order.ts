@@ -159,7 +159,7 @@ class RowSorter {
   }
 }
 
-/** Stable; rows are mostly sorted already. */
+/** Sorts stably; rows are mostly sorted already. */
 function insertionSort(items: Int32Array, key: Float64Array): void {
   for (let i = 1; i < items.length; i++) {
     const v = items[i]!;
@@ -213,7 +213,7 @@ function crossingGain(graph: Layered, above: boolean, v: number, w: number): num
   return gain;
 }
 
-/** More than any row has ports. */
+/** Bound of the ports of a row. */
 const WIDEST = 2 ** 26;
 
 /** Counts crossings between neighboring rows with a Fenwick tree, O(arcs log width). */

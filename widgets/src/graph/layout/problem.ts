@@ -38,11 +38,11 @@ export interface LayoutInput {
 
 /** The shape of the line to a target. */
 export const LINE = 0;
-/** Cut into two named stubs, because it would be long or one of very many. */
+/** A line cut into two named stubs, because it would be long or one of very many. */
 export const PORTAL = 1;
-/** Against the flow: the line still runs downwards, from the target's bottom to the source's top. */
+/** A line against the flow, which still runs downwards: from the target's bottom to the source's top. */
 export const REVERSED = 2;
-/** Not drawn: the target is the source. */
+/** A line that is not drawn: the target is the source. */
 export const LOOP = 3;
 
 /** Flags of a segment: where its arrowhead is. */
@@ -76,7 +76,7 @@ export interface LayoutResult {
   /** Pixels to the right of the target stem that are free for a portal's name. */
   portalRoom: Float32Array;
   crossings: number;
-  /** Of a layout in columns: the lines that go on in the next column. */
+  /** Lines that go on in the next column, in a layout in columns. */
   joints: Joint[];
 }
 
@@ -99,6 +99,6 @@ export const LABEL_STRIP = 17;
 export const LABEL_WIDTH = 112;
 /** Height between two rows, for the curves. */
 export const ROW_GAP = 14;
-/** The same where all lines between two rows are straight. */
+/** Height between two rows where all lines between them are straight. */
 export const STRAIGHT_GAP = 10;
 export const ROW_GAP_MAX = 52;

@@ -179,7 +179,7 @@ function stackLeaves(rank: Int32Array, ahead: Adjacency, behind: Adjacency, step
     );
     if (leaves.length <= LEAVES_PER_ROW) continue;
     const rows = Math.ceil(leaves.length / Math.max(LEAVES_PER_ROW, Math.ceil(Math.sqrt(3 * leaves.length))));
-    // By turns, so that the lines of one row pass between the boxes of the next.
+    // The rows take the boxes by turns, so that the lines of one row pass between the boxes of the next.
     leaves.forEach((u, i) => {
       rank[u] = rank[v]! + step * (1 + (i % rows));
     });

@@ -1,5 +1,5 @@
 /**
- * From coordinates to a drawing: heights of rows, places of ports, and lines.
+ * The drawing from coordinates: heights of rows, places of ports, and lines.
  *
  * Lines run straight down through rows, in the column of their own box or wire, and curve only in the gaps between
  * rows, where no box is: so no line crosses a box or the label strip under one.
@@ -366,7 +366,7 @@ function labelRooms(
   };
 }
 
-/** From each port to the next one of its box, or to the box's limit. */
+/** Free pixels from each port to the next one of its box, or to the box's limit. */
 function roomsBeside(boxOf: Int32Array, place: Float32Array, limit: Float64Array): Float32Array {
   const room = new Float32Array(boxOf.length);
   const { start, arc } = adjacency(limit.length, boxOf, boxOf);

@@ -19,7 +19,7 @@ export class Flash {
     this.#calm = calm;
   }
 
-  /** 1 while it holds, falling to 0. */
+  /** Strength of the mark: 1 while it holds, then falling to 0. */
   get strength(): number {
     const left = HOLD_MS + FADE_MS - (performance.now() - this.#began);
     return Math.max(0, Math.min(1, left / FADE_MS));

@@ -21,7 +21,7 @@ export interface MarkLayerOptions {
   ground(): Ground | null;
   /** Draws a frame soon. */
   invalidate(): void;
-  /** Whether the user wants nothing to move. */
+  /** Whether the system asks for reduced motion. */
   calm(): boolean;
 }
 

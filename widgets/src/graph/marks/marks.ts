@@ -1,4 +1,4 @@
-/** From selection, search, diagnostics and runs to marks on the boxes that show them (canvas/painter.ts). Pure. */
+/** Marks on boxes (canvas/painter.ts), from selection, search, diagnostics and runs. Pure. */
 
 import { type Diagnostic, fromWire, type Statistics, type WireNumber } from "../../kernel/protocol.ts";
 import { type Heat, quantity } from "../../look/node_heat.ts";
@@ -148,7 +148,7 @@ function kindsOfBoxes(ground: Ground, heat: Heat): Map<number, Mark> {
   }
   return new Map(
     [...counts].map(([box, sizes]) => {
-      const most = Math.max(...Array.from(sizes, (size) => size ?? 0)), // map would leave holes
+      const most = Math.max(...Array.from(sizes, (size) => size ?? 0)), // Array.map would leave holes
         kind = sizes.indexOf(most);
       const others = sizes.reduce((sum, size) => sum + (size ?? 0), 0) - most;
       return [box, { share: 1, kind, text: (heat.kinds[kind] ?? "") + (others ? ` +${others}` : "") }];
@@ -189,7 +189,7 @@ export function ranValues(statistics: readonly Statistics[] | null): Map<number,
   );
 }
 
-/** Three digits. */
+/** A number with three digits. */
 function short(number: WireNumber): string {
   const exact = fromWire(number);
   return (

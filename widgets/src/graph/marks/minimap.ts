@@ -14,12 +14,12 @@ const WIDEST = 140,
   TALLEST = 210,
   LEAST = 34,
   INSET = 4;
-/** From the edges of the view, as the style sheet has it, and around it. */
+/** Distance of the map from the edges of the view, as in the style sheet, and the margin around it. */
 const CORNER = 10,
   AROUND = 6;
-/** The camera is at rest when it did not move for so long. */
+/** Milliseconds without a move after which the camera is at rest. */
 const REST_MS = 350;
-/** Boxes beyond so many are drawn as every second one, every third one … */
+/** Boxes drawn at most: of more, every second one, every third one … */
 const DRAWN = 12_000;
 
 export interface MinimapOptions {

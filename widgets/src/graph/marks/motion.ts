@@ -5,9 +5,9 @@
 import type { Scene } from "../scene/scene.ts";
 
 const DURATION_MS = 180;
-/** Scenes of more boxes change at once: there is no time to draw them ten times. */
+/** Boxes of a scene that moves at most: with more there is no time to draw it ten times. */
 const MOST = 4000;
-/** Pixels that a box must move to be worth it. */
+/** Pixels that a box must move for motion to be shown. */
 const LEAST = 2;
 
 /** A scene with its boxes under way, and how far they are, 0 to 1. */
@@ -26,7 +26,7 @@ export class Motion {
   #began = 0;
   readonly #calm: () => boolean;
 
-  /** `calm` tells whether motion is not wanted. */
+  /** `calm` tells whether the system asks for reduced motion. */
   constructor(calm: () => boolean) {
     this.#calm = calm;
   }

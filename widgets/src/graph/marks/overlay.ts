@@ -20,15 +20,15 @@ import {
   valuesAround,
 } from "./marks.ts";
 
-/** Beyond so many selected nodes their values are not lit: all lit is none lit. */
+/** Selected nodes whose values are lit at most: where all are lit, none stands out. */
 const LIT_NODES = 50;
-/** Changed values whose groups flash: the nearest to the edit come first. */
+/** Changed values whose groups flash at most: the nearest to the edit come first. */
 const FLASHED = 5000;
 /** Boxes that the small map marks. */
 const LANDMARKS = 400;
 
 export class Overlay {
-  /** One of these three at most: nodes, a group or a value. */
+  /** Selected nodes; at most one of nodes, group and value is set. */
   nodes: readonly number[] = [];
   group = 0;
   value = 0;
@@ -37,7 +37,7 @@ export class Overlay {
   focusKey = 0;
   lasso: Marks["lasso"] = null;
   wire: Marks["wire"] = null;
-  /** Of the box under the pointer. */
+  /** Ports of the box under the pointer. */
   ports: Marks["ports"] = [];
   #dimmed: readonly number[] = [];
   #going: Given["going"] = [];
@@ -66,7 +66,7 @@ export class Overlay {
     badges: Map<number, Badge>;
   } | null = null;
 
-  /** Scene or folding changed: boxes have other indices now. */
+  /** Computes the marks anew: scene or folding changed, so that boxes have other indices. */
   sceneChanged(): void {
     this.hover = null;
     this.#counted = null;

@@ -6,7 +6,7 @@ export interface RibbonWords {
   label(value: number): string;
 }
 
-/** More are told by their number. */
+/** Values listed at most; of the others the number is told. */
 const LISTED = 200;
 
 export class RibbonList {

@@ -24,15 +24,15 @@ export interface Box {
   subtitle: string;
   /** Whether a line of facts stands below; its text is facts() of the moment. */
   hasFacts: boolean;
-  /** Of a node: values that are its parameters; of several inputs or outputs in one box: all of them. */
+  /** Values that are a node's parameters; in a box of several inputs or outputs, all of them. */
   parameters: readonly number[];
-  /** Of a folded group: the value that leaves it last, the elements of its parameters, and their share of all. */
+  /** Value that leaves a folded group last, elements of its parameters, and their share of all. */
   output: number;
   elements: number;
   share: number;
   /** Operator category of a node. */
   category: string;
-  /** Of a run in which several kinds of groups alternate: its words say what each of them is. */
+  /** Whether the subtitle says what each group of a run is, as several kinds of groups alternate. */
   eachAlike: boolean;
   /** Whether it can be opened to a frame. */
   folds: boolean;
@@ -59,7 +59,7 @@ const TERMINAL_HEIGHT = 26;
 /** Functions that can be entered from nodes, by name. */
 export type Entrances = ReadonlyMap<string, { scope: number; calls: string }>;
 
-/** Functions that are told of the ones that one calls. */
+/** Names told of the functions that a function calls, at most. */
 const MOST_CALLS = 3;
 
 export function entrances(store: Store): Entrances {
@@ -103,7 +103,7 @@ function nodeBox(store: Store, hierarchy: Hierarchy, doors: Entrances, key: numb
   const scope = door?.scope ?? 0;
   const words = measure(title, "title") + (scope || folds ? 20 : 0),
     text = Math.max(words, measure(subtitle, "text"));
-  // the operator is to be read whole
+  // the operator is never cut short
   const width = Math.max(
     hasFacts ? FACTS_WIDTH : MIN_WIDTH,
     clampWidth(text + 2 * PADDING),

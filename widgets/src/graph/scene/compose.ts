@@ -20,7 +20,7 @@ export interface Part {
   boxes: Box[];
   /** The open parts, by item index. */
   open: Map<number, Part>;
-  /** Levels of open ones below, 0 for none. */
+  /** Levels of open parts below, 0 for none. */
   height: number;
   input: LayoutInput | null;
   /** The result of the layout, and as it is drawn: the same unless it is in columns. */

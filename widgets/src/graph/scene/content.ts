@@ -16,7 +16,7 @@ import { type Binding, boundInputs, boundOutputs } from "./bodies.ts";
 /** A value as a line: from an item or a port to items and ports, by index. */
 export interface Net {
   value: number;
-  /** All that the line stands for, itself first: several of a ribbon. */
+  /** All values of the line, its own first: several in a ribbon. */
   values: readonly number[];
   source: number;
   targets: number[];
@@ -24,7 +24,7 @@ export interface Net {
   capture: boolean;
   /** Whether nothing flows: a control edge of a GE dump. */
   control: boolean;
-  /** Another line of the value says its shape. */
+  /** Whether another line of the value has its shape as a label. */
   quiet: boolean;
 }
 
@@ -36,7 +36,7 @@ export interface Content {
   /** Values that come in through the top and leave through the bottom: of several at one port the first. */
   top: number[];
   bottom: number[];
-  /** All values of each of those ports; the port of each value. */
+  /** All values of each port; the port of each value. */
   carried: { top: readonly (readonly number[])[]; bottom: readonly (readonly number[])[] };
   portOf: { top: ReadonlyMap<number, number>; bottom: ReadonlyMap<number, number> };
   nets: Net[];
@@ -68,7 +68,7 @@ export function contentOfSome(store: Store, hierarchy: Hierarchy, run: number, s
   return { ...new Collector(store, hierarchy, inner).collect(), container: run, like: { top, bottom } };
 }
 
-/** Of a content before its lines are put into ribbons. */
+/** The fields of a content that are empty before its lines are put into ribbons. */
 const NOTHING = {
   carried: { top: [], bottom: [] },
   portOf: { top: new Map<number, number>(), bottom: new Map<number, number>() },
@@ -90,7 +90,7 @@ class Collector {
   /** Values that a subgraph elsewhere gives out without reading them in a node. */
   readonly #passed = new Set<number>();
   readonly #nets: Net[] = [];
-  /** By value: the line to what reads it directly, and the one of captures. */
+  /** Lines by value: to its direct readers, and to captures. */
   readonly #plain = new Map<number, Net | null>();
   readonly #captures = new Map<number, Net | null>();
   /** Ports at the top by value. */
@@ -185,7 +185,7 @@ class Collector {
     return home === this.#here.key ? this.#nodeItem.get(keyOf(NODE, node)) : this.#containerItem.get(home);
   }
 
-  /** In this picture, but not in this container. */
+  /** Whether a node is in this picture, but not in this container. */
   #elsewhere(node: number): boolean {
     return this.#hierarchy.containerOf(node) !== undefined && this.#itemOf(node) === undefined;
   }
@@ -301,7 +301,7 @@ class Collector {
     return at;
   }
 
-  /** From the outputs of this body to what they are outside. */
+  /** Adds lines from the outputs of this body to what they are outside. */
   #addGiven(outputs: ReadonlyMap<number, number>): void {
     for (const { outer, inner } of this.#results(this.#here.key)) {
       const source = outputs.get(inner);
@@ -309,7 +309,7 @@ class Collector {
     }
   }
 
-  /** From the bodies of this node to what they give. */
+  /** Adds lines from the bodies of this node to their results. */
   #addResults(): void {
     const ports = new Map<number, number>();
     for (const body of this.#here.groups) {

@@ -4,7 +4,7 @@ import { layout } from "../layout/layout.ts";
 import type { LayoutInput, LayoutResult } from "../layout/problem.ts";
 
 export interface LayoutScope {
-  /** Set by the program, for those who call it. */
+  /** Set by the program, for its callers. */
   layout?: (input: LayoutInput) => LayoutResult;
   onmessage?: ((event: MessageEvent<{ id: number; inputs: LayoutInput[] }>) => void) | null;
   postMessage?(message: unknown): void;

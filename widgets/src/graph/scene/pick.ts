@@ -95,7 +95,7 @@ export function segmentDistance({ segments, flow }: Scene, i: number, x: number,
   return flow === "right" ? curveDistance(y, x, y1, x1, y2, x2) : curveDistance(x, y, x1, y1, x2, y2);
 }
 
-/** From a curve that begins and ends in the direction of y. */
+/** Distance of a point from a curve that begins and ends in the direction of y. */
 function curveDistance(x: number, y: number, x1: number, y1: number, x2: number, y2: number): number {
   const middle = (y1 + y2) / 2;
   let best = Infinity,

@@ -15,7 +15,7 @@ export interface Around {
   item: number;
 }
 
-/** Above the number of boxes and ports of any content. */
+/** Bound of the boxes and ports of a content. */
 const MOST = 2 ** 22;
 
 /** A content with its lines in ribbons. O(ends of lines). */
@@ -56,7 +56,7 @@ function byValue(carried: readonly (readonly number[])[]): Map<number, number> {
 interface Ports {
   /** Values of each port that is left. */
   carried: number[][];
-  /** By old port: the new one. */
+  /** New port of each old one. */
   at: number[];
 }
 
@@ -64,7 +64,7 @@ function apart(values: readonly number[]): Ports {
   return { carried: values.map((value) => [value]), at: values.map((_, i) => i) };
 }
 
-/** Ports of values that are one line outside become one. */
+/** Joins the ports of values that are one line outside. */
 function ports(
   values: readonly number[],
   { content, item }: Around,
@@ -131,7 +131,7 @@ function joined(nets: Line[], isNode: (box: number) => boolean, firstPort: numbe
   return nets.filter((net) => !replaced.has(net));
 }
 
-/** No value is in two lines from one box. */
+/** Adds the values and targets of a line to another; no value is in two lines from one box. */
 function takeOver(line: Line, other: Line): void {
   for (const value of other.values) line.values.push(value);
   for (const target of other.targets) if (!line.targets.includes(target)) line.targets.push(target);

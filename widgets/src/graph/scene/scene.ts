@@ -31,7 +31,7 @@ export interface Portal {
   box: number;
   /** Index of the box that the value comes from; -1 for a port of a frame. */
   from: number;
-  /** Of a line that goes on in another column: its number, else 0; and where it does. */
+  /** Number of a line that goes on in another column, else 0, and where it goes on. */
   number: number;
   elsewhere: { x: number; y: number } | null;
 }
@@ -47,7 +47,7 @@ export interface Scene {
   y: Float64Array;
   w: Float64Array;
   h: Float64Array;
-  /** 1 for what is open. */
+  /** 1 per open box, which is a frame. */
   frame: Uint8Array;
   /** Frames around a frame or box. */
   depth: Uint8Array;
@@ -64,12 +64,12 @@ export interface Scene {
   /** Values that go from box to box as one line. */
   ribbons: readonly (readonly number[])[];
   segmentArrow: Uint8Array;
-  /** 1 for what leads a subgraph what it reads from outside of itself. */
+  /** 1 per segment of a capture: what a subgraph reads from outside of itself. */
   segmentDashed: Uint8Array;
   labels: Label[];
   portals: Portal[];
   indexOf: Map<number, number>;
-  /** Something in it is in columns, or would be if that was wanted. */
+  /** Whether a container is in columns, or would be if columns were on. */
   isTall: boolean;
   crossings: number;
 }

@@ -1,5 +1,5 @@
 /**
- * From the store and what is open to a scene, one layout per container.
+ * Scenes from the store and its open containers, one layout per container.
  *
  * Each open group is laid out as a problem of its own (layout/), with ports where values cross its border; an outer
  * layout sees it as a box with fixed ports. So folding or editing lays out again only a group and those around it.
@@ -55,7 +55,7 @@ export class SceneBuilder {
   #flow: Flow = "down";
   #columns = true;
   #canvas: Canvas | null = null;
-  /** Something is so tall that it is put into columns, or would be. */
+  /** Whether a container is so tall that it is put into columns, or would be if columns were on. */
   #isTall = false;
 
   constructor(store: Store, solver: Solver, measure: Measure) {
@@ -129,7 +129,7 @@ export class SceneBuilder {
     return part;
   }
 
-  /** Kept by container; of a run by the group that it shows for all. */
+  /** The content of a container, remembered by its key; of a run by the group that it shows for all. */
   #content(hierarchy: Hierarchy, open: ReadonlySet<number>, container: number, around: Around | null): Content {
     const shown = kindOf(container) === RUN ? shownOf(hierarchy, open, container) : [],
       contentKey = shown.length ? -shown[0]! : container;

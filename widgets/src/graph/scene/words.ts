@@ -53,7 +53,7 @@ export class Words implements Texts {
     return producer && name.length > LONG_NAME ? opTitle(producer.op) : name;
   }
 
-  /** All of a box but its title, to be read aloud. */
+  /** The words of a box without its title, to be read aloud. */
   spoken(box: Box): string {
     return [...this.facts(box), this.times(box).replace("·", "").trim()].filter(Boolean).join(", ");
   }

@@ -13,7 +13,7 @@ import type { Words } from "../scene/words.ts";
 import type { Explorer } from "./explorer.ts";
 
 export interface DebugBox {
-  /** Of the node, group, value or scope; of a run that of its first group. */
+  /** Id of the node, group, value or scope; of a run, of its first group. */
   id: number;
   kind: "node" | "group" | "body" | "run" | "frame" | "input" | "output" | "outside";
   /** Frames around it. */
@@ -75,7 +75,7 @@ const KINDS: Record<Kind, DebugBox["kind"]> = {
 export interface Shown {
   scene: Scene | null;
   camera: Camera;
-  /** Of the canvas in the browser's viewport. */
+  /** Rectangle of the canvas in the browser's viewport. */
   place: DOMRect;
   scope: number;
   frames: number;
@@ -178,7 +178,7 @@ function meaning(
   };
 }
 
-/** The state of a view. */
+/** The state of a view, as tests read it. */
 export function stateOf(
   explorer: Explorer,
   renderer: Renderer,

@@ -1,4 +1,4 @@
-/** Groups that were entered, opened and zoomed to, and the way back to where one was. */
+/** Groups that were entered, opened and zoomed to, and the way back. */
 
 import type { Camera } from "../canvas/camera.ts";
 import { boxOfContainer } from "../input/walk.ts";

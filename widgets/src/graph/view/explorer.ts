@@ -1,8 +1,8 @@
 /**
  * The part of the model that is shown: the scope, its open groups, and the scene that follows from them and the store.
  *
- * Each scope remembers how it was looked at. Every change ends in one scene, the last asked for; what the user looks at
- * stays where it is on the screen.
+ * Each scope remembers how it was looked at. Every change ends in one scene, the last asked for; what is
+ * looked at stays where it is on the screen.
  */
 
 import type { Store } from "../../model/store.ts";
@@ -25,12 +25,12 @@ import { anchorsOf, home, isInView, isReadable, RESIZED_MS, Viewpoint } from "./
 export interface ExplorerOptions {
   /** Boxes that the camera should keep in place when the picture changes. */
   anchored(ground: Ground): Iterable<number>;
-  /** A new scene is there. */
+  /** Called when a new scene is there. */
   shown(): void;
   scopeChanged(scope: number): void;
   /** Boxes moved from one scene to the next; `shift` takes a point of the one to where it showed, in the other. */
   moved(before: Scene, after: Scene, shift: { x: number; y: number; scale: number }): void;
-  /** Before the view jumps elsewhere. */
+  /** Called before the view jumps elsewhere. */
   leaving(): void;
 }
 

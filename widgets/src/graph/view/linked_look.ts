@@ -19,7 +19,7 @@ export class LinkedLook {
     this.#tell = tell;
   }
 
-  /** To be called after each frame. */
+  /** Tells the other picture of a new look; to be called after each frame. */
   follow(): void {
     const explorer = this.#explorer();
     if (!explorer?.index) return;
@@ -34,7 +34,7 @@ export class LinkedLook {
     this.#tell();
   }
 
-  /** Null before there is a scene. */
+  /** The look of this picture; null before there is a scene. */
   get look(): Look | null {
     const explorer = this.#explorer();
     if (!explorer?.index) return null;

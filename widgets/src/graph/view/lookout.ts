@@ -8,12 +8,12 @@ import { GROUP, idOf, kindOf, RUN } from "../groups/group_keys.ts";
 export interface Around {
   group: number;
   isRun: boolean;
-  /** Its title is above what shows. */
+  /** Whether its title is above what shows. */
   hidden: boolean;
 }
 
 export interface InView {
-  /** Around the middle of what shows, outermost first; what shows as a whole surrounds nothing. */
+  /** Groups around the middle of what shows, outermost first; a group that shows as a whole surrounds nothing. */
   path: Around[];
   /** All groups of which something shows. */
   groups: ReadonlySet<number>;
@@ -35,7 +35,7 @@ export class Lookout {
     this.#tell = tell;
   }
 
-  /** To be called after each frame. */
+  /** Looks at what shows a little later; to be called after each frame. */
   follow(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;

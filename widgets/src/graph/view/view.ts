@@ -32,12 +32,12 @@ import { Lookout } from "./lookout.ts";
 import { type FrameTiming, noteFrame } from "./timing.ts";
 import { isOccupied } from "./viewpoint.ts";
 
-/** Whether the user wants nothing to move. */
+/** Whether the system asks for reduced motion. */
 const calm = (): boolean => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 /** Events beyond those of Picture. */
 export interface GraphViewEvents extends PictureEvents {
-  /** After the first frame of a new scene. */
+  /** Sent after the first frame of a new scene. */
   frame: FrameTiming;
 }
 
@@ -371,7 +371,7 @@ export class GraphView implements Picture {
     this.#renderer.invalidate();
   }
 
-  /** Selects on the user's behalf, and tells. */
+  /** Selects by a gesture or key, and tells the listeners. */
   #choose(nodes: readonly number[], group = 0, value = 0): void {
     const before = {
       nodes: this.#layer.overlay.nodes.length,

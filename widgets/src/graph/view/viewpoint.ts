@@ -10,21 +10,21 @@ import type { Scene } from "../scene/scene.ts";
 
 /** Zoom below which a first look shows only the beginning of the graph instead of all of it. */
 const READABLE = 0.75;
-/** The same for few boxes, whose titles can be read from further away. */
+/** Zoom of the same kind for few boxes, whose titles can be read from further away. */
 const SMALL = 0.5,
   FEW_BOXES = 60;
 /** Zoom that a first look goes to at most: few boxes are shown larger, not lost in an empty canvas. */
 const MOST = 2;
-/** And so large where only that fills the canvas. */
+/** Zoom of a first look at most where only that fills the canvas. */
 const LARGEST = 3;
 /** Pixels kept clear around the picture: a notice of 30 has its place at the lower edge. */
 export const MARGIN = 32;
-/** The same where only with less all of it can be read. */
+/** Pixels kept clear where only with less all of the picture can be read. */
 const TIGHT = 12;
 /** The same around what is fitted by hand. */
 const FITTED_MARGIN = 24;
 const MAX_ANCHORS = 40;
-/** After a change of size a first look is chosen anew when nothing changed for so long. */
+/** Milliseconds without a further change of size after which a first look is chosen anew. */
 export const RESIZED_MS = 150;
 
 export class Viewpoint {
@@ -33,9 +33,9 @@ export class Viewpoint {
   flow: Flow = "down";
   /** A group that nearly everything is in has no frame: unless only so all can be read. */
   frameless = true;
-  /** The groups of a first look have been opened. */
+  /** Whether the groups of a first look have been opened. */
   looked = false;
-  /** The user or a command has moved the camera. */
+  /** Whether a gesture or a command has moved the camera. */
   moved = false;
   #saved: { x: number; y: number; zoom: number } | null = null;
   /** Where the camera was last moved to so that all shows. */
@@ -119,7 +119,7 @@ function clamp(value: number, low: number, high: number): number {
   return low > high ? high : Math.min(Math.max(value, low), high);
 }
 
-/** More than one view away. */
+/** Whether a box is more than one view away. */
 function isFar(camera: Camera, x: number, y: number, w: number, h: number): boolean {
   const view = camera.view;
   return (
@@ -197,7 +197,7 @@ export function home(camera: Camera, scene: Scene): void {
   if (scene.width + 2 * margin > width) camera.x = clamp(camera.x, -margin, scene.width + margin - width);
 }
 
-/** The same for a picture that reads to the right. */
+/** Moves the camera to the home of a picture that reads to the right. */
 function homeAtLeft(camera: Camera, scene: Scene): void {
   const high = (camera.height - 2 * MARGIN) / Math.max(1, scene.height),
     first = beginning(scene);

@@ -66,7 +66,7 @@ export interface Opened {
 /** Methods that change the model, and say which version of it they are made on. */
 export type EditCommands = "edit" | "undo" | "redo" | "go_to" | "apply_weights";
 
-/** By method: its parameters and its answer. */
+/** Parameters and answer of each method. */
 export interface Commands {
   /** A row of the table of edits; `Edits` has their parameters. */
   edit: [

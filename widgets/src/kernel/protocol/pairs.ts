@@ -49,7 +49,7 @@ export interface ErrorColumns {
   relative: WireNumber[];
   /** The part that roundings explain. */
   noise: WireNumber[];
-  /** Of the node that makes it alone; [] where it was not asked for. */
+  /** Error of the node alone that makes the value; [] where it was not asked for. */
   local: WireNumber[];
   sqnr: WireNumber[];
   cosine: WireNumber[];
@@ -73,7 +73,7 @@ export interface PairInfo {
   values: PairedColumns;
   scopes: PairedColumns;
   changes: ChangeInfo[];
-  /** By kind, of all. */
+  /** Number of all changes, by kind. */
   counts: Record<string, number>;
   /** Changes that are not listed. */
   more: number;
@@ -85,7 +85,7 @@ export interface PairInfo {
   stale: boolean;
 }
 
-/** By method: its parameters and its answer. */
+/** Parameters and answer of each method. */
 export interface Pairs {
   /** The differences now; `again`: values are compared anew. */
   pair: [{ again: boolean }, PairInfo];

@@ -127,7 +127,7 @@ export interface Explanation {
 export interface About {
   doc_string: string;
   metadata: Record<string, string>;
-  /** Of the model only. */
+  /** Documentation of the graph; of the model only. */
   graph_doc_string?: string;
   fields?: Record<string, WireInt>;
 }
@@ -158,7 +158,7 @@ export interface WeightPreview {
 
 /** The kind of a file that was sent, and the ways to use it. */
 export interface FileOffer {
-  /** Of its format, "" where that is not known. */
+  /** Title of its format, "" where that is not known. */
   title: string;
   nodes: number;
   initializers: number;
@@ -186,7 +186,7 @@ export interface OperatorInfo {
   /** "Conv", or "com.microsoft::Gelu" outside the default domain. */
   op: string;
   summary: string;
-  /** At least and at most. */
+  /** Least and largest number of inputs. */
   inputs: [number, number];
   category: string;
 }
@@ -254,7 +254,7 @@ export interface TreesInfo {
   count: number;
   splits: number;
   leaves: number;
-  /** Of the lowest and of the highest tree. */
+  /** Depth of the lowest and of the highest tree. */
   depth: number[];
   /** The most used first. */
   features: FeatureUse[];
@@ -298,7 +298,7 @@ export interface MemoryCurve {
   refused: string[];
 }
 
-/** By method: its parameters and its answer. */
+/** Parameters and answer of each method. */
 export interface Questions {
   hello: [Record<string, never>, Hello];
   /** Whether binary buffers arrive. */

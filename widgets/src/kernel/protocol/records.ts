@@ -65,7 +65,7 @@ export interface GroupRecord {
   scope: number;
   /** The kind in the words of the field, "residual block"; "" where its name says it. */
   about?: string;
-  /** Of a stage: how many units follow one another in it; else 0. */
+  /** Number of units that follow one another in a stage; else 0. */
   units?: number;
 }
 

@@ -18,7 +18,7 @@ export interface RewritePlace {
 /** A rule or pass that applies somewhere. */
 export interface RewriteInfo {
   rule: string;
-  /** By which it is applied alone. */
+  /** Key by which it is applied alone. */
   key: string;
   doc: string;
   count: number;
@@ -40,7 +40,7 @@ export interface RewriteGain {
   bytes: WireInt;
   /** Bytes alive at the peak of a run, by the shapes. */
   peak: WireInt;
-  /** Of a run, by provider. */
+  /** Seconds of a run, by provider. */
   seconds: Record<string, number>;
   verdict: string;
 }
@@ -90,7 +90,7 @@ export interface Rewritten {
 /** Methods that change the model, and say which version of it they are made on. */
 export type EditRewriting = "rewrite";
 
-/** By method: its parameters and its answer. */
+/** Parameters and answer of each method. */
 export interface Rewriting {
   /** The effect of optimizing to a level, or of some rules: texts, or keys of rules. */
   rewrites: [{ level: string; rules: string[]; microsoft: boolean; protect?: string[] | null }, Rewrites];

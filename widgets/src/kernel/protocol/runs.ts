@@ -65,7 +65,7 @@ export interface Stopped {
   stopped: boolean;
 }
 
-/** By method: its parameters and its answer. */
+/** Parameters and answer of each method. */
 export interface Runs {
   run: [
     { nodes?: number[] | null; seed?: number | null; inputs?: Record<string, GivenInput> | null; sizes?: Record<string, number> | null; deadline?: number | null },

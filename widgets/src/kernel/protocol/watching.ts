@@ -7,7 +7,7 @@ export type WatchState = "holds" | "fails" | "unknown";
 
 /** A watch and what came of it. */
 export interface WatchInfo {
-  /** Of the value or node, "*" for every value. */
+  /** Name of the value or node, "*" for every value. */
   name: string;
   text: string;
   state: WatchState;
@@ -25,7 +25,7 @@ export interface WatchList {
   measures: string[];
 }
 
-/** By method: its parameters and its answer. */
+/** Parameters and answer of each method. */
 export interface Watching {
   watches: [Record<string, never>, WatchList];
   /** Watches a value by an expression. */

@@ -31,7 +31,7 @@ function OpenList({ app, target }: { app: App; target: Target }) {
     close();
     command.act(app, target);
   };
-  // Before the browser paints: who types on at once must not type into the picture.
+  // The field takes the focus before the browser paints, as keys typed at once must not reach the picture.
   useLayoutEffect(() => input.current?.focus(), []);
   useEffect(
     () => panel.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" }),

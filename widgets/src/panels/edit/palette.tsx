@@ -44,7 +44,7 @@ function OpenPalette({ app, palette }: { app: App; palette: PaletteQuestion }) {
     close();
     palette.choose(operator);
   };
-  // Before the browser paints: who types on at once must not type into the picture.
+  // The field takes the focus before the browser paints, as keys typed at once must not reach the picture.
   useLayoutEffect(() => input.current?.focus(), []);
   useEffect(
     () => list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" }),

@@ -13,7 +13,7 @@ interface Props {
   value: number;
   /** Values of this scope and of those around it are offered. */
   scope: number;
-  /** The node and slot that are to read it; 0: whatever. */
+  /** The node and slot that are to read the value; 0: any. */
   node: number;
   slot: number;
   change: (value: number) => void;

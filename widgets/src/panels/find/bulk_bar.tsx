@@ -3,7 +3,7 @@
 import type { App } from "../../app.ts";
 import { BULK_ACTIONS } from "../../edit/bulk_actions.ts";
 
-/** `from`: what the test ids of the buttons begin with. */
+/** The bar of actions; `from`: the beginning of the buttons' test ids. */
 export function BulkBar({
   app,
   nodes,

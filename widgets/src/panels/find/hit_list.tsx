@@ -9,7 +9,7 @@ import { count, plural } from "../../model/names.ts";
 import { Elided } from "../parts/controls.tsx";
 import { BulkBar } from "./bulk_bar.tsx";
 
-/** More rows than this are not shown; next and previous still reach every hit that was kept. */
+/** Rows shown at most; next and previous still reach every hit. */
 const SHOWN = 60;
 
 interface HitsProps {

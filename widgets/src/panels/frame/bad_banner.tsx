@@ -1,4 +1,6 @@
-/** Over the picture after a run: the first node that made NaN or infinity, which all that follows inherits. */
+/**
+ * The banner over the picture after a run: the first node that made NaN or infinity, which all that follows inherits.
+ */
 
 import { useMemo, useState } from "preact/hooks";
 import type { App } from "../../app.ts";

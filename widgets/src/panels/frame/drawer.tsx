@@ -1,4 +1,6 @@
-/** Below the picture: a status line, and above it, when asked for, the problems or the results of the last run. */
+/**
+ * The drawer below the picture: a status line, and above it, on demand, the problems or the results of the last run.
+ */
 
 import { useRef } from "preact/hooks";
 import type { App, Drawer as DrawerName } from "../../app.ts";

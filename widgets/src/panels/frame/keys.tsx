@@ -6,7 +6,7 @@ import { useCell } from "../../state.ts";
 import { focusPicture } from "../edit/form.tsx";
 import { ToolButton } from "../parts/controls.tsx";
 
-/** The keys that no command has: looking around. */
+/** The keys of looking around, which belong to no command. */
 const LOOKING: [keys: string, what: string][] = [
   ["Arrows", "walk along values and rows; with Shift add to the selection"],
   ["Tab", "the next box"],

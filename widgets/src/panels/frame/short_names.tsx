@@ -6,10 +6,10 @@ import { shortDims } from "../../model/short_dims.ts";
 import { useEvents } from "../../state.ts";
 
 const ROWS_SHOWN = 12;
-/** Names in the line. */
+/** Names shown in the line at most. */
 const FIRST = 2;
 
-/** The line: a press shows all of them. */
+/** The line of the first short names: a press shows all of them. */
 export function ShortNamesLine({ app }: { app: App }) {
   useEvents(app.store, "reset", "commit");
   const { rows } = shortDims(app.store);
@@ -33,7 +33,7 @@ export function ShortNamesLine({ app }: { app: App }) {
   );
 }
 
-/** The table. */
+/** The table of all short names. */
 export function ShortNames({ app }: { app: App }) {
   useEvents(app.store, "reset", "commit");
   const { rows } = shortDims(app.store);

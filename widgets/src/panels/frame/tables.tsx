@@ -22,7 +22,7 @@ import { useCell, useEvents } from "../../state.ts";
 import { Elided } from "../parts/controls.tsx";
 import { useVisibleHeight } from "../parts/visible_height.ts";
 
-/** Pixels. */
+/** Height of a row in pixels. */
 const ROW_HEIGHT = 22,
   MARGIN_ROWS = 8;
 
@@ -183,10 +183,7 @@ function cellText(cell: Cell, unit: string | undefined): string {
   return unit ? (cell ? quantity(cell, unit) : "") : count(cell);
 }
 
-/**
- * Milliseconds that a model stays as it is before the kernel counts again: while edits are made, it has better things
- * to do.
- */
+/** Milliseconds without an edit before the kernel counts again, as edits come first. */
 const QUIET_MS = 500;
 
 /** Operations and notes of the model as it is now; nothing where they are unknown. */

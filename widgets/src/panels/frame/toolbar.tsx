@@ -1,4 +1,4 @@
-/** The bar above the picture: history, run, save, view, where we are, search. */
+/** The bar above the picture: history, run, save, view, the path to the selection, search. */
 
 import type { App } from "../../app.ts";
 import { mainScope, plural, scopeLabel, scopePath } from "../../model/names.ts";

@@ -18,7 +18,7 @@ const THUMBNAIL = 104;
 export function Tooltip({ app, hover }: { app: App; hover: PointerTarget | null }) {
   const menu = useCell(app.menu);
   const wire = useCell(app.wires.wire);
-  useEvents(app.store, "reset", "commit"); // what it says of a value follows edits
+  useEvents(app.store, "reset", "commit"); // the tooltip of a value follows edits
   const [shown, setShown] = useState<PointerTarget | null>(null);
   const tip = useRef<HTMLDivElement>(null);
   const lines = shown ? describe(app, shown) : null;
@@ -82,7 +82,7 @@ function describe(app: App, target: PointerTarget): { title: string; rest: strin
     if (run) rest.push(`min ${formatNumber(run.min)} · mean ${formatNumber(run.mean)} · max ${formatNumber(run.max)}`);
     if (run && run.nan + run.inf > 0)
       rest.push(`${count(run.nan)} NaN, ${count(run.inf)} infinite of ${count(run.count)}`);
-    // what the dashes say
+    // dashed lines are captures
     if (store.uses(value.id).some(({ node: reader }) => store.nodes.get(reader)?.scope !== value.scope))
       rest.push("read inside a subgraph");
     return { title: value.name, rest, value: value.id };

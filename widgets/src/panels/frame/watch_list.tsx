@@ -33,7 +33,7 @@ export function WatchList({ app }: { app: App }) {
   );
 }
 
-/** In the status line: how many there are, or how many fail. */
+/** The number of watches in the status line, or of those that fail. */
 export function WatchCount({ app, pressed, onClick }: { app: App; pressed: boolean; onClick: () => void }) {
   const { watches, refused } = useCell(app.watches.list);
   if (!watches.length && !refused.length && !pressed) return null;

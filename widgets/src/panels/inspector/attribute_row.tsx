@@ -206,7 +206,7 @@ function isTensor(value: AttributeValue): value is TensorPreview {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** "set" writes the default into the node, the arrow takes the attribute out again. */
+/** The buttons of a default: "set" writes it into the node, the arrow takes the attribute out again. */
 function SetOrReset({ app, node, attribute, able }: Props) {
   const { name, type, set, required, reference, editable } = attribute;
   if (!able || !editable || required || reference || !isTextual(type)) return null;

@@ -8,7 +8,7 @@ import { valueLabel } from "../../model/names.ts";
 import { Elided } from "../parts/controls.tsx";
 import { Icon } from "../parts/icons.tsx";
 
-/** More uses than this fold behind "n more". */
+/** Uses shown at most; the others fold behind "n more". */
 const USES_SHOWN = 5;
 
 export function InputRow({ app, node, input }: { app: App; node: number; input: InputInfo }) {

@@ -29,9 +29,9 @@ export function formatShape(statistics: Statistics): string {
 
 interface BlockProps {
   statistics: Statistics;
-  /** Say which value it is. */
+  /** Whether the name of the value shows. */
   named: boolean;
-  /** The model was edited since. */
+  /** Whether the model was edited since the run. */
   stale: boolean;
 }
 

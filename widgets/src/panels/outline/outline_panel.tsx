@@ -10,7 +10,7 @@ import { Elided, ToolButton } from "../parts/controls.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { useVisibleHeight } from "../parts/visible_height.ts";
 
-/** Pixels. */
+/** Height of a row in pixels. */
 const ROW = 22,
   MARGIN = 8;
 

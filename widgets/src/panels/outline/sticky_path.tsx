@@ -1,4 +1,4 @@
-/** At the upper edge of the picture: titles of open groups that one is inside of and that are out of sight. */
+/** Titles of the open groups around what shows that are out of sight, at the upper edge of the picture. */
 
 import type { App } from "../../app.ts";
 import { whereIs } from "../../model/where.ts";

@@ -1,4 +1,4 @@
-/** A field for what shall hold of a value, checked after every run and edit. */
+/** A field for a condition on a value, checked after every run and edit. */
 
 import { useState } from "preact/hooks";
 import type { App } from "../../app.ts";

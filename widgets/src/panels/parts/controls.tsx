@@ -69,7 +69,7 @@ interface TextFieldProps {
   disabled?: boolean;
   mono?: boolean;
   numeric?: boolean;
-  /** Focus and select the text when it turns true. */
+  /** Focuses the field and selects its text when it turns true. */
   grab?: boolean;
   onGrabbed?: () => void;
   /** The fault of the text, "" when there is none; asked at every keystroke. */
@@ -100,7 +100,7 @@ export function TextField(props: TextFieldProps) {
     setRefusal("");
   }, [value]);
   useLayoutEffect(() => {
-    // Before it is painted: letters may follow F2 at once.
+    // The text is selected before it is painted: letters may follow F2 at once.
     if (!grab || !input.current) return;
     input.current.focus();
     input.current.select();

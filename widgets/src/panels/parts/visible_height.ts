@@ -3,7 +3,7 @@
 import type { RefObject } from "preact";
 import { useEffect, useState } from "preact/hooks";
 
-/** Pixels, `first` until the element is there. */
+/** Height in pixels, `first` until the element is there. */
 export function useVisibleHeight(scroll: RefObject<HTMLElement | null>, first: number): number {
   const [height, setHeight] = useState(first);
   useEffect(() => {

@@ -10,7 +10,7 @@ import { plural } from "../../model/names.ts";
 import { formatNumber } from "../inspector/statistics.tsx";
 import { TensorCanvas } from "./canvas.tsx";
 
-/** Colors that are told apart on photographs and by color-blind people (Okabe and Ito). */
+/** Colors that differ on photographs and under color blindness (Okabe and Ito). */
 const COLORS = ["#56b4e9", "#e69f00", "#f0e442", "#009e73", "#d55e00", "#cc79a7", "#0072b2", "#ffffff"];
 const FIRST_SCORE = 0.25,
   UNITS = 1000;

@@ -123,7 +123,7 @@ export function Planes({ app, part, way, batch }: Props) {
   );
 }
 
-/** The same picture on a scale that others share. */
+/** The picture of a plane on a scale that others share. */
 function onScale({ part, picture, bytes }: Drawn, ends: { low: number; high: number }): Drawn {
   const range = { low: fromWire(picture.low), high: fromWire(picture.high) };
   return { part, picture: { ...picture, ...ends }, bytes: rescaled(bytes, range, ends) };
