@@ -38,20 +38,20 @@ def show(
     """Show a model in a notebook: make a new `ModelWidget` on it.
 
     Args:
-        model: a Model, or what `onnxlab.load` takes: a path, bytes, a ModelProto; None: a small model that comes along.
-        new: False gives the view of the model that was made last, where there is one, with the options set.
-        static: no widget, but the picture that is shown where no kernel runs.
-        title: shown above the picture; default: the name of the model.
-        height: of the view in pixels; "fill": as high as what is around it.
+        model: a Model, or what `onnxlab.load` takes: a path, bytes, a ModelProto; None for a small model of onnxlab.
+        new: False returns the view of the model that was made last, where there is one, with the options set.
+        static: whether to return, instead of a widget, the picture that is shown where no kernel runs.
+        title: the title above the picture; default: the name of the model.
+        height: the height of the view in pixels; "fill" for the height of its container.
         selection: nodes to select, as positions, names or handles.
         bookmarks: nodes to come back to with the key N.
-        flow: which way the picture reads; "auto": whichever suits the shape of the view.
-        columns: whether what is many times longer than wide is drawn in columns, as in a newspaper.
-        deadline: seconds that a run from the page may take, where nothing else is typed there; None: no end.
+        flow: the direction of the layout; "auto" chooses by the shape of the view.
+        columns: whether a picture much longer than wide is drawn in columns, as in a newspaper.
+        deadline: seconds that a run from the page may take, unless the page sets another limit; None for no limit.
         layout: an ipywidgets Layout of the whole view.
 
     Returns:
-        ModelWidget: at the end of a cell it shows itself; its `selection` follows the clicks, and can be set.
+        ModelWidget: the view, shown at the end of a cell; its `selection` follows the clicks, and can be set.
 
     Raises:
         LoadError: the file is missing, or is no ONNX model.
@@ -69,7 +69,7 @@ def show(
 
 
 def view(model: Model, *, new: bool = False, static: bool = False, **options: Any) -> Any:
-    """The `ModelWidget` that was made last on a model, or a new one, for `Model.view`, which says what options are."""
+    """The `ModelWidget` that was made last on a model, or a new one; `Model.view` documents the options."""
     from onnxlab.notebook.widgets.open_views import ViewOptions, open_view
 
     return open_view(model, ViewOptions(**options), new=new, static=static)
@@ -97,7 +97,7 @@ def write_pair_page(subject: Any, path: str | PathLike[str]) -> Path:
 
 
 def publish_pair(subject: Any) -> None:
-    """Show a difference or a comparison in the output of the cell that runs."""
+    """Show a difference or a comparison in the output of the running cell."""
     from onnxlab.notebook.widgets.pair_widget import publish as show_it
 
     show_it(subject)
@@ -111,7 +111,7 @@ def mimebundle(model: Model, **options: Any) -> Any:
 
 
 def publish(model: Model) -> None:
-    """Show a model in the output of the cell that runs: the widget, and a picture for where no kernel runs."""
+    """Show a model in the output of the running cell: the widget, and a picture for readers without a kernel."""
     from onnxlab.notebook.widgets.open_views import open_view
 
     open_view(model)._ipython_display_()

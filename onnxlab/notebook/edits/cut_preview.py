@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def preview(model: "Model", outputs: list[int], inputs: list[int], siblings: bool, behind: bool) -> JSON:
-    """A cut at values; with `behind` what depends on the first of `outputs` goes, and that is no output.
+    """The effect of a cut at values; with `behind`, of removing all that depends on the first of `outputs`.
 
     Raises:
         EditError: the cut is refused.

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from onnxlab.model import Model
 
 NOT_BY_HAND = {"for_each_copy", "inline_function"}
-"""Edits that take a function of Python, or that others are offered for."""
+"""Edits that take a Python function, or that the page makes by other edits."""
 
 LEFT_OUT = {"add_node": {"outputs"}}
-"""Parameters that the kernel finds itself where a request leaves them out, though Python must give them."""
+"""Parameters that Python must pass, but that the kernel chooses where a request leaves them out."""
 
 MOST_WRITTEN = 64
 """Changed elements of a tensor that are written out in a statement."""
@@ -31,12 +31,12 @@ MOST_WRITTEN = 64
 
 @dataclass(frozen=True, slots=True)
 class EditRequest:
-    """An edit of the table, of what, and with what.
+    """An edit of the table with its subject and parameters.
 
     Attributes:
-        on: what the ids are of: "model", "graph", "node", "nodes" or "value".
-        subject: ids; none for the model and its graph.
-        parameters: as the request has them.
+        on: the kind of subject: "model", "graph", "node", "nodes" or "value".
+        subject: ids of nodes or values; empty for the model and its graph.
+        parameters: the parameters as the request has them.
     """
 
     spec: EditSpec
@@ -46,7 +46,7 @@ class EditRequest:
 
 
 def parse(name: str, on: str, subject: Sequence[int], parameters: Mapping[str, Any]) -> EditRequest:
-    """Look at a request before anything is done.
+    """Check a request before anything is done.
 
     Raises:
         ProtocolError: there is no such edit, or the subject or a parameter does not fit it.
@@ -84,7 +84,7 @@ def perform(model: "Model", request: EditRequest, uploads: Uploads, origin: str)
         for subject in subjects:
             unset = spec.name == "clear_attribute" and request.parameters["name"] not in set(subject.attributes)
             if unset:
-                continue  # its default holds already
+                continue  # the default is in effect already
             place = Place(model, request.on, subject, request.parameters, uploads)
             caption = _caption(place, spec)
             _make(place, request)
@@ -93,7 +93,7 @@ def perform(model: "Model", request: EditRequest, uploads: Uploads, origin: str)
 
 
 def _subjects(model: "Model", request: EditRequest) -> list[Any]:
-    """The handles that the edit is made to, one after the other; several nodes as a list where it takes them so."""
+    """The subjects of the edit, one after the other; a list of nodes is one subject where the edit takes lists."""
     if request.on in ("model", "graph"):
         return [model]
     if request.on == "value":
@@ -116,13 +116,13 @@ def _make(place: Place, request: EditRequest) -> None:
     keywords = {
         name: args[name] for name, parameter in spec.parameters.items() if not parameter.required and name in args
     }
-    if request.on == "graph":  # what the model's graph says about itself are attributes of the model
+    if request.on == "graph":  # fields of the main graph are attributes of the model
         setattr(place.model, f"graph_{spec.statement.attribute}", positional[0])  # type: ignore[union-attr]
         return
     spec.statement.make(place.model, place.subject, positional, keywords)
 
 
-# -- what requests say otherwise than Python ---------------------------------------------------------------------------
+# -- edits whose requests differ from Python ---------------------------------------------------------------------------
 
 
 def _add_node(place: Place, args: Mapping[str, Any]) -> None:
@@ -166,7 +166,7 @@ def _set_operator(place: Place, args: Mapping[str, Any]) -> None:
 
 
 def _set_field(place: Place, args: Mapping[str, Any]) -> None:
-    """ir_version and model_version are numbers, the rest is text."""
+    """Set a field of the model; ir_version and model_version are numbers, all others are text."""
     field, value = args["field"], args["value"].strip()
     if field in ("ir_version", "model_version"):
         try:
@@ -185,7 +185,7 @@ def _insert(place: Place, args: Mapping[str, Any]) -> None:
 
 
 def _other(args: Mapping[str, Any]) -> Any:
-    """The model in a file that was chosen. Raises LoadError where it is none."""
+    """The model in the chosen file. Raises LoadError where the file is no model."""
     return args["file"].opened()
 
 
@@ -222,7 +222,7 @@ _OTHERWISE: Mapping[str, Callable[[Place, Mapping[str, Any]], None]] = {
 }
 
 
-# -- statements that need what the page sent ---------------------------------------------------------------------------
+# -- statements of edits with files or elements ------------------------------------------------------------------------
 
 
 def _caption(place: Place, spec: EditSpec) -> Recorded | None:

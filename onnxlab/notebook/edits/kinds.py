@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place of a parameter.
+    """The edit that a parameter belongs to.
 
     Attributes:
-        on: what the edit is made to, as the request says.
-        subject: the handle that it is made to, the model where that is none.
-        given: all parameters of the request, as they came.
+        on: the kind of subject, as in the request.
+        subject: the handle that is edited, or the model.
+        given: all parameters of the request, not yet converted.
     """
 
     model: "Model"
@@ -40,10 +40,10 @@ class Kind:
     """A kind of parameter.
 
     Attributes:
-        words: what it is, for a refusal.
+        words: a description of the kind, for refusals.
         wire: its type in a request, in TypeScript.
-        fits: whether what came in a request is one.
-        read: what Python gets of it.
+        fits: a function that tells whether a payload is of the kind.
+        read: a function that converts a payload to its Python value.
     """
 
     words: str
@@ -56,7 +56,7 @@ class Kind:
 
 
 def is_id(payload: Any) -> bool:
-    """Whether it is an integer from 0."""
+    """Whether a payload is an integer from 0."""
     return isinstance(payload, int) and not isinstance(payload, bool) and payload >= 0
 
 
@@ -160,7 +160,7 @@ def _upload(place: Place, file: str) -> Upload:
 
 
 def _array(place: Place, payload: Mapping[str, Any]) -> Any:
-    """An array: a new one, one in a file, or the subject's own with other elements."""
+    """An array: a new one, one from a file, or the subject's own with some elements changed."""
     if "file" in payload:
         return place.uploads.get(payload["file"]).array()
     if "elements" in payload:
@@ -169,10 +169,10 @@ def _array(place: Place, payload: Mapping[str, Any]) -> Any:
 
 
 def present_array(place: Place) -> Any:
-    """The array that elements are changed of: an initializer's, or that of an attribute.
+    """The array whose elements are changed: that of an initializer or an attribute.
 
     Raises:
-        EditError: there is none.
+        EditError: the subject has no array.
     """
     if isinstance(place.subject, Value):
         if (array := place.subject.array) is None:
@@ -188,7 +188,7 @@ def present_array(place: Place) -> Any:
 
 
 def _attribute(place: Place, payload: Any) -> Any:
-    """An attribute's value; `type` counts where neither schema nor node know the attribute."""
+    """An attribute's value; the payload's `type` is used where neither schema nor node has the attribute."""
     if isinstance(payload, dict) and "value" not in payload:
         return _array(place, payload)
     value, kind = (payload["value"], payload["type"]) if isinstance(payload, dict) else (payload, "")
@@ -207,7 +207,7 @@ WORDS: Mapping[str, tuple[str, str]] = {
         "{ elements: [place: number, number: number | string][] }", "The elements of a tensor that are others now."
     ),
 }  # fmt: skip
-"""Types of TypeScript that kinds are written with."""
+"""Types of TypeScript that the kinds' own types use."""
 
 _ARRAY = "NewArray | NewElements"
 
@@ -247,11 +247,11 @@ KINDS: Mapping[str, Kind] = {
     ),
     "model_file": Kind("a file that was sent", "string", _is_text, _upload),
 }  # fmt: skip
-"""What a parameter of the table of edits may be."""
+"""The kinds of parameters in the table of edits, by name."""
 
 
 def check(edit: str, name: str, kind: str, payload: Any) -> None:
-    """Refuse what is no parameter of its kind. Raises ProtocolError."""
+    """Refuse a payload that is not of its parameter's kind. Raises ProtocolError."""
     if not KINDS[kind].fits(payload):
         words = KINDS[kind].words
         raise ProtocolError("malformed", f"edit: {name} of {edit} is {words}, got {str(payload)[:60]!r}")

@@ -21,7 +21,7 @@ def element(number: Number, dtype: "np.dtype[Any]") -> Any:
     """A typed element of a dtype: integers exactly, "nan" and "inf" as words, texts for strings.
 
     Raises:
-        EditError: it is no such element, or does not fit.
+        EditError: the number is no element of the dtype, or does not fit it.
     """
     if dtype.kind == "O":
         return str(number)
@@ -45,7 +45,7 @@ def array(dtype: str, shape: Sequence[int], numbers: "Number | list[Number]") ->
     """A new array; one number fills it.
 
     Raises:
-        EditError: the type is none, the shape too large, or the numbers do not fit either.
+        EditError: the type is unknown, the shape too large, or the numbers do not fit type or shape.
     """
     if any(not isinstance(dim, int) for dim in shape):
         raise EditError(f"a stored tensor has a fixed shape, got {list(shape)}; give a number for each dim")
@@ -54,7 +54,7 @@ def array(dtype: str, shape: Sequence[int], numbers: "Number | list[Number]") ->
         raise EditError(f"{list(shape)} has {size:,} elements, by hand at most {MOST:,}; assign an array in Python")
     try:
         filled = np.empty(tuple(shape), kind)
-    except ValueError as error:  # a negative dim, or beside a 0 others that overflow
+    except ValueError as error:  # a negative dim, or dims beside a 0 whose product overflows
         raise EditError(f"there is no array of shape {list(shape)}: {error}") from None
     if not isinstance(numbers, list):
         filled[...] = element(numbers, kind)
@@ -82,7 +82,7 @@ def changed(original: "np.ndarray[Any, Any]", elements: "list[list[Any]]") -> "n
 
 
 def changed_line(where: str, original: "np.ndarray[Any, Any]", elements: "list[list[Any]]") -> str:
-    """`changed` in Python, of an array that the expression `where` reads and takes."""
+    """The Python statements for `changed`, where the expression `where` reads and assigns the array."""
     lines = [f"array = {where}.copy()"]
     for place, number in elements:
         if place >= original.size:

@@ -16,7 +16,7 @@ from onnxlab.notebook.protocol.messages import JSON
 _WINDOWS = frozenset(("kernel_shape", "strides", "dilations", "pads"))
 
 MOST_ITEMS = 16
-"""Elements of a list or tensor that are written out; longer ones are searched by these and their number."""
+"""Elements of a list or tensor that are written out; a longer one is searched by these and its length."""
 
 
 def names(graph: ModelGraph) -> JSON:
@@ -36,7 +36,7 @@ def names(graph: ModelGraph) -> JSON:
 
 
 def column(graph: ModelGraph, name: str) -> JSON:
-    """The texts of an attribute, and which one each node has, by itself, by default or by the size of its weight."""
+    """The texts of an attribute, and the text of each node: of its own value, the default, or its weight's size."""
     texts: dict[str, int] = {}
     nodes: list[int] = []
     places: list[int] = []
@@ -61,7 +61,7 @@ def column(graph: ModelGraph, name: str) -> JSON:
 
 
 def _implied(graph: ModelGraph, node: NodeRecord, name: str) -> list[int] | None:
-    """The defaults of an operator over windows: the size of its weight, steps of one, no pads."""
+    """The default of an attribute of an operator with a window: the size of its weight, steps of 1, or no pads."""
     if name not in _WINDOWS:
         return None
     schema = graph.schema(node)
@@ -88,12 +88,12 @@ def _written(attribute: onnx.AttributeProto) -> str | None:
     """The text of an attribute that a node sets; None for a tensor whose data does not fit its shape or type."""
     try:
         return text(decode(attribute))
-    except (LoadError, ValueError, TypeError):  # a diagnostic tells of it
+    except (LoadError, ValueError, TypeError):  # a diagnostic reports the tensor
         return None
 
 
 def text(value: Any) -> str:
-    """A value as it is searched: "3,3" for a list, "1e-05" for a number, the elements of a small tensor."""
+    """The text by which a value is searched: "3,3" for a list, "1e-05" for a number, a small tensor's elements."""
     if isinstance(value, LazyTensor):
         return _listed(value.elements(0, min(MOST_ITEMS, value.size)).reshape(-1).tolist(), value.size)
     if isinstance(value, np.ndarray):

@@ -1,7 +1,7 @@
 """Boxes that a detector found, read from its output: where they lie in the image that was fed, score and class.
 
-A row is a box: its columns tell which layout it is in. What they leave open (corners or center, x or y first) is
-guessed from the numbers, and the page can say otherwise.
+A row is a box, and the number and kind of its columns give its layout. Properties that the columns leave open (corners
+or center, x or y first) are guessed from the numbers, and the page can choose another layout.
 """
 
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ def boxes(model: "Model", tensors: Tensors, value: int, item: int | None, layout
 
     Raises:
         NameLookupError: there is no such value.
-        ProtocolError: its numbers are not known, are no boxes, or no input of the run was an image.
+        ProtocolError: the value's numbers are not known or are no boxes, or no input of the run was an image.
     """
     if layout is not None and layout not in LAYOUTS:
         raise ProtocolError("malformed", f"boxes: a layout is one of {', '.join(LAYOUTS)}, got {layout!r}")
@@ -83,7 +83,7 @@ def _rows(source: Any, item: int) -> Array:
 
 
 def _columns(rows: Array, transposed: bool) -> tuple[Array, Array | None, Array]:
-    """(boxes, scores or None, classes) of rows of any known make."""
+    """(boxes, scores or None, classes) of rows in any known layout."""
     width, none = rows.shape[1], np.full(len(rows), -1)
     if width == PLAIN:
         return rows, None, none
@@ -117,7 +117,7 @@ def _as_classes(column: Array) -> Array:
 
 
 def _beside(model: "Model", tensors: Tensors, value: int, item: int, count: int) -> tuple[Array, Array]:
-    """(scores, classes) of boxes that stand alone, from another output with as many rows."""
+    """(scores, classes) of boxes in an output without scores, from another output with as many rows."""
     score, label = np.ones(count), np.full(count, -1)
     for array in _other_outputs(model, tensors, value):
         numbers = array
@@ -159,7 +159,7 @@ def _image(model: "Model", tensors: Tensors) -> tuple[int, int, int]:
 
 
 def _are_corners(box: Array) -> bool:
-    """Whether the last two are never less than the first two: sizes would be somewhere."""
+    """Whether the last two columns are never less than the first two, as widths and heights would be for some box."""
     known = box[np.isfinite(box).all(1) & (box != 0).any(1)]  # NMS fills up with zeros
     return not len(known) or bool(((known[:, 2:] >= known[:, :2]).all(1)).mean() > 0.99)
 

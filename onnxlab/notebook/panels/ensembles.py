@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from onnxlab.model import Model
 
 FEATURES = 40
-"""Features that are listed, those of most splits."""
+"""Features that are listed, those with the most splits."""
 
 
 def trees(model: "Model", node: int, tree: int | None) -> JSON:

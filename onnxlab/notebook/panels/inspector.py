@@ -28,7 +28,7 @@ from onnxlab.shapes.facts import Fact
 
 EDITABLE = frozenset(("int", "float", "string", "ints", "floats", "strings"))
 MAX_SUMMARIZED = 1 << 22
-"""Elements of the largest initializer that is summarized when it is looked at."""
+"""Elements of the largest initializer whose statistics are computed when it is inspected."""
 
 NotesOf = Callable[[Any], Mapping[str, str]]
 
@@ -38,12 +38,12 @@ def _no_notes(message: Any) -> Mapping[str, str]:
 
 
 class Inspector:
-    """Answers for one model.
+    """Answers questions about the nodes and values of one model.
 
     Args:
-        fact_of: what inference knows of a value, by id.
+        fact_of: a function that returns the fact of a value, by id.
         hierarchy: the groups, for the path to a node.
-        notes_of: what the format of the file says of a node or initializer besides ONNX.
+        notes_of: a function that returns notes of the file's format on a node or initializer.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Inspector:
         self._hierarchy = hierarchy
 
     def node(self, ident: int, diagnostics: Sequence[Diagnostic]) -> JSON:
-        """Everything about a node. Raises NameLookupError where there is none of this id."""
+        """Everything about a node. Raises NameLookupError where no node has this id."""
         node = self._record(ident)
         schema = self._schema(node)
         function = self._function(node)
@@ -98,9 +98,10 @@ class Inspector:
         }
 
     def value(self, ident: int, summary: Statistics | None = None, read: bool = True) -> JSON:
-        """Everything about a value; `summary` is of what it last held. Raises NameLookupError as above.
+        """Everything about a value. Raises NameLookupError where no value has this id.
 
         Args:
+            summary: statistics of the array that the value last had, where they are known.
             read: whether the data of an initializer may be read for a preview and statistics.
         """
         value = self._graph.values.get(ident)
@@ -128,7 +129,7 @@ class Inspector:
         return list(self._notes_of(message).items())
 
     def _stored(self, value: ValueRecord) -> "np.ndarray[Any, Any] | LazyTensor | None":
-        """The data of an initializer: as an array where it is small enough to be looked through, else to be touched."""
+        """The data of an initializer: an array where it is small enough for statistics, else a LazyTensor."""
         stored = value.initializer
         if isinstance(stored, onnx.TensorProto):
             lazy = LazyTensor(stored, self._graph.base_dir)
@@ -218,7 +219,7 @@ class Inspector:
     # -- attributes ---------------------------------------------------------------------------------------
 
     def _attributes(self, node: NodeRecord, schema: Schema | None, function: Scope | None) -> list[JSON]:
-        """The attributes of the schema in its order, set or not; then what the node sets besides."""
+        """The attributes of the schema in its order, set or not, then other attributes that the node sets."""
         present = {attribute.name: attribute for attribute in node.proto.attribute}
         known: dict[str, AttributeSchema] = dict(schema.attributes) if schema else {}
         if function:
@@ -238,7 +239,7 @@ def _formal_name(formal: FormalParameter | None, values: Any, inspector: Inspect
 def _function_attributes(
     proto: onnx.FunctionProto, present: Mapping[str, onnx.AttributeProto]
 ) -> dict[str, AttributeSchema]:
-    """The attributes that a function takes; a type have those with a default and those that the call sets."""
+    """The attributes that a function takes; only those with a default or set by the call have a type."""
     known = {}
     for name in proto.attribute:
         kind = kind_of(present[name]) if name in present else "undefined"
@@ -249,7 +250,7 @@ def _function_attributes(
 
 
 def attribute_on_wire(name: str, proto: onnx.AttributeProto | None, spec: AttributeSchema | None) -> JSON:
-    """One attribute: what the node sets, what the schema says."""
+    """One attribute: the value that the node sets, and the schema's default and documentation."""
     kind = kind_of(proto) if proto is not None else spec.type if spec else "undefined"
     value = _decode(proto) if proto is not None else spec.default if spec else None
     reference = value.name if isinstance(value, AttributeRef) else None
@@ -270,7 +271,7 @@ def attribute_on_wire(name: str, proto: onnx.AttributeProto | None, spec: Attrib
 
 
 def _decode(attribute: onnx.AttributeProto) -> Any:
-    """The value; of a graph its summary, since the body is a scope of its own; a tensor that is broken as it stands."""
+    """The value of an attribute; a graph or a broken tensor as its message."""
     if attribute.type == onnx.AttributeProto.GRAPH and not attribute.ref_attr_name:
         return attribute.g
     try:

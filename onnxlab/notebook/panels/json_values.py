@@ -15,7 +15,7 @@ from onnxlab.notebook.protocol import messages
 from onnxlab.notebook.protocol.messages import JSON
 
 EDGE = 3
-"""Elements of a preview on each side of what it leaves out."""
+"""Elements of a preview on each side of those left out."""
 MAX_ITEMS = 4096
 """Longest list of an attribute that is sent, and edited, in full."""
 
@@ -47,7 +47,7 @@ def on_wire(value: Any) -> Any:
 
 
 def preview(array: "np.ndarray[Any, Any] | LazyTensor") -> JSON:
-    """A tensor's type, shape and first and last elements; of one that is not read yet, only these are."""
+    """A tensor's type, shape and first and last elements; of a LazyTensor only these elements are read."""
     if isinstance(array, LazyTensor):
         ends = [array.elements(0, EDGE), array.elements(array.size - EDGE, EDGE)]
         first, last = (np.array2string(end, separator=", ").strip("[]") for end in ends)

@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from onnxlab.model import Model
 
 COLUMNS = 600
-"""Most columns of the curve: each stands for one step, or for the most of several."""
+"""Most columns of the curve; each stands for one step, or for that of several steps with the most bytes."""
 ALIVE = 12
 """Allocations that are listed at the peak."""
 LARGEST = 1 << 31
-"""Sizes are below."""
+"""Upper bound of sizes, exclusive."""
 
 
 def curve(model: "Model", sizes: Mapping[str, Any] | None) -> JSON:
-    """Bytes alive over the schedule, what is alive at the peak, and shapes.
+    """Bytes alive over the schedule, allocations alive at the peak, and shapes.
 
     Raises:
-        ProtocolError: a size is no integer from 0 on, or no input has a dim of this name.
+        ProtocolError: a size is no integer from 0 to LARGEST, or no input has a dim of this name.
     """
     for name, size in (sizes or {}).items():
         if isinstance(size, bool) or not isinstance(size, int) or not 0 <= size < LARGEST:

@@ -34,11 +34,11 @@ def documentation(schema: Schema) -> str:
 
 
 _APART = re.compile(r"\s{4}|\s*([-*|#>=+]|\d+[.)]|`{3}|$)")
-"""Lines that begin something of their own: code, list items, tables, headings, fences."""
+"""Lines that are not joined with the line before: code, list items, tables, headings, fences."""
 
 
 def unwrapped(text: str) -> str:
-    """Paragraphs on one line each, so that they fill whatever width there is; code, lists and tables stay."""
+    """A text with each paragraph on one line, so that the page wraps it; code, lists and tables stay."""
     lines: list[str] = []
     fenced = joins = False
     for line in text.splitlines():

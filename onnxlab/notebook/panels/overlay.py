@@ -20,10 +20,10 @@ Numbers = Mapping[int, float]
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """Numbers by node id, at least 0 where they are to be seen; `title` says what they are, `unit` of what.
+    """Numbers by node id, of which those from 0 are shown, with their title and unit.
 
     Attributes:
-        kinds: what the numbers stand for where they are places in this list.
+        kinds: names of kinds, where each number is a place in this list.
     """
 
     title: str
@@ -45,12 +45,12 @@ def measured(model: "Model", by: str, summaries: Mapping[int, Statistics], limit
     """The overlay of one of MEASURES.
 
     Args:
-        summaries: of the values of the last run, by value id.
-        limits: of what runs the model.
+        summaries: statistics of the values of the last run, by value id.
+        limits: limits of runs of the model.
 
     Raises:
         ProtocolError: there is no such measure, or nothing was run yet for `range`.
-        RunError: `time`, `memory` and `flops` run the model, and that failed.
+        RunError: a run of the model, for `time`, `memory` and `flops`, failed.
     """
     if by not in MEASURES:
         raise ProtocolError("malformed", f"overlay: there is nothing like {by!r}; there are {', '.join(MEASURES)}")
@@ -84,7 +84,7 @@ def _parameters(model: "Model", summaries: Mapping[int, Statistics], limits: Lim
 
 
 def _range(model: "Model", summaries: Mapping[int, Statistics], limits: Limits | None) -> Overlay:
-    """The largest magnitude that each node makes of the inputs of the last run; what was not kept is computed."""
+    """The largest magnitude among each node's results in the last run; results that were not kept are computed."""
     store = model.runner.store
     if not store.in_use:
         raise ProtocolError("nothing", "Nothing was run yet, so that no inputs are known.", "Run it once.")
@@ -119,7 +119,7 @@ def _provider(model: "Model", summaries: Mapping[int, Statistics], limits: Limit
 
 
 def _partition(model: "Model", summaries: Mapping[int, Statistics], limits: Limits | None) -> Overlay:
-    """The parts that Glow's metadata lists, and after these what other nodes say."""
+    """The partition of each node: those that Glow's metadata lists come first, then others that nodes name."""
     inside = {node.id: name for node in model.graph.nodes.values() if (name := glow_dialect.partition_of(node.proto))}
     if not inside:
         raise ProtocolError("nothing", "No node of this model says which partition it is in.", "Glow's dialect does.")
@@ -129,7 +129,7 @@ def _partition(model: "Model", summaries: Mapping[int, Statistics], limits: Limi
 
 
 def _least(model: "Model", summaries: Mapping[int, Statistics], limits: Limits | None) -> Overlay:
-    """By facts alone: nothing is run."""
+    """The least time of each node, computed from facts without a run."""
     works = model.cost().nodes
     return Overlay("least time by the roofline", "s", {work.node: work.least for work in works})
 

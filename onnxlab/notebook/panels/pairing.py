@@ -18,11 +18,11 @@ from onnxlab.notebook.protocol.messages import JSON, ProtocolError, number
 from onnxlab.printable import printable
 
 LISTED = 1500
-"""Changes of each kind, and regions, that the page gets."""
+"""Changes of each kind, and regions, that are sent to the page."""
 ORDER = ("changed", "added", "removed", "renamed", "moved")
-"""Kinds of changes as they are listed: what is to be looked at first."""
+"""Kinds of changes in the order of the list, the most important first."""
 KINDS = ("changed", "renamed", "added", "fused", "removed")
-"""Kinds of nodes by which both graphs are colored; a later one wins."""
+"""Kinds of nodes by which both graphs are colored; for a node of several kinds the latest one counts."""
 OF = ("a", "b", "difference")
 
 
@@ -35,10 +35,10 @@ class Pairing:
     """The shared state of the views of two models.
 
     Args:
-        subject: the difference that is looked at, or the comparison.
+        subject: the difference or the comparison that is shown.
 
     Attributes:
-        models: both; the second one is None where the other side is recorded values.
+        models: both models; the second one is None where the other side is recorded values.
     """
 
     def __init__(self, subject: ModelDiff | ModelComparison) -> None:
@@ -55,7 +55,7 @@ class Pairing:
         self._arrays: tuple[int, tuple[Any, Any]] | None = None
 
     def pair(self, again: bool) -> JSON:
-        """The differences by now; `again`: values are compared anew where a model was edited."""
+        """The current differences; with `again`, values are compared anew where a model was edited."""
         comparison = self.comparison
         if again and comparison is not None and comparison.compared is not None:
             self.comparison = comparison = comparison.compared.again()
@@ -99,7 +99,7 @@ class Pairing:
         """A part of a compared value: of one side, or of the difference.
 
         Raises:
-            ProtocolError: it was not compared, a model was edited since, or the sides cannot be subtracted.
+            ProtocolError: the value was not compared, a model was edited since, or the sides cannot be subtracted.
         """
         if of not in OF:
             raise ProtocolError("malformed", f"paired_tensor: of is one of {', '.join(OF)}, got {of!r}")
@@ -108,7 +108,7 @@ class Pairing:
         return tensor_part(value, "run", source, picture="heat", **place)
 
     def _computed(self, value: int) -> tuple[Any, Any]:
-        """Both sides of a value; the last ones are kept, since a page asks for three pictures of them."""
+        """Both sides of a value; those of the last value are kept, since a page requests three pictures of a value."""
         if self._arrays is not None and self._arrays[0] == value:
             return self._arrays[1]
         comparison = self.comparison
@@ -158,7 +158,7 @@ def _change(diff: Diff, change: Change) -> JSON:
 
 
 def _nodes(graph: ModelGraph, change: Change, ident: int) -> list[int]:
-    """The nodes of a side that show a change: the node itself, what reads a tensor or an input, what makes a value."""
+    """The nodes of a side that show a change: the node itself, the maker of a value, or the readers of one without."""
     if change.subject == "node":
         return [ident] if ident else []
     value = graph.values.get(ident)
@@ -169,7 +169,7 @@ def _nodes(graph: ModelGraph, change: Change, ident: int) -> list[int]:
 
 
 def _kinds(diff: Diff) -> tuple[dict[int, str], dict[int, str]]:
-    """By side, the kind of each node that differs. Where all is renamed, names tell nothing."""
+    """By side, the kind of each node that differs; renamed nodes do not count where the models' names differ anyway."""
     sides: tuple[dict[int, str], dict[int, str]] = ({}, {})
 
     def enter(kind: str, nodes: Iterable[Iterable[int]]) -> None:
@@ -193,7 +193,7 @@ def _kinds(diff: Diff) -> tuple[dict[int, str], dict[int, str]]:
 
 
 def _columns(comparison: ModelComparison, graph: ModelGraph, other: ModelGraph | None) -> JSON:
-    """The entries whose values are there by now."""
+    """The entries whose values the models still have, in columns."""
     entries: list[tuple[int, int, Entry]] = []
     for entry in comparison:
         ours = graph.main.names.get(entry.a, 0)

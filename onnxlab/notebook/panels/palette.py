@@ -23,7 +23,7 @@ def operators(graph: ModelGraph, read: Fact | None = None) -> JSON:
     """Operators by domain and name, and the functions of the model, each with the first sentence about it.
 
     Args:
-        read: what the first input is to read: operators that do not take its type are left out.
+        read: the fact of the value for the first input; operators that do not take its type are left out.
     """
     rows = []
     for domain in sorted({schemas.canonical_domain(item.domain) for item in graph.proto.opset_import}):
@@ -53,7 +53,7 @@ def _arity(schema: schemas.Schema, domain: str, op_type: str) -> JSON:
 
 
 def documentation_of(graph: ModelGraph, op: str) -> JSON:
-    """The documentation of an operator as the model imports it. Raises NameLookupError where nothing knows it."""
+    """The documentation of an operator in the version that the model imports. Raises NameLookupError for none."""
     domain, _, op_type = op.rpartition("::")
     version = graph.opset_version(domain)
     schema = schemas.find(domain, op_type, version) if version else None

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from onnxlab.model import Model
 
 RUNS = 2
-"""The first one also reads weights."""
+"""Runs of a profile: two, since the first one also reads weights."""
 
 
 def measured(model: "Model", limits: Limits | None) -> tuple[JSON, Overlay]:
-    """The table, and the same seconds as colors of the boxes. Raises what running the model raises."""
+    """The table, and its seconds as an overlay. Raises the errors of a run of the model."""
     report = profile(model.runner, runs=RUNS, limits=limits)
     entries: dict[int, list[Entry]] = {}
     for entry in report.entries:

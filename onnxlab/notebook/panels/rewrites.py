@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from onnxlab.model import Model
 
 MOST_PLACES: Final = 2000
-"""Places that are listed for a rule; all are counted."""
+"""Most places that are listed for a rule; the count includes all."""
 
 MOST_NEAR: Final = 20
-"""Rules that are listed for a node."""
+"""Most rules that are listed for a node."""
 
 _RULES: Final = {rule.name: rule for rule in table.STANDARD}
 
 
 def level_of(word: str) -> Level:
-    """The level that a page asks for.
+    """The level of optimization that a page names.
 
     Raises:
         ProtocolError: there is no such level.
@@ -37,10 +37,10 @@ def level_of(word: str) -> Level:
 
 
 def asked_rules(rules: Sequence[str]) -> list[str]:
-    """The rules that a page may ask for: texts, and names of rules and passes that come with onnxlab; never a file.
+    """The rules of a request: texts, and names of onnxlab's rules and passes, but no files.
 
     Raises:
-        ProtocolError: one is none of these.
+        ProtocolError: an entry is none of these.
     """
     for rule in rules:
         if "=>" not in rule and rule not in _RULES and rule not in PASSES:
@@ -50,7 +50,7 @@ def asked_rules(rules: Sequence[str]) -> list[str]:
 
 
 def preview(model: "Model", level: str, rules: list[str], microsoft: bool, protect: list[str] | None) -> JSON:
-    """The effect of optimizing to a level, by rule, or of some rules; protected nodes stay."""
+    """The effect, by rule, of optimizing to a level or of some rules; protected nodes stay."""
     names = protect or ()
     if rules:
         receipt = model.rewrite(asked_rules(rules), protect=names, dry_run=True)
@@ -105,7 +105,7 @@ def _gain(suggestion: Suggestion) -> JSON:
 
 
 def near_misses(model: "Model", node: int) -> JSON:
-    """The rules that apply at a node or almost do, but for those written in Python, which say little."""
+    """The rules that apply at a node or nearly do, without procedures, whose reasons tell little."""
     if node not in model.graph.nodes:
         raise NameLookupError(f"node {node} is not in the model any more")
     written = [rule for rule in table.STANDARD if isinstance(rule, Rule) and rule.level != "decompose"]

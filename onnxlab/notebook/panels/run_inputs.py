@@ -25,12 +25,12 @@ def feeds(
     """An array for every input of the main graph.
 
     Args:
-        payload: by name `{"how": one of WAYS, "text": numbers or JSON, "file": id of an upload}`; what is left out is
-            made up. None: the inputs of the last run where they fit.
-        sizes: of symbolic dims, by name.
+        payload: by name `{"how": one of WAYS, "text": numbers or JSON, "file": id of an upload}`; inputs left out get
+            random values. None for the inputs of the last run, where they fit.
+        sizes: sizes of symbolic dims, by name.
 
     Raises:
-        ProtocolError: an input is not described like this, or there was no run yet.
+        ProtocolError: an input is described in another way, or "last" is chosen for one that was in no run yet.
         FeedError, EditError: numbers or a file do not fit; the message names the input.
     """
     runner = model.runner
@@ -38,7 +38,7 @@ def feeds(
     if payload is None:
         try:
             return runner.sample_inputs(runner.last_inputs(), seed=seed, sizes=chosen)
-        except FeedError:  # the model takes others now
+        except FeedError:  # the model has other inputs now
             return runner.sample_inputs(seed=seed, sizes=chosen)
     known = {value.name for value in model.inputs}
     ways = {name: _way(name, how, known) for name, how in payload.items()}
@@ -78,7 +78,7 @@ def _way(name: str, how: Any, known: set[str]) -> Mapping[str, Any]:
 
 
 def _nested(name: str, how: Mapping[str, Any]) -> Array | None:
-    """Typed numbers in brackets, which say their shape; None where there are no brackets."""
+    """Typed numbers in brackets, which give their shape; None where there are no brackets."""
     text = str(how.get("text", "")).strip()
     if not text.startswith("["):
         return None
@@ -103,7 +103,7 @@ def _flat(name: str, how: Mapping[str, Any], like: Array) -> Array:
 
 
 def _fit(model: "Model", name: str, array: Array) -> Array:
-    """An array in the declared type, with a batch axis where only that is missing."""
+    """An array in the declared type, with a batch axis added where only that is missing."""
     fact = model.fact(name)
     if fact.dtype is not None and array.dtype != fact.dtype and array.dtype.kind not in "OUS":
         if not np.can_cast(array.dtype, fact.dtype, "same_kind") and not np.array_equal(array, np.rint(array)):

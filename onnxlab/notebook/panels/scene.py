@@ -1,7 +1,7 @@
 """A model as the page draws it: the whole as strings and one Int32 buffer, and what each commit changes.
 
-One Scene serves every view of a model. It holds the groups, which it brings up to date when names or
-connections changed, and nothing else: names and wires are read from the graph, labels from the facts.
+One Scene serves every view of a model. A scene holds only the groups, and updates them when names or connections
+change; names and wires are read from the graph, labels from the facts.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,14 +30,14 @@ class Scene:
 
     Args:
         graph: the model.
-        inference: what is known of values; read when labels are asked for.
+        inference: the model's facts, read when labels are made.
     """
 
     def __init__(self, graph: ModelGraph, inference: Inference) -> None:
         self._graph = graph
         self._inference = inference
         self._categories: dict[tuple[str, str], str] = {}
-        self._generation = -1  # of the operators that the categories are of
+        self._generation = -1  # generation of the operators' registry that the categories belong to
         self.hierarchy = Hierarchy()
         self.hierarchy.refresh(graph.index)
 
@@ -95,7 +95,7 @@ class Scene:
         return Rows.of([self._graph.nodes[node] for node in index.topological(scope)])
 
     def delta(self, touched: Touched, changed_facts: Iterable[int]) -> JSON:
-        """Changes of the scene by the last commit; records are whole, labels only of `changed_facts`."""
+        """Changes of the scene by the last commit: complete records, and labels of the values in `changed_facts`."""
         graph = self._graph
         nodes = dict.fromkeys(sorted(touched.nodes))
         regrouped = False
@@ -127,7 +127,7 @@ class Scene:
         return type_name(self._inference.fact(value))
 
     def _labels(self, values: list[int]) -> tuple[Numbers, list[str], list[str]]:
-        """The place of each value's label and type, and the distinct ones; each fact is put into words once."""
+        """The place of each value's label and type in the distinct ones, and these; each fact is formatted once."""
         facts = list(map(self._inference.facts.get, values, repeat(UNKNOWN)))
         places: dict[tuple[str, str], int] = {}
         known: dict[int, int] = {}  # by the fact's own id: facts are interned, and hashing one takes longer
@@ -220,7 +220,7 @@ _TYPE_NAMES = {number: dtypes.name(number) for number in dtypes.ELEM_TYPES}
 
 
 def type_name(fact: Fact) -> str:
-    """The type of the elements in short, "float32"; of a sequence or map what it is; "" where nothing is known."""
+    """The element type of a tensor, "float32"; for other values "sequence" or "map"; "" where nothing is known."""
     if isinstance(fact, TensorFact | SparseTensorFact):
         return _TYPE_NAMES.get(fact.elem_type) or (dtypes.name(fact.elem_type) if fact.elem_type else "")
     return str(fact).partition("(")[0].strip("?")
@@ -236,11 +236,11 @@ def _label(fact: Fact) -> str:
 
 
 SHARED = "0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-"""Digits that say how many characters a name shares with the one before."""
+"""Digits for the number of characters that a name shares with the one before."""
 
 
 PIECE = 1 << 15
-"""Names that are coded at once: what is made of so many stays in the processor's caches."""
+"""Names that are coded at once, so few that the arrays made of them stay in the processor's caches."""
 
 
 def _spoken(nodes: list[NodeRecord]) -> tuple[list[str], list[int], list[NodeRecord]]:
@@ -263,10 +263,10 @@ def _spoken(nodes: list[NodeRecord]) -> tuple[list[str], list[int], list[NodeRec
 
 
 def front_coded(names: list[str]) -> list[str]:
-    """Each name without what it shares with the one before, behind a digit of SHARED that says how much that is."""
+    """Each name without the prefix that it shares with the one before, after a digit of SHARED for its length."""
     coded_names: list[str] = []
     for begin in range(0, len(names), PIECE):
-        before = max(begin - 1, 0)  # the last one of the piece before, which is coded already
+        before = max(begin - 1, 0)  # the last name of the piece before, which is coded already
         piece = names[before : begin + PIECE]
         coded = [SHARED[common] + name[common:] for name, common in zip(piece, _shared(piece), strict=True)]
         coded_names += coded[begin - before :]
@@ -276,7 +276,7 @@ def front_coded(names: list[str]) -> list[str]:
 def _shared(names: list[str]) -> list[int]:
     """The number of characters that each name shares with the one before, a character at a time for all names.
 
-    Characters beyond ASCII are never shared, since they may count twice in JavaScript; nor is "?", their stand-in.
+    Characters beyond ASCII are never shared, since JavaScript may count them as two; nor is "?", which replaces them.
     """
     text = np.frombuffer("".join(names).encode("ascii", "replace"), np.uint8)
     shareable = text != ord("?")
@@ -300,7 +300,7 @@ def _joined(parts: list[Numbers]) -> Numbers:
 
 
 def _ragged(name: str, counts: list[Numbers], entries: list[Numbers]) -> dict[str, Numbers]:
-    """Rows of different lengths as where each starts, and all their entries."""
+    """Rows of different lengths as two columns: the start of each row, and the entries of all rows."""
     return {f"{name}_ptr": np.cumsum(_joined([np.zeros(1, np.int64), *counts])), f"{name}_val": _joined(entries)}
 
 

@@ -11,14 +11,14 @@ FRAMES = 1 << 13
 LONGEST, SHORTEST = 512, 16
 """Elements of a frame."""
 RANGE = 80.0
-"""Decibels below the loudest that are told apart."""
+"""Decibels below the loudest that are shown; everything below looks the same."""
 
 
 def spectrogram(source: Any, plane: Plane, pixels: int) -> Picture:
     """Decibels [frequency, frame] of the plane's first row, the highest frequency on top.
 
-    Frames overlap by half and are weighted by a Hann window; of those that share a column of pixels the powers are
-    averaged. A frame with NaN or infinity is one without numbers.
+    Frames overlap by half and are weighted by a Hann window; powers of frames in one column of pixels are averaged. A
+    frame with NaN or infinity gives NaN.
     """
     size = LONGEST
     while size > SHORTEST and plane.width < 8 * size:
@@ -33,7 +33,7 @@ def spectrogram(source: Any, plane: Plane, pixels: int) -> Picture:
         frames = np.stack([_frame(source, plane, int(start), size) for start in chunk]) * window
         with np.errstate(all="ignore"):
             powers[:, column] = (np.abs(np.fft.rfft(frames, axis=1)) ** 2).mean(0)
-    rows = powers[1:][-pixels:] if len(powers) > 1 else powers  # the lowest is the mean, which hides all others
+    rows = powers[1:][-pixels:] if len(powers) > 1 else powers  # the lowest is the mean, which outweighs all others
     return coded(_decibels(rows)[::-1, :, None])
 
 

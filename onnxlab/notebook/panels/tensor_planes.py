@@ -1,7 +1,7 @@
 """Two axes of a tensor as the page shows them: cells of a grid, a heat map, an image.
 
-A source is a NumPy array or a LazyTensor: indexed with numbers for the other axes and slices for these two, so that of
-data in files only what is shown is read.
+A source is a NumPy array or a LazyTensor. It is indexed with numbers for the other axes and slices for these two, so
+that only the elements shown are read from files.
 """
 
 from dataclasses import dataclass
@@ -22,16 +22,16 @@ CELLS = 4096
 TEXT = 80
 """Most characters of a cell."""
 NAN, POSITIVE, NEGATIVE, LEAST, MOST = 0, 1, 2, 3, 255
-"""Codes of a heat map: not a number, plus and minus infinity; from LEAST to MOST stands for low to high."""
+"""Codes of a heat map: NaN, plus and minus infinity, and from LEAST to MOST the finite numbers, low to high."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """Two axes of a tensor and where on the others; axis -1 stands for one that the tensor does not have.
+    """Two axes of a tensor and an index for each other axis; axis -1 stands for one that the tensor does not have.
 
     Attributes:
         rows, columns: the axes.
-        at: an index for each axis; those of `rows` and `columns` do not count.
+        at: an index for each axis; those of `rows` and `columns` are ignored.
     """
 
     shape: tuple[int, ...]
@@ -51,7 +51,7 @@ class Plane:
 
     def read(self, source: Any, rows: slice, columns: slice) -> Array:
         """A part of the plane as [rows, columns]."""
-        if 0 in self.shape:  # an axis of neither may have no index at all
+        if 0 in self.shape:  # another axis may be empty, and then has no valid index
             return np.zeros((0, 0), source.dtype)
         chosen = {self.rows: rows, self.columns: columns}
         index = tuple(chosen.get(axis, where) for axis, where in enumerate(self.at))
@@ -62,7 +62,7 @@ class Plane:
 
 
 def plane(shape: tuple[int, ...], rows: int | None, columns: int | None, at: list[int] | None) -> Plane:
-    """The plane of two axes, by default the last two, at the given indices, by default the first ones.
+    """The plane of two axes, by default the last two, at indices of the other axes, by default 0.
 
     Raises:
         ProtocolError: there are no such axes.
@@ -80,7 +80,7 @@ def plane(shape: tuple[int, ...], rows: int | None, columns: int | None, at: lis
 
 
 def cells(source: Any, plane: Plane, top: int, left: int, height: int, width: int) -> list[list[Any]]:
-    """A part of the plane, numbers as JSON carries them, everything else in words."""
+    """A part of the plane: numbers in JSON's form, all other elements as texts."""
     width = max(1, min(width, CELLS))
     rows = slice(top, min(top + min(height, CELLS // width), plane.height))
     part = plane.read(source, rows, slice(left, min(left + width, plane.width)))
@@ -97,12 +97,12 @@ def _cell(item: Any) -> Any:
     if isinstance(item, str | complex | np.complexfloating):
         text = str(item)
         return text if len(text) <= TEXT else text[: TEXT - 1] + "…"
-    return messages.number(float(item))  # float16 and its kin too
+    return messages.number(float(item))  # the narrow floats too
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A plane, or three, as bytes [height, width, channels]: codes of low to high (NAN … MOST)."""
+    """One plane or three as bytes [height, width, channels]: the codes NAN to MOST for numbers from low to high."""
 
     height: int
     width: int
@@ -144,7 +144,7 @@ def image(source: Any, whole: Plane, pixels: int = PIXELS) -> Picture:
 
 
 def _reduced(source: Any, plane: Plane, pixels: int) -> Array:
-    """The plane as float64 of at most pixels × pixels: means of blocks, of very large ones every n-th element."""
+    """The plane as float64 of at most pixels × pixels: means of blocks, or every n-th element of a very large plane."""
     row_step, column_step = -(-plane.height // pixels), -(-plane.width // pixels)
     if plane.height * plane.width > POOLED:
         return numbers_of(plane.read(source, slice(0, None, row_step), slice(0, None, column_step)))
@@ -160,7 +160,7 @@ def _reduced(source: Any, plane: Plane, pixels: int) -> Array:
 
 
 def numbers_of(array: Array) -> Array:
-    """Elements as float64, magnitudes of complex ones. Raises ProtocolError for texts."""
+    """Elements as float64, complex ones as their magnitudes. Raises ProtocolError for texts."""
     if array.dtype.kind in "OUS":
         raise messages.ProtocolError("nothing", "Texts make no picture; look at them in the grid.")
     return np.abs(array).astype(np.float64) if array.dtype.kind == "c" else array.astype(np.float64)

@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from onnxlab.model import Model
 
 KEPT = 1 << 28
-"""Bytes of what a run of some nodes made that a view keeps; a run of the whole model keeps its values itself."""
+"""Bytes of results that a view keeps after a run of some nodes; after a run of the whole model, the model does."""
 
 PICTURES: dict[str, Callable[[Any, Plane, int], Picture]] = {
     "heat": tensor_planes.heat,
     "image": tensor_planes.image,
     "spectrogram": spectrogram,
 }
-"""What draws a picture, by its name."""
+"""Functions that draw a picture, by the picture's name."""
 
 
 class Tensors:
-    """The arrays that one view can look into.
+    """The arrays that one view can show.
 
     Attributes:
-        made: by the last run of some nodes, by value id.
+        made: results of the last run of some nodes, by value id.
     """
 
     def __init__(self, model: "Model") -> None:
@@ -41,7 +41,7 @@ class Tensors:
         self.made: dict[int, Any] = {}
 
     def keep(self, arrays: Mapping[int, Any]) -> None:
-        """Keep what a run made and the model did not keep itself, up to KEPT bytes."""
+        """Keep the results of a run that the model does not keep itself, up to KEPT bytes."""
         left = KEPT
         self.made = {}
         for ident, array in arrays.items():
@@ -51,7 +51,7 @@ class Tensors:
                 left -= size
 
     def is_left_unkept(self, value: int) -> bool:
-        """Whether the last run tells a value only when it is looked at, which `compute` does."""
+        """Whether the last run did not keep a value, and `compute` can compute it on demand."""
         model = self._model
         with model.graph.lock:
             record, store = model.graph.values.get(value), model.runner.store
@@ -60,18 +60,18 @@ class Tensors:
             return store.get(value) is None and model.runner.on_demand.can_tell(record.name)
 
     def compute(self, value: int, deadline: float | None) -> None:
-        """Have a value that was not kept computed, by what made it in the last run; without the model's lock."""
+        """Compute a value that the last run did not keep, by the nodes that made it; without the model's lock."""
         if self.is_left_unkept(value):
             self._model.runner.on_demand.value(self._model.graph.values[value].name, Limits(deadline=deadline))
 
     def find(self, value: int) -> tuple[str, Any]:
         """("stored", "pinned", "run" or "stale", the array or LazyTensor) of a value.
 
-        What an edit or a pin made stale is still shown, under that word: a run tells what it is now.
+        An array that an edit or a pin made stale is still returned, as "stale", until the next run.
 
         Raises:
             NameLookupError: there is no such value.
-            ProtocolError: its numbers are not known.
+            ProtocolError: the value's elements are not known.
         """
         model = self._model
         record = model.graph.values.get(value)
@@ -112,7 +112,7 @@ class Tensors:
         )  # fmt: skip
 
     def pin(self, value: int, on: bool) -> JSON:
-        """Let a value stay what it is in the runs to come, whatever makes it; or let the graph make it again."""
+        """Pin a value to its present array for later runs, or let the graph compute it again."""
         model = self._model
         name = model.value(value).name
         if on:
@@ -130,13 +130,13 @@ def tensor_part(
     value: int, origin: str, source: Any, *, rows: int | None, columns: int | None, at: list[int] | None,
     top: int | None, left: int | None, height: int | None, width: int | None, picture: str | None, pixels: int | None,
 ) -> tuple[JSON, list[bytes]]:  # fmt: skip
-    """A part of an array as the page gets it: see `Tensors.tensor`.
+    """A part of an array in the page's form: see `Tensors.tensor`.
 
     Args:
-        origin: where the array is from.
+        origin: the source of the array, as `Tensors.find` returns it.
 
     Raises:
-        ProtocolError: it is no tensor, or has no such axes.
+        ProtocolError: the array is no tensor, or has no such axes.
     """
     if not isinstance(source, np.ndarray | np.generic | LazyTensor):
         description = f"a sequence of {len(source)}" if isinstance(source, list | tuple) else type(source).__name__

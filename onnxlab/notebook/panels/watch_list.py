@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from onnxlab.model import Model
 
 VALUES = 100
-"""Values of a watch that the page gets."""
+"""Most values of a watch that are sent to the page."""
 
 
 def watches(model: "Model") -> JSON:
@@ -45,6 +45,6 @@ def watch(model: "Model", value: int | None, text: str) -> JSON:
 
 
 def unwatch(model: "Model", place: int) -> JSON:
-    """Forget a watch by its place."""
+    """Remove a watch by its place."""
     model.watches.remove(place)
     return watches(model)

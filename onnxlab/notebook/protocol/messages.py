@@ -1,8 +1,8 @@
 """Requests of a page, looked at, and what is sent to it, written.
 
-A request from the page is `{id, method, params}` and gets exactly one reply, `{id, result}` or `{id,
-error}`. Events go to the page as `{event, seq, …}`. What a page sends is not trusted: `parse` takes nothing
-that METHODS does not list.
+A request from the page is `{id, method, params}` and gets exactly one reply, `{id, result}` or `{id, error}`. Events go
+to the page as `{event, seq, …}`. Messages of a page are not trusted: `parse` accepts only the methods and parameters
+that METHODS lists.
 """
 
 import base64
@@ -25,7 +25,7 @@ JSON = dict[str, Any]
 
 
 class ProtocolError(OnnxlabError):
-    """A message that is refused. `code` is for programs, `hint` says what to do; `request` is its id or 0."""
+    """A refused message. `code` is for programs, `hint` says what to do; `request` is the id of the request, or 0."""
 
     def __init__(self, code: str, message: str, hint: str = "", request: int = 0) -> None:
         super().__init__(message)
@@ -44,7 +44,7 @@ class Request:
 
 
 def _js_nulls() -> tuple[type, ...]:
-    """The type as which Python in a browser gets JavaScript's null, where this is one."""
+    """The type of JavaScript's null in Python, where Python runs in a browser; else nothing."""
     platform: str = sys.platform
     if platform != "emscripten":
         return ()
@@ -56,7 +56,7 @@ _NULLS = _js_nulls()
 
 
 def _plain(payload: Any) -> Any:
-    """A message with None where a browser's Python has an object for null, at any depth."""
+    """A message with JavaScript's null replaced by None, at any depth."""
     if isinstance(payload, _NULLS):
         return None
     if isinstance(payload, dict):
@@ -68,7 +68,7 @@ def parse(content: object) -> Request:
     """Return the request in a message.
 
     Raises:
-        ProtocolError: it is none, names an unknown method, or its parameters do not fit.
+        ProtocolError: the message is no request, names an unknown method, or its parameters do not fit.
     """
     if _NULLS:
         content = _plain(content)
@@ -99,7 +99,7 @@ def parse(content: object) -> Request:
 
 
 def _fault(params: JSON) -> str:
-    """The fault of parameters that no page can mean, whatever the method; "" for none."""
+    """The fault of parameters that are invalid for every method, "" where there is none."""
     try:
         json.dumps(params, ensure_ascii=False).encode()
     except RecursionError:
@@ -123,7 +123,7 @@ def _shown(value: object) -> str:
 
 
 def wire_version(version: int) -> int:
-    """The model's version as the page counts it: from 1, since 0 is the page without a model."""
+    """The model's version as the page counts it: from 1, since 0 stands for a page without a model."""
     return version + 1
 
 
@@ -141,7 +141,7 @@ MAX_STEPS = 100
 
 
 def explanation(explained: Explanation) -> JSON:
-    """An explanation of a dim for the page: the text, and its steps with the ids that they are about."""
+    """An explanation of a dim for the page: the text, and its steps with ids of their values and nodes."""
     first = explained.first_loss
     steps = [
         {
@@ -170,7 +170,7 @@ def to_base64(buffers: Sequence[bytes]) -> list[str]:
 
 
 def number(value: Any) -> Any:
-    """A number as JSON can carry it: NaN and infinities as words, integers beyond 2**53 as digits."""
+    """A number in JSON's form: NaN and infinities as words, integers beyond 2**53 as strings of digits."""
     if isinstance(value, float):
         if math.isfinite(value):
             return value
@@ -185,9 +185,9 @@ _WORDS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
 def from_wire(value: Any, kind: str) -> Any:
-    """An attribute's value as the page sent it, for an attribute of type `kind`: `number` taken back.
+    """An attribute's value from the page's form, for an attribute of type `kind`: the inverse of `number`.
 
-    What does not fit the kind is returned as it is, so that the edit refuses it in its own words.
+    A value that does not fit the kind is returned as it is, so that the edit refuses it with its own message.
     """
     if isinstance(value, list):
         return [from_wire(item, kind.removesuffix("s")) for item in value]
@@ -202,7 +202,7 @@ def from_wire(value: Any, kind: str) -> Any:
 
 
 def diagnostics(entries: Sequence[Diagnostic]) -> list[JSON]:
-    """Diagnostics as the page reads them."""
+    """Diagnostics in the page's form."""
     return [
         {
             "severity": item.severity,

@@ -1,9 +1,7 @@
 """Sends replies and numbered events, one at a time, and not more than a front end takes.
 
-Jupyter drops what comes faster than about 1,000 messages a second. When events come in a burst, as from a
-cell that
-edits in a loop, some are numbered but not sent: the page sees the gap when the next one comes, and asks for
-a snapshot.
+Jupyter drops messages beyond about 1,000 a second. When events come in a burst, as from a cell that edits in a loop,
+some are numbered but not sent: the page sees the gap when the next event comes, and requests a snapshot.
 """
 
 import threading
@@ -28,7 +26,7 @@ def _nowhere(message: JSON, buffers: list[bytes]) -> None:
 
 
 def _nothing() -> None:
-    """The end of nothing."""
+    """The cancellation of work that is not scheduled: nothing to do."""
 
 
 def _no_event() -> tuple[str, JSON]:
@@ -36,14 +34,14 @@ def _no_event() -> tuple[str, JSON]:
 
 
 class Outbox:
-    """The way out of one session.
+    """The outgoing messages of one session.
 
     Args:
-        send: takes a message and its buffers.
-        state_event: makes the (name, payload) of a small event, to show the page a gap.
+        send: a function that takes a message and its buffers.
+        state_event: a function that returns (name, payload) of a small event, sent after a gap.
 
     Attributes:
-        seq: number of the last event.
+        seq: the number of the last event.
         binary: whether buffers arrive as they are; otherwise they go as base64 in the message.
     """
 
@@ -70,7 +68,7 @@ class Outbox:
                 self._send(message, list(buffers))
 
     def event(self, name: str, payload: JSON) -> None:
-        """Send the next event, or only count it where there were too many."""
+        """Send the next event, or only number it where too many were sent."""
         with self._lock:
             if not self._open:
                 return
@@ -89,7 +87,7 @@ class Outbox:
         self._cancel = threads.later(QUIET, self._mend)
 
     def _mend(self) -> None:
-        """Show the page that it missed something."""
+        """Send an event whose number shows the page that it missed others."""
         name, payload = self._state_event()
         with self._lock:
             self._is_mending = False
@@ -98,7 +96,7 @@ class Outbox:
                 self._send({"event": name, "seq": self.seq, **payload}, [])
 
     def close(self) -> None:
-        """Send nothing from now on."""
+        """Drop all further messages."""
         with self._lock:
             self._open = False
             self._send, self._state_event = _nowhere, _no_event

@@ -1,7 +1,7 @@
 """Words of which the schema of the protocol is made: aliases, what a parameter may be, what a method answers.
 
 The records of `records`, `answers` and `events` are TypedDicts of Python's own types; `python -m tests.support.twin`
-writes the same in TypeScript. A docstring becomes the comment there, and so does a text that annotates a field.
+writes them in TypeScript. A docstring becomes the comment there, and so does a text that annotates a field.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ from typing import (
     is_typeddict,
 )
 
-MAX_ID = 2**53 - 1  # what a JavaScript number holds exactly
+MAX_ID = 2**53 - 1  # the largest integer up to which JavaScript numbers are exact
 MAX_TEXT = 1 << 20
 MAX_ITEMS = 1 << 20
 
@@ -45,8 +45,8 @@ class Parameter:
     """A parameter of a method; None counts as left out.
 
     Attributes:
-        type: of Python, as the TypeScript has it too.
-        words: what it is, for a refusal.
+        type: the Python type, which is translated to TypeScript.
+        words: a description of the parameter, for refusals.
     """
 
     type: Any
@@ -104,13 +104,13 @@ class Method:
     """A request that a page may make.
 
     Attributes:
-        answer: the TypedDict, or an alias of one.
-        text: what the TypeScript says about it.
-        repeatable: whether asking twice does no harm.
-        long: whether it takes as long as it takes.
-        edits: whether it changes the model: it takes the version that the view showed.
-        recorded: the parameter by whose values a page without a kernel holds the answers, "" where it holds one; None
-            where it holds none.
+        answer: the TypedDict of the answer, or an alias of one.
+        text: the comment in TypeScript.
+        repeatable: whether the request can be made twice without harm.
+        long: whether the answer may take long, so that the page sets no time limit.
+        edits: whether the method changes the model, and so takes the version that the view showed.
+        recorded: the parameter by whose values a page without a kernel stores the answers, "" for a single answer;
+            None where the page stores none.
     """
 
     parameters: Mapping[str, Parameter]
@@ -155,7 +155,7 @@ def _is_plain(kind: Any, value: Any) -> bool:
 
 
 def _mismatch_of_items(origin: Any, args: tuple[Any, ...], value: Any, where: str) -> str:
-    """Of a list, a dict or a tuple, which JSON has as a list."""
+    """The mismatch of a list, a dict, or a tuple, which is a list in JSON."""
     expected: Any = list | tuple if origin is tuple else origin
     if not isinstance(value, expected):
         return f"{where} is no {origin.__name__}"

@@ -32,13 +32,13 @@ class Upload:
     _model: "Model | None" = field(default=None, repr=False)
 
     def opened(self) -> "Model":
-        """The model in the file, to look at: each call gives the same. Raises LoadError where it is none."""
+        """The model in the file, shared by all callers, for reading. Raises LoadError where the file is no model."""
         if self._model is None:
             self._model = load(bytes(self.data))
         return self._model
 
     def taken(self) -> "Model":
-        """The model in the file, for the caller alone. Raises LoadError where it is none."""
+        """The model in the file, for the caller alone. Raises LoadError where the file is no model."""
         model, self._model = self.opened(), None
         return model
 
@@ -46,7 +46,7 @@ class Upload:
         """The tensor in a .npy, .npz (the array called `name`, or its only one) or .pb file.
 
         Raises:
-            EditError: it is none, or holds Python objects.
+            EditError: the file has no such tensor, or holds Python objects.
         """
         try:
             if self.name.endswith(".pb"):
@@ -74,10 +74,10 @@ class Uploads:
         self._files: dict[str, Upload] = {}
 
     def receive(self, file: str, name: str, offset: int, data: str) -> int:
-        """Take the next piece of a file, base64; returns how many bytes are there.
+        """Append the next piece of a file, in base64; returns the number of bytes received.
 
         Raises:
-            ProtocolError: a piece is missing before this one, it is no base64, or there are too many bytes.
+            ProtocolError: a piece before this one is missing, the piece is no base64, or there are too many bytes.
         """
         upload = Upload(name, bytearray()) if offset == 0 else self._files.get(file)
         if upload is None or offset != len(upload.data):
@@ -98,7 +98,7 @@ class Uploads:
         return len(upload.data)
 
     def get(self, file: object) -> Upload:
-        """A file by its id. Raises ProtocolError where the page has sent none of that id."""
+        """A file by its id. Raises ProtocolError where the page sent no file with that id."""
         if not isinstance(file, str) or file not in self._files:
             raise ProtocolError("malformed", f"no file {file!r} was sent; choose it again")
         return self._files[file]

@@ -31,21 +31,21 @@ MODEL_FIELDS = ("ir_version", "producer_name", "producer_version", "domain", "mo
 EXACT = {dtypes.parse(name) for name in ("bool", "string", "complex64", "complex128")} | {
     dtypes.parse(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)
 }
-"""Element types whose elements `item()` gives as they are."""
+"""Element types whose elements `item()` returns exactly."""
 
 MOST_TYPED = 4096
-"""Elements of a tensor that is edited in a grid."""
+"""Elements of the largest tensor that is edited in a grid."""
 
 LARGEST = 1 << 28
-"""Bytes of a part of a model that is handed to the page as a file."""
+"""Bytes of the largest part of a model that is sent to the page as a file."""
 
 
 class Editor:
-    """Makes the edits that a view asks for.
+    """Makes the edits that a view requests.
 
     Args:
-        origin: the view, as its edits are signed.
-        uploads: the files that the view was sent.
+        origin: the id of the view, as the origin of its edits.
+        uploads: the files that the page sent.
     """
 
     def __init__(self, model: "Model", hub: Hub, origin: str, uploads: Uploads | None = None) -> None:
@@ -66,7 +66,7 @@ class Editor:
             return self._edited(self._model.history.last_statement() if self._model.version != before else "")
 
     def upload(self, file: str, name: str, offset: int, data: str) -> JSON:
-        """Take a piece of a file that a later edit names."""
+        """Receive a piece of a file that a later edit uses."""
         return {"bytes": self.uploads.receive(file, name, offset, data)}
 
     def file(self, file: str) -> JSON:
@@ -166,7 +166,7 @@ class Editor:
     # -- parts of the model ---------------------------------------------------------------------------------------
 
     def copies(self, nodes: list[int]) -> JSON:
-        """The corresponding nodes in each verified copy of the block: of a single node, of the group around it."""
+        """The corresponding nodes in each verified copy of a block; the block of a single node is a group around it."""
         with self._graph.lock:
             chosen = self._some(nodes, "copies")
             block = self._block(chosen) if len(chosen) == 1 else chosen
@@ -174,7 +174,7 @@ class Editor:
             return {"copies": [[copy[block.index(node)].id for node in chosen] for copy in blocks]}
 
     def _block(self, nodes: list[int]) -> list[int]:
-        """The innermost group around a node of which there are copies; the node alone where there is none."""
+        """The innermost group around a node that has copies; the node alone where no group has any."""
         hierarchy = self._hub.scene.hierarchy
         for group in _chain(hierarchy, hierarchy.group_of.get(nodes[0], 0)):
             block = [node for node, around in hierarchy.group_of.items() if group in _chain(hierarchy, around)]
@@ -183,11 +183,11 @@ class Editor:
                     if self._model.structure.copies([Node(self._graph, node) for node in block]):
                         return block
                 except EditError:
-                    pass  # not joined by wires: no block that could have copies
+                    pass  # nodes that are not connected cannot be a block with copies
         return nodes
 
     def extract(self, nodes: list[int]) -> tuple[JSON, list[bytes]]:
-        """Nodes as a model of their own, for the page to hand out as a file; for none the whole model."""
+        """Nodes as a model of their own, as a file for the page to download; without nodes, the whole model."""
         with self._graph.lock:
             stem = Path(self._model.name or "model").stem
             if not nodes:
@@ -211,13 +211,13 @@ class Editor:
 
     @contextmanager
     def _editing(self, version: int | None, targets: list[int] | None) -> Iterator[None]:
-        """Holds the model's lock; refuses an edit of what was changed elsewhere since the view's version."""
+        """Hold the model's lock; refuse an edit whose targets were changed elsewhere since the view's version."""
         with self._graph.lock:
             self._hub.refuse_conflict(graph_version(version), targets, self._origin)
             yield
 
     def _some(self, nodes: list[int], method: str) -> list[int]:
-        """Ids of nodes that are there, each once. Raises ProtocolError where none is named."""
+        """Ids of existing nodes, each once. Raises ProtocolError for an empty list."""
         if not nodes:
             raise ProtocolError("malformed", f"{method}: no node is named")
         return list(dict.fromkeys(self._node(node).id for node in nodes))
@@ -239,7 +239,7 @@ class Editor:
 
 
 def _handed_out(model: "Model", name: str, code: str) -> tuple[JSON, list[bytes]]:
-    """A model as a file, and the same in Python; refuses one that is too large for a page."""
+    """A model as a file, and the Python for it; raises ProtocolError for a file that is too large for a page."""
     data = model.to_bytes()
     if len(data) > LARGEST:
         raise ProtocolError(
@@ -249,7 +249,7 @@ def _handed_out(model: "Model", name: str, code: str) -> tuple[JSON, list[bytes]
 
 
 def _element(item: Any) -> Any:
-    """An element as JSON holds it, in the digits that its type has, and `typed_tensors.element` reads it."""
+    """An element in JSON's form, with the digits of its type, as `typed_tensors.element` reads it."""
     if isinstance(item, np.generic) and dtypes.from_numpy(item.dtype) not in EXACT:
         return messages.number(float(str(item)))
     item = item.item() if isinstance(item, np.generic) else item

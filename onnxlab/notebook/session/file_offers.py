@@ -46,16 +46,16 @@ def offer(model: "Model", upload: Upload) -> JSON:
 
 
 def _reason(upload: Upload, error: LoadError) -> str:
-    """The refusal, which calls bytes by their number, with the name that the file has in the browser."""
+    """The refusal of a file, with the file's name in the browser in place of the number of its bytes."""
     text = str(error).removeprefix(f"cannot load {Content.of(bytes(upload.data)).label}: ")
-    text = text.partition(" Where you trust it, ")[0]  # the page has the statement for that
+    text = text.partition(" Where you trust it, ")[0]  # the page shows the statement for that
     if upload.data.lstrip()[:1] == b"{" and b'"weight_map"' in upload.data:
         text = "it lists files of weights that lie beside it: run model.files.load_weights(path) in a cell"
     return printable(f"{upload.name}: {text}")
 
 
 def _note(form: Format | None, opened: "Model | None") -> str:
-    """The missing parts: data that lies in files beside it; of a file of torch, torch."""
+    """A note on missing parts: external data of the model, or torch for a file that torch converts."""
     if form is not None and form.convert is not None:
         return missing_torch()
     if opened is not None and any(is_external(tensor) for tensor in opened.proto.graph.initializer):
@@ -64,7 +64,7 @@ def _note(form: Format | None, opened: "Model | None") -> str:
 
 
 def _arrays(upload: Upload, form: Format | None, opened: "Model | None") -> int:
-    """The number of arrays of a file of which an input or an initializer may take one."""
+    """The number of arrays in a file that can be used for an input or an initializer."""
     if opened is not None:
         return len(opened.proto.graph.initializer) if form is not None and form.name == "npz" else 0
     try:
@@ -104,16 +104,16 @@ def statement(upload: Upload, report: "WeightReport") -> str:
 
 
 def matched(model: "Model", upload: Upload, dry_run: bool) -> "WeightReport":
-    """Replace initializers by the tensors of a file that have their names, or only say what that would do.
+    """Replace initializers by the tensors of a file that have their names, or only report the effect.
 
     Raises:
-        EditError: it is no file of weights, or a tensor has another shape or type than the initializer.
+        EditError: the file holds no weights, or a tensor has another shape or type than the initializer.
     """
     form = registry.by_content(Content.of(bytes(upload.data)))
     if form is None or not form.weights:
         raise EditError(f"{upload.name} holds no weights: choose a .safetensors or .npz file, or a training checkpoint")
     with tempfile.TemporaryDirectory(prefix="onnxlab-") as folder:
-        # a name without anything that a path has
+        # no character of the name may have a meaning in a path
         path = Path(folder) / (_ODD.sub("_", upload.name)[-100:] or "weights")
         path.write_bytes(upload.data)
         try:
@@ -126,10 +126,10 @@ def matched(model: "Model", upload: Upload, dry_run: bool) -> "WeightReport":
 
 
 def opened(upload: Upload) -> "Model":
-    """A model of its own of a file that was sent.
+    """The model in a file that the page sent, for the caller alone.
 
     Raises:
-        ProtocolError: it is no model.
+        ProtocolError: the file is no model.
     """
     try:
         return upload.taken()
@@ -138,7 +138,7 @@ def opened(upload: Upload) -> "Model":
 
 
 def _converting(upload: Upload, form: Format | None, refused: str) -> str:
-    """The cell in which torch converts a file: never for the asking of a page, since it runs what is in the file."""
+    """The statement by which torch converts a file; a page cannot request it, since it runs code of the file."""
     if form is None or form.convert is None:
         return ""
     inputs = ", inputs=['float32[N,3,224,224]']" if refused else ""

@@ -1,7 +1,6 @@
 """The shared part of a model's views: its scene, its inspector, and one follower of its commits.
 
-A hub lives as long as a view of its model is open. Each commit is put into words once, whatever the number
-of views.
+A hub lives as long as a view of its model is open. The message for a commit is made once, for all views.
 """
 
 from collections.abc import Callable, Iterable
@@ -27,15 +26,15 @@ def _nothing() -> None:
 
 
 ROWS = 1000
-"""Rows of a format's table that a page gets."""
+"""Rows of a format's table that are sent to a page."""
 
 
 class Hub:
-    """The one of a model; get it by `hub_of`.
+    """The shared part of a model's views; `hub_of` returns the hub of a model.
 
     Attributes:
-        scene: what the page draws.
-        inspector: what it asks about nodes and values.
+        scene: the model as the page draws it.
+        inspector: answers to questions about nodes and values.
     """
 
     def __init__(self, model: "Model") -> None:
@@ -56,9 +55,9 @@ class Hub:
     ) -> Callable[[], None]:
         """Call `listener` with each commit and what it changes for the page, `on_state` after a save.
 
-        `on_diagnostics` gets all problems where the background finds others than the last commit told.
+        `on_diagnostics` gets all problems where the background finds others than the last commit had.
 
-        Returns the function that ends it; after the last one the hub lets go of the model.
+        Returns the function that ends the subscription; with the last one the hub stops following the model.
         """
         with self.model.graph.lock:
             self._listeners.append(listener)
@@ -74,7 +73,7 @@ class Hub:
                 self._trial_listeners.remove(on_diagnostics)
                 if not self._listeners:
                     self._unsubscribe()
-                    self._unsubscribe = _nothing  # the one that was led back here
+                    self._unsubscribe = _nothing  # the former function refers to this hub
                     self.model.files.on_save.remove(self._saved)
                     self.model.trial.on_found.remove(self._tried)
                     _hubs.pop(id(self.model), None)
@@ -92,9 +91,9 @@ class Hub:
             listener(commit, delta)
 
     def steps(self) -> JSON:
-        """The whole history, oldest first: what each edit is called, and what it is in Python.
+        """The whole history, oldest first: the label and the Python statement of each edit.
 
-        The first "dropped" of them cannot be undone any more.
+        The first "dropped" edits can no longer be undone.
         """
         history = self.model.history
         pairs = zip(history.all_labels, history.statements(), strict=True)
@@ -116,7 +115,7 @@ class Hub:
         return {"nodes": list(flops), "flops": [number(count) for count in flops.values()]}
 
     def blocks(self) -> JSON:
-        """Groups that are equal to others, class by class; some 10 µs for each node."""
+        """Groups that are equal to others, class by class; takes some 10 µs for each node."""
         return {"blocks": equal_groups(self.model.graph, self.scene.hierarchy)}
 
     def state(self, opsets: bool = True) -> JSON:
@@ -139,7 +138,7 @@ class Hub:
         return str(waiting[-1]) if waiting and waiting[-1].urgent else None
 
     def recover(self) -> JSON:
-        """Make the edits again that were never saved."""
+        """Make the edits of the last recoverable journal again."""
         with self.model.graph.lock:
             if self._recoverable() is None:
                 raise ProtocolError("nothing", "There are no edits to recover into this model as it is.")
@@ -148,7 +147,7 @@ class Hub:
         return {"steps": steps}
 
     def discard(self) -> JSON:
-        """Forget the edits that `recover` would make again."""
+        """Discard the edits that `recover` would make again."""
         with self.model.graph.lock:
             if self._recoverable() is not None:
                 self.model.files.discard(self.model.files.recoverable[-1])
@@ -156,14 +155,14 @@ class Hub:
         return {}
 
     def _tried(self) -> None:
-        """Tell every view what the trial of other sizes found."""
+        """Send every view the problems that the trial of other sizes found."""
         with self.model.graph.lock:
             payload: JSON = {"diagnostics": diagnostics(self.model.diagnostics)}
             for listener in list(self._trial_listeners):
                 listener(payload)
 
     def _saved(self) -> None:
-        """Notify every view of a save, from wherever it came."""
+        """Notify every view of a save, made by any view or by Python."""
         for listener in list(self._state_listeners):
             listener()
 
@@ -171,8 +170,8 @@ class Hub:
         """Refuse an edit made on an older state whose targets were changed elsewhere since.
 
         Args:
-            version: the version that the view showed; None refuses nothing.
-            targets: ids of the nodes and values that the edit is about; None: the whole model.
+            version: the version that the view showed; None to refuse nothing.
+            targets: ids of the nodes and values that the edit is about; None for the whole model.
 
         Raises:
             ProtocolError: with the code "conflict".

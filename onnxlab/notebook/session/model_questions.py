@@ -23,4 +23,4 @@ ABOUT_MODEL: Mapping[str, Callable[..., JSON]] = {
     "attribute_names": lambda model: attribute_columns.names(model.graph),
     "attribute_column": lambda model, name: attribute_columns.column(model.graph, name),
 }
-"""By method, what answers it."""
+"""Functions that answer questions, by method."""

@@ -17,14 +17,14 @@ SIDES = ("a", "b")
 
 
 class PairSession:
-    """One view of two models. Its messages carry the side that they are of: `{side, message}`.
+    """One view of two models. Each of its messages has the side that it belongs to: `{side, message}`.
 
     Args:
-        subject: the difference or the comparison that is looked at.
-        send: takes a message and its buffers.
+        subject: the difference or the comparison that is shown.
+        send: a function that takes a message and its buffers.
 
     Attributes:
-        pairing: what the page is told of both.
+        pairing: the shared state of both models' views.
         sides: a session for each model.
     """
 
@@ -39,7 +39,7 @@ class PairSession:
         }
 
     def receive(self, content: Any) -> None:
-        """Handle one message from the page; what names no side is dropped."""
+        """Handle one message from the page; a message without a side is dropped."""
         if isinstance(content, dict) and (session := self.sides.get(str(content.get("side")))):
             session.receive(content.get("message"))
 
@@ -53,7 +53,7 @@ class PairSession:
 
 
 def _refuse(model: "Model", title: str) -> None:
-    """Open no file in place of one of two models that are compared."""
+    """Refuse to open a file in place of one of the two models."""
     raise ProtocolError(
         "refused", "This view compares two models.", "Open the file in a view of its own: onnxlab.show(path)"
     )

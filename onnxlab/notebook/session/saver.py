@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 SHOWN = 100
 """Edits and fields that are listed one by one."""
 COMPARED = 1 << 26
-"""Bytes of the largest file that is read again to list the fields that change; of larger ones only the edits are."""
+"""Bytes of the largest file that is read again to list the fields that change; for larger files only edits are."""
 
 
 def unsaved(model: "Model") -> JSON:
-    """The content of a save: the edits since the last load or save, the fields that change, and warnings.
+    """The effect of a save: the edits since the last load or save, the fields that change, and warnings.
 
     Raises:
         ProtocolError: the model came from no file.
@@ -47,11 +47,11 @@ def unsaved(model: "Model") -> JSON:
 
 
 def save(model: "Model", copy: bool) -> JSON:
-    """Write the model to the path that Python gave, or as a new file beside it, which it belongs to from then on.
+    """Write the model to its path, or to a new file beside it, which is the model's path from then on.
 
     Raises:
         ProtocolError: the model came from no file.
-        SaveError: it cannot be written; the file is as it was.
+        SaveError: the file cannot be written, and stays as it was.
     """
     path = _path(model)
     written = model.save(_copy_of(path) if copy else None)

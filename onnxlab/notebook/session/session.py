@@ -1,8 +1,7 @@
 """The kernel's side of one view: answers its requests, sends it numbered events, lets go when it is closed.
 
-It knows of no widget: `send` takes a message and buffers wherever they go. Messages may arrive on any
-thread, while a cell runs; the model's lock is held only while something is read or edited, never during a
-run.
+A session does not depend on a widget: `send` takes its messages and buffers. Messages may arrive on any thread, while a
+cell runs; the model's lock is held only while something is read or edited, never during a run.
 """
 
 import time
@@ -40,15 +39,15 @@ EDITS = (
 """Methods that the view's Editor answers."""
 
 _APART = ("overlay", "profile", "rewrites", "gains", "rewrite", "memory", "pair", "paired_tensor", "watches")
-"""Methods that may run the model, or infer all of it: nothing else waits for them."""
+"""Methods that may run the model, or infer all of it: they run on threads of their own."""
 
 _LOOKS = ("tensor", "boxes", "pin")
-"""Methods that look at a value: the last run may have left it to be computed then."""
+"""Methods that read a value, which may first have to be computed since the last run did not keep it."""
 
 PROBE = bytes(range(0xA0, 0xA8))
 
 FRESH = 5.0
-"""Seconds for which a snapshot that was made ahead is kept for the page."""
+"""Seconds for which a snapshot made in advance is kept for the page."""
 
 
 def _nothing() -> None:
@@ -56,24 +55,24 @@ def _nothing() -> None:
 
 
 def _shown_nowhere(model: "Model", title: str) -> None:
-    """A file that is opened in a closed view: nothing to do."""
+    """The opening of a file in a closed view: nothing to do."""
 
 
 class Session:
     """One view of a model.
 
     Args:
-        model: what is shown.
-        send: takes a message and its buffers; called from whichever thread made them, one call at a time.
-        on_open: called with the model of a file that the page opens, and its title; default: it is shown.
-        answers: to questions that are about more than the model, by method.
+        model: the model to show.
+        send: a function that takes a message and its buffers; called from any thread, one call at a time.
+        on_open: a function called with the model of a file that the page opens, and its title; default: `show`.
+        answers: functions that answer questions about more than the model, by method.
 
     Attributes:
-        model: what is shown now.
-        former: what was shown before, None where nothing else was.
-        id: names the view, as the origin of its edits.
+        model: the model that is shown.
+        former: the model that was shown before, None where no other was.
+        id: the id of the view, as the origin of its edits.
         summaries: statistics of the values of the runs since the last edit, by value id.
-        deadline: seconds that a run may take where the page says nothing else; None: as many as it likes.
+        deadline: seconds that a run may take, unless the page sets another limit; None for no limit.
     """
 
     def __init__(
@@ -133,7 +132,7 @@ class Session:
         }
 
     def show(self, model: "Model", title: str = "") -> None:
-        """Show another model in the place of this one, which stays as it is; the page begins anew."""
+        """Show another model in place of this one, which stays as it is; the page begins anew."""
         self._runs.stop_all()
         self._leave()
         self.former, self._former_title, self._title = self.model, self._title, title or model.name
@@ -155,7 +154,7 @@ class Session:
         return self._hub.scene.hierarchy
 
     def receive(self, content: object) -> None:
-        """Handle one message from the page: exactly one reply follows, that of a run when it is done."""
+        """Handle one message from the page; exactly one reply follows, for a run when the run ends."""
         try:
             request = messages.parse(content)
         except ProtocolError as refusal:
@@ -186,12 +185,12 @@ class Session:
             self._outbox.reply(self._refusal(request.id, error))
 
     def close(self) -> None:
-        """End the view: runs are stopped, the page is told, the model forgets it. Closing twice does no harm."""
+        """End the view: stop runs, send the page "closed", stop following the model. Closing twice does no harm."""
         self._leave()
         self._runs.stop_all()
         self._outbox.event("closed", {})
         self._outbox.close()
-        # what leads back here would keep all of it until Python next looks for cycles, in a notebook for long
+        # references back to the session would keep it until Python next collects cycles, in a notebook after long
         self._answers, self._more, self._leave, self._on_open, self.former = {}, {}, _nothing, _shown_nowhere, None
 
     # -- questions ----------------------------------------------------------------------------------------
@@ -206,7 +205,7 @@ class Session:
         return {}
 
     def prepare(self) -> None:
-        """Make the answer to the page's first question while the page is still on its way to ask."""
+        """Make the answer to the page's first question in advance, before the page asks."""
         with self.model.graph.lock:
             self._ahead = self.model.version, time.monotonic() + FRESH, self._hub.scene.snapshot()
 
@@ -247,7 +246,7 @@ class Session:
     # -- pictures and questions about edits ---------------------------------------------------------------
 
     def show_overlay(self, overlay: Overlay | None) -> None:
-        """Color the boxes by numbers, or, for None, by what they are again."""
+        """Color the boxes by numbers, or, for None, by their categories again."""
         self.overlay = overlay
         empty: JSON = {"title": "", "unit": "", "nodes": [], "numbers": []}
         self._outbox.event("overlay", overlay.on_wire() if overlay else empty)
@@ -283,7 +282,7 @@ class Session:
 
     def _save(self, copy: bool | None, version: int | None) -> JSON:
         with self.model.graph.lock:
-            self._hub.refuse_conflict(version, None, self.id)  # what is written is what was shown
+            self._hub.refuse_conflict(version, None, self.id)  # the saved state must be the one that the view showed
             return saver.save(self.model, bool(copy))
 
     # -- runs ---------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ PROGRESS_EVERY = 0.1
 """Seconds between two reports of progress."""
 
 DEADLINE = 60.0
-"""Seconds that a run from the page may take where nothing else is said."""
+"""Seconds that a run from the page may take by default."""
 
 Progress = Callable[[int, int, str], None]
 
@@ -31,9 +31,9 @@ class Made:
 
 
 Finish = Callable[[float, Made | None, Exception | None], None]
-"""Called with when the run started (perf_counter), and what it made or the error that ended it."""
+"""A function called with the start of the run (perf_counter), and its results or the error that ended it."""
 Feeds = Callable[[], dict[str, Any]]
-"""Makes an array for every input."""
+"""A function that makes an array for every input."""
 
 
 class Runs:
@@ -48,9 +48,9 @@ class Runs:
         self, ident: int, nodes: list[int] | None, seed: int, feeds: Feeds, progress: Progress, finish: Finish,
         deadline: float | None = DEADLINE,
     ) -> None:  # fmt: skip
-        """Run some nodes of the model (None: all of the main graph) and summarize all that they make.
+        """Run some nodes of the model (None: all of the main graph) and compute statistics of their results.
 
-        It may take `deadline` seconds (None: as many as it likes), and 80 % of the free memory.
+        The run may take `deadline` seconds (None: no limit), and 80 % of the free memory.
         """
         limits = Limits(deadline=deadline)
         with self._lock:
@@ -99,7 +99,7 @@ class Runs:
                 for value in graph.nodes[node].outputs
                 if value
             }
-        if nodes is None:  # what a run of the whole makes is kept by the model
+        if nodes is None:  # the model keeps the results of a run of the whole
             arrays = runner.run(feeds(), list(value_of), limits=limits, progress=progress, seed=seed)
         else:
             arrays = runner.run_nodes(chosen, self._read(chosen, feeds()), limits=limits, progress=progress, seed=seed)
@@ -111,7 +111,7 @@ class Runs:
         return Made(summaries, {value_of[name]: array for name, array in arrays.items() if name in value_of})
 
     def _read(self, nodes: list[int], feeds: dict[str, Any]) -> dict[str, Any]:
-        """The inputs of the graph that some nodes read themselves; none where all were in the last run."""
+        """Arrays of the graph's inputs that some nodes read; none where the last run had the same inputs."""
         graph, last = self._model.graph, self._model.runner.last_inputs()
         if feeds.keys() <= last.keys() and all(feeds[name] is last[name] for name in feeds):
             return {}
@@ -120,7 +120,7 @@ class Runs:
 
 
 def _throttled(progress: Progress) -> Progress:
-    """The first report, the last, and one every PROGRESS_EVERY seconds."""
+    """A function that passes on the first report, the last, and one every PROGRESS_EVERY seconds."""
     last = float("-inf")
 
     def report(done: int, total: int, node: str) -> None:

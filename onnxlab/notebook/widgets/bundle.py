@@ -8,7 +8,7 @@ STATIC = Path(__file__).parents[1] / "static"
 
 
 def bundled(name: str) -> str:
-    """A file of the bundle as text: a path would make anywidget hold on to every widget for good."""
+    """A file of the bundle as text; with a path instead, anywidget would never release a widget."""
     try:
         return (STATIC / name).read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -19,5 +19,5 @@ def bundled(name: str) -> str:
 
 
 def page_parts() -> tuple[str, str]:
-    """Script and styles, for a page that stands by itself."""
+    """Script and styles, for a page without a kernel."""
     return bundled("widget.js"), bundled("widget.css")

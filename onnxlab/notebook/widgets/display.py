@@ -1,13 +1,12 @@
 """Outputs of cells: the widget for where a kernel runs, a picture and a text for where none does.
 
-They are two outputs. In one, JupyterLab and nbconvert prefer the widget, and show nothing but an error where no kernel
-has its model; so the picture comes first, by itself, and the widget hides it while it lives (`stand_in.ts`).
+Picture and widget are two outputs. Of one output with both, JupyterLab and nbconvert show the widget, or only an error
+where no kernel has its model. So the picture comes first, by itself, and an active widget hides it (`stand_in.ts`).
 
-The picture is there as SVG and as PNG: JupyterLab shows no SVG in a notebook that it does not trust, and trusts only
-those that its user ran.
+The picture is stored as SVG and as PNG, since JupyterLab shows no SVG in a notebook that it does not trust, and trusts
+only notebooks that its user ran.
 
-There is no text/html in them: it would win over the picture on GitHub and in nbconvert, and be shown there
-without tags.
+Neither output has text/html: GitHub and nbconvert would prefer it to the picture, and show it without its tags.
 """
 
 import base64
@@ -24,10 +23,10 @@ if TYPE_CHECKING:
     from onnxlab.model import Model
 
 MAX_BOXES = 20
-"""Boxes of the picture beside the widget: it is made with every output, so it must take little time."""
+"""Boxes of the picture beside the widget, which is made with every output and so must take little time."""
 WIDGET, SVG, PNG = "application/vnd.jupyter.widget-view+json", "image/svg+xml", "image/png"
 SCALE, MOST_PIXELS = 1.5, 1_500_000
-"""Of the PNG, for the same reason."""
+"""Scale and most pixels of the PNG, which must take little time too."""
 
 
 def bundle(
@@ -75,11 +74,11 @@ def sizes(shown: dict[str, Any]) -> dict[str, Any]:
 
 
 def publish(model: "Model", model_id: str, hierarchy: Hierarchy | None = None) -> None:
-    """Show a view in the output of the cell that runs: the picture and the text, then the widget."""
+    """Show a view in the output of the running cell: the picture and the text, then the widget."""
     from IPython.display import publish_display_data
 
     shown = bundle(model, model_id, hierarchy)
-    # The empty text keeps readers that know no widgets from complaining that there is nothing they can show.
+    # The empty text keeps readers without widgets from reporting an output that they cannot show.
     widget = {WIDGET: shown.pop(WIDGET), "text/plain": ""}
     publish_display_data(shown, sizes(shown))  # type: ignore[no-untyped-call]
     publish_display_data(widget)  # type: ignore[no-untyped-call]

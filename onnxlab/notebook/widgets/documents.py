@@ -1,6 +1,6 @@
 """Files that JupyterLab opens in a tab of their own: what the tab asks of its kernel (widgets/lab/).
 
-Answers are JSON, refusals too: a tab shows them as a panel, not as a traceback.
+Answers are JSON, refusals too: a tab shows a refusal as a panel, not as a traceback.
 """
 
 import os
@@ -16,16 +16,16 @@ from onnxlab.notebook.widgets.widget import ModelWidget
 from onnxlab.printable import printable
 
 _open: dict[Path, tuple[Model, ModelWidget]] = {}
-"""What tabs show, by file; a page that is loaded again gets the model as it was, edits included."""
+"""Model and view of each tab, by file; a page that is loaded again gets the same model, edits included."""
 
 
 def open_document(name: str) -> IPython.display.JSON:
-    """Open a file, or show again what is open, in a new view that fills its tab.
+    """Show a file in a new view that fills its tab; a file that is open already keeps its model.
 
-    The model is the kernel's variable `model` too, for a console beside the tab.
+    The model is also the kernel's variable `model`, for a console beside the tab.
 
     Args:
-        name: of the file, from the kernel's folder.
+        name: the path of the file, relative to the kernel's folder.
     """
     path = _place(name)
     try:
@@ -41,11 +41,11 @@ def open_document(name: str) -> IPython.display.JSON:
 
 
 def save_document(name: str, other: str | None = None) -> IPython.display.JSON:
-    """Save the model that a tab shows to its file, or to a new one beside it, to which the tab belongs from then on.
+    """Save the model of a tab to its file, or to a new file beside it, which is the tab's file from then on.
 
     Args:
-        name: as for `open_document`; that of now where the file was renamed meanwhile.
-        other: name of the new file, which must not be there yet.
+        name: the path of the file as for `open_document`; the present one where the file was renamed meanwhile.
+        other: the name of the new file, which must not exist yet.
     """
     path = _place(name)
     try:
@@ -62,7 +62,7 @@ def save_document(name: str, other: str | None = None) -> IPython.display.JSON:
 
 
 def _opened(path: Path) -> Model:
-    """The model of a tab; raises OnnxlabError where its view shows another one, or there is none."""
+    """The model of a tab; raises OnnxlabError where the tab's view shows another model, or no tab has the file."""
     if path not in _open:
         moved = [former for former in _open if not former.exists()]
         if len(moved) != 1:
@@ -75,7 +75,7 @@ def _opened(path: Path) -> Model:
 
 
 def _beside(path: Path, other: str) -> Path:
-    """A new file in the same folder."""
+    """The path of a new file in the same folder; raises OnnxlabError where it exists or the name is no file name."""
     if os.path.basename(other) != other or other in ("", ".", ".."):
         raise OnnxlabError(f"{other!r:.200} is no name of a file in the folder of {path.name}")
     target = path.with_name(other)

@@ -1,7 +1,7 @@
 """A model as one HTML page that needs neither kernel nor network: it folds, searches and inspects.
 
 The page holds the widget's own bundle and, compressed, the answers that a kernel would give. No text of the model is
-markup in it; its policy allows no address but its own.
+markup in the page; its content security policy forbids requests to other addresses.
 """
 
 import base64
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from onnxlab.model import Model
 
 INSPECTED = 20_000
-"""Nodes of the largest model whose every node can be inspected in the page; larger ones are only drawn and searched."""
+"""Nodes of the largest model whose nodes can be inspected in the page; larger ones are only drawn and searched."""
 SUMMARIZED, SUMMARIES = 1 << 26, 5_000
-"""Bytes and number of initializers that are read for their statistics; those beyond are listed without."""
+"""Bytes and number of initializers that are read for their statistics; further ones are listed without."""
 STATIC_BOXES = 120
-"""Boxes of the picture that is there before the page's script has run, and where none may run."""
+"""Boxes of the picture that the page shows before its script has run, or where scripts are forbidden."""
 
 _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' blob:; worker-src blob:; "
@@ -71,12 +71,12 @@ def page(model: "Model", script: str, style: str) -> str:
 
 
 def assembled(title: str, figure: str, recorded: JSON, bundle: tuple[str, str], function: str) -> str:
-    """A page that shows what was recorded.
+    """A page that shows recorded answers.
 
     Args:
-        figure: markup that is there before the script has run.
+        figure: markup that is shown before the script has run.
         bundle: script and style of the widget.
-        function: of the bundle, which gets the page's body and what was recorded.
+        function: the function of the bundle that gets the page's body and the recorded answers.
     """
     data = json.dumps(recorded, separators=(",", ":")).encode()
     packed = base64.b64encode(gzip.compress(data, 6, mtime=0)).decode("ascii")
@@ -96,8 +96,8 @@ def assembled(title: str, figure: str, recorded: JSON, bundle: tuple[str, str], 
 
 
 def write(model: "Model", path: "str | PathLike[str]") -> Path:
-    """Write the page, with the widget's bundle in it; returns where it is. Raises SaveError."""
-    output.check(path, kinds.PAGE, [model.path])  # before the page is made, which may take a while
+    """Write the page, with the widget's bundle in it; returns its path. Raises SaveError."""
+    output.check(path, kinds.PAGE, [model.path])  # before the page is made, which may take long
     return output.write(path, page(model, *page_parts()).encode(), kinds.PAGE, [model.path])
 
 
@@ -128,7 +128,7 @@ def record(hub: Hub) -> JSON:
 
 
 def _documents(hub: Hub) -> JSON:
-    """The documentation of every node's operator; where an operator occurs again, the node whose answer it shares."""
+    """The documentation of every node's operator; for a repeated operator, the id of the node with its answer."""
     first: dict[tuple[str, str], str] = {}
     answers: JSON = {}
     for ident, node in hub.model.graph.nodes.items():
@@ -138,7 +138,7 @@ def _documents(hub: Hub) -> JSON:
 
 
 def _values(hub: Hub) -> JSON:
-    """Answers about all values; the data of initializers is read until SUMMARIZED bytes or SUMMARIES of them are."""
+    """Answers about all values, with data of initializers up to SUMMARIZED bytes and SUMMARIES initializers."""
     left, count = SUMMARIZED, SUMMARIES
     answers: JSON = {}
     for ident, value in hub.model.graph.values.items():
@@ -146,7 +146,7 @@ def _values(hub: Hub) -> JSON:
         read = 0 <= size <= left and (count > 0 or not size)
         try:
             answers[str(ident)] = hub.inspector.value(ident, read=read)
-        except LoadError:  # external data that is not there
+        except LoadError:  # external data is missing
             answers[str(ident)] = hub.inspector.value(ident, read=False)
         if read and size:
             left, count = left - size, count - 1
@@ -154,7 +154,7 @@ def _values(hub: Hub) -> JSON:
 
 
 def _size(stored: object) -> int:
-    """Bytes of an initializer, 0 where there is none, -1 where type and shape make no tensor."""
+    """Bytes of an initializer, 0 where there is none, -1 where type and shape are not valid."""
     try:
         return nbytes(stored) if isinstance(stored, onnx.TensorProto) else 0
     except LoadError:
@@ -162,5 +162,5 @@ def _size(stored: object) -> int:
 
 
 def _inert(script: str) -> str:
-    """A script as a JSON text that no HTML parser takes for markup."""
+    """A script as a JSON text in which an HTML parser finds no markup."""
     return json.dumps(script).replace("<", "\\u003c")

@@ -26,7 +26,7 @@ _shown_by_cell: dict[str, "weakref.ref[Any]"] = {}
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """A line behind %onnx_show."""
+    """The arguments of %onnx_show."""
 
     target: str = ""
     select: str = ""
@@ -54,7 +54,7 @@ def parse(line: str) -> Arguments:
     """Split a line into target and options.
 
     Raises:
-        UsageError: an unknown option, or one without its value.
+        UsageError: an option is unknown, or lacks its value.
     """
     target: list[str] = []
     options: dict[str, Any] = {}
@@ -103,10 +103,10 @@ def _show(shell: Any, line: str) -> Any:
 
 
 def resolve(target: str, namespace: dict[str, Any]) -> Model:
-    """The model that a variable, a path or an expression means; "" is the model that comes with onnxlab.
+    """The model that a variable, a path or an expression stands for; "" for the model that comes with onnxlab.
 
     Raises:
-        LoadError: the file is missing or no model.
+        LoadError: the file is missing or is no model.
         UsageError: the expression fails, or its value is no model.
     """
     if not target:
@@ -133,7 +133,7 @@ def resolve(target: str, namespace: dict[str, Any]) -> Model:
 
 @cache
 def suffixes() -> tuple[str, ...]:
-    """Ends of the names of files that open: of every format, and of those that are only read."""
+    """Suffixes of files that can be opened: those of every format and of files of weights, .pb and .pt."""
     known = [suffix for form in registry.formats() for suffix in form.suffixes]
     known += [suffix for kind in KINDS for suffix in kind.suffixes]
     return tuple(dict.fromkeys(filter(None, [*known, ".pb", ".pt"])))
@@ -147,7 +147,7 @@ def matching(model: Model, pattern: str) -> list[Any]:
     """Nodes of the main graph whose name, label or operator matches a glob.
 
     Raises:
-        UsageError: none does.
+        UsageError: no node does.
     """
     nodes = [
         node
@@ -160,7 +160,7 @@ def matching(model: Model, pattern: str) -> list[Any]:
 
 
 def _model_of(proto: Any) -> Model:
-    """One Model for a proto, however often it is shown; edits go into the proto."""
+    """The Model of a proto, the same each time the proto is shown; edits change the proto."""
     model = _models.get(id(proto))
     if model is None or model.proto is not proto:
         model = _models[id(proto)] = load(proto)
@@ -185,11 +185,11 @@ def _replace(shell: Any, view: Any) -> None:
 
 
 def complete(shell: Any, event: Any) -> list[str]:
-    """Files that may be models, folders, and variables that hold models, beginning with what is typed."""
+    """Files that may be models, folders, and variables that hold models, whose names begin with the typed text."""
     typed = event.symbol
     words = event.line.split()
     if words and words[-1].endswith(typed) and not event.line.endswith(" "):
-        typed = words[-1]  # a path: IPython's symbol begins behind the last slash
+        typed = words[-1]  # a path: IPython's symbol begins after the last slash
     if typed.startswith("-"):
         return [option for option in ("--select", "--height", "--static") if option.startswith(typed)]
     keep = len(typed) - len(event.symbol)

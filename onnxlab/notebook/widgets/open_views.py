@@ -18,7 +18,7 @@ _last: "weakref.WeakKeyDictionary[Model, weakref.ref[ModelWidget]]" = weakref.We
 
 @dataclass(frozen=True, slots=True)
 class ViewOptions:
-    """Options of a view, new or shown again: see `onnxlab.show`; None, and ... of `deadline`, keep them."""
+    """Options of a view, new or shown again: see `onnxlab.show`. None, and ... for `deadline`, change nothing."""
 
     title: str | None = None
     height: int | str | None = None
@@ -30,7 +30,7 @@ class ViewOptions:
     layout: Any = None
 
     def given(self) -> dict[str, Any]:
-        """The options that say something, by name."""
+        """The options that are set, by name."""
         options = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "deadline"}
         stated = {name: value for name, value in options.items() if value is not None}
         return stated if self.deadline is ... else {**stated, "deadline": self.deadline}
@@ -39,7 +39,7 @@ class ViewOptions:
 def open_view(
     model: Model, options: ViewOptions = ViewOptions(), *, new: bool = False, static: bool = False
 ) -> Any:
-    """The widget made last on a model, with the options set; a new one where there is none, or `new` is true.
+    """The widget made last on a model, with the options set; a new widget where there is none, or `new` is true.
 
     Raises:
         OnnxlabError: an option cannot have this value.
@@ -61,7 +61,7 @@ def open_view(
 
 @contextlib.contextmanager
 def _in_words() -> Iterator[None]:
-    """Turn what traitlets says of a value into an error of ours."""
+    """Turn an error of traitlets into an OnnxlabError."""
     try:
         yield
     except TraitError as error:

@@ -13,15 +13,15 @@ from onnxlab.notebook.widgets.html_page import assembled, record
 
 
 def write(subject: ModelDiff | ModelComparison, path: str | PathLike[str]) -> Path:
-    """Write the page; returns where it is.
+    """Write the page; returns its path.
 
     Raises:
-        SaveError: it cannot be written.
+        SaveError: the page cannot be written.
     """
     pairing = Pairing(subject)
     models = [model for model in pairing.models if model is not None]
     sources = [model.path for model in models]
-    output.check(path, kinds.PAGE, sources)  # before the page is made, which may take a while
+    output.check(path, kinds.PAGE, sources)  # before the page is made, which may take long
     sides = []
     for model in models:
         with model.graph.lock:

@@ -15,12 +15,12 @@ HEIGHT = 860
 
 
 class PairWidget(BundledWidget):
-    """A view of two models: both graphs, what differs in colors, changes or errors below.
+    """A view of two models: both graphs with differences in colors, and changes or errors below.
 
-    What is folded, selected and looked at in one graph is in the other too.
+    Folding, selection and position of one graph are taken over in the other.
 
     Attributes:
-        height: pixels.
+        height: the height of the view in pixels.
         subject: the difference or the comparison that is shown.
     """
 
@@ -52,11 +52,11 @@ class PairWidget(BundledWidget):
 
     @property
     def is_open(self) -> bool:
-        """Whether it still follows the models."""
+        """Whether the view still follows the models."""
         return self._session is not None
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
-        """The widget, and the text for where no kernel runs."""
+        """The widget, and the text for readers without a kernel."""
         if self._session is None:
             return {"text/plain": str(self.subject)}
         shown = super()._repr_mimebundle_(**options)
@@ -68,7 +68,7 @@ def open_pair(subject: ModelDiff | ModelComparison, height: int | None = None) -
     """Make the view of a difference or a comparison.
 
     Raises:
-        OnnxlabError: the height cannot be this.
+        OnnxlabError: the height is out of range.
     """
     try:
         return PairWidget(subject, height)
@@ -77,7 +77,7 @@ def open_pair(subject: ModelDiff | ModelComparison, height: int | None = None) -
 
 
 def publish(subject: ModelDiff | ModelComparison) -> None:
-    """Show the view in the output of the cell that runs."""
+    """Show the view in the output of the running cell."""
     IPython.display.display(open_pair(subject))  # type: ignore[no-untyped-call]
 
 

@@ -29,7 +29,7 @@ def _nothing() -> None:
 
 
 class Selection(traitlets.TraitType[Any, Any]):
-    """A tuple of Node handles. It takes handles, names and ids, one or several; the page has ids."""
+    """A tuple of Node handles. The trait accepts handles, names and ids, one or several; the page has ids."""
 
     info_text = "nodes of the model: handles, names or ids"
     default_value: tuple[Node, ...] = ()
@@ -61,7 +61,7 @@ def _to_page(selection: tuple[Node, ...], widget: Any) -> list[int]:
 
 
 def _from_page(ids: Any, widget: "ModelWidget") -> tuple[Node, ...]:
-    """Nodes that the page may name: what it saw may be gone since."""
+    """The nodes of the page's ids, without those that were removed meanwhile."""
     known = widget.model.graph.nodes
     return tuple(widget.model.node(ident) for ident in ids if isinstance(ident, int) and ident in known)
 
@@ -69,17 +69,16 @@ def _from_page(ids: Any, widget: "ModelWidget") -> tuple[Node, ...]:
 class ModelWidget(BundledWidget):
     """A view of a model, in a notebook.
 
-    Several views of one model stay equal, since all of them follow its commits.
+    Several views of one model show the same, since all of them follow its commits.
 
     Attributes:
-        selection: the selected nodes, both ways: clicks set it, and setting it selects. Takes names and ids
-            too.
-        bookmarks: nodes to come back to, both ways too: B marks a node, N goes to the next one.
-        flow: which way the picture reads, "down" or "right"; "auto": whichever suits the shape of the view.
-        columns: whether what is many times longer than wide is drawn in columns, as in a newspaper.
-        height: pixels, or "fill": as high as what is around it.
-        title: shown above the picture.
-        deadline: seconds that a run from the page may take, where nothing else is typed there; None: no end.
+        selection: the selected nodes, set by clicks and from Python, also by names and ids.
+        bookmarks: nodes to come back to, set by the page and from Python: B marks a node, N goes to the next one.
+        flow: the direction of the layout, "down" or "right"; "auto" chooses by the shape of the view.
+        columns: whether a picture much longer than wide is drawn in columns, as in a newspaper.
+        height: the height in pixels, or "fill" for the height of the view's container.
+        title: the title above the picture.
+        deadline: seconds that a run from the page may take, unless the page sets another limit; None for no limit.
         model: the model that is shown; `show_model` shows another one.
     """
 
@@ -103,11 +102,11 @@ class ModelWidget(BundledWidget):
         self.set_trait("session", self._session.id)
         self._owns_layout = "layout" not in options
         try:
-            # One name for both, by which the page finds the view's output in its notebook.
+            # Widget and session have one id, by which the page finds the view's output in its notebook.
             super().__init__(model_id=self._session.id, **options)
             self.selection, self.bookmarks = selection, bookmarks
         except BaseException:
-            self.close()  # the model would be followed for good
+            self.close()  # else the session would follow the model forever
             raise
         self._unsubscribe = model.subscribe(self._drop_removed)
         self.on_msg(self._receive)
@@ -139,7 +138,7 @@ class ModelWidget(BundledWidget):
     ) -> None:
         """Color boxes by a number for each of some nodes (by handle, name or id), largest strongest; None ends it.
 
-        Words instead of numbers are kinds: each has a color of its own.
+        Texts instead of numbers are kinds: each text has a color of its own.
 
         Raises:
             NameLookupError: the model has no such node.
@@ -160,11 +159,11 @@ class ModelWidget(BundledWidget):
         return key if isinstance(key, Node) else self.model.node(key)
 
     def show_model(self, model: "Model", title: str = "") -> None:
-        """Show another model in the place of this one, as opening a dropped file does; the page can go back.
+        """Show another model in place of this one, as opening a dropped file does; the page can go back.
 
         Args:
             model: a Model; `onnxlab.load` opens one.
-            title: shown above the picture; default: the name of the model.
+            title: the title above the picture; default: the name of the model.
 
         Raises:
             OnnxlabError: this view is closed.
@@ -188,26 +187,26 @@ class ModelWidget(BundledWidget):
         return html_page.write(self.model, path)
 
     def close(self) -> None:
-        """Take the view off the page and let go of the model; its runs are stopped. Twice does no harm."""
+        """Remove the view from the page, stop its runs and stop following the model. Closing twice does no harm."""
         if self._session is not None:
             self._unsubscribe()
             self._session.close()
             self._session = None
-            # what leads back to the widget would keep it until Python next looks for cycles, in a notebook for long
+            # references back to the widget would keep it until Python next collects cycles, in a notebook after long
             self._unsubscribe = _nothing
             self.on_msg(self._receive, remove=True)
         layout = self.layout if self._owns_layout else None
         super().close()
-        if layout is not None:  # ipywidgets would leave it behind, in the kernel and on the page
+        if layout is not None:  # ipywidgets does not close it, in the kernel or on the page
             layout.close()
 
     @property
     def is_open(self) -> bool:
-        """Whether it still follows the model."""
+        """Whether the view still follows the model."""
         return self._session is not None
 
     def _ipython_display_(self) -> None:
-        """Show a picture for where no kernel runs, and the widget that takes its place where one does."""
+        """Show a picture for readers without a kernel, and the widget, which replaces it where a kernel runs."""
         if self._session is None:
             IPython.display.display(display.StaticView(self.model))  # type: ignore[no-untyped-call]
         else:
