@@ -33,7 +33,7 @@ def clear_attribute(graph: ModelGraph, node: NodeRecord, name: str) -> None:
     """Take an attribute away, so that its default holds.
 
     Raises:
-        EditError: it is not set, or the operator requires it.
+        EditError: the attribute is not set, or the operator requires it.
     """
     if all(attribute.name != name for attribute in node.proto.attribute):
         raise EditError(f"{graph.label(node)} does not set {name!r}")
@@ -45,7 +45,7 @@ def default_attributes(graph: ModelGraph, node: NodeRecord, explicit: bool = Fal
     """Take away every attribute that says what its default says; with `explicit` write the defaults out instead.
 
     Raises:
-        EditError: the operator is not known, so that its defaults are not either.
+        EditError: the operator, and so its defaults, are not known.
     """
     schema = graph.schema(node)
     if schema is None:

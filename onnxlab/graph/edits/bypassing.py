@@ -46,8 +46,9 @@ def bypass_node(graph: ModelGraph, node: NodeRecord) -> None:
 def _data_input(graph: ModelGraph, node: NodeRecord) -> ValueRecord | None:
     """The input that a bypass keeps.
 
-    Of those that are no initializer, else of all, the first that the operator's schema types like the output (X of
-    Where, not its condition), else the first; but what an If, Loop or Scan takes to steer its bodies is never it.
+    The candidates are the inputs that are no initializers, or all inputs where every one is. The first candidate that
+    the operator's schema types like the output (X of Where, not its condition) is taken, else the first candidate.
+    Inputs by which an If, Loop or Scan controls its bodies are no candidates.
     """
     inputs = [(slot, graph.values[vid]) for slot, vid in enumerate(node.inputs) if vid]
     inputs = [pair for pair in inputs if pair[1].initializer is None] or inputs
@@ -70,8 +71,8 @@ def _read_instead(graph: ModelGraph, old: ValueRecord, new: ValueRecord) -> list
 def bypass_to_output(graph: ModelGraph, node: NodeRecord, source: ValueRecord, output: ValueRecord) -> None:
     """Bypass a node that makes an output of the graph, whose name has to stay.
 
-    What makes the input takes over the name where it can; a graph input, an initializer, a value of an outer scope or
-    another output cannot be renamed, so there an Identity node carries the value on.
+    The input is renamed to the output where it can be; a graph input, an initializer, a value of an outer scope or
+    another output cannot be renamed, so an Identity node copies it to the output.
     """
     if source.producers and source.scope == node.scope and not source.formal_outputs:
         name = output.name

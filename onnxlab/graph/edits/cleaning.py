@@ -15,7 +15,7 @@ from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 def sort_nodes(graph: ModelGraph, scope: Scope | None = None) -> int:
     """Put producers before consumers in the file order of a scope, or of all; returns how many nodes were moved.
 
-    The longest part that is in order stays where it is. Nodes on a cycle stay behind the others.
+    The longest subsequence of nodes in order is not moved. Nodes on a cycle stay behind the others.
     """
     moved = 0
     with graph.edit() as edit:
@@ -34,7 +34,7 @@ def _sort(graph: ModelGraph, edit: Transaction, scope: Scope) -> int:
     for position, node_id in enumerate(order):
         node = graph.nodes[node_id]
         if position not in in_place:
-            # counted with the node taken out, which stood behind or before the one that it shall follow
+            # counted without the node, which was behind or before the node that it is to follow
             target = scope.position(last) + 1 if last else 0
             edit.apply(MoveNode(node_id, target - (scope.position(node) < target)))
         last = graph.nodes[node_id]
@@ -63,7 +63,7 @@ def longest_increasing(numbers: list[int]) -> set[int]:
 def drop_dead_nodes(graph: ModelGraph) -> int:
     """Remove every node that no output of its graph depends on, bodies and functions included; returns how many.
 
-    A node without outputs is kept: it must have some effect.
+    A node without outputs is kept, since it must have some effect.
     """
     count = 0
     with graph.edit() as edit:
@@ -98,7 +98,7 @@ def makers(graph: ModelGraph, values: Iterable[int]) -> list[NodeRecord]:
 def drop_unused_initializers(graph: ModelGraph) -> int:
     """Remove every stored tensor without a reader; returns how many. Defaults of graph inputs stay.
 
-    A tensor that a quantization annotation or a training binding names counts as read.
+    A tensor in a quantization annotation or a training binding counts as read.
     """
     unused = unused_initializers(graph)
     remove_stored(graph, unused)

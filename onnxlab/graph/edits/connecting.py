@@ -10,7 +10,7 @@ from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.graph.index.topology import reachable
 
 MOST_SLOTS = 1 << 16
-"""Inputs that a node may get here: a slot far behind the last one makes a list of empty names up to it."""
+"""Most inputs of a node: a new input in a far slot fills all slots before it with empty names."""
 
 Refusal = Callable[[ValueRecord, NodeRecord, int], "str | None"]
 """(value, node, slot) -> why the types forbid the wire, or None."""
@@ -21,8 +21,8 @@ def can_connect(
 ) -> str | None:
     """The reason why a node must not read a value in an input slot, as a sentence; None where it may.
 
-    Checks the slot by the operator's schema, that the value is visible, that no cycle would close, and what `types`
-    has to say. Searches at most the nodes between the two in topological order.
+    Checked are the slot by the operator's schema, the visibility of the value, cycles, and types by calling `types`.
+    The search visits at most the nodes between the two in topological order.
     """
     return Targets(graph, value, types, whole=False).refusal(node, slot)
 
@@ -30,8 +30,8 @@ def can_connect(
 class Targets:
     """The slots that one value may be wired to, for a front end that dims all others while a wire is dragged.
 
-    Holds for the graph as it is when made. With `whole` everything that the value depends on is collected once, so
-    that each question costs a look-up.
+    The answers hold for the graph as it is when the object is made. With `whole`, all nodes on which the value depends
+    are collected once, so that each answer costs one look-up.
     """
 
     def __init__(self, graph: ModelGraph, value: ValueRecord, types: Refusal | None = None, whole: bool = True) -> None:
@@ -75,7 +75,7 @@ def reading(graph: ModelGraph, node: NodeRecord, old: ValueRecord, new: ValueRec
     """The change that lets a node read `new` wherever it reads `old`.
 
     Raises:
-        EditError: the new value is not visible where the node stands, or another one of its name hides it there.
+        EditError: the new value is not visible in the node's scope, or another value of its name hides it there.
     """
     if node.scope != new.scope and graph.index.lookup(graph.scopes[node.scope], new.name) != new.id:
         raise EditError(f"{new.name!r} is not visible from {graph.label(node)}, which reads {old.name!r}")

@@ -38,7 +38,7 @@ def constant_to_initializer(graph: ModelGraph, node: NodeRecord) -> ValueRecord:
     """Replace a Constant node by an initializer of the same name; the value stays the same one.
 
     Raises:
-        EditError: the node is no Constant, its value is a function's attribute, or it stands in a function.
+        EditError: the node is no Constant, its value is a function's attribute, or the node is in a function.
     """
     if not is_constant(node):
         raise EditError(f"{graph.label(node)} is a {node.op_type}, not a Constant")
@@ -85,8 +85,8 @@ def initializer_to_constant(graph: ModelGraph, value: ValueRecord) -> NodeRecord
     """Replace an initializer by a Constant node in front of its first reader; the value stays the same one.
 
     Raises:
-        EditError: the value is no initializer, or a graph input too.
-        LoadError: its external data cannot be read.
+        EditError: the value is no initializer, or is also a graph input.
+        LoadError: the external data cannot be read.
     """
     if value.initializer is None:
         raise EditError(f"{value.name!r} is no initializer")

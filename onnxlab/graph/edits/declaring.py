@@ -16,7 +16,7 @@ from onnxlab.graph.state.graph_state import DeclarationKind
 Action = Literal["refresh", "store", "drop"]
 
 TypeOf = Callable[[int, onnx.TypeProto], onnx.TypeProto]
-"""What a declared type of a value id should be; an empty one, where nothing is declared or known."""
+"""(value id, declared type) -> the type to declare; both are empty where nothing is declared or known."""
 
 
 class Redeclared(NamedTuple):
@@ -34,13 +34,13 @@ def set_declarations(
     """Bring the declared types of values up to date, in bodies and functions too; inputs of the model stay.
 
     Args:
-        action: "refresh" changes those that there are; "store" declares every value that a node makes besides; "drop"
-            takes away those of values that are no outputs, apart from what documents them.
-        type_of: what is known of a value.
-        needed: whether nothing but declarations says what a node of this id makes; those are not dropped.
+        action: "refresh" changes existing declarations; "store" also declares every other value that a node makes;
+            "drop" removes declared types of values that are no outputs, but keeps their documentation.
+        type_of: returns the type to declare.
+        needed: whether the outputs of a node, by its id, have known types only by declarations, which are then kept.
 
     Returns:
-        What changed.
+        The changed declarations.
 
     Raises:
         EditError: there is no such action.
@@ -78,7 +78,7 @@ def _refresh(graph: ModelGraph, edit: Transaction, scope: Scope, type_of: TypeOf
 
 
 def _store(graph: ModelGraph, edit: Transaction, scope: Scope, type_of: TypeOf, done: list[Redeclared]) -> None:
-    # in the order of the file: that of `scope.names` depends on edits that were undone
+    # in the order of the file: the order of `scope.names` depends on edits that were undone
     for vid in [vid for node in scope.order() for vid in graph.nodes[node].outputs]:
         value = graph.values.get(vid)
         if value is None or value.info is not None:

@@ -21,15 +21,16 @@ def add_output(
 ) -> list[ValueRecord]:
     """Make a value an output of the main graph; returns the outputs.
 
-    A value of a function becomes an output of the function and of each call; one in the body of a Loop or Scan is
-    collected over the iterations, with their number as its first dim; in that of a SequenceMap it makes a sequence.
+    A value of a function becomes an output of the function and of each call. A value in the body of a Loop or Scan is
+    collected over the iterations, with their number as its first dim; in the body of a SequenceMap, into a sequence.
 
     Args:
-        declaration: what is known of a value id, to declare outputs by.
-        position: among the outputs, of the first; default: the end.
+        declaration: returns the inferred declaration of a value id, for new outputs.
+        position: position of the first new output among the outputs; default: the end.
 
     Raises:
-        EditError: it is an output already, is made in one branch of an If alone, or its function is never called.
+        EditError: the value is an output already, is made in only one branch of an If, or is in a function that is
+            never called.
     """
     known = (declaration or (lambda vid: graph.values[vid].info))(value.id)
     if value.scope == graph.main.id:

@@ -13,7 +13,7 @@ from onnxlab.graph.protos.renaming import nodes_inside
 from onnxlab.graph.protos.value_info import describe
 
 Declaration = Callable[[int], "onnx.ValueInfoProto | None"]
-"""What is known of a value id, as a declaration."""
+"""Returns the declaration of a value id, inferred or stated, None where nothing is known."""
 
 
 def extract(
@@ -24,16 +24,16 @@ def extract(
 ) -> onnx.ModelProto:
     """A new model that computes `outputs` from `inputs`, and from those graph inputs that are needed besides.
 
-    What bodies capture, initializers, functions, declarations, quantization annotations, opsets, metadata and device
-    configurations follow; a warning says where training information stays behind.
-    All values are of one scope; what its nodes read from scopes around it becomes an input, or is stored anew.
+    Captured values, initializers, functions, declarations, quantization annotations, opsets, metadata and device
+    configurations are copied too; training information is not, and a warning says so.
+    All values are of one scope. Values that its nodes read from scopes around it become inputs, or initializers.
 
     Args:
-        declaration: declares the inputs and outputs; default: what the model declares.
+        declaration: returns declarations for the inputs and outputs; default: those of the model.
 
     Raises:
         EditError: the values are of different scopes, a value has no producer, or a node refers to an attribute of
-            the function that it stands in.
+            the function around it.
     """
     if not outputs:
         raise EditError("a model needs at least one output; name the values that it shall compute")

@@ -34,7 +34,7 @@ def set_dim(graph: ModelGraph, value: ValueRecord, axis: int, dim: int | str | N
     """Change one dimension of a graph input or output: an integer, a name to make it dynamic, None for unknown.
 
     Raises:
-        EditError: no shape is declared, it has no such axis, or the dim is negative or of another type.
+        EditError: no shape is declared, the shape has no such axis, or the dim is negative or of another type.
     """
     scope, kind, position, info = _declaration(graph, value)
     if not info.type.HasField("tensor_type") or not info.type.tensor_type.HasField("shape"):
@@ -68,13 +68,13 @@ def replace_dim(
     """Let a dim be another one wherever the main graph declares it; returns how many declarations changed.
 
     Args:
-        old: a name, which inputs and outputs declare, or a size, which inputs declare on `axis`.
-        new: a size, a name, which makes it dynamic, or None for unknown.
-        axis: the axis that is looked at; None for all.
-        values: the inputs and outputs that are looked at; None for all.
+        old: a name that inputs and outputs declare, or a size that inputs declare on `axis`.
+        new: a size, a name for a dynamic dim, or None for an unknown one.
+        axis: the only axis to change; None for all.
+        values: the only inputs and outputs to change; None for all.
 
     Raises:
-        EditError: no input or output declares it, a size was given without an axis, or the dim is no dim.
+        EditError: no input or output declares `old`, a size was given without an axis, or `new` is no dim.
     """
     if isinstance(old, int) and axis is None:
         raise EditError(f"many dims may be {old}: give the axis of the inputs whose dim shall become {new!r}")
@@ -138,7 +138,7 @@ def add_input(
     """Give a graph (default: the main graph) another input; a function takes just a name.
 
     Raises:
-        EditError: the name is empty or means a value already; or it would shift the inputs of a function's calls.
+        EditError: the name is empty or in use, or the new input would shift the inputs of a function's calls.
     """
     scope = scope or graph.main
     name = info if isinstance(info, str) else info.name
@@ -178,10 +178,10 @@ def declare_output(
 ) -> None:  # fmt: skip
     """Let a graph (default: the main graph), body or function return a value that is visible in it.
 
-    `info` declares its type; else what is known of it is copied. A function declares none.
+    `info` declares the type; without it, the value's present declaration is copied. A function declares no types.
 
     Raises:
-        EditError: it is an output already, or belongs to another scope; or it would shift the outputs of calls.
+        EditError: the value is an output already or belongs to another scope, or would shift the outputs of calls.
     """
     scope = scope or graph.main
     if graph.index.lookup(scope, value.name) != value.id:
@@ -207,7 +207,7 @@ def remove_output(graph: ModelGraph, value: ValueRecord, scope: Scope | None = N
     """Take a value out of the outputs of a graph (default: the main graph), body or function; its maker stays.
 
     Raises:
-        EditError: it is no output, or a call of the function takes it or what comes behind it.
+        EditError: the value is no output, or a call of the function uses this output or a later one.
     """
     scope = scope or graph.main
     position = next((at for where, at in value.formal_outputs if where == scope.id), None)

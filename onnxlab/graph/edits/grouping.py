@@ -19,17 +19,18 @@ if TYPE_CHECKING:
     from onnxlab.graph.query.hierarchy import Group, Hierarchy
 
 LONGEST = 200
-"""Characters of a group's name."""
+"""Most characters of a group's name."""
 
 
 @recorded
 def group_nodes(graph: ModelGraph, nodes: Sequence[NodeRecord], name: str) -> str:
     """Make nodes a group of the picture, or rename the group whose nodes they all are; returns the group's path.
 
-    It is written to the metadata of the nodes, `onnxlab.group`, and so stays with the model and with each node.
+    The group is written to the metadata of the nodes, `onnxlab.group`: it is saved with the model and stays with each
+    node.
 
     Raises:
-        EditError: the name is no plain text, a path leaves the nodes and comes back, or they are of several scopes.
+        EditError: the name is no plain text, a path leaves the nodes and comes back, or the scopes differ.
     """
     scope = scope_of(graph, nodes)
     if not isinstance(name, str) or not name.strip() or {"/", MARK} & set(name) or len(name) > LONGEST:

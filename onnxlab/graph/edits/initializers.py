@@ -19,9 +19,8 @@ from onnxlab.graph.protos.value_info import declare, describe
 def set_initializer(graph: ModelGraph, value: ValueRecord, array: Any) -> None:
     """Replace the data of an initializer; its documentation and metadata stay.
 
-    Numbers and lists take the dtype that the initializer has. An array or TensorProto may have another dtype and
-    shape, unless the value is also a graph input that declares something else. Data that was external is then held
-    in the model, until it is saved.
+    Numbers and lists get the dtype of the initializer. An array or TensorProto may have another dtype and shape, unless
+    the value is also a graph input with another declaration. External data is replaced by data in the model.
 
     Raises:
         EditError: the value is no initializer, or `array` is no array, or contradicts the declared input.
@@ -48,7 +47,7 @@ def tensor_of(array: Any, name: str, data_type: int = 0) -> onnx.TensorProto:
     """A TensorProto called `name` of an array, number, list or TensorProto; `data_type` is for numbers and lists.
 
     Raises:
-        EditError: it is none of these, or does not fit the type.
+        EditError: `array` is none of these, or does not fit the type.
     """
     return _stored(array, name, data_type)[0]
 
@@ -170,7 +169,7 @@ def input_to_initializer(graph: ModelGraph, value: ValueRecord, array: Any = Non
     """Store a tensor in the place of a graph input; None takes the default that the input has.
 
     Raises:
-        EditError: the value is no graph input, has no default where no array is given, or declares something else.
+        EditError: the value is no graph input, has no default where no array is given, or declares another type.
     """
     scope = graph.scopes[value.scope]
     if not value.is_input or scope.is_function:

@@ -17,15 +17,15 @@ from onnxlab.graph.protos.renaming import Renaming
 def inline_call(graph: ModelGraph, node: NodeRecord, nested: bool = False) -> list[NodeRecord]:
     """Replace one call of a function by the function's nodes; with `nested` also the calls among these.
 
-    Attribute references become what the call gives, or the function's default, or go away. Values inside get fresh
-    names with the call's in front. The function stays, for other calls.
+    An attribute reference is replaced by the call's attribute or the function's default, or removed where there is
+    neither. Values inside get fresh names that begin with the call's name. The function stays, for other calls.
 
     Returns:
-        The nodes that came in its place.
+        The nodes in the place of the call.
 
     Raises:
-        EditError: the node calls no function of the model, or the function uses operators that mean something else at
-            the opset version that is imported where the call stands.
+        EditError: the node calls no function of the model, or the function uses operators with another meaning at the
+            opset version that the scope of the call imports.
     """
     called = graph.index.functions.get(function_key(node.proto))
     if called is None:

@@ -26,8 +26,8 @@ class Inserted:
     """The nodes and values that came in.
 
     Attributes:
-        nodes: in the order of the other model.
-        names: what the other model's values are called here.
+        nodes: the new nodes, in the order of the other model.
+        names: the new names of the other model's values, by their names there.
     """
 
     nodes: tuple[NodeRecord, ...]
@@ -47,16 +47,16 @@ def insert_model(
     """Put a copy of another model's graph behind the nodes of the main graph, or in front of them, as one step.
 
     Args:
-        connect: the value that each input of the other model reads; those left out become inputs of this one.
-        prefix: put before all names; names that are taken get a number behind them anyway.
-        add_outputs: which outputs of the other model become outputs of this one; True: all that feed nothing.
-        feed: (a value of this model, the output of the other one that its readers read instead). A graph input that
-            no node reads then goes away.
-        declaration: what is known of a value id, so that element types are compared; default: what is declared.
+        connect: the value that replaces each input of the other model; other inputs become inputs of this model.
+        prefix: put before all names; names in use get a number behind them, too.
+        add_outputs: outputs of the other model that become outputs of this one; True: all that are not in `feed`.
+        feed: pairs (a value of this model, the output of the other model that its readers read instead). A graph input
+            that no node reads any longer is removed.
+        declaration: returns the declaration of a value id, to compare element types; default: those of the model.
 
     Raises:
-        EditError: it has no such input or output, a wire would join two element types or close a cycle, or it uses
-            operators that mean something else at this model's opset version.
+        EditError: the other model has no such input or output, a wire would join two element types or close a cycle,
+            or operators of the other model have another meaning at this model's opset version.
     """
     source = _source(graph, other)
     wires, outputs = dict(connect or {}), {info.name: info for info in source.output}

@@ -19,7 +19,7 @@ from onnxlab.graph.protos.name_bytes import text as text_of
 from onnxlab.graph.protos.renaming import canonical
 
 Bearer = "NodeRecord | ValueRecord | Scope | None"
-"""Whose metadata or documentation: a node's, a value's, a graph's or function's, or (None) the model's."""
+"""Owner of metadata or documentation: a node, a value, a graph or function, or (None) the model."""
 
 _TEXTS = ("producer_name", "producer_version", "domain", "doc_string")
 _NUMBERS = ("ir_version", "model_version")
@@ -49,10 +49,10 @@ def set_doc_string(graph: ModelGraph, bearer: Any, text: str) -> None:
 def set_metadata(graph: ModelGraph, bearer: Any, entries: Mapping[str, str | None]) -> None:
     """Set entries of metadata_props of the model (None), a graph, function, node or value; None takes one away.
 
-    Entries that are there keep their place, new ones come last.
+    Existing entries keep their place, new entries come last.
 
     Raises:
-        EditError: a key or text is no string, or there is no entry to take away.
+        EditError: a key or text is no string, or there is no entry to remove.
     """
     for key, text in entries.items():
         if not isinstance(key, str) or not (text is None or isinstance(text, str)):
@@ -169,7 +169,7 @@ def set_opset(graph: ModelGraph, domain: str, version: int | None, function: Sco
     Nothing is converted: the nodes stay as they are and must fit the operators of that version too.
 
     Raises:
-        EditError: the version is no positive integer, or nodes do not fit it; the message lists them.
+        EditError: the version is no positive integer, or nodes do not fit the version; the message lists the nodes.
     """
     root = function or graph.main
     shown = domain or "ai.onnx"
@@ -243,11 +243,11 @@ def set_binding(
     """Assign an output of the algorithm to an initializer after each step, or one of the initialization before them.
 
     Args:
-        graph: of a model with training information.
+        graph: the graph of a model with training information.
         variable: an initializer of the algorithm, or else of the model.
-        output: of the graph; None takes the binding away.
-        initialization: whether it is an output of the initialization.
-        training: which of the training information.
+        output: an output of the algorithm or the initialization; None removes the binding.
+        initialization: whether `output` is an output of the initialization.
+        training: position in training_info.
 
     Raises:
         EditError: there is no such initializer or output.

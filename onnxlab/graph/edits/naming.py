@@ -55,7 +55,7 @@ def rename_value(graph: ModelGraph, value: ValueRecord, name: str) -> None:
     """Give a value another name wherever the model mentions it, captures in bodies included.
 
     Raises:
-        EditError: the name is empty or in use in its scope, outside of it or in a body inside it.
+        EditError: the name is empty, or in use in the value's scope, around it or in a body inside it.
     """
     if not isinstance(name, str) or not name:
         raise EditError(f"a value's name is a string that is not empty, got {name!r}")
@@ -75,8 +75,8 @@ def rename_value(graph: ModelGraph, value: ValueRecord, name: str) -> None:
 class FreshNames:
     """Names for new values and nodes: the wanted one where it is free, else with "_1", "_2", … behind it.
 
-    One of these serves one edit: what it gave away counts as taken, so that names may be collected before the nodes
-    that bear them are made. A value's name is free when no scope of the model uses it, hence nothing is ever hidden.
+    An object serves one edit: names that it returned count as taken, so that names may be chosen before their nodes are
+    made. A value's name is free when no scope of the model uses it, so that a new value never hides another one.
     """
 
     def __init__(self, graph: ModelGraph, scope: Scope | None = None) -> None:

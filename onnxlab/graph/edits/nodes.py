@@ -67,7 +67,7 @@ def remove_nodes(graph: ModelGraph, nodes: Sequence[NodeRecord], bypass: bool = 
     with graph.edit():
         for node in sorted(nodes, key=lambda node: (node.scope, -graph.index.rank(node))):
             if node.id not in graph.nodes:
-                continue  # it went with the body of a node that was removed before
+                continue  # already removed with the body of another node
             if bypass:
                 bypass_node(graph, node)
             else:
@@ -78,8 +78,8 @@ def remove_nodes(graph: ModelGraph, nodes: Sequence[NodeRecord], bypass: bool = 
 def duplicate_nodes(graph: ModelGraph, nodes: Sequence[NodeRecord]) -> list[NodeRecord]:
     """Copy nodes of one scope, bodies and all: copies read each other where the nodes do, and make new values.
 
-    What the nodes read from elsewhere the copies read too; the copies' outputs have no readers yet. Copies stand behind
-    the last of the nodes.
+    The copies also read the same values from outside; their outputs have no other readers yet. The copies are placed
+    behind the last of the nodes.
 
     Returns:
         The copies, in file order of the nodes.

@@ -31,14 +31,14 @@ def set_operator(
 ) -> None:
     """Make a node another operator (or call of a function) with the same inputs and outputs.
 
-    Of its attributes those survive that the new operator has too, with the same type and an allowed value.
+    An attribute is kept where the new operator has it too, with the same type and an allowed value.
 
     Args:
-        domain: of the new operator; None keeps the node's.
-        attributes: what to set besides, by name.
+        domain: domain of the new operator; None keeps the node's.
+        attributes: further attributes to set, by name.
 
     Raises:
-        EditError: the domain is not imported or has no such operator, or the wires do not fit it.
+        EditError: the domain is not imported or has no such operator, or the wires do not fit the operator.
     """
     with graph.edit() as edit:
         edit.apply(SetField(("node", node.id), "op_type", op_type))

@@ -26,7 +26,7 @@ Known = Callable[[int], "np.ndarray[Any, Any] | None"]
 """The elements of a value id, where they are known without running the model."""
 
 SMALL = 1024
-"""Bytes up to which the data of an input is shown to a conversion: axes, sizes, bounds; never weights."""
+"""Most bytes of an input whose data a conversion gets: axes, sizes, bounds; never weights."""
 
 
 @recorded
@@ -35,15 +35,15 @@ def convert_opset(
 ) -> int:
     """Convert the model, its bodies and its functions to another version of ai.onnx; returns how many nodes changed.
 
-    Nodes whose operators did not change stay as they are, to the byte; others keep their names, documentation and
-    metadata, and those that come beside them are called after them. Only the ai.onnx domain is converted.
+    Nodes whose operators did not change stay as they are, to the byte. Converted nodes keep their names, documentation
+    and metadata; the names of additional nodes derive from theirs. Only the ai.onnx domain is converted.
 
     Args:
-        declaration: what is known of a value id; default: what the model declares.
-        known: elements of values that are known without running the model.
+        declaration: returns the declaration of a value id; default: those of the model.
+        known: returns elements of a value id that are known without running the model.
 
     Raises:
-        EditError: there is no such version, or nodes cannot be said in it; the message lists them with reasons.
+        EditError: there is no such version, or nodes cannot be expressed in it; the message lists them with reasons.
     """
     newest = schemas.latest_opset("")
     if not isinstance(version, int) or isinstance(version, bool) or not 1 <= version <= newest:

@@ -18,7 +18,7 @@ from onnxlab.graph.query.block_copies import find_copies
 from onnxlab.graph.query.cones import boundary, hole
 
 FUNCTIONS_SINCE = 8
-"""The IR version in which functions came."""
+"""The IR version that introduced functions."""
 
 
 @recorded
@@ -27,8 +27,8 @@ def make_function(
 ) -> list[NodeRecord]:
     """Move nodes into a new function of the model and call it in their place; returns the calls, the nodes' own first.
 
-    What the nodes read, initializers included, becomes inputs; what is read of them elsewhere outputs. With `copies`
-    every verified copy of the block calls the same function.
+    Values that the nodes read from outside, initializers included, become inputs of the function; values that are read
+    outside become outputs. With `copies`, every verified copy of the block is replaced by a call of the same function.
 
     Raises:
         EditError: a path leaves the selection and comes back, a function of that name exists, or the nodes refer to
@@ -157,10 +157,10 @@ def for_each_copy(
         edit: called once for the block and once for each copy, with the nodes in the order of `nodes`.
 
     Returns:
-        The nodes that it was called with.
+        The nodes of each call of `edit`.
 
     Raises:
-        EditError: the nodes are not joined by wires, or the edit fails for one block; then it is made for none.
+        EditError: wires do not connect the nodes, or the edit fails for one block; then no block is changed.
     """
     scope_of(graph, nodes)
     blocks = [list(nodes)]

@@ -1,7 +1,7 @@
 """Every edit, one row each: function, subject, label, statement in Python, parameters as forms and requests have them.
 
-The history takes labels and statements from here; the schema of the page's requests, the forms that it shows and its
-menus follow; tests hold the methods of handles and of `Model` to the parameters.
+The labels and statements of the history, the schema of the page's requests, its forms and its menus derive from this
+table; tests compare the methods of handles and of `Model` with the parameters.
 """
 
 from collections.abc import Mapping
@@ -52,7 +52,7 @@ _BYPASS = Parameter("bool", default=False)
 
 def _attributes(graph: ModelGraph, proto: onnx.NodeProto) -> Given | None:
     """The attributes of a new node as keywords; None where these would not make the same node."""
-    if _PLAIN.issuperset([field.name for field, _ in proto.ListFields()]):  # as of most that are inserted
+    if _PLAIN.issuperset([field.name for field, _ in proto.ListFields()]):  # as for most inserted nodes
         return {"domain": proto.domain} if proto.domain else {}
     decoded: dict[str, Any] = {}
     for attribute in proto.attribute:

@@ -42,7 +42,7 @@ def set_inputs(graph: ModelGraph, node: NodeRecord, names: Sequence[str]) -> Non
         EditError: a value is not visible from the node, or the wires would close a cycle.
     """
     scope = graph.scopes[node.scope]
-    for name in () if graph.transaction else names:  # inside an edit it may follow later; the end is judged
+    for name in () if graph.transaction else names:  # inside an edit, a value may follow later
         if name and name not in node.proto.input and not graph.index.lookup(scope, name):
             where = graph.label(node)
             raise EditError(f"no value is called {name!r} where {where} stands.{suggestion(name, scope.names)}")
@@ -53,10 +53,10 @@ def set_inputs(graph: ModelGraph, node: NodeRecord, names: Sequence[str]) -> Non
 def set_outputs(graph: ModelGraph, node: NodeRecord, names: Sequence[str]) -> None:
     """Let a node make values of these names, by slot; "" leaves an optional output out.
 
-    A new name is a new value; to keep the readers of one use `rename_value`.
+    A new name is a new value; use `rename_value` to keep the readers of a value.
 
     Raises:
-        EditError: another node makes a value of that name, or one that is still read would have no producer.
+        EditError: another node makes a value of that name, or a value that is still read would have no producer.
     """
     graph.apply(SetOutputs(node.id, tuple(names)))
 
@@ -85,7 +85,7 @@ def insert_on_edge(
     """Put a new node on one wire: it reads what the slot read, and the slot reads its first output.
 
     Args:
-        proto: the node to be; its input `data_slot` is overwritten, an output without name gets a fresh one.
+        proto: the new node; its input `data_slot` is overwritten, an output without a name gets a fresh name.
 
     Raises:
         EditError: the slot reads nothing, or the new node does not fit.
@@ -107,7 +107,7 @@ def insert_on_edge(
 def insert_after(graph: ModelGraph, value: ValueRecord, proto: onnx.NodeProto, data_slot: int = 0) -> NodeRecord:
     """Put a new node behind a value: all that read the value, outputs of its graph included, read the new node.
 
-    An output of the graph keeps its name; then the value itself gets a fresh one.
+    An output of the graph keeps its name, and the value itself gets a fresh name.
 
     Raises:
         EditError: the value is an input and an output at once, or returned by a body, or the node does not fit.

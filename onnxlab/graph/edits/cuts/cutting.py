@@ -33,12 +33,12 @@ class Cut:
     """The changes of a cut of the main graph; all ids.
 
     Attributes:
-        outputs: values that the model computes from then on besides the outputs that it keeps.
-        inputs: values that it is given from then on.
-        nodes: nodes that go.
-        lost_outputs: outputs that go, since they depend on what goes.
-        lost_inputs: inputs that nothing reads any more.
-        siblings: those of `outputs` and `inputs` that were found, not asked for: they cross the same border.
+        outputs: values that become outputs, besides the outputs that remain.
+        inputs: values that become inputs.
+        nodes: nodes that are removed.
+        lost_outputs: outputs that are removed, since they depend on removed nodes or values.
+        lost_inputs: inputs that no remaining node reads.
+        siblings: those of `outputs` and `inputs` that were not asked for, but cross the same border.
     """
 
     outputs: tuple[int, ...]
@@ -70,13 +70,14 @@ def cut(
 ) -> list[ValueRecord]:
     """End the model at some values and let it start at others; outputs that do not depend on those stay.
 
-    Whatever was needed for nothing else goes: nodes, inputs, stored tensors. Returns the new outputs and inputs.
+    Nodes, inputs and stored tensors on which no output depends any longer are removed. Returns the new outputs and
+    inputs.
 
     Args:
-        outputs: values of the main graph that become outputs; what depends on them goes.
-        inputs: values of the main graph that become inputs; what they are computed from goes.
-        siblings: whether what crosses the same border, and nothing that stays, becomes an output or input too.
-        declaration: what is known of a value id, to declare outputs and inputs by.
+        outputs: values of the main graph that become outputs; nodes that depend on them are removed.
+        inputs: values of the main graph that become inputs; nodes that computed only them are removed.
+        siblings: whether other values that cross the same border become outputs or inputs too.
+        declaration: returns the inferred declaration of a value id, for new outputs and inputs.
 
     Raises:
         EditError: no value was given, one is not computed by a node of the main graph, or nothing would change.
@@ -107,7 +108,7 @@ def remove_behind(graph: ModelGraph, value: ValueRecord) -> Cut:
     """Remove all nodes that depend on a value, and the outputs that they compute; the value itself stays.
 
     Raises:
-        EditError: nothing depends on it, or no output would be left.
+        EditError: nothing depends on the value, or no output would be left.
     """
     planned = plan_behind(graph, value)
     with graph.edit():
@@ -166,7 +167,7 @@ class _Planner:
             starts += self._crossing_start([*remaining, *ends])
         needed = self._needed([*remaining, *ends], set(starts))
         going = (self._needed(outputs, set()) | self.behind) - needed
-        going |= descendants(graph, going) - needed  # what was dead before may read what goes
+        going |= descendants(graph, going) - needed  # dead nodes may read removed values
         if not going and not starts:
             names = ", ".join(graph.values[vid].name for vid in (*self.ends, *self.starts))
             raise EditError(f"nothing would go: all that the model computes is needed on this side of {names} too")

@@ -7,7 +7,7 @@ import onnx
 from onnxlab.graph.protos.attributes import encode, kind_of
 
 SAMPLES = 4
-"""How many different calls are tried."""
+"""Number of different calls that are tried."""
 
 _VALUES: dict[str, tuple[Any, ...]] = {
     "int": (0, 1, -1, 2), "float": (0.5, 3.0), "ints": ([0], [0, 1], [2, 2]), "floats": ([0.5], [1.0, 2.0]),

@@ -11,7 +11,7 @@ from onnxlab.graph.protos.renaming import Renaming, graphs_of, nodes_inside
 def written_out(node: onnx.NodeProto, version: int, types: Types) -> tuple[list[onnx.NodeProto], int] | None:
     """(the nodes, the version of ai.onnx that they are of) that a node of `version` stands for; None: not known.
 
-    Values inside are called after the node's first output. Outputs without readers are left out.
+    Names of values inside derive from that of the node's first output. Nodes without readers are left out.
     """
     schema = schemas.find(node.domain, node.op_type, version)
     if schema is None or (body := _function(schema, node, version, types)) is None:
@@ -55,7 +55,7 @@ def _function(
     else:
         input_types = [types.get(name, onnx.TypeProto()) for name in node.input]
         if node.op_type == "SequenceMap" and not all(map(spelled, input_types)):
-            return None  # onnx's function of it reads types without asking whether there are any, and crashes
+            return None  # onnx's function for it crashes where types are missing
         known = [since.SerializeToString() for since in input_types]
         data = raw.get_context_dependent_function_with_opset_version(chosen, node.SerializeToString(), known)
     function = onnx.FunctionProto.FromString(data)

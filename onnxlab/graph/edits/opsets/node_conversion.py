@@ -1,11 +1,12 @@
 """Nodes in the words of another version of ai.onnx, by onnx's version converter. Works on messages alone.
 
-onnx converts whole models, and loses on the way what its own representation cannot hold. Here it sees single nodes,
-with what is known of their inputs, so that all else of a model stays as it is. Up, its adapters say what a node
-becomes. Down it has few; there, one version at a time, a node may stay as it is where onnx's way up would give it back
-unchanged, and one whose operator is too new becomes the body that the operator's schema carries.
+onnx converts whole models, and loses content that its own representation cannot hold. Here the converter gets single
+nodes, with the known types and data of their inputs, so that the rest of a model stays as it is. To a newer version,
+onnx's adapters convert a node. To an older version, onnx has few adapters: one version at a time, a node stays as it is
+where onnx's conversion to the newer version would leave it unchanged, and a node whose operator is too new is replaced
+by the body in the operator's schema.
 
-A call of the converter costs 40 ms, so many nodes that have nothing to do with each other go through it together.
+A call of the converter costs 40 ms, so that many unrelated nodes are converted in one call.
 """
 
 from collections.abc import Sequence
@@ -35,11 +36,11 @@ from onnxlab.graph.edits.opsets.schema_fit import (
 from onnxlab.graph.protos.attributes import encode
 from onnxlab.graph.protos.renaming import graphs_of
 
-_IR_VERSION = 10  # any in which an initializer need not be an input
+_IR_VERSION = 10  # any version in which an initializer need not be an input
 
 Nodes = list[onnx.NodeProto]
 Found = Nodes | str
-"""What a node becomes, in order; or why it cannot."""
+"""The nodes that replace a node, in order, or the reason why it cannot be converted."""
 
 
 def converted(
@@ -48,9 +49,9 @@ def converted(
     """Convert nodes of version `old` to `new`: each stays, is replaced by nodes, or cannot be converted for a reason.
 
     Args:
-        nodes: that have no value in common.
-        types: of their inputs and outputs by name, as far as they are known.
-        constants: data of inputs, by their names.
+        nodes: nodes that have no value in common.
+        types: types of their inputs and outputs by name, as far as they are known.
+        constants: data of inputs, as tensors with the names of the inputs.
     """
     referring = [node for node in nodes if refers(node)]
     plain = [node for node in nodes if not refers(node)]
@@ -148,7 +149,7 @@ class _Batch:
     def _way_down(self, nodes: Nodes, version: int) -> list[Found]:
         """The nodes that onnx's adapters give for the version before, where its way up gives the originals back.
 
-        Some are wrong: the one of Softmax 13 leaves an axis that means something else in 12.
+        The check is needed since some adapters are wrong: that of Softmax 13 leaves an axis of another meaning in 12.
         """
         results = self._by_onnx([[node] for node in nodes], version, version - 1)
         lowered = {number: part for number, part in enumerate(results) if not isinstance(part, str)}
@@ -160,7 +161,8 @@ class _Batch:
     def _proved(self, pairs: dict[int, tuple[onnx.NodeProto, onnx.NodeProto]], version: int) -> set[int]:
         """For which of some pairs the first, in the version before, means what the second means in this one.
 
-        They do where the way up makes one of the other, or where an operator's versions differ in nothing else.
+        This holds where onnx's conversion to the newer version makes the second of the first, or where the operator's
+        versions differ only in types and attributes.
         """
         proved = {
             number for number, (node, newer) in pairs.items()

@@ -65,7 +65,7 @@ def _constant(name: str, numbers: list[int]) -> onnx.NodeProto:
 REWRITTEN: dict[tuple[str, int], Callable[[onnx.NodeProto, Types], Nodes]] = {
     ("Shape", 15): _shape, ("Split", 18): _split,
 }  # fmt: skip
-"""(operator, version since which it is too new): what it is in the version before, [] where that is not known."""
+"""(operator, version since which it is too new): function that writes it in the version before, [] where unknown."""
 
 
 def as_attributes(node: onnx.NodeProto, version: int, types: Types, constants: Mapping[str, onnx.TensorProto]) -> Nodes:
@@ -134,7 +134,7 @@ def non_negative(node: onnx.NodeProto, types: Types) -> onnx.NodeProto:
     copy.CopyFrom(node)
     for attribute in copy.attribute:
         if attribute.name == "axis" and attribute.i < 0:
-            attribute.i += rank + (node.op_type == "OneHot")  # whose axis is one of its output
+            attribute.i += rank + (node.op_type == "OneHot")  # the axis of OneHot is one of its output
         elif attribute.name == "axes" and node.op_type != "Unsqueeze":
             attribute.ints[:] = [axis + rank if axis < 0 else axis for axis in attribute.ints]
     return copy

@@ -83,7 +83,7 @@ def without_new(node: onnx.NodeProto, version: int, older: int, defaults: bool =
         attribute for attribute in node.attribute
         if attribute.name in past.attributes or (defaults and not _is_default(attribute, schema))
     ]  # fmt: skip
-    spare = len(node.input) > past.max_input >= _count(node.input)  # slots at the end that are left out
+    spare = len(node.input) > past.max_input >= _count(node.input)  # only absent slots at the end
     if len(remaining) == len(node.attribute) and not spare:
         return node
     copy = onnx.NodeProto()

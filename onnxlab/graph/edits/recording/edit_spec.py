@@ -1,8 +1,8 @@
 """The description of an edit: function, subject, parameters, label, and its statement in Python.
 
-A function of this package that is marked with `recorded` gives the history its label and its statement when it is
-called. That of the outermost call counts, since what an edit calls in turn is a part of it. The label is made at once,
-for the journal; the statement waits until it is asked for, or until a change comes with which it would be another.
+A call of a function that is decorated with `recorded` gives the history a label and a statement. Only the outermost
+call counts, since edits that it calls are parts of it. The label is made at once, for the journal; the statement is
+made when it is first read, or before a change after which it would be another.
 """
 
 import functools
@@ -29,7 +29,7 @@ from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.graph.state.names import Names
 
 Subject = Literal["model", "graph", "node", "nodes", "value"]
-"""What an edit is made to: a model, its main graph, a node, several nodes of one scope, or a value."""
+"""Kind of an edit's subject: a model, its main graph, a node, several nodes of one scope, or a value."""
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -41,10 +41,10 @@ class Parameter:
     """A parameter of an edit as Python's statement and the page's request name it.
 
     Attributes:
-        kind: what it may be, a key of `notebook.edits.kinds.KINDS`.
-        title: what a form calls it; "" where no form asks for it.
+        kind: kind of the parameter's values, a key of `notebook.edits.kinds.KINDS`.
+        title: label of the field in a form; "" where forms leave the parameter out.
         hint: a sentence under the field.
-        default: what Python takes where it is left out.
+        default: default value in Python.
     """
 
     kind: str
@@ -67,15 +67,16 @@ class EditSpec:
     """One edit: `function(graph, subject, …)`, without the subject where that is the model alone.
 
     Attributes:
-        subjects: what it may be made to.
-        label: what the history calls it: a format of `subject` and of the function's arguments, or what makes one.
-        statement: the same in Python; None where other edits do it, which the history has then.
-        parameters: of the statement, in turn those of the function.
-        titles: what menus call it, by the arguments that go without saying.
-        arguments: (graph, arguments of the function) -> those of the statement, None where no statement does it.
-        written: (graph, subject, arguments of the function) -> the statement, where that is none of the usual form.
-        exact: whether the statement makes the same bytes of another copy of the model and needs nothing but it; else
-            a script writes the changes.
+        subjects: kinds of subjects that the edit accepts.
+        label: label in the history: a format of `subject` and of the function's arguments, or a function that makes
+            the label.
+        statement: the edit in Python; None where it consists of other edits, whose statements the history then has.
+        parameters: parameters of the statement, in the order of the function's.
+        titles: titles in menus, by the arguments that each implies.
+        arguments: (graph, arguments of the function) -> arguments of the statement, None where no statement fits.
+        written: (graph, subject, arguments of the function) -> the statement, where it has an unusual form.
+        exact: whether the statement alone makes the same bytes on another copy of the model; else a script writes the
+            changes.
     """
 
     function: Callable[..., Any]
@@ -126,7 +127,7 @@ class EditSpec:
             return Recorded(label)
         if (plain := _kept(named)) is not None and (subject is None or isinstance(subject, _RECORDS)):
             write = partial(self._spelled, graph.names, subject, plain)
-            # what is done to the model is spelled alike at any time
+            # the statement of an edit of the model itself is the same at any time
             late = LateText(write) if subject is None else graph.history.later(write)
             exact = self.exact and not any(value is UNWRITTEN for value in plain.values())
             return Recorded(label, late, exact)
@@ -150,7 +151,7 @@ _RECORDS = (NodeRecord, ValueRecord)
 
 _PLAIN = frozenset((bool, int, str, bytes, type(None)))
 _MOST_KEPT = 64
-"""Items of a list, or characters of a text, that wait to be written."""
+"""Most items of a list, or characters of a text, that are kept to be written later."""
 
 
 def _kept(named: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -188,14 +189,14 @@ def recorded(function: Callable[Given, Result]) -> Callable[Given, Result]:
         with graph.lock:
             spec = EDITS[function.__name__]
             if graph.recorded is not None or spec.statement is None:
-                return function(*args, **kwargs)  # a part of the edit that calls it, or one of edits
+                return function(*args, **kwargs)  # a part of an outer edit, or a row without a statement
             values = dict(zip(names, args[1:], strict=False))
             if len(values) < len(names):
                 values = {**defaults, **values, **kwargs}
             subject = values.pop(names[0]) if spec.subjects != ("model",) else None
             try:
                 record = spec.recorded(graph, subject, values)
-            except Exception:  # the edit itself says what is wrong with its arguments
+            except Exception:  # the edit itself raises for wrong arguments
                 record = Recorded(spec.name.replace("_", " "))
             graph.recorded = record
             try:

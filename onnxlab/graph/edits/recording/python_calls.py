@@ -1,6 +1,6 @@
 """Statements of Python that make an edit: a call of a method, an attribute that is set, an entry of a mapping.
 
-Each is written, for the history, and made, where its arguments are known: one description for both.
+A statement can be written, for the history, and executed, given its arguments: one description serves both.
 """
 
 import struct
@@ -17,18 +17,18 @@ from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.state.names import Names
 
 MOST_ITEMS = 256
-"""Items of a list that are written out."""
+"""Most items of a list that is written out."""
 MOST_ELEMENTS = 64
-"""Elements of an array that are written out."""
+"""Most elements of an array that is written out."""
 MOST_TEXT = 1 << 16
-"""Characters of a text that are written out."""
+"""Most characters of a text that is written out."""
 MOST_UNIFORM = 1 << 24
-"""Bytes of an array that are looked through for being all the same."""
+"""Most bytes of an array whose elements are compared, to write equal ones as `np.full`."""
 
 _LATE_DTYPES = "?bBhHiIlLqQefd"
 
 UNWRITTEN = object()
-"""In the place of an argument that no short expression makes: the statement has its name alone."""
+"""Stands for an argument without a short expression: the statement has only the argument's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Argument:
     """An argument of a statement: what a keyword calls it, "" where it stands by its place, and its text.
 
     Attributes:
-        exact: whether the text makes the argument; else it only names it.
+        exact: whether the text evaluates to the argument; else the text only names the argument.
     """
 
     keyword: str
@@ -58,8 +58,8 @@ class Call:
     """`subject.method(…)`.
 
     Attributes:
-        of_model: it is a method of the model, whose first argument is the subject.
-        alone: of several nodes, that a single one has the method itself.
+        of_model: whether the method is one of the model, with the subject as the first argument.
+        alone: whether a single node has the method itself; several nodes are an argument of the model's method.
     """
 
     method: str
@@ -172,7 +172,7 @@ def literal(names: Names, value: Any) -> str | None:
 def _float(value: float) -> str | None:
     text = repr(value) if np.isfinite(value) else f"float({str(value)!r})"
     same = struct.pack("d", float(str(value))) == struct.pack("d", value)
-    return text if same else None  # a NaN of other bits
+    return text if same else None  # False for a NaN with other bits
 
 
 def _listed(names: Names, value: Sequence[Any]) -> str | None:
@@ -214,8 +214,8 @@ def _array(array: "np.ndarray[Any, Any]", scalar: bool) -> str | None:
 def late_array(array: "np.ndarray[Any, Any]") -> Any:
     """A copy of a small array, which `literal` writes exactly at any time; UNWRITTEN for one that has no expression.
 
-    None where only a closer look tells: numbers that are not finite, large arrays that may be all the same, dtypes that
-    NumPy has not by itself.
+    None where `literal` must try now: numbers that are not finite, large arrays whose elements may all be equal, dtypes
+    that NumPy lacks.
     """
     dtype = array.dtype
     if dtype.char not in _LATE_DTYPES or not dtype.isnative or not array.size:
@@ -255,7 +255,7 @@ def arguments_of(names: Names, values: Mapping[str, Any], parameters: Mapping[st
     """Arguments as they stand in a statement, of (name, value); those that say their default are left out.
 
     Args:
-        parameters: rows with a `default`; what is none of them is a keyword.
+        parameters: rows with a `default`, by name; any other name is a keyword argument.
     """
     for name, value in values.items():
         parameter = parameters.get(name)
