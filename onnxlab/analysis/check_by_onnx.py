@@ -31,8 +31,8 @@ _MOST_NODES = 1_000_000
 """Limits of what onnx is asked: bytes of a weight that is left in, of the rest, nodes with all functions inlined."""
 
 _IMPORTS_SINCE = 3
-"""The IR version from which on a model imports opsets: onnx infers nothing before. Nor does it read sparse initializers
-as dense ones, which runtimes do."""
+"""The IR version from which on a model imports opsets: onnx infers nothing for older models. onnx also does not read
+sparse initializers as dense ones, as runtimes do."""
 
 _REFUSALS = (onnx.checker.ValidationError, onnx.shape_inference.InferenceError, RuntimeError, ValueError, MemoryError)
 _INNERMOST = re.compile(r"\[(?:Shape|Type)InferenceError\] ")

@@ -71,7 +71,7 @@ class Looking(Lookup):
         return self._network(self._scope_record(scope))
 
     def _network(self, scope: Scope) -> Any:
-        self.graph.networks.fact_of = self.inference.fact  # only now, since a graph that has facts keeps all in memory
+        self.graph.networks.fact_of = self.inference.fact  # only now: views with facts keep all facts in memory
         return self.graph.nx(scope)
 
     def node(self, ident: int) -> Node:

@@ -49,9 +49,8 @@ if TYPE_CHECKING:
 class Model(Knowing, Querying, Running, Rewriting, Comparing, Measuring, Showing, metaclass=ShortHelp):
     """A model that can be looked at, edited, run, undone and saved.
 
-    `onnxlab.load` makes a Model; `Model(proto)` wraps a ModelProto, which it keeps and mutates. At the end of a
-    notebook cell a Model shows itself. `help(Model.run)` shows a single member; in examples `model` is
-    `onnxlab.load()`.
+    `onnxlab.load` makes a Model; `Model(proto)` wraps a ModelProto, which it keeps and mutates. A notebook cell that
+    ends in a Model shows it. `help(Model.run)` shows a single member; in examples `model` is `onnxlab.load()`.
 
     Look: nodes, node, value, inputs, outputs, proto, name, version; find, find_values, structure (what depends on
         what), nx, nx_of (for networkx), node_at, value_at

@@ -29,7 +29,7 @@ _NOBODY = (-1, 0)
 _NO_WIRES: list[int] = []
 
 _RETURNED = 5
-"""What values are that the scope returns."""
+"""The label of values that the scope returns."""
 
 
 class Vertices:

@@ -64,7 +64,7 @@ class Expression:
         """Parse a text.
 
         Raises:
-            WatchError: it is no expression; the message shows where.
+            WatchError: the text is no expression; the message shows where.
         """
         self.text = text
         self.names: set[str] = set()
