@@ -2,9 +2,9 @@
 
     Runner(graph, inference.fact, [NumbaProvider(), NumpyProvider()])
 
-It takes nodes of the operators in `compiled/rules` on float32, float16 (widened) and 8-bit integers, and what computes
-their shapes. The first call is NumPy's; what claiming and compiling take is imported and made after it, in a
-background thread. Numba itself is imported only by the process that compiles.
+The provider takes nodes of the operators in `rules` on float32, float16 (widened) and 8-bit integers, and the nodes
+that compute their shapes. NumPy runs the first call. After it, a background thread imports the modules for claiming and
+compiling, and compiles. Numba itself is imported only by the process that compiles.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _WORTH = 5
 
 
 _WORTH_OFTEN = 2
-"""The same of a body, which runs again and again."""
+"""Weight of rules below which a body, which runs again and again, is left to NumPy."""
 
 
 class NumbaProvider(Provider):
@@ -55,9 +55,9 @@ class NumbaProvider(Provider):
 
     Args:
         threads: of a run.
-        background: let NumPy answer while kernels compile; otherwise the first call waits for them.
+        background: let NumPy run the nodes while kernels compile; otherwise the first call waits for the kernels.
         precise: do without Winograd's convolutions, which round more than others.
-        least: what must be gained, in passes over memory, for a scope to be claimed at all.
+        least: gain, in passes over memory, below which no node of a scope is claimed.
     """
 
     name = "numba"
@@ -80,7 +80,7 @@ class NumbaProvider(Provider):
         importlib.import_module("onnxlab.execution.numba.plan.kernels_ahead").begin()
 
     def get_capability(self, view: PartitionView) -> list[SubgraphClaim]:
-        """Claim nodes that have a rule, and those that tell their shapes; why others are left goes to `view.refuse`."""
+        """Claim nodes that have a rule, and those that compute shapes; `view.refuse` gets the reasons for others."""
         if availability.missing():
             for node in view.nodes:
                 view.refuse(node, availability.missing())
@@ -95,12 +95,12 @@ class NumbaProvider(Provider):
         return [SubgraphClaim(tuple(claims.taken))]
 
     def still(self, view: PartitionView, nodes: Collection[NodeView]) -> bool:
-        """Whether it would claim the same, where only these nodes, or the data that they read, are others."""
+        """Whether it would claim the same nodes, where only `nodes`, or the data that they read, changed."""
         claims: _Claims | None = view.notes.get(self)
         return claims is not None and claims.still(view, nodes)
 
     def compile(self, part: Part, view: PartitionView) -> CompiledPart:
-        """A region. Raises OnnxlabError where NumPy, which it starts with, cannot run it."""
+        """A region. Raises OnnxlabError where NumPy, by which the region runs at first, cannot run it."""
         claims: _Claims | None = view.notes.get(self)
         return self._region(part, view, frozenset(() if claims is None else claims.names))
 
@@ -116,7 +116,7 @@ class NumbaProvider(Provider):
         def step(node: NodeView) -> Step:
             return NumpyProvider().compile(Part("numpy", (node,), node.inputs, node.outputs), view)[0]
 
-        NumpyProvider().check(part, view)  # what it starts with
+        NumpyProvider().check(part, view)  # by which the region runs at first
 
         def program() -> Any:
             return assemble(NumpyProvider().compile(part, view), part.inputs, part.outputs, view.constant, "a region")
@@ -147,12 +147,12 @@ class _Claims:
     """Chooses the nodes of a scope to take.
 
     Args:
-        judged: {node: (answers when it was judged, why it is not taken)}: what an edit touched is judged again.
+        judged: {node: (facts asked for by the rule, reason for refusing)}: nodes that an edit touched are judged again.
 
     Attributes:
-        names: of values that are constant or follow from shapes.
+        names: names of values that are constant or follow from shapes.
         taken: {node id: None} in order.
-        weight: how much there is to gain.
+        weight: sum of the weights of the rules.
     """
 
     def __init__(self, view: PartitionView, judged: MutableMapping[NodeView, tuple[_Answers, str]]) -> None:
@@ -169,7 +169,7 @@ class _Claims:
         claimed = [node for node in background.paced(view.nodes) if self._takes(node)]
         needed: set[str] = {name for node in background.paced(claimed) for name in node.inputs}
         chosen = {node.id for node in claimed}
-        for node in background.paced(reversed(view.nodes)):  # what is known is taken only for those that read it
+        for node in background.paced(reversed(view.nodes)):  # backward: known nodes are taken only for their readers
             if self._is_maker(node) and not needed.isdisjoint(node.outputs):
                 chosen.add(node.id)
                 needed.update(node.inputs)
@@ -178,12 +178,12 @@ class _Claims:
                 self.taken[node.id] = None
 
     def close(self) -> None:
-        """All is claimed: let go of the view."""
+        """Drop the view once all nodes are claimed."""
         self._view = None  # type: ignore[assignment]
         self._constants.clear()
 
     def still(self, view: PartitionView, nodes: Collection[NodeView]) -> bool:
-        """Whether the same would be claimed of a later view, where only these nodes, or what they read, are others."""
+        """Whether the same nodes of a later view would be claimed, where only `nodes`, or what they read, changed."""
         now = copy(self)
         now._view, now._constants = view, {}
         for node in nodes:
@@ -217,7 +217,7 @@ class _Claims:
         return name in self._made
 
     def _takes(self, node: NodeView) -> bool:
-        """Whether a node is to be compiled; notes those that are known."""
+        """Whether a node is to be compiled; notes the nodes whose outputs are known."""
         view = self._view
         if node.domain == "" and self._is_known(node):
             self.names.update(node.outputs)
@@ -264,11 +264,11 @@ class _Claims:
 
 
 _Answers: TypeAlias = dict[tuple[Callable[[_Claims, str], Any], str], Any]
-"""By question and name of a value."""
+"""{(question, name of a value): answer}."""
 
 
 class _Asking:
-    """Claims as the judge of one node sees them: what it asks is written down."""
+    """Claims as the rule of one node sees them: questions and answers are noted."""
 
     def __init__(self, claims: _Claims) -> None:
         self._claims = claims
@@ -286,14 +286,14 @@ class _Asking:
 
 
 def _judgement(rule: Any, node: NodeView, schema: Schema | None, claims: _Asking) -> str:
-    """The reason why a node is not taken, "" where it is; a rule that fails, as on missing inputs, is one."""
+    """The reason why a node is not taken, "" where it is; also where its rule raises, as for missing inputs."""
     try:
         if schema is not None:
             check_arity(node, schema, node.attributes)
         return rule.accept(node, claims) or _unknown_integers(node, claims, rule.reads)
     except OnnxlabError as error:
         return str(error)
-    except Exception as error:  # of a node with faults: NumPy, which gets it, tells which
+    except Exception as error:  # of a faulty node: it goes to NumPy, which names the fault
         return f"its rule cannot judge it ({type(error).__name__}: {error})"
 
 
@@ -320,10 +320,10 @@ def view_fact(view: PartitionView | _Claims | _Asking, name: str) -> TensorFact 
 
 
 class _Constants:
-    """Initializers, and what nodes of any part make of them alone.
+    """Initializers, and values that nodes of any part make from initializers alone.
 
     Args:
-        derived: {node: (what it read, what it made)}, so that the same is not made again, and is the same array.
+        derived: {node: (inputs, output)}, so that an output is computed once and stays the same array.
     """
 
     def __init__(self, view: PartitionView, derived: MutableMapping[NodeView, tuple[list[Any], Any]]) -> None:
@@ -338,14 +338,14 @@ class _Constants:
         }
 
     def of(self, part: Part) -> dict[str, np.ndarray[Any, Any]]:
-        """{name: array} of what a part reads and does not compute."""
+        """{name: array} of the constants that a part reads and does not compute."""
         names = dict.fromkeys(name for node in background.paced(part.nodes) for name in node.inputs if name)
         constants = {name: self._view.constant(name) for name in background.paced(names)}
         constants.update({name: self._made(name) for name in part.inputs if constants.get(name) is None})
         return {name: array for name, array in constants.items() if array is not None}
 
     def _made(self, name: str) -> Any:
-        """The value of a name that follows from constants, None of any other, or of one that follows from itself."""
+        """The value of a name that follows from constants, None for any other, or for one in a cycle."""
         values: dict[str, Any] = {}
         waiting, opened = [name], set[str]()
         while waiting:
@@ -381,5 +381,5 @@ class _Constants:
             return None
         try:
             return np.asarray(step.call(*inputs))
-        except Exception:  # of the kernel: the node's own run tells, with its name
+        except Exception:  # of the kernel: the run of the node raises it with the node's name
             return None

@@ -14,7 +14,7 @@ from onnxlab.execution.numba.machine.tally_rows import DATA, ROW, SCRATCH
 _HEAD = Struct("=3q")
 _BYTES = ROW * 8
 _AT_ONCE = 1 << 16
-"""Elements that wait to be counted together: a call costs a microsecond, and what was just made is still in a cache."""
+"""Elements to count in one call: a call costs a microsecond, and arrays that were just made are still in a cache."""
 
 
 @cache
@@ -22,7 +22,7 @@ def _kernel() -> Any:
     """The compiled function, None where there is no compiler; made once per machine, which takes some seconds."""
     probe = np.zeros(1)
     if ctypes.c_int64.from_address(id(probe) + 8 * DATA).value != probe.ctypes.data:
-        return None  # objects of this Python have another head
+        return None  # objects of this Python have another header
     try:
         from onnxlab.execution.numba.plan import engine
 

@@ -1,9 +1,9 @@
 """Around what could not be bound: the node that failed goes to NumPy, the rest of its region stays compiled.
 
-A rule finds out late that it cannot serve, from the shapes and values of a call, and a rule may be wrong. Neither is
-a reason for a run to fail. Where NumPy then succeeds, the reason is remembered with the node, as long as that is not
-edited: partitions tell it, and programs that are made later leave the node out from the start. Where NumPy fails too,
-the model is wrong, and the node's own error is the answer.
+Only the shapes and values of a call may show that a rule cannot lower a node, and a rule may have a fault. Neither
+makes a run fail. Where NumPy then runs the node, the reason is remembered until the node is edited: partitions show it,
+and later programs leave the node to NumPy from the start. Where NumPy fails too, the model is at fault, and NumPy's
+error is raised.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class NodeFallback:
     """Runs the nodes of a region one by one, in place of a plan.
 
     Attributes:
-        body: the region with `node` left to NumPy; without a node, all of it.
-        reason: why.
+        body: the region with `node` left to NumPy; without a node, all of the region left to NumPy.
+        reason: why the node could not be bound.
     """
 
     body: ProgramBody
@@ -47,7 +47,7 @@ class NodeFallback:
     reason: str
 
     def proved(self) -> None:
-        """NumPy did what could not be bound: remember it."""
+        """Remember the reason with the node, after NumPy has run it."""
         if self.node is not None:
             _failed.setdefault(self.node, self.reason)
 
@@ -58,7 +58,7 @@ def failure_of(node: NodeView) -> str:
 
 
 def any_failed(nodes: Iterable[NodeView]) -> bool:
-    """Whether one of these nodes was."""
+    """Whether one of these nodes, as it is now, was left to NumPy in a run."""
     return bool(_failed) and any(map(_failed.__contains__, nodes))
 
 
@@ -83,7 +83,7 @@ def with_fallback(node: NodeView, part: Part, view: PartitionView, make: Compile
 
     Args:
         view: of the scope that the part was claimed in.
-        make: makes regions of what is left.
+        make: makes regions of the other nodes.
     """
 
     def program() -> Program:

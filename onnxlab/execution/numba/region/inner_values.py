@@ -1,7 +1,7 @@
 """Values inside a region: where its plan leaves them in memory, and a run of the plan that copies some of them.
 
-A plan works in an arena in which buffers share memory, so a value is there from the record that makes it until another
-one is written over it. What kernels never write (the product in front of a fused activation) is nowhere.
+A plan works in an arena in which buffers share memory, so a value is in memory from the record that makes it until
+another one overwrites it. A value that no kernel writes (such as the product before a fused activation) has no place.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from onnxlab.execution.program.executor import NodeContext
 from onnxlab.graph.edit.snapshot import NodeView
 
 _SMALL = 1 << 20
-"""Bytes that a plan works in which is not let go between looks."""
+"""Bytes of a plan's memory up to which the memory is kept between looks."""
 _TIMED = 3
-"""Runs of which the quickest time of each step counts."""
+"""Runs of a measurement; the shortest time of each step counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def places_of(binder: Binder) -> dict[str, Place]:
         buffer = view.buffer
         if buffer.kind not in ("arena", "input", "output") or (buffer.kind == "arena" and buffer.first < 0):
             continue
-        if buffer.kind == "arena" and buffer.last < after - 1:  # a name for what was written before and is read no more
+        if buffer.kind == "arena" and buffer.last < after - 1:  # another name for a value that is not read any more
             after = buffer.last + 1
         offset = view.offset + (buffer.offset if buffer.kind == "arena" else 0)
         places[name] = Place(after, buffer.kind, buffer.index, offset, view.shape, view.strides, view.dtype)
@@ -74,7 +74,7 @@ def places_of(binder: Binder) -> dict[str, Place]:
 def steps_of(binder: Binder) -> list[tuple[tuple[NodeView, ...], int]]:
     """(nodes, number of records) of each step of a plan that has just been finished, in order.
 
-    What is lowered without a record waits for what reads it, and runs as one step with the first that has records.
+    A node that is lowered without a record waits for its reader, and is part of the first later step with records.
     """
     steps: list[tuple[tuple[NodeView, ...], int]] = []
     waiting: dict[str, tuple[NodeView, ...]] = {}  # by the name of an output
@@ -93,7 +93,7 @@ def steps_of(binder: Binder) -> list[tuple[tuple[NodeView, ...], int]]:
 
 
 class InnerValues:
-    """A plan of a region for arrays of certain shapes, the places of values in it, and what its steps are.
+    """A plan of a region for arrays of certain shapes, the places of values in it, and the nodes of its steps.
 
     Attributes:
         names: of the values that have a place.
@@ -111,20 +111,20 @@ class InnerValues:
         self, names: Iterable[str], arrays: Sequence[Array], threads: int, context: NodeContext,
         before: Checkpoint | None = None,
     ) -> dict[str, Array]:  # fmt: skip
-        """Run the plan as far as these values need, and copy them; none where that fails, which NumPy explains.
+        """Run the plan as far as these values need, and copy them; none where the run fails, whose error NumPy raises.
 
         Args:
-            before: what a run has noted; it is gone on with where that was one of such a plan, and of these arrays.
+            before: checkpoint of a run, which is resumed where it was a run of an equal plan on these arrays.
 
         Raises:
-            LimitError: what the plan works in is more than the run may use.
+            LimitError: the memory of the plan is more than the run may use.
             RunStopped: the run was told to stop.
         """
         places = {name: self._places[name] for name in names}
         copying = CopyingCourse(places, plain(arrays), self._resumed(places.values(), plain(arrays), before))
         context.reserve(self._plan.nbytes)
         small = self._plan.nbytes <= _SMALL
-        plan = self._plan if small else self._plan.exchanged(())  # whose memory goes when the values are copied
+        plan = self._plan if small else self._plan.exchanged(())  # a copy, whose memory is freed after this
         run = partial(plan.run, copying.inputs, threads, engine.interpret, context.check, context.listening)
         try:
             run(copying)
@@ -135,7 +135,7 @@ class InnerValues:
     def _resumed(
         self, places: Iterable[Place], inputs: Sequence[Array], before: Checkpoint | None
     ) -> ResumedRun | None:
-        """The course that brings memory to a state before all of these are written; None where there is none."""
+        """The course that begins at a state before the first of these values is written; None where there is none."""
         trace = self._plan.trace
         if trace is None or before is None or not before.states:
             return None
@@ -195,7 +195,7 @@ class CopyingCourse:
     """The course of a run (see `checkpoints.Course`) that stops where values can be copied, and after the last.
 
     Args:
-        resumed: what brings memory to the state that it begins with; None where it begins with the first record.
+        resumed: brings memory to the state that the run begins with; None where it begins with the first record.
     """
 
     nbytes = 0
@@ -215,12 +215,12 @@ class CopyingCourse:
         return sorted({end for end in (*stages, *self._at) if self.first < end <= last})
 
     def begin(self, arena: Array, outputs: Sequence[Array]) -> None:
-        """Copy what is there before the record that it begins with."""
+        """Copy the values that are in memory before the first record of this run."""
         if self._resumed is not None:
             self._resumed.begin(arena, outputs)
         self.passed(self.first, arena, outputs)
 
     def passed(self, record: int, arena: Array, outputs: Sequence[Array]) -> None:
-        """Copy what is there after so many records."""
+        """Copy the values that are in memory after `record` records."""
         for name, place in self._at.get(record, ()):
             self.values[name] = place.copy(arena, self.inputs, outputs)

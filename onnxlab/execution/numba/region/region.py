@@ -1,6 +1,6 @@
 """A part of a model that the Numba provider runs: a plan per set of input shapes, and NumPy until there is one.
 
-What cannot be bound never fails a run: the region goes around it (see `detours`).
+A node that cannot be bound never makes a run fail: NumPy runs it in the region's place (see `fallback`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from onnxlab.threads import thread_time
 _PLANS = 16
 """Plans kept per region."""
 _MISSES = 64
-"""Plans made for the same shapes after which a region whose plans depend on values is left to NumPy for these."""
+"""Plans made for the same shapes after which a region whose plans depend on values is left to NumPy for such shapes."""
 _UNCOUNTED = 1 << 16
 """Bytes that no budget counts, as in the executor."""
 _LARGEST = 1 << 28
@@ -53,20 +53,20 @@ class Region:
 
     Args:
         part: nodes that all have rules, or are known while binding.
-        constants: {name: array} of the initializers that they read.
-        step: gives NumPy's of a node.
-        opsets: versions by domain.
-        fallback: the whole part with NumPy.
+        constants: {name: array} of the initializers that these nodes read.
+        step: gives NumPy's step of a node.
+        opsets: {domain: version}.
+        fallback: the whole part as a program of NumPy.
         halves: {name: dtype} of outputs that are float16 or bfloat16.
         threads: of a run.
-        in_background: let NumPy answer while kernels compile; otherwise the first call waits.
+        in_background: let NumPy run the part while kernels compile; otherwise the first call waits.
         precise: do without Winograd's convolutions.
-        packed: for constants in the kernels' layouts.
+        packed: the store of constants in the kernels' layouts.
         around: makes the program that leaves one node to NumPy.
         follows: inputs that follow from shapes, so that plans may depend on them.
 
     Attributes:
-        reason: why something was last left to NumPy, "" where nothing was.
+        reason: why a node was last left to NumPy, "" where none was.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Region:
         self._tier.took[None] = 0.0  # the first plan is made at once where others have packed its constants
 
     def compiled_part(self) -> CompiledPart:
-        """The region as programs run it. BLAS is not needed, but where NumPy answers."""
+        """The region as programs run it. It needs BLAS only where NumPy runs it."""
         return CompiledPart(self, self.quick, self.bound, self.repeat, self.places, self.look, self.shares, self.state,
                             own_threads=True)  # fmt: skip
 
@@ -114,9 +114,9 @@ class Region:
             try:
                 context.reserve(plan.nbytes)
                 return self._run(plan, plain(arrays), context)
-            except IndexError:  # NumPy says at which node
+            except IndexError:  # NumPy's error names the node
                 plan = None
-            except LimitError:  # NumPy may do with less: it frees what it needs no more
+            except LimitError:  # NumPy may need less: it frees values after their last reader
                 context.check()
                 plan = None
         began = thread_time()
@@ -124,7 +124,7 @@ class Region:
             results = context.call(self._fallback if plan is None else plan.body, arrays)
         if plan is None:
             return results
-        if plan is self._waiting:  # not before: the first run is not to share its processor with a compiler
+        if plan is self._waiting:  # after the run, which is not to share its processor with a compiler
             self._tier.instead[None] = thread_time() - began
             self._bind_later(arrays)
         else:
@@ -132,7 +132,7 @@ class Region:
         return results
 
     def _run(self, plan: Plan, arrays: list[Array], context: NodeContext) -> list[Array]:
-        """Run a plan; for the first time, from where it does something else than that of before the last edit."""
+        """Run a plan; the first run after an edit begins where the plan differs from the one before."""
         run = partial(plan.run, arrays, self._threads(), engine.interpret, context.check, context.listening)
         is_first, plan.new = plan.new, False
         if not (is_first or context.is_kept):
@@ -144,18 +144,18 @@ class Region:
             return run()
         try:
             context.reserve(course.nbytes)
-        except LimitError:  # no room for what only later runs need
+        except LimitError:  # no room for states, which only later runs need
             return run()
         results = run(course)
         pasts.put(about, plan, course.past())
         return results
 
     def _of_runs(self, arrays: Sequence[Array]) -> Any:
-        """The key of what runs on such arrays leave for later ones, however the region is edited."""
+        """The key of checkpoints of runs on arrays of these shapes, the same after edits of the region."""
         return self.part.inputs, self.part.outputs, *((array.shape, array.dtype) for array in arrays)
 
     def quick(self, *arrays: Any) -> Any:
-        """Call without a context; None where that does not do: there is no plan yet, or it takes long or much."""
+        """Call without a context; None where one is needed: without a plan, or where it takes much time or memory."""
         try:
             plan = self._plans.get(self._key(arrays))
         except AttributeError:  # an optional input that is absent
@@ -175,7 +175,7 @@ class Region:
     def bound(self, *arrays: Any) -> ShortPlan | None:
         """A call for arrays of these shapes without looking up the plan; None where there is none yet.
 
-        Also where values decide which plan it is, or where it takes long or makes much.
+        Returns None too where the plan depends on values, takes long or has large outputs.
         """
         if self._valued:
             return None
@@ -186,7 +186,7 @@ class Region:
         return short_plan(plan, self._threads()) if type(plan) is Plan else None
 
     def repeat(self, context: Any, repetition: Repetition, most: int, *arrays: Any) -> Repeated | None:
-        """Run the plan in a loop (see `CompiledPart`); None where there is none yet, or values decide which it is."""
+        """Run the plan in a loop (see `CompiledPart`); None where there is no plan yet, or plans depend on values."""
         try:
             single = [array[0] if place in repetition.sliced else array for place, array in enumerate(arrays)]
             plan = self._plans.get(self._key(single))
@@ -221,7 +221,7 @@ class Region:
         return self._bound_now(arrays) or self._waiting
 
     def _bound_now(self, arrays: Sequence[Array]) -> Plan | NodeFallback | None:
-        """The plan where it is made at once: kernels are there, constants were packed, NumPy would take as long."""
+        """The plan where it is made at once: kernels are loaded, constants packed, and making it takes little time."""
         quick = self._tier.is_quick(None, self._tier.instead.get(None, 0.0))
         if not quick or not (self._plans or self._packed.shares):
             return None
@@ -273,7 +273,7 @@ class Region:
 
     @contextmanager
     def _binding(self, arrays: Sequence[Array], measuring: bool) -> Iterator[Binder]:
-        """A binder that takes over what an earlier one lowered; what it lowers is there for the next."""
+        """A binder that reuses the lowering records of an earlier one, and whose own records are kept for the next."""
         plans, about = self._packed.shared.plans, (self._about, *((array.shape, array.dtype) for array in arrays))
         records = plans.taken(about, {step.match.output if isinstance(step, Fused) else step.outputs[0]
                                       for step in self._to_lower()})  # fmt: skip
@@ -315,7 +315,7 @@ class Region:
         return inner.read(inner.names.intersection(names), arrays, self._threads(), context, before)
 
     def shares(self, context: NodeContext, *arrays: Array) -> Sequence[tuple[tuple[NodeView, ...], float]]:
-        """The parts of the time of a run that its steps take; none where there is no plan yet."""
+        """The share of each step in the time of a run; none where there is no plan yet."""
         inner = self.inner_values(arrays)
         return () if inner is None else inner.shares(arrays, self._threads(), context)
 
@@ -331,7 +331,7 @@ class Region:
         return self._fused
 
     def _lowered(self, binder: Binder, key: Any, address_of: Callable[[str], int]) -> Plan | NodeFallback:
-        """The plan of all nodes, remembered by its key where no values are part of it; or the way around one."""
+        """The plan of all nodes, remembered by its key where it depends on no values; or the fallback of one node."""
         try:
             plan = self._finished(binder, address_of)
             if not binder.valued:
@@ -342,7 +342,7 @@ class Region:
             raise
         except (UnbindableError, OverflowError) as error:
             return self._detour(binder.node, str(error))
-        except Exception as error:  # a fault of ours or of the model, which NumPy tells apart
+        except Exception as error:  # a fault of a rule or of the model: only the latter fails in NumPy too
             return self._detour(binder.node, f"binding failed: {error!r}")
 
     def _finished(self, binder: Binder, address_of: Callable[[str], int]) -> Plan:
@@ -368,7 +368,7 @@ class Region:
 
 
 def lower(binder: Binder, node: Any) -> None:
-    """Compute a node while binding where that can be, else emit its records."""
+    """Compute a node while binding where its inputs are known, else emit its records."""
     if find_traits(node.domain, node.op_type).shape_only:
         binder.shape_of(node)
     elif not binder.evaluate(node):
@@ -379,7 +379,7 @@ def lower(binder: Binder, node: Any) -> None:
 
 
 class BareContext:
-    """The RunContext of what is computed while binding: small, without bodies or random numbers."""
+    """The RunContext of kernels that run while binding, on small values, without bodies or random numbers."""
 
     node = "a node that is computed while binding"
     outputs = (True,)

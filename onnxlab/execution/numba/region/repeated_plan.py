@@ -1,6 +1,7 @@
 """Plans in loops: all iterations by one call of compiled code, or some thousand of them.
 
-What the body carries is copied from outputs to inputs, and addresses of entries move on, between two iterations.
+Between two iterations, loop-carried values are copied from outputs to inputs, and the addresses of scanned inputs and
+outputs advance by one entry.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _REPEATS, _DONE = CALL.index("repeats"), CALL.index("done")
 
 
 class _Bound(NamedTuple):
-    """A frame, arrays of its own for what is carried and made, and what runs it."""
+    """A frame, its arrays for carried and made values, and the call that runs it."""
 
     frame: Frame
     call: Array
@@ -58,7 +59,7 @@ class RepeatedPlan:
         self._idle: list[_Bound] = []
 
     def __call__(self, context: Any, most: int, arrays: Sequence[Array]) -> Repeated | None:
-        """Run at most so many iterations; None where an index was beyond its axis."""
+        """Run at most `most` iterations; None where an index was beyond its axis."""
         try:
             bound = self._idle.pop()
         except IndexError:
@@ -79,7 +80,7 @@ class RepeatedPlan:
         return iterations, self._outputs(bound, pieces)
 
     def _begin(self, bound: _Bound, arrays: Sequence[Array]) -> None:
-        """Fill in what the first iteration reads."""
+        """Fill in the inputs of the first iteration."""
         for place, array in bound.inputs.items():
             np.copyto(array, arrays[place])
         for word, offset, place in self._ports:
@@ -88,7 +89,7 @@ class RepeatedPlan:
             bound.frame.arena[self._plan.fault] = 0
 
     def _some(self, context: Any, bound: _Bound, count: int, pieces: list[dict[int, Array]]) -> int:
-        """Run some iterations, with new memory for what is collected; how many there were."""
+        """Run at most `count` iterations, with new memory for collected outputs; returns how many ran."""
         collected = {}
         for place in self._repetition.collected:
             shape, dtype = self._plan.outputs[place]
@@ -107,12 +108,12 @@ class RepeatedPlan:
         return done
 
     def _ended(self, bound: _Bound) -> bool:
-        """Whether the condition says so."""
+        """Whether the condition ends the loop."""
         place = self._repetition.condition
         return place >= 0 and not bound.outputs[place].item()
 
     def _outputs(self, bound: _Bound, pieces: list[dict[int, Array]]) -> list[Array]:
-        """The last value of each output, or those of all iterations."""
+        """The last value of each output, or the values of all iterations."""
         collected = self._repetition.collected
         return [
             array.copy() if place not in collected
@@ -147,7 +148,7 @@ class RepeatedPlan:
 
 
 def repeated_plan(plan: Plan, repetition: Repetition, inputs: Sequence[Array], threads: int) -> RepeatedPlan | None:
-    """A plan as a RepeatedPlan for such inputs; None where what is carried changes its shape, or it takes long."""
+    """A plan as a RepeatedPlan for such inputs; None where a carried value changes its shape, or the plan is long."""
     work = float(plan.work.sum())
     if plan.few is None or not plan.short or (threads > 1 and work > _SHARED):
         return None

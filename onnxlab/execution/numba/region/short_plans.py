@@ -1,7 +1,7 @@
 """Plans of microseconds, for which the way to the compiled code would take longer than the code.
 
-Each of its frames has outputs of its own, of which the caller gets copies: copying little takes less than telling the
-frame where new memory is.
+Each frame of a short plan has its own outputs, of which the caller gets copies: copying small outputs is faster than
+filling addresses of new memory into the frame.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _copy = methodcaller("copy")
 
 
 class _Bound(NamedTuple):
-    """A frame, its outputs, and what runs it."""
+    """A frame, its outputs, and the call that runs it."""
 
     words: Any
     outputs: list[Array]
@@ -75,7 +75,7 @@ class ShortPlan:
 
 
 def short_plan(plan: Plan, threads: int) -> ShortPlan | None:
-    """A plan as a ShortPlan, None where it takes long, makes much, or makes the same in every run."""
+    """A plan as a ShortPlan, None where it takes long, or has large or constant outputs."""
     work = float(plan.work.sum())
     if plan.few is None or work > (_SHORT if threads == 1 else _ALONE):
         return None
