@@ -12,7 +12,7 @@ from onnxlab.execution.numba.plan.views import Buffer
 
 
 def lay_out(buffers: list[Buffer]) -> int:
-    """Give each buffer a place in the arena; its size. An edit mostly leaves sizes and uses as they were."""
+    """Give each buffer an offset; returns the arena's size. Cached, since most edits leave sizes and uses alone."""
     offsets, total = _places(tuple((buffer.nbytes, buffer.first, buffer.last) for buffer in paced(buffers)))
     for buffer, offset in paced(zip(buffers, offsets, strict=True)):
         buffer.offset = offset
@@ -21,7 +21,7 @@ def lay_out(buffers: list[Buffer]) -> int:
 
 @lru_cache(maxsize=32)
 def _places(spans: tuple[tuple[int, int, int], ...]) -> tuple[list[int], int]:
-    """Places of buffers by (bytes, first and last use), the largest first, clear of those alive at the same time."""
+    """Offsets of buffers by (bytes, first and last use), the largest first; buffers alive at once do not overlap."""
     buffers = [Buffer("arena", nbytes, first=first, last=last) for nbytes, first, last in paced(spans)]
     placed: list[Buffer] = []
     total = 0

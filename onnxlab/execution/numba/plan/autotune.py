@@ -14,13 +14,13 @@ from onnxlab.execution.numba.plan.plan import Plan
 
 _REPEATS = 3
 _FLUSHED = 24 << 20
-"""Bytes that are written between repeats: in a network constants are not in the cache either."""
+"""Bytes that are written between repeats to evict constants from the cache, as other nodes of a network do."""
 
 _found: dict[object, str] = {}
 
 
 def remembered(key: object) -> str | None:
-    """The way that was found for a key, None where nothing was measured."""
+    """The fastest way for a key, None where nothing was measured."""
     return _found.get(key)
 
 
@@ -49,7 +49,7 @@ def _plan(emit: Callable[[PlanBuilder], object]) -> Plan:
     builder = PlanBuilder()
     emit(builder)
     plan = builder.finish(0, (), engine.address_of)
-    plan.run((), 1, engine.interpret)  # which touches all of its memory
+    plan.run((), 1, engine.interpret)  # so that all of its memory is mapped
     return plan
 
 

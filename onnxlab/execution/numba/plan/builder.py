@@ -23,7 +23,7 @@ class PlanBuilder:
     """Collects the records of a plan.
 
     Attributes:
-        piece: takes those of the step that is being lowered.
+        piece: receives the records of the step that is being lowered.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class PlanBuilder:
         self._pieces = [self.piece]
 
     def begin(self, piece: Piece) -> None:
-        """Append a piece, which may be full already."""
+        """Append a piece, which may hold records already."""
         self.piece = piece
         self._pieces.append(piece)
 
@@ -68,11 +68,11 @@ class PlanBuilder:
         """Append a record.
 
         Args:
-            kernel: name of what does it.
-            units: pieces of work that threads may share.
-            values: its words by the names of FIELDS; those left out are 0.
-            reads, writes: what it touches, for the layout of the arena; what `values` show is found out.
-            work: about how many nanoseconds it takes.
+            kernel: name of the kernel.
+            units: number of pieces of work that threads may share.
+            values: words of the record by the names of FIELDS; those left out are 0.
+            reads, writes: buffers that the record uses, for the layout of the arena, besides those in `values`.
+            work: estimate of the nanoseconds that the record takes.
 
         Raises:
             OverflowError: an element of a view lies outside of its buffer.
@@ -113,7 +113,7 @@ class PlanBuilder:
         steps: list[tuple[object, int]] = []
         numbers, first = [], 0
         for piece in paced(self._pieces):
-            numbers.append(len(steps))  # a piece without records is the next one's
+            numbers.append(len(steps))  # a piece without records is part of the next step
             if piece.kernels:
                 steps.append((piece.token, first))
             first += len(piece.kernels)

@@ -1,9 +1,9 @@
 """Runs after an edit begin where it begins to matter: the steps before it would do what they did in the run before.
 
-Each step of a plan has a token. Where two plans begin with the same tokens and were given equal inputs, the arena and
-the outputs are the same after these steps, bit by bit. So the first run of a plan that an edit made notes what is alive
-between some of its steps, where that is little, and the first run of the next plan begins with the last such `State`
-that the edit has not touched. Runs without an edit before them note nothing and take nothing over.
+Each step of a plan has a token. Where two plans begin with the same tokens and get equal inputs, the arena and the
+outputs are the same after these steps, bit by bit. So the first run of a plan after an edit copies the memory that is
+alive between some of its steps, where that is little, as a `State`. The first run of the next plan begins with the last
+`State` that the next edit does not affect. Runs without an edit before them neither copy nor reuse states.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from onnxlab.execution.numba.plan.views import Array, Buffer
 from onnxlab.forking import fork_safe
 
 _WORTH = 2e6
-"""Nanoseconds of work from which a run is worth it to be begun late."""
+"""Nanoseconds of work from which a run may begin at a state."""
 _SPANS = 16
-"""Into so many spans of the same work a run is divided, in each of which a state may be noted."""
+"""Number of spans of equal work in a run; in each span, a state may be noted."""
 _COPYING = 0.25  # nanoseconds per byte of a state that is noted
-_SHARE = 0.2  # of a span's work, that noting a state may take
-_ALWAYS = 0.006  # of a run's work, that noting states in every run may take
-_AGAIN = 0.1  # nanoseconds per byte of a state, into memory that a run before let go
+_SHARE = 0.2  # share of a span's work that noting a state may take
+_ALWAYS = 0.006  # share of a run's work that noting states in every run may take
+_AGAIN = 0.1  # nanoseconds per byte of a state that is copied into memory of an earlier run
 _SHARES = (0.5, 0.75, 0.9)
-"""Of a run's work, after which states are noted in every run, the most wanted first."""
+"""Shares of a run's work after which states are noted in every run, the most useful first."""
 _WIDTH = 0.06
-"""How far from there the narrowest place is looked for."""
+"""Distance from these shares within which the step with the least memory alive is chosen."""
 _KEPT = 8
 """Regions and shapes whose last run is remembered."""
 _LEAST = 1 << 24
@@ -44,10 +44,10 @@ class Traced(Protocol):
     """The members of a plan that checkpoints use.
 
     Attributes:
-        outputs: what it makes, the arrays of the arena included.
+        outputs: outputs of the plan.
         work: nanoseconds of each record.
-        trace: its steps, None where they were not noted.
-        constants_nbytes: bytes of the constants that it holds.
+        trace: steps of the plan, None where they were not noted.
+        constants_nbytes: bytes of the constants that the plan holds.
         cheap: the steps before which every run may note a state, None where they were not chosen yet.
     """
 
@@ -66,11 +66,11 @@ class Trace:
     """The steps of a plan that have records.
 
     Attributes:
-        tokens: of each. The same in two plans: the same records, over the same buffers and constants.
-        firsts: number of the first record of each, and at last of all records.
-        starts, owners: from which word of the plan's table on words belong to which step.
-        buffers: of the arena; `spans` are place, bytes, first and last record that uses it, of each.
-        outputs: {number of an output: the first step that knows where it is}.
+        tokens: token of each step. Equal tokens in two plans mean equal records on the same buffers and constants.
+        firsts: number of the first record of each step, followed by the number of all records.
+        starts, owners: words of the plan's table from `starts[i]` on belong to step `owners[i]`.
+        buffers: buffers of the arena; `spans` are offset, bytes, first and last record in use, of each.
+        outputs: {number of an output: the first step that holds its address}.
     """
 
     tokens: tuple[object, ...]
@@ -86,21 +86,21 @@ class Trace:
         return self.owners[np.searchsorted(self.starts, words, side="right") - 1]  # type: ignore[no-any-return]
 
     def knowing(self, outputs: Mapping[int, Array]) -> Trace:
-        """With the words that are addresses in outputs."""
+        """The trace with the words that are addresses in outputs."""
         return replace(self, outputs={number: int(self.steps_of(words).min()) for number, words in outputs.items()})
 
     def changed(self, words: Iterable[int]) -> Trace:
-        """With other tokens where words of the table are others."""
+        """The trace with new tokens for the steps that own these changed words of the table."""
         changed = [*words]
         if not changed:
             return self
-        tokens = [*self.tokens, None]  # nothing follows the last step
+        tokens = [*self.tokens, None]  # one more: no step follows the last
         for step in set(self.steps_of(changed).tolist()):
             tokens[step] = object()
         return replace(self, tokens=tuple(tokens[:-1]))
 
     def alive(self, step: int) -> list[tuple[Buffer, slice]]:
-        """Buffers that are written before a step and read from it on, and where they are in the arena."""
+        """(buffer, its bytes in the arena) of the buffers that are written before a step and read by it or later."""
         record, (_, _, first, last) = self.firsts[step], self.spans
         numbers = np.flatnonzero((first < record) & (record <= last)).tolist()
         places, sizes = self.spans[:2, numbers].tolist()
@@ -108,7 +108,7 @@ class Trace:
                 for number, place, size in zip(numbers, places, sizes, strict=True)]  # fmt: skip
 
     def sizes(self, outputs: Mapping[int, int]) -> Array:
-        """Bytes that are alive before each step, and behind the last; `outputs` are those of each output."""
+        """Bytes that are alive before each step, and after the last; `outputs` gives the bytes of each output."""
         change = np.zeros(int(self.firsts[-1]) + 2, np.int64)
         _, sizes, first, last = self.spans
         np.add.at(change, first + 1, sizes)
@@ -129,9 +129,9 @@ class State:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Checkpoint:
-    """A run: the tokens of its steps, copies of its inputs, and some states by the step that they are before.
+    """A run: the tokens of its steps, copies of its inputs, and {step: state before it} of some steps.
 
-    `place` is the first step that the edit before it had changed.
+    `place` is the first step that the edit before the run had changed.
     """
 
     tokens: tuple[object, ...]
@@ -141,7 +141,7 @@ class Checkpoint:
 
     @property
     def nbytes(self) -> int:
-        """Of its arrays."""
+        """Bytes of the arrays."""
         held = [array for state in self.states.values() for array in (*state.arena.values(), *state.outputs.values())]
         return sum(array.nbytes for array in (*self.inputs, *held))
 
@@ -150,8 +150,8 @@ class Course(Protocol):
     """The start of one run of a plan, and the work between its records.
 
     Attributes:
-        first: the record that it begins with.
-        nbytes: what it is going to keep.
+        first: the record that the run begins with.
+        nbytes: bytes that the run is going to keep.
     """
 
     first: int
@@ -162,23 +162,23 @@ class Course(Protocol):
         ...
 
     def begin(self, arena: Array, outputs: Sequence[Array]) -> None:
-        """Bring memory to what it has to be."""
+        """Bring memory to the state before the first record."""
 
     def passed(self, record: int, arena: Array, outputs: Sequence[Array]) -> None:
-        """Called before a record that was stopped before."""
+        """Called when the run stops before a record that `ends` named."""
 
 
 class ResumedRun:
-    """One run of a plan: from which record on, and what it notes of itself.
+    """One run of a plan that may begin at a state of an earlier run, and that notes states.
 
     Args:
         before: an earlier run.
-        steps: before which states are noted; default: where an edit may matter next.
-        latest: the last step that it may begin with.
+        steps: steps before which states are noted; default: those that the next edit may need.
+        latest: the last step that the run may begin with.
 
     Attributes:
-        first: the record that it begins with.
-        nbytes: what it is going to keep besides what it takes over.
+        first: the record that the run begins with.
+        nbytes: bytes that the run is going to keep, besides those of the states of the earlier run.
     """
 
     def __init__(
@@ -200,7 +200,7 @@ class ResumedRun:
         self._steps: dict[int, int] = {}
         if steps is not None:
             self._steps = {int(trace.firsts[step]): step for step in steps}
-        elif not (self._begin and before.place == common):  # else values are being tried at one place
+        elif not (self._begin and before.place == common):  # else successive edits are at one place
             self._choose(plan)
         self._alive = {step: trace.alive(step) for step in (self._begin, *self._steps.values())}
         if steps is not None:
@@ -216,15 +216,15 @@ class ResumedRun:
         self.nbytes += int(sizes[chosen].sum())
 
     def _serves(self, step: int) -> bool:
-        """Whether a state has all that a run from its step on needs."""
+        """Whether the state before a step holds all memory that a run from there needs."""
         return all(buffer in self._states[step].arena for buffer, _ in self._trace.alive(step))
 
     def ends(self, stages: Iterable[int]) -> list[int]:
-        """Records to stop before: to look whether the run has to end, or to note a state."""
+        """Records to stop before: to check the stop flag, or to note a state."""
         return sorted({end for end in (*stages, *self._steps) if end > self.first})
 
     def begin(self, arena: Array, outputs: Sequence[Array]) -> None:
-        """Bring memory to what it was."""
+        """Bring memory to the state of the earlier run."""
         if self._begin:
             state = self._states[self._begin]
             for buffer, place in self._alive[self._begin]:
@@ -233,7 +233,7 @@ class ResumedRun:
                 outputs[number][...] = array
 
     def passed(self, record: int, arena: Array, outputs: Sequence[Array]) -> None:
-        """Note the state before a record, if that was chosen."""
+        """Note the state before a record, if it was chosen."""
         step = self._steps.get(record)
         if step is not None:
             held = {buffer: arena[place].copy() for buffer, place in self._alive[step]}
@@ -241,21 +241,21 @@ class ResumedRun:
             self._states[step] = State(held, copies)
 
     def past(self) -> Checkpoint:
-        """The record of the run for later ones, made when it is over."""
+        """The checkpoint of this run for later runs, made when it is over."""
         inputs = tuple([array.copy() for array in self._given]) if self._inputs is None else self._inputs
         return Checkpoint(self._trace.tokens, self._place, inputs, self._states)
 
 
 def _nbytes(result: Any) -> int:
-    """Of an output of a plan that runs write to."""
+    """Bytes of an output of a plan, 0 where it is the same array in every run."""
     return int(np.prod(result[0])) * np.dtype(result[1]).itemsize if isinstance(result, tuple) else 0
 
 
 def _chosen(plan: Traced, trace: Trace, sizes: Array, common: int) -> Iterator[int]:
     """The steps before which a state is worth its copying, the end among them.
 
-    In each span of the work it is the narrowest place; and where an edit has begun to matter, since the next one may be
-    at the same place.
+    These are, in each span of the work, the step with the least memory alive, and the first step that the last edit
+    affected, since the next edit may be at the same place.
     """
     spent = np.concatenate(([0.0], np.cumsum(plan.work)))[trace.firsts]
     span = spent[-1] / _SPANS
@@ -275,7 +275,7 @@ def cheap_steps(plan: Traced, trace: Trace, copied: int) -> list[int]:
     """Steps before which a state may be noted in every run, the middle and the end first: it takes next to no time.
 
     Args:
-        copied: bytes that are copied besides.
+        copied: bytes that each run copies in any case.
     """
     sizes = trace.sizes({number: _nbytes(result) for number, result in enumerate(plan.outputs)})
     spent = np.concatenate(([0.0], np.cumsum(plan.work)))[trace.firsts]
@@ -302,7 +302,7 @@ class Checkpoints:
         """A way to run a plan for the first time; None where there was no run before, or it is too short to matter.
 
         Args:
-            about: what region it is of, however edited, and the shapes of its inputs.
+            about: key of the region, the same after edits, and of the shapes of its inputs.
         """
         trace = plan.trace
         if trace is None or plan.work.sum() < _WORTH:
@@ -322,7 +322,7 @@ class Checkpoints:
             return self._kept.get(about)
 
     def noting(self, plan: Traced, inputs: Sequence[Array]) -> ResumedRun | None:
-        """A run of all of a plan that notes some states, for looks and for the first edit; None where it is short."""
+        """A run of a whole plan that notes some states, for `look` and for the first edit; None where it is short."""
         trace = plan.trace
         if trace is None or plan.work.sum() < _WORTH:
             return None
@@ -331,7 +331,7 @@ class Checkpoints:
         return ResumedRun(plan, trace, Checkpoint(trace.tokens), inputs, plan.cheap) if plan.cheap else None
 
     def put(self, about: object, plan: Traced, past: Checkpoint) -> None:
-        """Remember a run in place of the one before. All together take no more than the constants of the plan."""
+        """Remember a run in place of the one before. All runs together take no more than the constants of the plan."""
         with self._lock:
             self._kept.keep(about, past)
             limit = max(plan.constants_nbytes, _LEAST)
@@ -340,5 +340,5 @@ class Checkpoints:
 
     @property
     def nbytes(self) -> int:
-        """Of all that is remembered."""
+        """Bytes of all remembered runs."""
         return sum(past.nbytes for past in self._kept.values())

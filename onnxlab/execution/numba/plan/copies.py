@@ -87,7 +87,8 @@ Dim = tuple[int, int, int]
 def _split(inner: list[Dim], item: int) -> tuple[list[Dim], list[Dim]]:
     """Cut a copy of two dims into units that threads can share.
 
-    Runs of memory stay long; where it is a transpose, which goes by squares of lanes, most is to be whole squares.
+    Runs of memory stay long. A transpose works on square tiles of as many elements as a vector has, so units are cut
+    such that most tiles are whole.
     """
     elements = prod(dim[0] for dim in inner)
     turned = item == 4 and inner[0][1] == 4 and inner[1][2] == 4

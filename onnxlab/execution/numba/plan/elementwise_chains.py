@@ -38,7 +38,7 @@ _KINDS = {
     np.dtype(np.int8): BYTE, np.dtype(np.uint8): UBYTE, np.dtype(np.int32): INT, _BFLOAT16: BRAIN,
 }  # fmt: skip
 SMALL_FLOATS = (np.dtype(np.float16), _BFLOAT16)
-"""What is float32 inside of regions."""
+"""Element types that are held as float32 inside of regions."""
 _DIMS = 5
 
 
@@ -57,7 +57,7 @@ class Chain:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of what it makes."""
+        """The element type of the result."""
         return np.dtype(self.whole or (np.bool_ if self.truth else np.float32))
 
     @property

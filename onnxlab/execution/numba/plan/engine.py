@@ -1,8 +1,8 @@
 """Kernels by name, made ready when they are asked for, and the call into the interpreter.
 
-A kernel is object code: read from the cache, or made by a process that compiles (`compiler_process`), and loaded, which
-takes a millisecond. So neither this process nor any of its threads waits for Numba, which is not imported here. A plan
-waits for the kernels that it names, not for all.
+A kernel is object code that is read from the cache, or made by a process that compiles (`compiler_process`), and then
+loaded, which takes a millisecond. So no thread of this process runs Numba, which is not imported here. A plan waits for
+the kernels that it names, not for all.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class NotReadyError(Exception):
 
 
 def is_ready() -> bool:
-    """Whether the interpreter is; kernels may still be missing."""
+    """Whether the interpreter is loaded; kernels may still be missing."""
     return _interpret is not None
 
 
@@ -82,7 +82,7 @@ def ready_address(name: str) -> int:
     """The code of a kernel that is ready.
 
     Raises:
-        NotReadyError: it is not, or not even the interpreter.
+        NotReadyError: the kernel or the interpreter is not compiled yet.
     """
     address = _addresses.get(name)
     if address is None or _interpret is None:

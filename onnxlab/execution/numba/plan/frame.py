@@ -18,8 +18,8 @@ class Frame:
     """Memory of one run: arena, table with its addresses filled in, counters, stop flag and scratch of each thread.
 
     Args:
-        template, patches: the table of the plan, and what is filled in.
-        records: how many the plan has; `arena` is the bytes that it takes.
+        template, patches: the table of the plan, and the words to fill with addresses.
+        records: number of records of the plan; `arena` is the bytes of its arena.
     """
 
     def __init__(self, template: Array, patches: Patches, records: int, arena: int) -> None:
@@ -46,12 +46,12 @@ class Frame:
         return bool(self._stop[0])
 
     def calls(self, threads: int) -> list[int]:
-        """For each of so many threads, the address of what it calls the interpreter with."""
+        """The addresses of the words with which each of `threads` threads calls the interpreter."""
         calls = self._calls.get(threads)
         return self._new_calls(threads) if calls is None else calls
 
     def repeat(self, moves: Array, condition: int) -> Array:
-        """Have calls of one thread run a loop (see `records.CALL`); the words of the call, which tell how often."""
+        """Have calls of one thread run a loop (see `records.CALL`); returns the words of the call, with its repeats."""
         self.calls(1)
         self._called[0][[CALL.index(name) for name in ("moves", "moved", "condition")]] = (
             address(moves), len(moves), condition,

@@ -1,8 +1,8 @@
 """Kernels that are compiled before a model needs them: from the first use of the package on, until all are on disk.
 
-They depend on no shapes, so that all models on a machine share them. One is made after the other, by a process of its
-own, while nothing else is to be compiled; they are not loaded here. The environment variable ONNXLAB_WARM=0 turns it
-off.
+Kernels do not depend on shapes, so that all models on a machine share them. A separate process makes one after the
+other while nothing else is to be compiled; this module does not load them. The environment variable ONNXLAB_WARM=0
+turns the compilation off.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from onnxlab.execution.numba.machine.records import INTERPRETER, MODULES
 
 VARIABLE = "ONNXLAB_WARM"
 _LAST = 19
-"""The process gives way to all others, that which compiles what runs have asked for among them."""
+"""Niceness of the process: it yields to all others, also to the one that compiles kernels that runs asked for."""
 _COMMON = (
     INTERPRETER, "elementwise", "copy", "gemm", "norm", "softmax", "gather", "reduce_rows", "winograd_input",
     "winograd_output", "max_pool", "depthwise", "average_pool", "attention", "dot", "integers",
@@ -27,7 +27,7 @@ _COMMON = (
 NAMES = tuple(dict.fromkeys((*_COMMON, *MODULES)))
 """All kernels and the interpreter, in the order in which they are made."""
 
-_begun = 0  # the process in which it was begun; a forked child has no background thread
+_begun = 0  # id of the process that began; a forked child has no background thread
 _left: list[str] = []
 
 
@@ -36,7 +36,7 @@ class KernelsAhead:
     """The kernels that are on disk.
 
     Attributes:
-        ready: how many are; `count` are all of them.
+        ready: number of kernels on disk; `count` is the number of all kernels.
         under_way: whether the others are being made in the background.
         compiling: the name of the next one, "" where there is none.
     """
@@ -52,7 +52,7 @@ class KernelsAhead:
 
 
 def begin() -> None:
-    """Have all kernels made that are not on disk, in a thread that waits for them; nothing where it is turned off."""
+    """Have all kernels made that are not on disk, in a thread that waits for them; do nothing where turned off."""
     global _begun
     if _begun == os.getpid() or os.environ.get(VARIABLE, "1") == "0":
         return
@@ -83,7 +83,7 @@ def _make() -> None:
                 process = process or CompilerProcess(_LAST)
                 object_cache.write(_left[0], process.compile(_left[0]))
             del _left[0]
-    except (NoCompilerError, RuntimeError):  # a model that needs the kernel says so
+    except (NoCompilerError, RuntimeError):  # a model that needs the kernel reports it
         _left.clear()
     finally:
         if process is not None:

@@ -17,7 +17,7 @@ Patches: TypeAlias = Mapping[tuple[str, int], tuple[Array, Array]]
 
 
 class Linker:
-    """Fills the addresses of constants into a plan's table, and collects those that are known in a run only.
+    """Fills the addresses of constants into a plan's table, and collects the words of addresses known only in a run.
 
     Attributes:
         constants: {address: words that are addresses in it}; `kept` are their arrays.
@@ -31,7 +31,7 @@ class Linker:
         self.kept: list[Array] = []
 
     def add(self, words: Sequence[Words]) -> None:
-        """Link the words that follow each other in the table."""
+        """Link these blocks of words, which follow each other in the table."""
         base = 0
         for item in paced(words):
             if item.buffer is not None:

@@ -1,11 +1,12 @@
 """Dependency-tracked memo of lowering: a later plan lowers again only the steps whose inputs an edit touched.
 
-A step is a node, or several that are one together. While it is lowered, its `LoweringRecord` notes what it reads of the
-binder (values by name, how many nodes read them, what leaves the region …), what it writes, its records and the memory
-that it asks for. A later plan takes all that over where the step is the same and everything that it read is the same
-object. So that what follows a step that was lowered again may be taken over too, the memory that it asks for is what it
-got before, where size and layout are those of before, and what it writes is replaced by what it wrote before, where
-that is alike.
+A step is a node, or several fused nodes. While a step is lowered, its `LoweringRecord` notes what the step reads from
+the binder (values by name, their number of readers, which values leave the region …), what it writes, its records and
+the memory that it asks for. A later plan reuses the `LoweringRecord` where the step is the same and everything that it
+read is the same object.
+
+When a step is lowered again, the steps after it can still be reused: it gets the same buffers as before where size and
+layout are unchanged, and each value that it writes is replaced by the earlier object where both are alike.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ class LoweringRecord:
     """The reads and effects of one step of lowering.
 
     Attributes:
-        step: what it is of.
-        piece: its records.
-        reads, writes: by the number of a table and a key in it.
-        packed, sources: what `packing.Packed` remembers of it.
-        reusable: whether it depends on nothing but what it asked.
+        step: the step that was lowered.
+        piece: the records of the step.
+        reads, writes: {(number of a table, key): value}.
+        packed, sources: what `weight_packing.Packed` remembers of the step.
+        reusable: whether the step depends on nothing but its noted reads.
     """
 
     step: object
@@ -69,7 +70,7 @@ def _flat(items: Mapping[tuple[int, Any], Any]) -> _Flat:
 
 
 class Table(dict[K, V], Generic[K, V]):
-    """A dict of the binder's, whose every use by its keys is noted on the record of the step that is being lowered."""
+    """A dict of the binder that notes each read and write on the record of the step that is being lowered."""
 
     def __init__(self, memo: LoweringMemo, items: Iterable[tuple[K, V]] = ()) -> None:
         super().__init__(items)
@@ -83,7 +84,7 @@ class Table(dict[K, V], Generic[K, V]):
     def get(self, key: K, default: V | T, /) -> V | T: ...
 
     def get(self, key: K, default: Any = None, /) -> Any:
-        """The value of a key, noted on the record as one that was read."""
+        """The value of a key, noted as a read."""
         value = dict.get(self, key)
         record, place = self._memo.record, (self.number, key)
         if place not in record.writes:
@@ -108,7 +109,7 @@ class LoweringMemo:
     """The records of a plan that is being made, and those of the one before it.
 
     Attributes:
-        record: of the step that is being lowered.
+        record: record of the step that is being lowered.
         made: {name of a step: its record}.
     """
 
@@ -119,16 +120,16 @@ class LoweringMemo:
         self.record = LoweringRecord(None, Piece())
 
     def close(self) -> None:
-        """The plan is made: the tables, which refer to this, are asked no more."""
+        """Drop the tables, which refer to this memo, once the plan is made."""
         self._tables.clear()
 
     def number(self, table: Table[Any, Any]) -> int:
-        """Enter a table; its number, which depends on the order of these calls alone."""
+        """Enter a table and return its number, which depends only on the order of these calls."""
         self._tables.append(table)
         return len(self._tables) - 1
 
     def begin(self, name: object, step: object) -> LoweringRecord | None:
-        """Begin a step; the record of before that may be taken over as it is, None where there is none."""
+        """Begin a step; returns the earlier record that can be reused as it is, None where there is none."""
         before, tables, set_item = self._before.get(name), self._tables, dict.__setitem__
         if before is not None and before.reusable and before.step == step and self._holds(before):
             self.record = self.made[name] = self._before.pop(name)
@@ -145,7 +146,7 @@ class LoweringMemo:
         return all(map(is_, now, answers))
 
     def end(self, name: object) -> None:
-        """End a step that was lowered: what it wrote becomes what it wrote before, where that is alike."""
+        """End a step that was lowered: values that it wrote give way to the earlier ones, where they are alike."""
         before = self._before.pop(name, None)
         if before is None:
             return
@@ -157,7 +158,7 @@ class LoweringMemo:
 
 
 def alike(value: Any, other: Any) -> bool:
-    """Whether one value may stand for another in all that follows."""
+    """Whether one value may replace another in all later steps."""
     if value is other:
         return True
     if type(value) is not type(other):

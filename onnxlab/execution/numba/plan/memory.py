@@ -32,11 +32,11 @@ def _by_interface(array: Array) -> int:
 
 
 _WORDS = (c_size_t * (1 << 59)).from_address(0) if sys.maxsize > 1 << 32 else None
-"""All of memory as words: looking one up takes half of the time that an object for its address does."""
+"""All memory as an array of words: reading one takes half of the time of making a ctypes object at its address."""
 
 
 def _by_field(array: Array) -> int:
-    """A tenth of the time of the way round, which counts in regions of microseconds. The layout is NumPy's C API."""
+    """The address by the field of the C struct: ten times as fast as `_by_interface`. The layout is NumPy's C API."""
     assert _WORDS is not None
     return _WORDS[(id(array) + _DATA) >> 3]
 

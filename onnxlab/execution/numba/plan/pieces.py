@@ -12,7 +12,7 @@ from onnxlab.execution.numba.machine.records import WORDS
 from onnxlab.execution.numba.plan.views import Array, Buffer, View
 
 FAULT = View(Buffer("fault", 8), 0, (1,), (8,), np.dtype(np.int64))
-"""The place where kernels tell that an index is beyond its axis."""
+"""The place where kernels report an index beyond its axis."""
 
 Word: TypeAlias = "int | tuple[Buffer, int]"
 """A number, or (buffer, offset): an address."""
@@ -20,15 +20,15 @@ Word: TypeAlias = "int | tuple[Buffer, int]"
 
 @dataclass(slots=True, eq=False)
 class Piece:
-    """The records of one step of a plan, with symbolic addresses: another plan may have it too.
+    """The records of one step of a plan, with symbolic addresses, so that several plans may share a piece.
 
     Attributes:
-        before: the values that it may be given where it asks for the like, in the order in which it asks.
-        views: the values that it was given.
-        kernels, work, touched: of each record: what does it, nanoseconds, and the buffers of the arena that it uses.
-        kept: arrays that it holds addresses of.
-        faults: whether a record may tell that an index is beyond its axis.
-        token: tells it from other pieces.
+        before: values of the earlier piece, which are allocated again where size and layout are the same.
+        views: the values that were allocated, in order.
+        kernels, work, touched: of each record: its kernel, nanoseconds, and the buffers of the arena that it uses.
+        kept: arrays whose addresses the records hold.
+        faults: whether a record may report an index beyond its axis.
+        token: identity of the piece.
     """
 
     before: Sequence[View] = ()
@@ -72,7 +72,7 @@ class Piece:
         return buffer, 0
 
     def flat(self) -> list[Words]:
-        """Its records, and each of its tables; made when first asked for."""
+        """The words of the records and of each table; made when first asked for."""
         if self._flat is None:
             self._flat = [_words(None, self._rows), *(_words(*table) for table in self._tables)]
         return self._flat

@@ -1,6 +1,6 @@
 """Plans: records for the interpreter, linked for one set of input shapes, and one run of them.
 
-A `Plan` is immutable; what a run writes to belongs to a `Frame`, of which each run has its own.
+A `Plan` is immutable; the memory that a run writes to is in a `Frame`, and each run has its own.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ class Plan:
     """A compiled region for one set of input shapes.
 
     Attributes:
-        nbytes: what a run takes besides its inputs.
-        records: how many there are; `work` is about how many nanoseconds each takes.
-        inputs: how many there are; `outputs` are what is known of the others.
+        nbytes: bytes that a run takes besides its inputs.
+        records: number of records; `work` estimates the nanoseconds of each.
+        inputs: number of inputs; `outputs` are shape and dtype of each output, or the output itself.
         few: (word, offset, array) of the addresses in the caller's arrays, inputs first; None where there are many.
-        fault: place in the arena where kernels tell that an index is beyond its axis, -1 where none does.
-        trace: its steps, None where they were not traced.
+        fault: offset in the arena where kernels report an index beyond its axis, -1 where none does.
+        trace: steps of the plan, None where they were not traced.
         cheap: the steps before which every run may note a state (see `checkpoints`).
-        new: whether it is the first of its region for these shapes, and has not run.
+        new: whether the plan is the first of its region for these shapes, and has not run.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Plan:
         self.outputs = outputs
         self.fault = fault
         self._kept = {id(array): array for array in arrays}
-        self._constants = constants or {}  # by the address of each: words that are addresses in it
+        self._constants = constants or {}  # {address of a constant: words that are addresses in it}
         self._ports = _ports(patches, inputs, len(outputs))
         where, offsets, numbers = self._ports
         # a call of NumPy takes as long as some turns of a loop
@@ -70,7 +70,7 @@ class Plan:
         self.short = len(self.stages) == 1
         """Whether a run takes milliseconds, so that it needs no way to stop it."""
         self.alone = float(work.sum()) < _SHARED
-        """Whether it takes so little that other threads would come too late."""
+        """Whether a run is so short that other threads would start too late."""
         self.brief: Any = None
         """Note of the region: how it calls the plan where that takes microseconds."""
         self.loops: dict[Any, Any] = {}
@@ -90,9 +90,9 @@ class Plan:
         Args:
             interpret: `interpret(frame, first, last, threads)`.
             check: called every few milliseconds of work; may raise to end the run.
-            listening: a context in which the callable that it is given is called when the run has to end: for
+            listening: `with listening(halt): …` has `halt` called when the run has to end inside the block, for
                 records that take long.
-            course: where it begins, and what it notes; default: all is run, nothing noted.
+            course: where the run begins, and which states it notes; default: all records run, and no state is noted.
 
         Raises:
             IndexError: an index was beyond its axis.
@@ -111,7 +111,7 @@ class Plan:
         else:
             with listening(frame.halt) if listening is not None else nullcontext():
                 self._run(frame, outputs, partial(interpret, threads=threads), check, course)
-        if not frame.halted:  # it may have been when all was done
+        if not frame.halted:  # a halted frame is not reused, even where all records had run
             self._idle.append(frame)
         if self.fault >= 0 and frame.arena[self.fault]:
             raise IndexError("an index is beyond its axis")
@@ -140,13 +140,13 @@ class Plan:
 
     @cached_property
     def constants_nbytes(self) -> int:
-        """Bytes of the arrays that it has addresses of; others in their place are as large."""
+        """Bytes of the constants that the plan holds addresses of; exchanged constants have the same size."""
         return sum(array.nbytes for array in self._kept.values())
 
     def exchanged(self, pairs: Iterable[tuple[Array, Array]]) -> Plan:
-        """The plan with other constants, laid out alike, in place of some: [(that of this plan, the other)].
+        """The plan with some constants exchanged for others of the same layout: [(constant of this plan, new one)].
 
-        Nothing that a run writes to is shared; without pairs it is this plan without the memory of its runs.
+        The two plans share no memory that runs write to; without pairs, the result is this plan without its frames.
         """
         plan = copy(self)
         plan._idle, plan.brief, plan.loops = [], None, {}
@@ -160,7 +160,7 @@ class Plan:
         if self.trace is not None:
             plan.trace = self.trace.changed(word for old in moved for word in self._constants.get(old, []))
         plan._constants, plan._kept = {**self._constants}, {**self._kept}
-        for old in moved:  # all go before the first comes
+        for old in moved:  # remove all before adding any: addresses may recur
             plan._constants.pop(old, None)
         for old, new in moved.items():
             plan._constants[address(new)] = self._constants.get(old, [])
@@ -181,7 +181,7 @@ class Plan:
 
 
 def _ports(patches: Patches, inputs: int, outputs: int) -> tuple[Array, Array, Array]:
-    """Of every word that is an address in the caller's arrays: its place, the offset, and which array."""
+    """(word, offset, number of the array) of every word that is an address in the caller's arrays."""
     names = [*(("input", number) for number in range(inputs)), *(("output", number) for number in range(outputs))]
     ports = [(*patches[name], number) for number, name in enumerate(names) if name in patches]
     if not ports:

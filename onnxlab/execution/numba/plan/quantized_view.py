@@ -1,7 +1,8 @@
 """Quantized values inside a region: int16 with the zero point taken off, whatever their dtype and zero point are.
 
-A value q of int8 or uint8 with scale s and zero point z stands for (q - z) * s. What is kept is q - z: padding is
-zero, every mix of dtypes is one kernel, and int8, uint8 or float32 is made of it only where it is read as such.
+A value q of int8 or uint8 with scale s and zero point z stands for (q - z) * s. Regions hold the levels q - z: padding
+is then zero, one kernel serves every mix of dtypes, and int8, uint8 or float32 elements are made only where a reader
+needs them.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ class QuantizedView:
 
     Attributes:
         value: the levels: a view of int16, or a chain that makes them.
-        zero: their zero point.
-        scale: of them all; None where it is not one number that is known.
+        zero: zero point of the levels.
+        scale: scale of all levels; None where it is not a single known number.
     """
 
     value: View | Chain

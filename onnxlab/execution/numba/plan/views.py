@@ -1,8 +1,8 @@
 """Strided views of buffers, the places of values while a plan is made, without any memory behind them yet.
 
-A transpose, slice, split or reshape is mostly another view of the same buffer and costs nothing at run time. Channels
-last is not a notion of its own either: a convolution's result is a view of shape [N, C, H, W] whose channel stride is
-one element.
+A transpose, slice, split or reshape is mostly another view of the same buffer and costs nothing at run time. A
+channels-last layout needs no special treatment either: a convolution's result is a view of shape [N, C, H, W] whose
+channel stride is one element.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class View:
         return View(self.buffer, self.offset + offset, tuple(shape), tuple(strides), self.dtype)
 
     def transposed(self, perm: Sequence[int]) -> View:
-        """With its axes in another order; those that are left out have one element. ValueError where `perm` is none."""
+        """The view with its axes permuted; axes left out of `perm` have one element. ValueError for a wrong `perm`."""
         if len({*perm}) < len(perm) or not {*perm}.issubset(range(len(self.shape))):
             raise ValueError(f"perm {list(perm)} is no order of {len(self.shape)} axes")
         return self.at(0, [self.shape[axis] for axis in perm], [self.strides[axis] for axis in perm])
@@ -164,7 +164,7 @@ def _offsets(shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
 
 
 _kept_offsets = lru_cache(maxsize=256)(_offsets)
-"""Blocks of a network are alike, and an edit makes plans anew."""
+"""`_offsets`, cached: blocks of a network have equal shapes, and every edit makes plans anew."""
 
 
 def dense(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:

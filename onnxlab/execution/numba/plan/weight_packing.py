@@ -26,14 +26,14 @@ _PLANS = 16
 
 
 class Packed:
-    """The packed constants of one region; it asks the other regions before it packs anew.
+    """The packed constants of one region; constants that other regions have packed are reused.
 
     Attributes:
-        shares: whether other regions had packed something before this one: mostly what this one needs.
+        shares: whether other regions had packed constants before, which are mostly those that this one needs.
     """
 
     def __init__(self, shared: SharedConstants) -> None:
-        self._shared = ref(shared)  # which has the newest of these
+        self._shared = ref(shared)  # weak: it refers to the newest Packed
         self.shares = bool(shared.views)
         self._own: dict[Key, View] = {}
         self._sources: dict[int, Array] = {}
@@ -47,7 +47,7 @@ class Packed:
         return constants
 
     def note(self, views: dict[Key, View], sources: dict[int, Array]) -> None:
-        """Take over what a step asked for before, and enter there what it asks for from now on."""
+        """Take over the packed constants of a step's record, and note further ones of the step in it."""
         self._own.update(views)
         self._sources.update(sources)
         self._noted = views, sources
@@ -55,7 +55,7 @@ class Packed:
     def key_of(self, array: Array, persistent: bool) -> Key:
         """The key of an array: its identity, if it lasts as initializers do, else its content."""
         if persistent:
-            self._sources[id(array)] = self._noted[1][id(array)] = array  # so that nothing else gets its id
+            self._sources[id(array)] = self._noted[1][id(array)] = array  # held, so that no other array gets its id
             return "array", id(array)
         return "content", array.shape, hashlib.blake2b(array.tobytes(), digest_size=16).digest()
 
@@ -76,14 +76,14 @@ class Packed:
         return view
 
     def renewed(self, before: Packed, arrays: Mapping[str, Array], old: Mapping[str, Array]) -> list[tuple[View, View]]:
-        """Take over what another region had packed, where some constants are others now.
+        """Take over the packed constants of another region, of which some constants have changed.
 
         Args:
             arrays: the constants, by name.
-            old: {name: what it was} of those that changed. No element of theirs was asked for but to pack them.
+            old: {name: earlier array} of the changed constants, whose elements were read only to pack them.
 
         Returns:
-            [(the view of before, the view now)] of what had to be packed again.
+            [(earlier view, new view)] of the constants that were packed again.
         """
         again: dict[Any, Any] = {id(array): id(arrays[name]) for name, array in old.items()}
         sources = before._sources | {id(array): arrays[name] for name, array in old.items()}
@@ -92,7 +92,7 @@ class Packed:
         self.shared.forget(before)
         pairs = []
         self._own.update(before._own)
-        for key in [key for key in before._own if not again.keys().isdisjoint(key)]:  # it names all that it is of
+        for key in [key for key in before._own if not again.keys().isdisjoint(key)]:  # keys hold ids
             view, way = before._own[key], self.shared.ways.get(before._own[key])
             if way is None or way.sources.isdisjoint(again):
                 continue
@@ -104,15 +104,15 @@ class Packed:
 
 
 class Late:
-    """An array that is made when its elements are needed: packed constants need them no more.
+    """An array that is made only when its elements are needed: not where the packed constants exist already.
 
     Args:
-        make: takes the elements of `parts`.
-        name: of the constant that it is, if it is one.
+        make: makes the array from those of `parts`.
+        name: name of the constant, where the array is one itself.
 
     Attributes:
-        names: of the constants that it is made of.
-        sources: their ids: what has one name in a region may have another where the same is packed.
+        names: names of the constants that the array is made from.
+        sources: ids of these, since another region may have other names for the same constants.
     """
 
     def __init__(
@@ -137,11 +137,11 @@ class Late:
         return self.then(lambda array: array[index])
 
     def then(self, make: Callable[[Array], Array], shape: tuple[int, ...] = ()) -> Late:
-        """Derive a constant from it, once."""
+        """Derive a late array from this one; it is made once."""
         return Late(make, shape, (self,))
 
     def of(self, arrays: Mapping[int, Array]) -> Array:
-        """The same derivation of other constants, by the ids of its sources."""
+        """The same derivation from other constants, given by the ids of the sources."""
         return arrays[self._source] if self._name else self._make(*(part.of(arrays) for part in self._parts))
 
     def bare(self) -> Late:
@@ -149,7 +149,7 @@ class Late:
         return self.turned({})
 
     def turned(self, again: Mapping[int, int]) -> Late:
-        """The same of other sources, without any array."""
+        """The derivation with the ids of other sources, without any array."""
         parts = [part.turned(again) for part in self._parts]
         make, source = _lost if self._name else self._make, again.get(self._source, self._source)
         return Late(make, self.shape, parts, self._name, source)
@@ -160,19 +160,19 @@ def _lost() -> Array:
 
 
 def late(array: Array | Late) -> Late:
-    """An array as one that is made late, of no constant that has a name."""
+    """An array as a `Late` without the name of a constant."""
     return array if isinstance(array, Late) else Late(lambda: array, array.shape)
 
 
 class RecentPlans:
-    """Records of lowering of the plans that were made last: those of a plan belong to one binder at a time."""
+    """Lowering records of the newest plans; the records of a plan belong to one binder at a time."""
 
     def __init__(self) -> None:
         self._lock = fork_safe(threading.Lock())
         self._kept: list[tuple[object, Mapping[object, Any]]] = []
 
     def taken(self, about: object, names: Iterable[object]) -> Mapping[object, Any]:
-        """The records that most of these steps have, made with the same `about`; they are handed out once."""
+        """The records, made with the same `about`, that cover most of these steps; they are removed here."""
         steps = set(names)
         with self._lock:
             shared = [
@@ -208,6 +208,6 @@ class SharedConstants:
         return packed
 
     def forget(self, packed: Packed) -> None:
-        """Keep no longer what a region has packed: another has all of it that is of use."""
+        """Drop what a region has packed, since another region holds all of it that is still of use."""
         if packed in self._recent:
             self._recent.remove(packed)

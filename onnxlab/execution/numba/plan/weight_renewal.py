@@ -1,8 +1,8 @@
 """Plans again with other weights: an edit of what is only packed packs it anew and lowers nothing.
 
-A plan is remembered with the constants that it was made of. Where a later region has the same nodes and the call has
-the same shapes, and the constants that differ are weights whose elements were only read to pack them, the plan is
-taken over with their addresses exchanged. Any other edit makes another plan.
+A plan is remembered with the constants that it was made from. The plan is reused, with the addresses of changed
+constants exchanged, where a later region has the same nodes, the call has the same shapes, and the elements of the
+changed constants were only read to pack them. After any other edit, another plan is made.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class Bound:
     """A plan without the memory of its runs, and what it was made of.
 
     Attributes:
-        nodes: of the region, as they were.
+        nodes: nodes of the region at that time.
         constants: {name: array}.
-        looked: names of those whose elements may be in the plan.
+        looked: names of constants whose elements may be part of the plan.
     """
 
     plan: Plan
@@ -42,15 +42,15 @@ def remember(
     constants: Mapping[str, Array],
     looked: frozenset[str],
 ) -> None:
-    """Remember a plan that depends on `key`, nodes and constants alone, in place of that of the nodes before an edit.
+    """Remember a plan that depends on `key`, nodes and constants alone; it replaces the plan before an edit.
 
-    The key names nodes by their ids: what was made of earlier states of them, and their attributes, are let go.
+    The key has the ids of nodes, so that plans of earlier versions of these nodes are dropped.
     """
     packed.shared.bound.keep(key, Bound(plan.exchanged(()), nodes, constants, looked, packed))
 
 
 def renewed(packed: Packed, key: Any, nodes: tuple[NodeView, ...], constants: Mapping[str, Array]) -> Plan | None:
-    """The plan of `key` and these nodes with these constants, None where there is none to take over."""
+    """The remembered plan for `key` and these nodes, with these constants; None where no plan can be reused."""
     before: Bound | None = packed.shared.bound.get(key)
     if before is None or before.nodes != nodes or before.constants.keys() != constants.keys():
         return None
