@@ -38,7 +38,7 @@ export class Viewpoint {
   /** Whether a gesture or a command has moved the camera. */
   moved = false;
   #saved: { x: number; y: number; zoom: number } | null = null;
-  /** Where the camera was last moved to so that all shows. */
+  /** Place of the camera at which all showed last. */
   #fitted = { y: 0, zoom: 0 };
 
   save({ x, y, zoom }: Camera): void {
