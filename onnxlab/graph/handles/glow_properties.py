@@ -9,7 +9,7 @@ from onnxlab.graph.protos import glow_dialect
 class GlowProperties(MutableMapping[str, str]):
     """The properties in the doc string of a value, in order; writing one is an edit that prints the doc string anew.
 
-    Empty for a doc string of another form, which stays as it is: a property is only set where none or this form is.
+    A doc string of another form has no properties and is never changed: setting a property is refused there.
     """
 
     def __init__(self, read: Callable[[], str], write: Callable[[str], None]) -> None:

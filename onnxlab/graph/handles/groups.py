@@ -19,8 +19,8 @@ class NodeGroup:
     Attributes:
         path: names from the outermost group to this one, "encoder/layer.5".
         name: the last part of the path.
-        about: what it is in the words of the field, "residual block"; "" where its name says it.
-        nodes: what is in it and in the groups inside it, in file order.
+        about: the usual term for the group's nodes, "residual block"; "" where the group's name says it.
+        nodes: the nodes in the group and in the groups inside it, in file order.
 
     Examples:
         >>> group = model.groups["block1"]
@@ -44,7 +44,7 @@ class NodeGroup:
             str: the group's new path.
 
         Raises:
-            EditError: it is no name of a group.
+            EditError: `name` is no valid name of a group.
 
         Examples:
             >>> model.groups["block1"].rename("first block")
@@ -56,7 +56,7 @@ class NodeGroup:
         """Let what is in the group stand in the one around it.
 
         Raises:
-            EditError: its nodes are no group any more.
+            EditError: the nodes are no longer a group.
 
         Examples:
             >>> model.groups["block1"].dissolve()
@@ -118,7 +118,7 @@ class Groups(Mapping[str, NodeGroup]):
             str: the group's path.
 
         Raises:
-            EditError: they cannot be one box.
+            EditError: the nodes cannot be one box.
 
         Examples:
             >>> model.groups.make(["/stem/bn/BatchNormalization", "/stem/relu/Relu"], "norm and relu")
@@ -148,8 +148,8 @@ class GroupEditing(Lookup):
     def groups(self) -> Groups:
         """The groups of the picture, by path: each can be renamed and dissolved, and nodes made a group.
 
-        What is done by hand is written to the metadata of the nodes, `onnxlab.group`: it is saved with the model, stays
-        with nodes that are renamed or copied, and is undone like any edit. `clear` takes all of it away.
+        Edits of groups are written to the metadata of the nodes, `onnxlab.group`: they are saved with the model, stay
+        with nodes that are renamed or copied, and are undone like any edit. `clear` removes all of them.
 
         Examples:
             >>> model.groups["block1"].rename("first block")

@@ -34,7 +34,7 @@ class Handle(Spelled, metaclass=ShortHelp):
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self  # it says where something is, as a path does
+        return self  # a handle is a reference, as a path is
 
     def __reduce__(self) -> Any:
         raise OnnxlabError(
@@ -42,6 +42,6 @@ class Handle(Spelled, metaclass=ShortHelp):
         )
 
 
-# without the look at the name that `Spelled` takes: a handle is made for each node that is gone over
+# bypasses the check of names in `Spelled`: iteration makes a handle for each node
 _set_graph = vars(Handle)["_graph"].__set__
 _set_id = vars(Handle)["id"].__set__

@@ -121,7 +121,7 @@ class Node(NodeFields):
             Node: the new node.
 
         Raises:
-            EditError: nothing is read in the slot, or the operator does not fit.
+            EditError: the slot is empty, or the operator does not fit.
 
         Examples:
             >>> node.insert_before(0, "Identity")
@@ -290,7 +290,7 @@ def called(value: "Value | str | None") -> str:
     """The name of a value that is given as a handle or name; "" for None.
 
     Raises:
-        EditError: it is neither.
+        EditError: `value` is neither.
     """
     if isinstance(value, Value):
         return value.name

@@ -70,10 +70,10 @@ class Lookup(Spelled):
     def _scope_record(self, path: str) -> Scope:
         """The scope at a path: "" for the main graph, "if_3/then_branch", "domain::name" of a function.
 
-        Where several nodes have a name, "If#3/then_branch" tells which, by its position.
+        Where several nodes have the same name, "If#3/then_branch" identifies one by operator and position.
 
         Raises:
-            NameLookupError: there is none; the message lists what there is.
+            NameLookupError: no scope has this path; the message lists the paths of scopes.
         """
         return self.graph.names.find_scope(path)
 

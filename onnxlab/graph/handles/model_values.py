@@ -84,14 +84,14 @@ class ValueEditing(Lookup):
             position: among the outputs; None: behind them.
             dtype: element type to declare instead of the inferred one ("float32").
             shape: dims to declare instead of the inferred ones (["batch", 3, None]).
-            scope: path of the body or function that is to return it, and no more than that: what the node that has the
-                body, or a call, makes of it is left to `set_outputs`. Default: it is carried out to the model.
+            scope: path of the body or function that returns the value; outputs of the node with this body, or of calls,
+                are then set by `set_outputs`. Default: the value becomes an output of the model.
 
         Returns:
             tuple[Value, ...]: the outputs, one for each call where the value is in a function.
 
         Raises:
-            EditError: it is an output already, or made in one branch of an If alone.
+            EditError: the value is an output already, or made in only one branch of an If.
 
         Examples:
             >>> model.add_output("stem/relu_out")
@@ -116,7 +116,7 @@ class ValueEditing(Lookup):
             scope: path of the body or function that returns it; "" is the main graph.
 
         Raises:
-            EditError: it is no output.
+            EditError: the value is no output.
 
         Examples:
             >>> added = model.add_output("logits")
@@ -129,19 +129,19 @@ class ValueEditing(Lookup):
     def cut(self, outputs: ValueKeys = (), inputs: ValueKeys = (), *, siblings: bool = True) -> tuple[Value, ...]:
         """End the model at some values, or let it start at others, as one step.
 
-        Outputs that depend on what goes are dropped, the others stay; nodes, inputs and stored tensors that nothing
-        needs any more go too. `extract` makes a model of its own instead and leaves this one as it is.
+        Outputs that depend on removed values are dropped, the others stay; nodes, inputs and stored tensors that
+        are no longer needed are removed too. `extract` makes a new model instead and leaves this one as it is.
 
         Args:
-            outputs: values that become outputs; what depends on them goes.
-            inputs: values that become inputs; what they are computed from goes.
-            siblings: make what crosses the same border, and is read by nothing that stays, an output or input too.
+            outputs: values that become outputs; nodes that depend on them are removed.
+            inputs: values that become inputs; nodes that computed only them are removed.
+            siblings: whether other values that cross the same border become outputs or inputs too.
 
         Returns:
             tuple[Value, ...]: the new outputs and inputs, siblings included.
 
         Raises:
-            EditError: a value is not computed by a node of the main graph, or nothing would go.
+            EditError: a value is not computed by a node of the main graph, or nothing would be removed.
 
         Examples:
             >>> model.cut("logits")
@@ -165,7 +165,7 @@ class ValueEditing(Lookup):
             int: how many nodes went.
 
         Raises:
-            EditError: nothing depends on it, or no output would be left; `cut` makes the value an output.
+            EditError: nothing depends on the value, or no output would be left; `cut` makes the value an output.
 
         Examples:
             >>> features = model.add_output("stem/relu_out")
@@ -184,14 +184,14 @@ class ValueEditing(Lookup):
         Args:
             old: a name, or, with an axis, a size that inputs declare there.
             new: a size, a name, or None for unknown.
-            axis: the axis that is looked at; None for all.
-            values: inputs and outputs that are looked at; None for all.
+            axis: the only axis to change; None for all.
+            values: the only inputs and outputs to change; None for all.
 
         Returns:
             int: how many declarations changed.
 
         Raises:
-            EditError: nothing declares it.
+            EditError: no input or output declares `old`.
 
         Examples:
             >>> model.replace_dim("batch", 4)

@@ -116,9 +116,9 @@ class WholeEditing(Lookup):
 
         Args:
             variable: an initializer of the algorithm, or else of the model.
-            output: of the algorithm, assigned after each step; None takes the binding away.
-            initialization: whether it is an output of the initialization, assigned before the first step.
-            training: which of the training information.
+            output: output of the algorithm, assigned after each step; None removes the binding.
+            initialization: whether `output` is one of the initialization, assigned before the first step.
+            training: position in `training_info`.
 
         Raises:
             EditError: there is no such initializer, output or training information.
@@ -133,8 +133,8 @@ class WholeEditing(Lookup):
     def convert_opset(self, version: int) -> int:
         """Convert the model, bodies and functions included, to another version of ai.onnx, up or down.
 
-        Only nodes whose operators changed between the two versions are touched, by onnx's own adapters or, where the
-        older version has no such operator, by what its schema says it stands for.
+        Only nodes whose operators changed between the two versions are converted, by onnx's own adapters or, where the
+        older version has no such operator, by the function body in the operator's schema.
 
         Args:
             version: of ai.onnx.
@@ -143,7 +143,7 @@ class WholeEditing(Lookup):
             int: how many nodes changed.
 
         Raises:
-            EditError: there is no such version, or nodes cannot be said in it; the message lists them with reasons.
+            EditError: there is no such version, or nodes have no form in it; the message lists these with reasons.
 
         Examples:
             >>> model.convert_opset(11)
@@ -160,7 +160,7 @@ class WholeEditing(Lookup):
             int: how many nodes were moved.
 
         Raises:
-            EditError: nodes depend on each other in a circle.
+            EditError: nodes form a cycle.
 
         Examples:
             >>> model.sort_nodes()

@@ -18,7 +18,7 @@ from onnxlab.spelling import Spelled
 class Attributes(Spelled, MutableMapping[str, Any]):
     """The attributes that a node sets, live: `node.attributes["strides"] = [1, 1]` is an edit.
 
-    Iteration and `len` see only what is set; reading what is not gives the operator's default, if it has one.
+    Iteration and `len` include only attributes that are set; reading another one gives the operator's default, if any.
     """
 
     __slots__ = ("_node",)
@@ -69,7 +69,7 @@ class Attributes(Spelled, MutableMapping[str, Any]):
 
 
 _set_node = vars(Attributes)["_node"].__set__
-"""Without the look at the name that `Spelled` takes."""
+"""Bypasses the check of names in `Spelled`."""
 
 
 class NodeFields(Handle):
@@ -265,7 +265,7 @@ class NodeFields(Handle):
             position: index in its graph, counted without the node.
 
         Raises:
-            EditError: it would stand above what it reads, or below what reads it.
+            EditError: the node would be before a producer of its inputs, or behind a reader of its outputs.
 
         Examples:
             >>> added = model.add_node("Relu", ["image"], ["early"])
@@ -282,7 +282,7 @@ class NodeFields(Handle):
             bypass: let the readers of its output read its first input instead.
 
         Raises:
-            EditError: something still reads what it makes.
+            EditError: a node or output still reads one of its values.
 
         Examples:
             >>> node.remove(bypass=True)

@@ -14,7 +14,7 @@ from onnxlab.spelling import Spelled
 class Metadata(Spelled, MutableMapping[str, str]):
     """metadata_props of the model, a graph, function, node or value: text by key, in the file's order.
 
-    Of a key that a file repeats the last entry counts.
+    Where a file repeats a key, the last entry counts.
     """
 
     __slots__ = ("_bearer", "_graph")
@@ -59,10 +59,10 @@ class Metadata(Spelled, MutableMapping[str, str]):
 class Opsets(Spelled, MutableMapping[str, int]):
     """Opset versions that a model, or a function of it, imports, by operator domain; "" and "ai.onnx" are the same.
 
-    Setting one converts nothing; it is refused where the nodes do not fit.
+    Setting a version converts nothing, and is refused where the nodes do not fit.
 
     Raises:
-        EditError: what is given is no function: graphs have no imports of their own.
+        EditError: the scope is no function: graphs have no imports of their own.
     """
 
     __slots__ = ("_function", "_graph")

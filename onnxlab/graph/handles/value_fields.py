@@ -142,7 +142,7 @@ class ValueFields(Handle):
             shape: an integer for each dim, a name for a dynamic one, None for an unknown one.
 
         Raises:
-            EditError: the value is no input or output, or a dim is none.
+            EditError: the value is no input or output, or a dim is invalid.
 
         Examples:
             >>> model.value("image").set_shape([16, 1, 8, 8])
@@ -155,7 +155,7 @@ class ValueFields(Handle):
         """Change one declared dim of a graph input or output.
 
         Args:
-            axis: which; negative from the end.
+            axis: index of the dim; negative from the end.
             dim: an integer, a name, which makes it dynamic, or None for unknown.
 
         Raises:
