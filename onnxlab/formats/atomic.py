@@ -87,7 +87,7 @@ class Replacement:
                         folder.rmdir()
 
     def _commit(self) -> None:
-        """Rename everything into place; puts back what was there when a later step fails."""
+        """Rename all files into place; restores the former files when a later step fails."""
         undo: list[Callable[[], object]] = []
         backups: list[Path] = []
         try:
@@ -191,7 +191,7 @@ def _remove(path: Path) -> None:
 
 
 def _sweep(target: Path) -> None:
-    """Remove what killed saves to `target` left behind."""
+    """Remove temporary files that killed saves to `target` left behind."""
     start = f".{target.name[:50]}."
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
         for entry in entries:

@@ -86,7 +86,7 @@ def asked(sources: RuleSource | Iterable[RuleSource]) -> tuple[Plan, list[AnyRul
 
 
 def rewrite(graph: ModelGraph, facts: Mapping[int, Fact], compute: Compute, plan: Plan, options: Options) -> Rewriting:
-    """Follow a plan, inside of an edit that is open; returns what was done.
+    """Follow a plan, inside of an edit that is open; returns the rewriting with its applications.
 
     Args:
         graph: the model.

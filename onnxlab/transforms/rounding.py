@@ -44,7 +44,7 @@ class _RoundingProvider(NumpyProvider):
         self._way = way
 
     def compile(self, part: Part, view: PartitionView) -> list[Step]:
-        """One step per node, followed by what moves its results."""
+        """One step per node, each with the rounding of its results."""
         steps = super().compile(part, view)
         return [_moved(step, node, self._way) for step, node in zip(steps, part.nodes, strict=True)]
 

@@ -53,7 +53,7 @@ def beginning(content: Content) -> str | None:
 
 
 def text_of(content: Content, title: str) -> str:
-    """A whole file as text; raises LoadError where it is none."""
+    """A whole file as text; raises LoadError where the file is no text."""
     try:
         return content.data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

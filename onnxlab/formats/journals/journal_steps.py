@@ -12,7 +12,7 @@ from onnxlab.formats.journals.journal import records
 MADE = ("edit", "undo", "redo")
 _KINDS = (*MADE, "saved", "ended")
 _LATEST = 1 << 37
-"""Seconds since 1970 up to which `time.localtime` works on every platform."""
+"""Upper bound of times, in seconds since 1970: later ones are no times of edits, and calendars may reject them."""
 
 
 @dataclass(frozen=True, slots=True)

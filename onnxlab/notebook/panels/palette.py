@@ -53,7 +53,7 @@ def _arity(schema: schemas.Schema, domain: str, op_type: str) -> JSON:
 
 
 def documentation_of(graph: ModelGraph, op: str) -> JSON:
-    """The documentation of an operator in the version that the model imports. Raises NameLookupError for none."""
+    """The documentation of an operator in the model's opset. Raises NameLookupError for an unknown operator."""
     domain, _, op_type = op.rpartition("::")
     version = graph.opset_version(domain)
     schema = schemas.find(domain, op_type, version) if version else None

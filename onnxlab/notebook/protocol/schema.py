@@ -107,7 +107,7 @@ class Method:
         answer: the TypedDict of the answer, or an alias of one.
         text: the comment in TypeScript.
         repeatable: whether the request can be made twice without harm.
-        long: whether the answer may take long, so that the page sets no time limit.
+        long: whether the answer may take long, so that the page does not take the kernel for silent meanwhile.
         edits: whether the method changes the model, and so takes the version that the view showed.
         recorded: the parameter by whose values a page without a kernel stores the answers, "" for a single answer;
             None where the page stores none.
@@ -126,7 +126,7 @@ class Nothing(TypedDict):
     """An answer that says only that it was done."""
 
 
-# -- whether a message is what it is declared as -----------------------------------------------------------------------
+# -- whether a message fits its declaration ----------------------------------------------------------------------------
 
 
 def mismatch(kind: Any, value: Any, where: str = "") -> str:

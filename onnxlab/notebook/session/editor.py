@@ -129,7 +129,7 @@ class Editor:
             self._graph.travel(position, origin=self._origin)
             return self._edited("")
 
-    # -- what is there to edit ------------------------------------------------------------------------------------
+    # -- documentation and elements, for forms --------------------------------------------------------------------
 
     def about(self, node: int | None, value: int | None) -> JSON:
         """Documentation string and metadata of a node or a value; of the model, and its fields, without either."""

@@ -66,7 +66,7 @@ def _pictures(model: "Model", hierarchy: Hierarchy | None, kinds: set[str]) -> d
 
 
 def sizes(shown: dict[str, Any]) -> dict[str, Any]:
-    """The metadata of a bundle: the PNG has more pixels than it is to be large."""
+    """The metadata of a bundle: the size at which the PNG, which has more pixels, is shown."""
     if PNG not in shown:
         return {}
     width, height = png.size(base64.b64decode(shown[PNG]))

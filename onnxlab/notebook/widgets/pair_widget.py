@@ -43,7 +43,7 @@ class PairWidget(BundledWidget):
             self._session.receive(content)
 
     def close(self) -> None:
-        """Take the view off the page and let go of both models. Twice does no harm."""
+        """Remove the view from the page and stop following both models. Closing twice does no harm."""
         if self._session is not None:
             self._session.close()
             self._session = None

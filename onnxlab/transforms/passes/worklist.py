@@ -22,7 +22,8 @@ class Rules:
     """Rules by the operator of the node that they are tried at.
 
     Attributes:
-        deepest: how many steps from reader to reader a changed node has nodes tried again: the deepest pattern's depth.
+        deepest: how many levels of readers, readers of readers … of a changed node are tried again: as many as the
+            deepest pattern has.
     """
 
     def __init__(self, rules: Iterable[AnyRule]) -> None:
@@ -74,7 +75,7 @@ def makers_of(rewriting: Rewriting, node: NodeRecord) -> frozenset[str]:
 
 
 def _tried(rewriting: Rewriting, node: NodeRecord, rules: Sequence[AnyRule], deepest: int) -> list[int]:
-    """Apply the first rule that fits; returns what is to be tried again, nothing where none does."""
+    """Apply the first rule that fits; returns the nodes to try again, none where no rule fits."""
     ident, makers = node.id, makers_of(rewriting, node) if rules else frozenset()
     nodes, values = rewriting.graph.nodes, rewriting.graph.values
     readers = [reader for vid in node.outputs if vid for reader, _ in values[vid].uses]
