@@ -17,12 +17,12 @@ from onnxlab.execution.numba.plan.pieces import Word
 from onnxlab.execution.numba.plan.views import Array, View
 
 _BLOCK = 160 << 10
-"""Bytes that a unit's scores and results take at most where several rows fit, so that they stay in the cache."""
+"""Most bytes of a unit's scores and results where several rows fit, so that these stay in the cache."""
 _SPARE = 1 << 10
 _RATE = 40.0
 """Multiplications a nanosecond, about."""
 NAN, ZEROS, ZEROS_FOR_NAN = range(3)
-"""What becomes of a query that no key has weight for: NaN, zeros where all scores are -inf, or zeros for any NaN."""
+"""Results of a query for which no key has weight: NaN, zeros where all scores are -inf, or zeros for any NaN."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,11 @@ class Attention:
         target: [..., S, E], with contiguous elements.
         mask: float32, broadcasts to [..., S, T].
         cap: scores become cap · tanh(score / cap), unless it is 0.
-        left, right: how many keys before and after its own place a query sees, -1 for all.
-        place, used: of each head, the place of its first query among the keys, and how many keys there are; numbers,
-            or arrays that broadcast to the leading axes.
+        left, right: number of keys before and after its own position that a query attends to, -1 for all.
+        place, used: of each head, the position of its first query among the keys, and the number of keys; numbers, or
+            arrays that broadcast to the leading axes.
         empty: NAN, ZEROS or ZEROS_FOR_NAN.
-        sinks: float32, broadcasts to the leading axes: one more score of each query, of no key.
+        sinks: float32, broadcasts to the leading axes: one more score of each query, which belongs to no key.
     """
 
     q: View

@@ -29,12 +29,12 @@ class Binder(RegionValues):
     """Makes the plan of a part for the inputs of one call.
 
     Args:
-        step: gives NumPy's step of a node, for what is computed while binding.
+        step: gives NumPy's step of a node, for nodes that are computed while binding.
         context: the RunContext for kernels that ask for one.
         part, inputs, constants, packed, halves, precise, follows, measuring, before: as `RegionValues` has them.
 
     Attributes:
-        node: that is being lowered, where that may fail.
+        node: the node that is being lowered, where lowering may fail.
         finished: whether the plan was made.
     """
 
@@ -60,11 +60,11 @@ class Binder(RegionValues):
         self.perform(_INPUTS, part.inputs, self._name_inputs)
 
     def perform(self, name: object, step: object, lower: Callable[[], None]) -> None:
-        """Lower a step by what does it, or take over what it did before where nothing that it asked is different now.
+        """Lower a step by `lower`, or reuse its earlier record where everything that it read is unchanged.
 
         Args:
-            name: of one of its results, which tells it from other steps.
-            step: equals that of before if it does the same.
+            name: name of one of the results, which identifies the step.
+            step: equals the earlier step if it does the same.
         """
         before = self.memo.begin(name, step)
         self.builder.begin(self.memo.record.piece)
@@ -83,17 +83,17 @@ class Binder(RegionValues):
         self.memo.record.reusable = False
 
     def _followed(self, name: str) -> Value:
-        """The value; the array itself, where the input that it is follows from shapes."""
+        """The value of a name; for an input that follows from shapes, the array itself."""
         known = self.known(name) if name in self._follows else None
         return self.value(name) if known is None else known
 
     def _may_be_known(self, name: str) -> bool:
-        """Whether a value is an array, or an input that may be one; without a look at it."""
+        """Whether a value is an array, or an input that may be one, without noting a read of its elements."""
         value = self._values.get(name)
         return name in self._follows or isinstance(self._constants.get(name) if value is None else value, np.ndarray)
 
     def shape_of(self, node: NodeView) -> None:
-        """Shape and Size, of which nothing but the shape is read."""
+        """Lower Shape and Size, which read nothing but the shape."""
         shape = self.shape(node.inputs[0])
         if node.op_type == "Size":
             result = np.array(np.prod(shape, dtype=np.int64))
@@ -103,7 +103,7 @@ class Binder(RegionValues):
         self._values[node.outputs[0]] = result
 
     def evaluate(self, node: NodeView) -> bool:
-        """Compute a node with NumPy's kernel where all its inputs are known; whether they were."""
+        """Compute a node with NumPy's kernel where all its inputs are known; returns whether they were."""
         if not all(map(self._may_be_known, filter(None, node.inputs))):
             return False
         values = [self._followed(name) if name else None for name in node.inputs]
@@ -122,7 +122,7 @@ class Binder(RegionValues):
         return True
 
     def finish(self, address_of: Callable[[str], int]) -> Plan:
-        """Bring what leaves the region to the caller's arrays, and make the plan."""
+        """Write the region's outputs to the caller's arrays, and make the plan."""
         self.perform(_OUTPUTS, self.part.outputs, self._bring_outputs)
         results = [self._results.get(number, ((), None)) for number in range(len(self.part.outputs))]
         plan = self.builder.finish(len(self.part.inputs), results, address_of)
@@ -144,7 +144,7 @@ class Binder(RegionValues):
 
 
 def _frozen(array: Array, dtype: Any) -> Array:
-    """The constant outputs of every run, which are read-only."""
+    """A constant output, read-only because all runs share it."""
     frozen = array.astype(dtype) if array.dtype != dtype else array.view()
     frozen.flags.writeable = False
     return frozen

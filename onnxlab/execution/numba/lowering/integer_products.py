@@ -23,16 +23,16 @@ _RATE = 60.0
 """Multiplications a nanosecond, about."""
 _ONE = np.ones(1, np.float32)
 _SHORT, _DEEP = 16, 1 << 14
-"""Rows under one tap from which, and all that is multiplied up to which, levels are made bytes."""
+"""Least elements of a row under one tap, and greatest depth, for which levels are converted to bytes."""
 
 
 @dataclass(eq=False, slots=True)
 class IntegerProduct(Product):
     """A product of quantized values, their zero points taken off, that is not emitted yet.
 
-    `x` and `constant` (or `weights`, packed by `emit_pack_pairs`) are int16. The dtype of the target says what the
-    sums become: int32 as they are; float32 after `scale`, `factor` and `bias`; int16 of that, rounded and clamped,
-    which stands for quantized values without their zero point.
+    `x` and `constant` (or `weights`, packed by `emit_pack_pairs`) are int16. The dtype of the target determines how the
+    sums are written: int32 as they are; float32 after `scale`, `factor` and `bias`; int16 also rounded and clamped, as
+    levels of quantized values without their zero point.
 
     Attributes:
         whole_bias: [groups, columns] int32 to add to the sums, or None.
@@ -50,7 +50,7 @@ class IntegerProduct(Product):
         return self.target.dtype == np.int32
 
     def to_floats(self) -> None:
-        """Let the sums be float32."""
+        """Have the sums written as float32."""
         target = self.target
         self.target = View(target.buffer, target.offset, target.shape, target.strides, np.dtype(np.float32))
 
@@ -60,7 +60,7 @@ class IntegerProduct(Product):
         inverse = np.float32(scale)
         self.scale = (np.ones((self.groups, self.columns), np.float32) if self.scale is None else self.scale) / inverse
         self.bias = None if self.bias is None else self.bias / inverse
-        # rounding keeps order, so that clamping before it is clamping to rounded bounds
+        # rounding is monotonic, so that clamping before it equals clamping to rounded bounds after it
         bounds = [float(np.rint(np.float32(bound) / inverse)) for bound in (self.low, self.high)]
         self.low, self.high = max(low, min(bounds[0], high)), min(high, max(bounds[1], low))
         target = self.target
@@ -70,15 +70,15 @@ class IntegerProduct(Product):
 
 
 _MOST = 128
-"""Two neighbors of a quad add up to no more, so that 255 times them fits 16 bits."""
+"""Largest sum of two neighbors of a quad, so that 255 times the sum fits 16 bits."""
 
 
 def pack_quads(matrices: Array) -> tuple[Array, Array] | None:
     """[batches, depth, columns] of levels to ([batches, panels, quads, COLUMNS, 4] int8, [batches, repeats] int32).
 
-    Without VNNI, where two neighbors of a column are too large together, the second is moved to a row at the end that
-    is multiplied by the same level again: `repeats` are the places of these levels. None where that does not suit the
-    levels.
+    Without VNNI, where the sum of two neighbors of a column is too large, the second is moved to an additional row at
+    the end, which is multiplied by the same level: `repeats` are the indices of these levels. Returns None where a
+    level does not fit int8 or too many rows are added.
     """
     batches, depth, columns = matrices.shape
     if not matrices.size or matrices.min() < -_MOST or matrices.max() >= _MOST:
@@ -99,14 +99,14 @@ def pack_quads(matrices: Array) -> tuple[Array, Array] | None:
 
 
 def _at_a_line(array: Array) -> Array:
-    """A contiguous copy that begins at a line of the cache: vectors as wide as a line are not to straddle two."""
+    """A contiguous copy that begins at a cache line, so that vectors as wide as a line do not straddle two."""
     copy = aligned(array.nbytes).view(array.dtype).reshape(array.shape)
     copy[...] = array
     return copy
 
 
 def _parted(matrix: Array) -> tuple[Array, Array]:
-    """([rows, columns] whose neighbors are small enough, the row of the matrix that each is from)."""
+    """([rows, columns] whose neighbors are small enough, the row of the matrix from which each comes)."""
     rows = np.concatenate([matrix, np.zeros((len(matrix) % 2, matrix.shape[1]), matrix.dtype)])
     origins = np.arange(len(rows)) % len(matrix)
     begin = 0
@@ -198,7 +198,7 @@ def emit_dot(builder: PlanBuilder, product: IntegerProduct, packed: Packed) -> V
 
 
 def _share(builder: PlanBuilder, product: IntegerProduct, weights: View, values: dict[str, Word]) -> int:
-    """Cut a product into units, whose number is returned, by the words that say so."""
+    """Cut a product into units by words of its record; returns the number of units."""
     taps, rows = product.offsets.shape
     count, width = panels(product.columns), host().columns
     if product.depthwise:

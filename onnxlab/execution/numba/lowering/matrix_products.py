@@ -20,38 +20,38 @@ from onnxlab.execution.numba.plan.weight_packing import Packed, late
 from onnxlab.ops.base.window_geometry import Window
 
 _CACHE = 1 << 19
-"""Bytes of the second cache."""
+"""Bytes of the second-level cache."""
 _DEEP, _DEPTH = 1200, 768
-"""Depth from which a product is cut, and that of the pieces."""
+"""Depth from which a product is cut into pieces, and depth of a piece."""
 _UNIT = 4e6
-"""Multiplications that make a unit worth its while."""
+"""Multiplications from which a unit of its own is worthwhile."""
 _RATE = 40.0
 """Multiplications a nanosecond, about."""
 _AT_ONCE = 1 << 16
 """Elements of weights that are packed at once, however they lie."""
 _GATHERED, _BETWEEN = 1024, 16
-"""Rows of weights that are brought together, and elements between two columns of them."""
+"""Rows of weights that are gathered at once, and elements of padding between two gathered columns."""
 
 
 @dataclass(eq=False, slots=True)
 class Product:
-    """A product that is not emitted yet, so that what follows may join it.
+    """A product that is not emitted yet, so that later nodes may be fused into it.
 
     Attributes:
-        x: what rows are read from; offsets are relative to its first element.
+        x: the view that rows are read from; offsets are relative to its first element.
         offsets: [taps, rows] bytes, negative for a row of zeros.
         length: elements of a row under one tap.
-        weights: packed, of a product whose second factor is known at run time only.
-        constant: the weights otherwise, [groups, taps * length, columns], with a key by which to remember them packed.
+        weights: packed weights, where the second factor is known at run time only.
+        constant: constant weights otherwise, [groups, taps * length, columns], with the key of their packed form.
         columns: of the result of one group or batch.
         target: where the result goes; rows in the order of `offsets`, columns contiguous along `axis`.
         places: [rows] bytes from the target's first element.
         batches: [batches, 5] bytes to add to x, weights, bias, y and residual.
-        groups: how many biases and scales there are.
+        groups: number of biases and scales.
         scale, bias: [groups, columns] or None; scale multiplies the constant.
-        residual: as large as the target; added.
-        low, high: what the result is clamped to.
-        window: of a convolution that Winograd's way suits.
+        residual: view of the target's shape that is added to the result.
+        low, high: bounds to which the result is clamped.
+        window: window of a convolution that Winograd's algorithm suits.
     """
 
     x: View
@@ -80,7 +80,7 @@ class Product:
 
     @property
     def open(self) -> bool:
-        """Whether something may still be added."""
+        """Whether a bias or residual may still be added."""
         return self.low == -inf and self.high == inf
 
     def column_values(self, array: Array) -> Array | None:
@@ -96,11 +96,11 @@ class Product:
 
     @property
     def movable(self) -> bool:
-        """Whether the result may go elsewhere: all rows are in `places`."""
+        """Whether the result may be written elsewhere: all rows are in `places`."""
         return len(self.places) * self.columns * self.groups == self.target.size
 
     def move(self, target: View) -> None:
-        """Let the result go to another place of the same shape, with contiguous columns."""
+        """Write the result to another view of the same shape, with contiguous columns."""
         lead = [axis for axis in range(len(target.shape)) if axis != self.axis]
         self.target, self.places = target, target.transposed([*lead, self.axis]).offsets(len(lead))
 
@@ -109,7 +109,7 @@ class Product:
         self.bias = values if self.bias is None else self.bias + values
 
     def scale_columns(self, values: Array) -> None:
-        """Multiply what has been gathered so far; only with constant weights and before a residual."""
+        """Multiply the scale and bias so far; only with constant weights and before a residual."""
         self.scale = values if self.scale is None else self.scale * values
         if self.bias is not None:
             self.bias = self.bias * values
@@ -140,8 +140,8 @@ def pack(weights: Array) -> Array:
 def _pack_turned(weights: Array, packed: Array) -> None:
     """Whole panels of weights whose columns are far apart in memory.
 
-    Often a power of two, so that all columns of a panel fall into the same few lines of the cache: they are brought
-    together first, with something between them.
+    The distance is often a power of two, so that all columns of a panel map to the same few cache lines. They are
+    gathered first, with padding between them.
     """
     _, panel_count, depth, width = packed.shape
     gathered = np.empty((width, _GATHERED + _BETWEEN), np.float32)
@@ -189,8 +189,8 @@ def emit_pack(builder: PlanBuilder, matrix: View) -> View:
 def _emit_margin(builder: PlanBuilder, panel: View, columns: int) -> None:
     """Zeros from the last columns of a panel to the end of their vector.
 
-    They are multiplied, though never written: what lay there may be subnormal numbers, for which processors take a
-    hundred times as long.
+    The kernel multiplies these elements, though it never writes the results. Without zeros, they may be subnormal
+    numbers, for which processors take a hundred times as long.
     """
     margin = -columns % host().lanes
     if margin:
@@ -217,7 +217,7 @@ def emit_product(builder: PlanBuilder, product: Product, packed: Packed) -> View
 
 
 def _pieces(product: Product) -> list[Product]:
-    """A deep product as a sum of shallower ones, whose panels stay in the first cache while rows pass by."""
+    """A deep product as a sum of shallower ones, whose panels stay in the first-level cache for all rows."""
     taps, rows = product.offsets.shape
     depth = taps * product.length
     if product.constant is None or len(product.batches) > 1 or depth <= _DEEP or rows <= host().rows:
@@ -287,10 +287,10 @@ def _emit_piece(builder: PlanBuilder, product: Product, packed: Packed) -> None:
 
 
 def blocks(rows: int, length: int, depth: int, count: int, batches: int) -> tuple[int, int, int, int]:
-    """(rows of a unit, how many such blocks, panels of a unit, how many such blocks).
+    """(rows of a unit, number of such blocks, panels of a unit, number of such blocks).
 
-    Where all weights stay in the second cache, a unit takes few rows and all panels, so that results are written in
-    order; else it takes as many rows as the cache holds, so that the weights pass by as seldom as can be.
+    Where all weights fit into the second-level cache, a unit takes few rows and all panels, so that results are written
+    in order; else it takes as many rows as the cache holds, so that the weights are read as few times as possible.
     """
     tile, width = host().rows, host().columns
     small = depth * count * width * 4 <= _CACHE // 2

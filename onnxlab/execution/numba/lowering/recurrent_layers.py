@@ -68,7 +68,7 @@ class Layer:
     peepholes: Array | None = None
 
     def emit(self, builder: PlanBuilder) -> None:
-        """Append the records: as many as let a run be stopped now and then."""
+        """Append the records: several, so that a run can be stopped between them."""
         steps, batch, directions, hidden = self.y.shape
         padded = panels(hidden) * host().columns
         rows = batch if self.scales is not None or batch <= _ROWS else -(-batch // -(-batch // _ROWS))
@@ -108,7 +108,7 @@ class Layer:
         return values
 
     def _form(self) -> int:
-        """Bits of the flag that tell what weights are: 2 for pairs of int8, 4 for quads, with their repeated levels."""
+        """Bits of the flag for the form of weights: 2 for pairs of int8, 4 for quads, with their repeated levels."""
         if self.side is None or self.weights.dtype != np.int8:
             return 0
         if self.weights.shape[-1] != 4:
@@ -116,7 +116,7 @@ class Layer:
         return 4 + (int(self.side.shape[1]) - 4 * panels(self.y.shape[3]) * host().columns << 8)
 
     def _scales(self) -> Array | None:
-        """The scales of levels, with what belongs to them behind: int32 by their bits."""
+        """The scales of levels, followed by `side` as int32 whose bits are reinterpreted as float32."""
         if self.scales is None or self.side is None:
             return None
         return np.concatenate([np.ascontiguousarray(self.scales, np.float32), self.side.view(np.float32)], axis=1)
@@ -167,7 +167,7 @@ def functions(
 ) -> Array:
     """The activations of all directions as [directions, 3, 3] of code and bits of alpha and beta.
 
-    Parameters are taken off the lists in order, by those that have any. Names for one direction serve both.
+    Each activation with parameters takes the next ones of the lists. Names for one direction serve both.
 
     Raises:
         ValueError: an activation that is unknown.

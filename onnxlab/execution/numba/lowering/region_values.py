@@ -1,8 +1,8 @@
 """Values of a region by name, while it is bound to the shapes of a call, and when those that wait are computed.
 
-A value is a View, an array that is known while binding (a constant, or what follows from shapes), or something that
-waits for what comes next: a Chain of elementwise operators or a Product. These are emitted when their elements are
-needed, when several readers need them, or when they leave the region.
+A value is a View, an array that is known while binding (a constant, or a value that follows from shapes), or an
+expression that later nodes may be fused into: a Chain of elementwise operators or a Product. Chains and products are
+emitted when their elements are needed, when they have several readers, or when they leave the region.
 """
 
 from __future__ import annotations
@@ -51,20 +51,20 @@ class RegionValues:
 
     Args:
         part: what to run.
-        inputs: the arrays of the call; their shapes count, and the elements of small integer ones that are asked for.
+        inputs: the arrays of the call; a plan depends on their shapes, and on elements of small integer ones if read.
         constants: {name: array} of initializers.
         packed: constants in the kernels' layouts, kept between plans.
         halves: {name: dtype} of outputs that are float16 or bfloat16. Inside, all floats are float32.
         precise: do without Winograd's convolutions, which round more.
-        follows: inputs that follow from shapes: what reads them alone is computed while binding.
-        measuring: time kernels that compete, where that has not been done: it takes milliseconds each.
+        follows: inputs that follow from shapes: nodes that read these alone are computed while binding.
+        measuring: whether to time competing kernels that were not timed yet, which takes milliseconds each.
         before: records of lowering of a plan that was made before.
 
     Attributes:
-        builder: takes the records.
-        valued: numbers of the inputs whose elements were asked for: the plan holds for these only.
-        levels: what rules know of quantized values, by name.
-        looked: names of constants whose elements may have been looked at: all that were asked for but as `weights`.
+        builder: receives the records.
+        valued: numbers of the inputs whose elements were read: the plan holds for these elements only.
+        levels: {name: QuantizedView} of quantized values.
+        looked: names of constants whose elements may have been read: all that were asked for, except as `weights`.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class RegionValues:
             self.looked[name] = True
             if value.dtype in SMALL_FLOATS:
                 value = self._values[name] = value.astype(np.float32)
-        return copy(value) if isinstance(value, Product) else value  # which rules let take in what follows
+        return copy(value) if isinstance(value, Product) else value  # a copy: rules fuse later nodes into it
 
     def shape(self, name: str) -> tuple[int, ...]:
         """The shape of the value of that name."""
@@ -122,7 +122,7 @@ class RegionValues:
     def weights(self, name: str) -> tuple[Late | None, Key]:
         """A known value and its key, for callers that pack it and ask for nothing but its shape.
 
-        So that other constants can take its place in the plan. None where it is not known.
+        Other constants can then replace it in the plan. The value is None where it is not known.
         """
         array = self._constants.get(name)
         if array is not None and name not in self._values and array.dtype == np.float32:
@@ -150,7 +150,7 @@ class RegionValues:
         """The elements of a value that must be known.
 
         Raises:
-            UnbindableError: it is not.
+            UnbindableError: the value is not known.
         """
         array = self.known(name)
         if array is None:
@@ -158,7 +158,7 @@ class RegionValues:
         return [int(item) for item in array.reshape(-1)]
 
     def view(self, name: str) -> View:
-        """The value in memory; what waits is emitted."""
+        """The value in memory; a chain or product is emitted."""
         value = self.value(name)
         if isinstance(value, np.ndarray):
             return self._emit(name, value)
@@ -202,7 +202,7 @@ class RegionValues:
         return self.with_channels_last(self.floats(name))
 
     def with_channels_last(self, view: View) -> View:
-        """The same of a view."""
+        """A view [N, C, D1, …] with contiguous channels, copied if they are not."""
         if view.strides[1] == 4 or view.shape[1] == 1:
             return view
         return contiguous(self.builder, view, channels_last(view.shape))
@@ -210,7 +210,7 @@ class RegionValues:
     # -- writing ----------------------------------------------------------------------------------------------------
 
     def put(self, name: str, value: Value) -> None:
-        """Name a result; what several need or what leaves the region is emitted now."""
+        """Name a result; it is emitted now if it has several readers or leaves the region."""
         if not name:
             return
         leaves = name in self._outputs
@@ -234,7 +234,7 @@ class RegionValues:
     def chain(
         self, operation: str, operands: Sequence[Operand], shape: tuple[int, ...] | None = None, truth: bool = False
     ) -> Chain:
-        """An elementwise operation that waits; operands that wait too join it while the whole stays small."""
+        """An elementwise operation that is not emitted yet; operands that are chains join it while it stays small."""
         if shape is None:
             shape = np.broadcast_shapes(*(item.shape for item in operands if not isinstance(item, float)))
         chain = Chain(operation, tuple(operands), shape, truth)
@@ -263,7 +263,7 @@ class RegionValues:
         return self._emit("", value)
 
     def emit_once(self, value: View | Chain) -> View:
-        """The same; a chain that was emitted is not emitted again."""
+        """Emit a value that has no name, unless it is a chain that was emitted before."""
         if isinstance(value, View):
             return value
         view = self._emitted.get(value)
@@ -278,7 +278,7 @@ class RegionValues:
         return self.packed.key_of(value, persistent=self._constants.get(name) is value)
 
     def constant(self, array: Array) -> View:
-        """An array of a rule's own."""
+        """A view of a constant that a rule made."""
         return constant_view(array)
 
     def _emit(self, name: str, value: Value) -> View:
@@ -314,7 +314,7 @@ class RegionValues:
         return value.dtype, _layout(value, value.dtype.itemsize) if isinstance(value, Chain) else value.strides
 
     def write(self, name: str, target: View) -> None:
-        """Bring a value to a place: computed there if it waits and has no other reader, else copied."""
+        """Write a value to a view: computed there if it is not emitted yet and has no other reader, else copied."""
         value = self.value(name)
         alone = self._uses.get(name) == 1 and name not in self._outputs
         if alone and isinstance(value, Chain):

@@ -1,8 +1,9 @@
 """Convolutions of 3×3 windows by Winograd's F(4×4, 3×3) as records: transform, 36 products, transform back.
 
-It takes a quarter of the multiplications and rounds more: on activations of ordinary size the error is about ten times
-that of the direct way, some 1e-6 of the largest magnitude. What is not finite or very large would reach outputs that
-do not read it, so tiles that hold such a pixel are done the direct way. `NumbaProvider(precise=True)` does without it.
+The algorithm takes a quarter of the multiplications and rounds more: on activations of ordinary size the error is about
+ten times that of a direct convolution, some 1e-6 of the largest magnitude. A pixel that is not finite or very large
+would affect outputs that do not depend on it, so tiles with such a pixel are convolved directly.
+`NumbaProvider(precise=True)` does without the algorithm.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ _WEIGHTS = np.array(
     [[6, 0, 0], [-4, -4, -4], [-4, 4, -4], [1, 2, 4], [1, -2, 4], [0, 0, 24]]
 ) / 24  # fmt: skip
 _LEAST_PIXELS, _LEAST_CHANNELS = 12, 24
-"""What gains for sure where nothing can be measured."""
+"""Sizes from which the algorithm is used where nothing can be measured."""
 _TRIED_PIXELS, _TRIED_CHANNELS, _TRIED = 4, 8, 2e6
-"""What is worth a measurement; the last is multiplications."""
+"""Pixels, channels and multiplications from which a measurement is worthwhile."""
 
 
 def suits(window: Window, channels: int, out_channels: int, group: int) -> bool:
@@ -154,7 +155,7 @@ def _planes(product: Product, spread: View, products: View) -> Product:
 
 
 def _taps(product: Product, packed: Packed) -> View:
-    """The weights as they are, [9 * channels, columns], for tiles whose pixels must not be mixed."""
+    """The plain weights, [9 * channels, columns], for tiles that are convolved directly."""
     scale = None if product.scale is None else product.scale.tobytes()
     key = (*product.key, "taps", scale)
     recipe = late(product.constant).then(partial(_scaled, product.scale))
@@ -169,6 +170,6 @@ def _scaled(scale: Array | None, weights: Array) -> Array:
 def _weights_of(scale: Array | None, weights: Array) -> Array:
     """The transformed weights of a product."""
     weights = weights[0]
-    if not any(weights.strides):  # zeros that are only tried
+    if not any(weights.strides):  # zeros of a measurement
         return np.zeros((36, len(weights) // 9, weights.shape[1]), np.float32)
     return transformed(weights if scale is None else weights * scale)
