@@ -9,10 +9,10 @@ from onnxlab.graph.edit.snapshot import NodeView
 _AT_LEAST = {
     "strides": 1, "dilations": 1, "kernel_shape": 1, "group": 1, "pads": 0, "output_padding": 0, "softcap": 0.0,
 }  # fmt: skip
-"""Least numbers, of whichever operator."""
+"""Least values by attribute, for all operators."""
 
 _BESIDES = frozenset((("Pad", "pads"),))
-"""Attributes of the same names that mean something else."""
+"""(operator, attribute) to which these least values do not apply, since the attribute has another meaning."""
 
 _FLOATS = (dtypes.FLOAT, dtypes.FLOAT16, dtypes.BFLOAT16, dtypes.DOUBLE)
 
@@ -24,11 +24,11 @@ _ONE_OF = {
     ("RMSNormalization", "stash_type"): _FLOATS,
     ("SimplifiedLayerNormalization", "stash_type"): _FLOATS,
 }
-"""Values by operator and attribute."""
+"""Permitted values by operator and attribute."""
 
 
 def unfit(node: NodeView) -> str:
-    """The reason why a node's attributes are not what kernels are for, "" where they are."""
+    """The reason why kernels do not support a node's attributes, "" where they do."""
     for name, value in node.attributes.items():
         if name in _AT_LEAST and (node.op_type, name) not in _BESIDES:
             least = _AT_LEAST[name]
@@ -45,8 +45,8 @@ def axis_of(node: NodeView, rank: int, default: int = 0, after: int = 0, name: s
     """The axis of a node, from the front.
 
     Args:
-        rank: of what it is an axis of; with `after`, so many beyond its last are one too.
-        name: of the attribute.
+        rank: rank of the value; with `after`, that many axes beyond the last are valid too.
+        name: name of the attribute.
 
     Raises:
         UnbindableError: there is no such axis.

@@ -14,7 +14,7 @@ from onnxlab.graph.edit.snapshot import NodeView
 
 @cache
 def load() -> Callable[[NodeView], Any]:
-    """Import every file of compiled rules; what finds a node's rule."""
+    """Import every file of compiled rules; returns the function that finds a node's rule."""
     rules = "onnxlab.execution.numba.rules"
     for folder in (f"{rules}.onnx", f"{rules}.ml", f"{rules}.microsoft"):
         package = importlib.import_module(folder)

@@ -2,9 +2,9 @@
 
     MatMul(Softmax([Add](MatMul(q, k), mask)), v)
 
-What does nothing to floats in a region (Identity, Dropout, Cast to float32) may stand between any two operators. A
-number is a constant that equals it, which is looked at while binding; shapes and element types are known of constants
-alone.
+Operators that do not change floats in a region (Identity, Dropout, Cast to float32) may stand between any two operators
+of a pattern. A number in a pattern matches a constant that equals it, which is checked while binding. Shapes and
+element types are known of constants alone.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _THROUGH = ("Identity", "Cast", "Dropout")
 
 
 def _passes(node: NodeView) -> bool:
-    """Whether a node hands on what it gets: casts to less than float32 round."""
+    """Whether a node returns its input unchanged, which casts to less than float32 do not, since they round."""
     if node.op_type not in _THROUGH or node.domain:
         return False
     return node.op_type != "Cast" or node.attributes.get("to") == dtypes.FLOAT
@@ -41,8 +41,8 @@ class Match:
     Attributes:
         nodes: in the part's order; the last one makes the result.
         values: names of values by the pattern's names.
-        numbers: (name of a value, what it has to be).
-        members: the matches that it is made of, where it is made of several.
+        numbers: (name of a value, number that it has to equal).
+        members: the matches that this one consists of, where it joins several.
     """
 
     nodes: tuple[NodeView, ...]
@@ -82,7 +82,7 @@ class _PartWiring(Wiring[NodeView, str]):
         return value
 
     def key(self, value: str) -> str:
-        """The value that a name stands for, before operators that do nothing."""
+        """The source of a value, before operators that do not change it."""
         node = self._makers.get(value)
         while node is not None and _passes(node):
             value = node.inputs[0]
@@ -141,11 +141,11 @@ class _PartWiring(Wiring[NodeView, str]):
 
 
 class PartMatcher(_PartWiring):
-    """Finds patterns in a part. What is inside of a match is read by nothing else.
+    """Finds patterns in a part. No node outside of a match reads the values inside of it.
 
     Args:
         part: the nodes.
-        constants: what they read that is constant.
+        constants: {name: array} of the constants that the nodes read.
     """
 
     def __init__(self, part: Part, constants: Mapping[str, Array]) -> None:
@@ -164,7 +164,7 @@ class PartMatcher(_PartWiring):
         return Match(tuple(nodes), values, tuple(candidate.numbers))
 
     def only_reader(self, node: NodeView) -> NodeView | None:
-        """The node that alone reads what a node makes, None where there are several or it leaves the part."""
+        """The only reader of a node's output, None where there are several or the output leaves the part."""
         return self._readers[node.outputs[0]][0] if self.is_read_once(node.outputs[0]) else None
 
     def _sources(self, node: NodeView) -> frozenset[str]:

@@ -42,10 +42,10 @@ class Rule:
     """One operator.
 
     Attributes:
-        lower: emits the node's records; raises UnbindableError for what only shapes or values tell.
-        accept: looks at attributes and facts.
-        since: the oldest version of the operator that it is for.
-        weight: how much is gained over NumPy: 0 where nothing is computed, 1 of a pass over memory, more of products.
+        lower: emits the node's records; raises UnbindableError where the shapes or values of a call do not suit.
+        accept: judges a node by its attributes and facts.
+        since: the oldest supported version of the operator.
+        weight: gain over NumPy: 0 where nothing is computed, 1 for a pass over memory, more for products.
         reads: numbers of the inputs whose integers may be known at run time only.
     """
 
@@ -92,7 +92,7 @@ _FIRST_ONLY = frozenset((
 
 
 def reason_at(node: NodeView, view: StaticFacts, fits: Callable[[np.dtype[np.generic]], bool], *slots: int) -> str:
-    """The reason why a node is not taken: inputs at these places are to be of fitting dtypes and known rank."""
+    """The reason why a node is not taken, "" where the inputs `slots` have fitting dtypes and known ranks."""
     for slot in slots:
         name = node.inputs[slot] if len(node.inputs) > slot else ""
         if name and (reason := dtype_reason(name, view, fits)):
@@ -101,7 +101,7 @@ def reason_at(node: NodeView, view: StaticFacts, fits: Callable[[np.dtype[np.gen
 
 
 def floats_at(node: NodeView, view: StaticFacts, *slots: int) -> str:
-    """The same of floats."""
+    """The reason why a node is not taken, "" where the inputs `slots` are floats of known rank."""
     return reason_at(node, view, lambda dtype: dtype in FLOATS, *slots)
 
 
@@ -137,6 +137,6 @@ def rule(
 
 
 def find(node: NodeView) -> Rule | None:
-    """The rule of a node's operator in its version; other domains' operators have no schema, and so the version 0."""
+    """The rule of a node's operator in its version, which is 0 for operators without a schema."""
     entry = RULES.get((node.domain, node.op_type))
     return entry if entry is not None and (node.domain or node.since_version >= entry.since) else None

@@ -3,11 +3,11 @@
 The model is never changed: patterns are looked for among the nodes of a region (see `patterns` for how they are
 written), and a step that stands for several nodes takes their place in the list that a plan is made from. Where shapes
 or constants do not suit, its nodes are lowered one by one, as if there had been no pattern. Rows are tried in order,
-from the last node of a region to its first; what is left is looked through for products of one value.
+from the last node of a region to its first; the nodes that are left are searched for products of one value.
 
-What follows a product or stays elementwise needs no row here: values that wait take in what comes next (see `binder`),
-so that bias, factor, residual and clamp join the product before them, and chains of elementwise operators are one pass.
-Folding of BatchNormalization is in `rules.convolution`, of DequantizeLinear and QuantizeLinear in `rules.dequantized`.
+Elementwise operators, alone or after a product, need no row here: they are fused while lowering (see `region_values`).
+Bias, factor, residual and clamp join the product before them, and a chain of elementwise operators is one pass. Folding
+of BatchNormalization is in `rules.onnx.conv`, of DequantizeLinear and QuantizeLinear in `rules.onnx.dequantized`.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class Fusion:
     """A row of the table.
 
     Attributes:
-        name: of what the nodes do together.
-        kernel: of the records that they become.
-        lower: emits these; raises UnbindableError before it emits anything where it cannot.
-        patterns: different ways of writing it.
+        name: name of the operation that the nodes compute together.
+        kernel: kernel of the records that they become.
+        lower: emits the records; raises UnbindableError before it emits anything where it cannot.
+        patterns: different ways of writing the operation.
     """
 
     name: str
@@ -105,7 +105,7 @@ class Fused:
     match: Match
 
     def lower(self, binder: Binder, lower_node: Callable[[Binder, NodeView], None]) -> None:
-        """Emit the fusion's records, or those of one node after the other where that cannot be."""
+        """Emit the fusion's records, or lower the nodes one by one where the fusion cannot be lowered."""
         try:
             if not all(_is_number(binder, name, value) for name, value in self.match.numbers):
                 raise UnbindableError("a constant of the pattern is another one")
@@ -139,10 +139,10 @@ _known: Lru[object, tuple[Part, list[NodeView | Fused]]] = Lru("fusions of parts
 
 
 def fused(part: Part, constants: Mapping[str, Array]) -> list[NodeView | Fused]:
-    """The nodes of a part, those that are one step together in the place of one of them.
+    """The nodes of a part, with each set of fused nodes replaced by one step at the position of one of them.
 
-    Remembered for parts of the same operators on the same names: an edit of weights or attributes leaves them as
-    they are.
+    The result is remembered for parts of the same operators on the same names, since an edit of weights or attributes
+    does not change it.
     """
     shapes = tuple((name, array.shape, array.dtype) for name, array in constants.items())
     wires = tuple((node.op_type, node.domain, node.inputs, node.outputs) for node in paced(part.nodes))
@@ -189,7 +189,7 @@ def _fused(part: Part, constants: Mapping[str, Array]) -> list[NodeView | Fused]
 
 
 def _joined(part: Part, matcher: PartMatcher, constants: Mapping[str, Array], gone: set[int]) -> list[Match]:
-    """Products of one value with several constants, in the place of the first: nothing else is needed for any."""
+    """Products of one value with several constants, at the position of the first: they need no other value."""
     alike: dict[str, list[NodeView]] = {}
     for node in paced(part.nodes):
         if node.op_type == "MatMul" and not node.domain and node.inputs[1] in constants and node.id not in gone:
@@ -205,7 +205,7 @@ def _joined(part: Part, matcher: PartMatcher, constants: Mapping[str, Array], go
 
 
 def _largest(matcher: PartMatcher, node: NodeView, constants: Mapping[str, Array], gone: set[int]) -> Match | None:
-    """The most that can be described as a product and what becomes of it."""
+    """The largest match of a product with the nodes after it."""
     roots = [node]
     while (reader := matcher.only_reader(roots[-1])) is not None and len(roots) < 3:
         roots.append(reader)

@@ -16,7 +16,7 @@ from onnxlab.execution.numba.rules.onnx.matmul import by_constant
 from onnxlab.execution.numba.rules.patterns import Match
 
 _SMALL = 8e6
-"""Multiplications from which on nothing is gained, and an edit of one matrix would pack the others too."""
+"""Multiplications from which joining gains nothing, while an edit of one matrix would pack the others too."""
 
 
 def has_one_factor(match: Match, constants: Mapping[str, Array]) -> bool:
@@ -25,7 +25,7 @@ def has_one_factor(match: Match, constants: Mapping[str, Array]) -> bool:
 
 
 def products(binder: Binder, match: Match) -> None:
-    """One product for all members, of which each result is a part."""
+    """Lower all members to one product; the result of each member is a view of a part of it."""
     members = match.members
     x = binder.shape(members[0].values["x"])
     factors = [binder.weights(member.values["w"]) for member in members]

@@ -96,7 +96,7 @@ def _nodes(forest: Forest) -> Array:
 
 
 def _checked(forest: Forest, x: View) -> None:
-    """The kernel trusts a forest: its features must be there and as its numbers are, and its trees end."""
+    """Check features, numbers and the end of each tree, because the kernel trusts them."""
     inner = forest.modes != LEAF
     for numbers in (forest.roots, forest.true[inner], forest.false[inner]):
         if numbers.size and not 0 <= int(numbers.min()) <= int(numbers.max()) < len(forest.modes):
@@ -150,7 +150,7 @@ def tree_regressor(binder: Binder, node: NodeView) -> None:
 
 
 def _transform(name: str, columns: int) -> str:
-    """The transform that is applied to so many scores: none to one alone."""
+    """The transform that is applied to `columns` scores: none to a single one."""
     return name if columns > 1 else "NONE"
 
 

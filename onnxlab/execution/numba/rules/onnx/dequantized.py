@@ -1,8 +1,8 @@
 """Operators on floats that stand for integers.
 
-MatMul, Gemm and Conv whose factors come from DequantizeLinear are products of the integers times both scales. They
-wait like float products, so that bias, activation and the QuantizeLinear that follows join them. The rules of these
-operators on floats are asked where that cannot be.
+MatMul, Gemm and Conv whose factors come from DequantizeLinear are products of the integers times both scales. Like
+products of floats, they are not emitted at once, so that a following bias, activation and QuantizeLinear join them.
+Where the integers cannot be used, the rules of these operators on floats lower the node.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _BEFORE = (conv, elementwise, matmul, shape)
 
 
 def integers_first(lower: Lower, attempt: Callable[[Binder, NodeView], IntegerProduct | None]) -> Lower:
-    """The rule of an operator on floats that tries integers before."""
+    """The rule of an operator on floats that tries integers first."""
 
     def either(binder: Binder, node: NodeView) -> None:
         result = attempt(binder, node)
@@ -45,7 +45,7 @@ def integers_first(lower: Lower, attempt: Callable[[Binder, NodeView], IntegerPr
 
 @dataclass(frozen=True, slots=True)
 class _Constant:
-    """A constant factor that comes from DequantizeLinear: its levels, its scales, and what tells it from others."""
+    """A constant factor that comes from DequantizeLinear: its levels, its scales, and its key."""
 
     levels: Array
     scales: Array

@@ -151,7 +151,7 @@ def relu(binder: Binder, node: NodeView) -> None:
 
 
 _LOWEST = float(np.finfo(np.float32).min)
-"""What an absent bound is: infinities become finite."""
+"""The value of an absent lower bound; with finite bounds, infinities become finite."""
 
 
 @rule("Clip", since=6)

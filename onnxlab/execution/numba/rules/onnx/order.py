@@ -18,7 +18,7 @@ from onnxlab.graph.edit.snapshot import NodeView
 from onnxlab.shapes import TensorFact
 
 _MOST = 1 << 14
-"""Elements up to which a loop of one by one is quicker than NumPy with what a call of that takes."""
+"""Elements up to which a scalar loop is faster than NumPy, whose calls have overhead."""
 _FEW = 32
 """Elements of TopK up to which they are sorted by insertion."""
 _FLOAT = np.dtype(np.float32)

@@ -94,7 +94,7 @@ def zero_of(binder: Binder, name: str) -> Zero:
 
 
 def put_levels(binder: Binder, name: str, view: View, zero: Operand, note: QuantizedView, dtype: Any) -> None:
-    """Name a quantized result; its bytes are made of the levels only where they are asked for."""
+    """Name a quantized result; its bytes are made from the levels only where a reader needs them."""
     binder.levels[name] = note
     binder.offer(name, chain("add", view, zero, dtype=dtype))
 
@@ -105,7 +105,7 @@ def levels_view(binder: Binder, note: QuantizedView) -> View:
 
 
 def levels_of(binder: Binder, name: str, zero: str) -> View:
-    """A quantized value with this zero point as int16 without it, made of its bytes where it is not there."""
+    """The int16 levels of a quantized value with this zero point, made from its bytes where they are not held."""
     note = binder.levels.get(name)
     if note is not None and same_zero(binder, note.zero, zero):
         return levels_view(binder, note)
@@ -257,7 +257,7 @@ def emit_levels(binder: Binder, x: View, qparams: View) -> View:
 
 
 def _whole(view: View) -> bool:
-    """Whether the elements are one run of memory, in whatever order."""
+    """Whether the elements fill one run of memory, in any order."""
     order = sorted(range(len(view.shape)), key=lambda axis: -view.strides[axis])
     return view.transposed(order).is_laid_out(dense([view.shape[axis] for axis in order], view.dtype.itemsize))
 

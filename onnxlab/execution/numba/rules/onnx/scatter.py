@@ -19,7 +19,7 @@ from onnxlab.graph.edit.snapshot import NodeView
 REDUCTIONS = ("none", "add", "mul", "max", "min", "take")
 _INTEGERS = (np.dtype(np.int32), np.dtype(np.int64))
 _MOST = 1 << 20
-"""Indices of which the places are kept beside the plan."""
+"""Indices up to which their offsets are kept with the plan."""
 
 
 def _accept(node: NodeView, view: StaticFacts) -> str:
@@ -44,9 +44,9 @@ def _emit(
     """Scatter or gather.
 
     Args:
-        whole: what tuples are places in, contiguous.
-        axes: those that the indices of a tuple are for.
-        shape: how many tuples there are, and elements of each.
+        whole: the contiguous view that tuples of indices refer to.
+        axes: axes that the indices of a tuple refer to.
+        shape: number of tuples, and number of elements of each.
     """
     keep, fault = binder.builder.keep, binder.builder.fault()
     values: dict[str, Word] = {
