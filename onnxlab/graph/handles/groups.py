@@ -112,7 +112,7 @@ class Groups(Mapping[str, NodeGroup]):
 
         Args:
             nodes: one or several, as positions, names or handles.
-            name: of the group, without slashes.
+            name: name of the group, without slashes.
 
         Returns:
             str: the group's path.
@@ -130,7 +130,7 @@ class Groups(Mapping[str, NodeGroup]):
         """Take away all that was grouped by hand; see `Model.clear_groups`.
 
         Returns:
-            int: from how many nodes.
+            int: number of nodes whose metadata changed.
 
         Examples:
             >>> model.groups.clear()
@@ -165,7 +165,7 @@ class GroupEditing(Lookup):
 
         Args:
             nodes: one or several, as positions, names or handles.
-            name: of the group, without slashes.
+            name: name of the group, without slashes.
 
         Returns:
             str: the group's path.
@@ -199,7 +199,7 @@ class GroupEditing(Lookup):
         """Take away all that was grouped, renamed and dissolved by hand.
 
         Returns:
-            int: from how many nodes.
+            int: number of nodes whose metadata changed.
 
         Examples:
             >>> model.clear_groups()

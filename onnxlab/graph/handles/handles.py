@@ -95,7 +95,7 @@ class Node(NodeFields):
         """Let the node make values of other names; a new name is a new value.
 
         Args:
-            names: by slot; None leaves an optional output out.
+            names: names by slot; None leaves an optional output out.
 
         Raises:
             EditError: a value that is still read would have no producer.
@@ -115,7 +115,7 @@ class Node(NodeFields):
             slot: position among the inputs.
             op_type: the operator of the new node.
             others: inputs of the new node behind the wire's value.
-            attributes: of the new node, by name.
+            attributes: attributes of the new node, by name.
 
         Returns:
             Node: the new node.
@@ -251,7 +251,7 @@ class Value(ValueFields):
         Args:
             op_type: the operator of the new node.
             others: its inputs behind this value.
-            attributes: of the new node, by name.
+            attributes: attributes of the new node, by name.
 
         Returns:
             Node: the new node.

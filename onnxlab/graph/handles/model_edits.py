@@ -45,11 +45,11 @@ class Editing(ValueEditing, WholeEditing, GroupEditing):
             op_type: the operator.
             inputs: values by slot, as names or handles; None leaves an optional one out.
             outputs: names of the values that it makes; None: fresh ones for the outputs that the operator must have.
-            name: of the node.
-            domain: of the operator, "" for ai.onnx.
+            name: name of the node.
+            domain: domain of the operator, "" for ai.onnx.
             scope: path of the body or function to add it to; "" is the main graph.
             position: in the file order; None: behind what makes its inputs.
-            attributes: by name, typed by the operator's schema.
+            attributes: attributes by name, typed by the operator's schema.
 
         Returns:
             Node: the new node.
@@ -177,8 +177,8 @@ class Editing(ValueEditing, WholeEditing, GroupEditing):
 
         Args:
             nodes: one or several, as positions, names or handles.
-            name: of the function.
-            domain: of the function.
+            name: name of the function.
+            domain: domain of the function.
             copies: also in the place of each block that is like the nodes.
 
         Returns:
@@ -200,10 +200,10 @@ class Editing(ValueEditing, WholeEditing, GroupEditing):
         Args:
             call: one call, as a position, name or handle.
             function: path of a function ("local::Block"), of which all calls are replaced.
-            nested: of one call: whether calls among the new nodes are replaced too.
+            nested: with `call`, whether calls among the new nodes are replaced too.
 
         Returns:
-            int: how many calls were replaced, those inside not counted.
+            int: number of calls replaced, not counting nested ones.
 
         Raises:
             EditError: the node calls no function of the model.
@@ -227,10 +227,10 @@ class Editing(ValueEditing, WholeEditing, GroupEditing):
         Args:
             nodes: the block, as positions, names or handles.
             edit: called with a handle for each node of the block, and for those of each copy in the same order.
-            label: of the step in the history.
+            label: label of the step in the history.
 
         Returns:
-            int: how many blocks were edited.
+            int: number of blocks edited.
 
         Raises:
             EditError: the edit is refused in one of them; then none is changed.

@@ -101,7 +101,7 @@ class Lookup(Spelled):
 
         Args:
             scope: path of the scope, "" for the main graph.
-            name: of the value there.
+            name: name of the value there.
 
         Returns:
             Value: the value.

@@ -46,8 +46,8 @@ class Querying(Editing):
             op_type: a glob ("Conv*"), or several of which one must match.
             domain: the same for the operator's domain.
             name: the same for the node's name.
-            dtype: of one of the outputs, by inference.
-            shape: of the same output: ints, names of dims, None for any dim, `...` for any number of dims.
+            dtype: inferred element type of one of the outputs.
+            shape: shape of the same output: ints, names of dims, None for any dim, `...` for any number of dims.
             scope: a path to search alone ("" is the main graph); None searches bodies and functions too.
             where: asked last, with a handle.
             attributes: values by name, defaults included; `...` for "is set", None for "is not set".
@@ -84,7 +84,7 @@ class Querying(Editing):
 
         Args:
             name: a glob, or several of which one must match.
-            dtype: by inference.
+            dtype: inferred element type.
             shape: ints, names of dims, None for any dim, `...` for any number of dims.
             kind: "input", "output", "initializer", "made" or "unused".
             scope: a path to search alone ("" is the main graph); None searches bodies and functions too.

@@ -26,7 +26,7 @@ class ValueEditing(Lookup):
         """Give the graph another input.
 
         Args:
-            name: of the value.
+            name: name of the value.
             dtype: element type ("float32", a NumPy dtype or a DataType); None in a function, which declares no types.
             shape: an integer for each dim, a name for a dynamic one, None for an unknown one; None: of unknown rank.
             position: among the inputs; None: behind them.
@@ -162,7 +162,7 @@ class ValueEditing(Lookup):
             value: name or handle.
 
         Returns:
-            int: how many nodes went.
+            int: number of nodes removed.
 
         Raises:
             EditError: nothing depends on the value, or no output would be left; `cut` makes the value an output.
@@ -188,7 +188,7 @@ class ValueEditing(Lookup):
             values: the only inputs and outputs to change; None for all.
 
         Returns:
-            int: how many declarations changed.
+            int: number of declarations changed.
 
         Raises:
             EditError: no input or output declares `old`.
@@ -208,7 +208,7 @@ class ValueEditing(Lookup):
         """Store an array under a new name.
 
         Args:
-            name: of the value.
+            name: name of the value.
             array: the data.
             scope: path of the body; "" is the main graph.
 

@@ -137,10 +137,10 @@ class WholeEditing(Lookup):
         older version has no such operator, by the function body in the operator's schema.
 
         Args:
-            version: of ai.onnx.
+            version: version of ai.onnx.
 
         Returns:
-            int: how many nodes changed.
+            int: number of nodes changed.
 
         Raises:
             EditError: there is no such version, or nodes have no form in it; the message lists these with reasons.
@@ -157,7 +157,7 @@ class WholeEditing(Lookup):
         """Put producers before consumers everywhere.
 
         Returns:
-            int: how many nodes were moved.
+            int: number of nodes moved.
 
         Raises:
             EditError: nodes form a cycle.
@@ -172,7 +172,7 @@ class WholeEditing(Lookup):
         """Remove the nodes that no output depends on.
 
         Returns:
-            int: how many.
+            int: number removed.
 
         Examples:
             >>> extra = model.add_node("Relu", ["image"])
@@ -185,7 +185,7 @@ class WholeEditing(Lookup):
         """Remove the stored tensors that no node reads.
 
         Returns:
-            int: how many.
+            int: number removed.
 
         Examples:
             >>> unused = model.add_initializer("unused", np.zeros(3))
@@ -198,7 +198,7 @@ class WholeEditing(Lookup):
         """Remove the functions that no node calls.
 
         Returns:
-            int: how many.
+            int: number removed.
 
         Examples:
             >>> call = model.make_function(["/stem/relu/Relu"], "Activation")

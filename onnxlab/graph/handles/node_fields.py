@@ -245,8 +245,8 @@ class NodeFields(Handle):
 
         Args:
             op_type: the new operator.
-            domain: of the new operator; None: as it is.
-            attributes: to set, by name.
+            domain: domain of the new operator; None keeps the present one.
+            attributes: attributes to set, by name.
 
         Raises:
             EditError: there is no such operator in the opset, or the wires or attributes do not fit it.

@@ -102,7 +102,7 @@ class Hierarchy:
         limit: most boxes that a level shows side by side.
 
     Attributes:
-        groups: by id, inner groups before those that hold them.
+        groups: groups by id, inner groups before the groups around them.
         by_hand: the state of groups made by hand, by scope.
     """
 
