@@ -29,7 +29,7 @@ from onnxlab.shapes import TensorFact
 
 
 class NumpyProvider(Provider):
-    """Runs nodes with NumPy. The last provider: it gets what no other took, and refuses those it cannot run."""
+    """Runs nodes with NumPy. The last provider: it gets nodes that no other took, and refuses those it cannot run."""
 
     name = "numpy"
     capabilities = Capabilities(trusted=True)

@@ -1,9 +1,9 @@
 """The process that compiles kernels for this one: started when something is missing, gone some time after.
 
-Numba compiles with the interpreter's lock held for most of the time; in a process of its own it stops none. It is a
-process group of its own, so that an interrupted notebook does not interrupt it, but no session of its own: Linux shares
-processors between sessions before it looks at who gives way. It ends when this process does, however that ends, because
-its input does.
+Numba holds the interpreter's lock for most of a compilation; in a separate process it stops no thread of this one. The
+process has its own process group, so that an interrupted notebook does not interrupt it, but not its own session: Linux
+divides processors among sessions before it considers niceness. The process ends whenever this process ends, since its
+standard input is closed then.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from onnxlab.execution.numba.machine import object_cache
 from onnxlab.execution.numba.machine.host import VARIABLE, host
 
 POLITE = 10
-"""How far a process gives way that compiles what runs have asked for, none of which waits."""
+"""Niceness of a process that compiles kernels that runs asked for without waiting."""
 _PATIENCE = 900.0
 """Seconds that one kernel may take; on a busy machine one takes tens of them."""
 _SCRIPT = (  # it gives way from the start: imports take as long as a kernel; its end waits for no reader
@@ -45,13 +45,13 @@ def is_ending() -> bool:
 
 
 class CompilerProcess:
-    """One such process.
+    """One process that compiles kernels.
 
     Args:
-        way: how far it gives way to all other processes, up to 19; 0 where a call waits for it.
+        way: niceness of the process, up to 19; 0 where a call waits for it.
 
     Raises:
-        NoCompilerError: it cannot be started.
+        NoCompilerError: the process cannot be started.
     """
 
     def __init__(self, way: int) -> None:
@@ -114,7 +114,7 @@ class CompilerProcess:
         self.end()
 
     def _said(self) -> str:
-        """The end of what it wrote to its standard error."""
+        """The end of the process's standard error."""
         self._errors.seek(0)
         return self._errors.read()[-2000:].decode(errors="replace").strip() or "without a word"
 

@@ -33,13 +33,13 @@ def open_library() -> None:
 
 
 def load(name: str, code: bytes) -> int:
-    """The address of the function that object code holds; a millisecond. It stays until the process ends.
+    """Load object code, in a millisecond, and return the address of its function. The code stays in memory.
 
     Args:
         name: of the kernel, for messages.
 
     Raises:
-        RuntimeError: it cannot be loaded.
+        RuntimeError: the object code cannot be loaded.
     """
     import llvmlite.binding as llvm
 
@@ -47,7 +47,7 @@ def load(name: str, code: bytes) -> int:
         linked = llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(ENTRY)
         tracker = linked.link(_made_loader(), f"{name}-{next(_numbers)}")
         address: int = tracker[ENTRY]
-        # LLVM would take the code away with the interpreter's last objects, while threads may still be in it
+        # LLVM would free the code with the interpreter's last objects, while threads may still run it
         tracker.detach()
         return address
 
