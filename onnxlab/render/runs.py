@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from operator import itemgetter
 
 from onnxlab.graph.index.records import NodeRecord
-from onnxlab.graph.query.hierarchy import Group, Hierarchy
+from onnxlab.graph.query.groups import Group
+from onnxlab.graph.query.hierarchy import Hierarchy
 
 LEAST = 3
 """Groups of the shortest run."""

@@ -1,6 +1,6 @@
 """The texts of boxes and frames of a picture, in as few characters as there is room for."""
 
-from onnxlab.graph.query.hierarchy import Group
+from onnxlab.graph.query.groups import Group
 
 MAX_TEXT = 32
 """Characters of a line in a box."""

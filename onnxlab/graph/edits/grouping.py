@@ -16,7 +16,8 @@ from onnxlab.graph.query.cones import hole
 from onnxlab.graph.query.hierarchy_by_hand import MARK, shown_name
 
 if TYPE_CHECKING:
-    from onnxlab.graph.query.hierarchy import Group, Hierarchy
+    from onnxlab.graph.query.groups import Group
+    from onnxlab.graph.query.hierarchy import Hierarchy
 
 LONGEST = 200
 """Most characters of a group's name."""

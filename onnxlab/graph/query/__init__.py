@@ -5,6 +5,8 @@ Files:
     blocks             Groups that are equal, node by node and wire by wire: the twelve layers of a transformer.
     circles            Circles that a group of nodes would close among the boxes of a level.
     cones              Reachability: ancestors, descendants, paths, convexity and the boundary of a selection.
+    groups             Groups of nodes; one that an edit leaves mostly as it was keeps its id, whatever node it begins
+                       with.
     hierarchy          Groups of nodes that fold to one box each, so that at most about 300 boxes stand side by side
                        anywhere.
     hierarchy_by_hand  Groups made by hand, put into the boxes of a scope: what `onnxlab.group` in the metadata of

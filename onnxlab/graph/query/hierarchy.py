@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from types import MappingProxyType
-from typing import Literal
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from onnxlab.garbage_collection import AGED, PATIENCE, no_collection
 from onnxlab.graph.index.name_scopes import NameScopes
 from onnxlab.graph.index.records import NodeRecord, Scope
 from onnxlab.graph.index.rows import Numbers
+from onnxlab.graph.query.groups import Group, lasting_ids
 from onnxlab.graph.query.hierarchy_by_hand import ByHand, arrange
 from onnxlab.graph.query.hierarchy_cuts import cut
 from onnxlab.graph.query.hierarchy_levels import Box, Level, members, size_of
@@ -33,28 +33,6 @@ LIMIT = 300
 
 SMALL_MODEL, SMALL_EDIT = 2000, 50
 """Models of more than SMALL_MODEL nodes are not sorted anew after an edit of at most SMALL_EDIT nodes."""
-
-GroupKind = Literal["scope", "unit", "stage", "cut"]
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """A group; `nodes` are its direct members, `size` counts those of inner groups too.
-
-    Attributes:
-        about: the usual term for the group's nodes, "residual block"; "" where the group's name says it.
-        units: number of successive units in a stage; 0 for other groups.
-    """
-
-    id: int
-    parent: int
-    name: str
-    kind: GroupKind
-    scope: int
-    nodes: tuple[int, ...]
-    size: int
-    about: str = ""
-    units: int = 0
 
 
 @dataclass(slots=True)
@@ -147,7 +125,26 @@ class Hierarchy:
         for scope in graph.scopes.values():
             published += self._publish(*self._sort(graph, scope, lazily.get(scope.id)))
         self.groups = {group.id: group for group in reversed(published)}
+        self._keep_ids(groups)
         return self.groups != groups or self.group_of != (_by_node(members_of) if group_of is None else group_of)
+
+    def _keep_ids(self, before: Mapping[int, Group]) -> None:
+        """Give groups that are mostly what others were the ids of these."""
+        renames = lasting_ids(before, self.groups)
+        if not renames:
+            return
+        keys = {ident: key for key, ident in self._ids.items()}
+        for fresh, former in renames.items():  # exchanged: should both keys be there one day, they are two groups
+            self._ids[keys[fresh]], self._ids[keys[former]] = former, fresh
+        groups = (
+            replace(group, id=renames.get(group.id, group.id), parent=renames.get(group.parent, group.parent))
+            for group in self.groups.values()
+        )
+        self.groups = {group.id: group for group in groups}
+        self._members = [(nodes, renames.get(group, group)) for nodes, group in self._members]
+        renamed = np.arange(max(self._ids.values()) + 1)
+        renamed[list(renames)] = list(renames.values())
+        self._homes = {scope: (order, renamed[homes]) for scope, (order, homes) in self._homes.items()}
 
     def _sort(self, graph: Connections, scope: Scope, wires: Wires | None) -> tuple[Box, _Sorted]:
         """The nodes of a scope in boxes, none of them cut yet."""

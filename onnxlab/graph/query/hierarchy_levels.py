@@ -383,16 +383,17 @@ def members(box: Box) -> Iterator[int]:
     """The nodes in a box and in every box inside it."""
     stack = [box]
     while stack:
-        box = stack.pop()
-        yield from box.nodes
+        yield from (box := stack.pop()).nodes
         stack.extend(box.children)
+
+
+def inner_first(top: Box) -> list[Box]:
+    """All boxes below one, inner ones before those that hold them."""
+    for box in (order := [top]):
+        order.extend(box.children)
+    return order[:0:-1]
 
 
 def size_of(box: Box) -> int:
     """The number of nodes in a box and in every box inside it."""
-    size, stack = 0, [box]
-    while stack:
-        box = stack.pop()
-        size += len(box.nodes)
-        stack.extend(box.children)
-    return size
+    return len(box.nodes) + sum(len(inner.nodes) for inner in inner_first(box))

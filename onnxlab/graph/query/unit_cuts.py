@@ -58,6 +58,10 @@ class Pattern:
     kinds: tuple[Hashable, ...]
     times: int
 
+    def turned(self, by: int) -> "Pattern":
+        """The same repetition, begun `by` kinds later."""
+        return Pattern(self.kinds[by:] + self.kinds[:by], self.times)
+
 
 MAX_PERIOD = 12
 LEAST_TIMES = 3

@@ -11,9 +11,9 @@ from functools import cache, cached_property
 from itertools import chain
 
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
-from onnxlab.graph.query.hierarchy_levels import Box, Level, Row, members, size_of
+from onnxlab.graph.query.hierarchy_levels import Box, Level, Row, inner_first, members, size_of
 from onnxlab.graph.query.node_roles import BESIDE, SOURCE, TRUNK, heavy_operators, parameter_dims, roles
-from onnxlab.graph.query.unit_cuts import joined, narrow_places, repeated
+from onnxlab.graph.query.unit_cuts import Pattern, joined, narrow_places, repeated
 from onnxlab.graph.query.unit_families import gather_families
 from onnxlab.graph.query.unit_runs import Unit, runs_of
 from onnxlab.graph.query.unit_words import MIXED, POOLS, SINGLE, common_name, describe, normalizes, summed_up
@@ -81,14 +81,14 @@ class UnitFinder:
                 self._split(box)
             self._stages(box)
             gather_families(self._level, box, self._known)
-        for box in _inner_first(top):
+        for box in inner_first(top):
             self._describe(box)
 
     # -- units -----------------------------------------------------------------------------------------------
 
     def _split(self, box: Box) -> None:
         row = self._level.row(box)
-        units = self._units(row)
+        units = self._units(box, row)
         if len(units) < 2 or len(units) > 0.9 * len(row.heads):
             return
         box.children = []
@@ -157,7 +157,7 @@ class UnitFinder:
     def _shown(self, nodes: Sequence[int]) -> list[int]:
         return [node for node in nodes if self._roles[node] != SOURCE]
 
-    def _units(self, row: Row) -> list[Unit]:
+    def _units(self, box: Box, row: Row) -> list[Unit]:
         trunk, homes = self._trunk(row)
         starts = narrow_places(*self._readers(row, trunk))
         units = [
@@ -169,12 +169,20 @@ class UnitFinder:
         if pattern is None:
             units = self._layers(row, units)
         else:
-            bounds = joined([unit.ops for unit in units], pattern)
+            bounds = self._joined(box, row, units, pattern)
             units = [
                 self._unit(row, [place for unit in units[low:high] for place in unit.places])
                 for low, high in zip(bounds, [*bounds[1:], len(units)], strict=True)
             ]
         return self._with_sides(row, units, homes)
+
+    def _joined(self, box: Box, row: Row, units: list[Unit], pattern: Pattern) -> list[int]:
+        """The starts of what repeats: where most of it began before an edit, which may have broken the first one."""
+        kinds, known, nodes = [unit.ops for unit in units], self._known, self._nodes
+        heads = [self._members(row, unit.places[0]) for unit in units]
+        began = [any((box.key, "unit", nodes[node].id) in known for node in head) for head in heads]
+        turns = [joined(kinds, pattern.turned(by)) for by in range(len(pattern.kinds) if any(began) else 1)]
+        return max(turns, key=lambda bounds: sum(began[bound] for bound in bounds) / len(bounds))
 
     def _layers(self, row: Row, units: list[Unit]) -> list[Unit]:
         """An attention and the MLP right behind it are one layer of a transformer."""
@@ -386,13 +394,6 @@ class UnitFinder:
         if about in MIXED:
             about = summed_up([child.about for child in box.children]) or about
         box.about = "" if about == box.name else about
-
-
-def _inner_first(top: Box) -> list[Box]:
-    order = [top]
-    for box in order:
-        order.extend(box.children)
-    return order[:0:-1]
 
 
 def _has_box(row: Row, unit: Unit) -> bool:

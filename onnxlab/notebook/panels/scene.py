@@ -16,7 +16,8 @@ from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import DEFAULT_DOMAINS, NodeRecord, Scope, ValueRecord
 from onnxlab.graph.index.rows import Numbers, Rows
 from onnxlab.graph.protos import ge_dump
-from onnxlab.graph.query.hierarchy import Group, Hierarchy
+from onnxlab.graph.query.groups import Group
+from onnxlab.graph.query.hierarchy import Hierarchy
 from onnxlab.graph.state.change_tracker import Touched
 from onnxlab.infer.live.engine import Inference
 from onnxlab.notebook.protocol.messages import JSON

@@ -7,6 +7,7 @@ import onnx
 import pytest
 from onnx import GraphProto, ModelProto, TensorProto, helper
 
+import onnxlab
 from onnxlab.graph.index.index import Index
 from onnxlab.graph.index.name_scopes import MAX_DEPTH
 from onnxlab.graph.query.hierarchy import LIMIT, Hierarchy
@@ -114,6 +115,22 @@ def test_ids_and_cuts_last_through_an_insertion() -> None:
     added = index.add_node(index.main, 1000, proto).id
     assert tree.refresh(index)
     assert tree.group_of == before | {added: before[index.main.node_ids[999]]}
+
+
+def test_units_and_stages_last_when_one_of_them_breaks(corpus: Corpus) -> None:
+    """Without its convolution the first block is none any more; the others neither move nor get other ids."""
+    model = onnxlab.load(corpus["mobilenet_fp16"])
+    tree = Hierarchy()
+    tree.refresh(model.graph.index)
+    before, groups = dict(tree.group_of), dict(tree.groups)
+    model.remove("/f/f.6/Conv", bypass=True)
+    tree.refresh(model.graph.index)
+    moved = [node for node, group in tree.group_of.items() if group != before[node]]
+    assert len(moved) <= 10, "those of the block that broke"
+    assert {ident for ident, group in groups.items() if group.kind == "stage"} <= tree.groups.keys()
+    model.undo()
+    tree.refresh(model.graph.index)
+    assert tree.group_of == before
 
 
 def test_a_small_edit_of_a_big_model_moves_no_other_node() -> None:

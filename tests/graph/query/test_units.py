@@ -8,7 +8,8 @@ from onnx import helper
 import onnxlab
 from bench.made.diffusion import unet
 from onnxlab.graph.index.index import Index
-from onnxlab.graph.query.hierarchy import Group, Hierarchy
+from onnxlab.graph.query.groups import Group
+from onnxlab.graph.query.hierarchy import Hierarchy
 from onnxlab.graph.query.parameter_scopes import parts_of
 from onnxlab.graph.query.unit_cuts import joined, narrow_places, repeated
 from onnxlab.graph.query.unit_words import describe, summed_up
