@@ -31,7 +31,9 @@ export function mayBeBoxes(shape: readonly number[], { isOutput, takesImages }: 
   const others = shape.slice(1, -2);
   if (!takesImages || shape.length < 2 || (shape.length > 3 && others.some((dim) => dim !== 1))) return false;
   const columns = last > before && before >= 5 && last >= 100 ? before : last; // [84, 8400] lies on its side
-  return columns === 4 || (isOutput === true && columns >= 5 && columns <= 512);
+  // Rows of many numbers without a batch before them are scores of classes.
+  const most = shape.length > 2 ? 512 : 7;
+  return columns === 4 || (isOutput === true && columns >= 5 && columns <= most);
 }
 
 /** The ways that make sense, the best first. `image`: the kernel takes it for one. */

@@ -11,6 +11,8 @@ test("what a Softmax makes is attention, and an output of rows of boxes is drawn
   assert.equal(waysToLook([100, 4], "float32", false, { takesImages: true })[0], "boxes");
   assert.notEqual(waysToLook([1, 300, 6], "float32", false, { isOutput: true })[0], "boxes");
   assert.notEqual(waysToLook([1, 1000], "float32", false, detector)[0], "boxes");
+  assert.equal(waysToLook([2, 100], "float32", false, detector)[0], "top", "scores of a hundred classes");
+  assert.equal(waysToLook([100, 6], "float32", false, detector)[0], "boxes");
 });
 
 test("of boxes of one class that overlap the first stays", () => {
