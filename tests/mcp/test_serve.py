@@ -202,7 +202,7 @@ def test_a_process_that_does_not_answer_is_given_up(monkeypatch: pytest.MonkeyPa
     model, client = onnxlab.load(), Served(frozenset({"look"}))
     with onnxlab.serve(model):
         client.call("summary", {})
-        monkeypatch.setattr("onnxlab.mcp.client.PATIENCE", 0.05)
+        monkeypatch.setattr("onnxlab.mcp.client.PATIENCE", 2.0)
         with model.graph.lock, pytest.raises(Refused, match="did not answer within"):
             client.call("summary", {})
         monkeypatch.undo()
