@@ -8,6 +8,7 @@ import traitlets
 
 from onnxlab.notebook.widgets.bundle import bundled
 
+
 def _digest(code: str) -> str:
     """The name of a bundle: a page that has a bundle of this name does not request it again."""
     return hashlib.sha256(code.encode()).hexdigest()[:16]

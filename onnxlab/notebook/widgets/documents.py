@@ -70,7 +70,9 @@ def _opened(path: Path) -> Model:
         _open[path] = _open.pop(moved[0])
     model, view = _open[path]
     if view.model is not model:
-        raise OnnxlabError(f"the tab shows another model, {view.title!r}, than that of {path.name}; go back to it first")
+        raise OnnxlabError(
+            f"the tab shows another model, {view.title!r}, than that of {path.name}; go back to it first"
+        )
     return model
 
 

@@ -18,9 +18,9 @@ from onnxlab.errors import LoadError
 from onnxlab.formats import kinds, output
 from onnxlab.graph.protos.tensors import nbytes
 from onnxlab.notebook.panels import attribute_columns
+from onnxlab.notebook.protocol.messages import JSON, PROTOCOL, diagnostics, wire_version
 from onnxlab.notebook.session.editor import Editor
 from onnxlab.notebook.session.hub import Hub, hub_of
-from onnxlab.notebook.protocol.messages import JSON, PROTOCOL, diagnostics, wire_version
 from onnxlab.notebook.widgets.bundle import page_parts
 from onnxlab.render import svg
 

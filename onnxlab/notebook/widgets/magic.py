@@ -95,7 +95,9 @@ def _show(shell: Any, line: str) -> Any:
     except OnnxlabError as error:
         raise UsageError(f"%onnx_show: {error}") from None
     selection = matching(model, arguments.select) if arguments.select else None
-    view = open_view(model, ViewOptions(height=arguments.height, selection=selection), new=True, static=arguments.static)
+    view = open_view(
+        model, ViewOptions(height=arguments.height, selection=selection), new=True, static=arguments.static
+    )
     if arguments.static:
         return view
     _replace(shell, view)

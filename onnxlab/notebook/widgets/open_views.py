@@ -16,6 +16,7 @@ from onnxlab.notebook.widgets.widget import ModelWidget
 
 _last: "weakref.WeakKeyDictionary[Model, weakref.ref[ModelWidget]]" = weakref.WeakKeyDictionary()
 
+
 @dataclass(frozen=True, slots=True)
 class ViewOptions:
     """Options of a view, new or shown again: see `onnxlab.show`. None, and ... for `deadline`, change nothing."""
@@ -36,9 +37,7 @@ class ViewOptions:
         return stated if self.deadline is ... else {**stated, "deadline": self.deadline}
 
 
-def open_view(
-    model: Model, options: ViewOptions = ViewOptions(), *, new: bool = False, static: bool = False
-) -> Any:
+def open_view(model: Model, options: ViewOptions = ViewOptions(), *, new: bool = False, static: bool = False) -> Any:
     """The widget made last on a model, with the options set; a new widget where there is none, or `new` is true.
 
     Raises:

@@ -79,5 +79,3 @@ def open_pair(subject: ModelDiff | ModelComparison, height: int | None = None) -
 def publish(subject: ModelDiff | ModelComparison) -> None:
     """Show the view in the output of the running cell."""
     IPython.display.display(open_pair(subject))  # type: ignore[no-untyped-call]
-
-

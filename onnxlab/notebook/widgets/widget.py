@@ -10,12 +10,11 @@ import traitlets
 
 from onnxlab.errors import NameLookupError, OnnxlabError
 from onnxlab.graph.handles.handles import Node
-from onnxlab.notebook.widgets import display
-from onnxlab.notebook.widgets import html_page
-from onnxlab.notebook.widgets.bundled_widget import BundledWidget
 from onnxlab.notebook.panels.overlay import Overlay
-from onnxlab.notebook.session.view_runs import DEADLINE
 from onnxlab.notebook.session.session import Session
+from onnxlab.notebook.session.view_runs import DEADLINE
+from onnxlab.notebook.widgets import display, html_page
+from onnxlab.notebook.widgets.bundled_widget import BundledWidget
 
 if TYPE_CHECKING:
     from onnxlab.model import Commit, Model
@@ -35,6 +34,7 @@ class Selection(traitlets.TraitType[Any, Any]):
     default_value: tuple[Node, ...] = ()
 
     def validate(self, widget: "ModelWidget", value: Any) -> tuple[Node, ...]:
+        """Turn names, ids and handles into handles of the widget's model."""
         if isinstance(value, str | int | Node) or not isinstance(value, Iterable):
             value = (value,)
         return tuple(dict.fromkeys(self._node(widget, key) for key in value))
@@ -53,6 +53,7 @@ class Height(traitlets.Int[int, Any]):
     info_text = 'an int, or "fill"'
 
     def validate(self, obj: Any, value: Any) -> Any:
+        """Take "fill" beside integers."""
         return value if value == "fill" else super().validate(obj, value)
 
 
@@ -150,7 +151,9 @@ class ModelWidget(BundledWidget):
             return
         by_node = {self._node(key).id: value for key, value in numbers.items()}
         kinds = tuple(dict.fromkeys(value for value in by_node.values() if isinstance(value, str)))
-        places = {node: float(kinds.index(value) if isinstance(value, str) else value) for node, value in by_node.items()}
+        places = {
+            node: float(kinds.index(value) if isinstance(value, str) else value) for node, value in by_node.items()
+        }
         self._session.show_overlay(Overlay(title or "overlay", unit, places, kinds))
 
     def _node(self, key: "Node | str | int") -> Node:
