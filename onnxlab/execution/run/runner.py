@@ -271,12 +271,13 @@ class Runner:
         settled = owner.decided(request.compiler, arrays) and not owner.fallbacks.tier.is_waiting
         if settled and request.is_like_others:
             key = run_key(request.compiler.version, request.unchecked, request.asked)
-            before = None if key is None else owner.specialized.get(key)
-            if before is not None and before.program is program:
-                before.seconds = program.notes.get(PACE, (0, 0.0))[1]
-            elif key is not None:
+            if key is not None:
                 seconds = program.notes.get(PACE, (0, 0.0))[1]
-                owner.specialized.keep(key, Specialization(program, compiler.folder, owner.threads, seconds))
+                before = owner.specialized.get(key)
+                if before is not None and before.program is program:
+                    before.seconds = seconds
+                else:
+                    owner.specialized.keep(key, Specialization(program, compiler.folder, owner.threads, seconds))
         results.update((value.path, value.found(call.run.seen)) for value in request.inner)
         return request.picked(results)
 
