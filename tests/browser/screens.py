@@ -162,7 +162,9 @@ STATES: Mapping[str, tuple[str, State]] = {
 
 
 def main(names: list[str]) -> None:
-    """Take the screenshots and put the sheets together."""
+    """Take the screenshots and put the sheets together; names that are no states are refused."""
+    if unknown := set(names) - {*STATES, "export"}:
+        sys.exit(f"no such state: {', '.join(sorted(unknown))}; there are {', '.join([*STATES, 'export'])}")
     FOLDER.mkdir(parents=True, exist_ok=True)
     chosen = names or [*STATES, "export"]
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
