@@ -23,25 +23,23 @@ _pending = 0
 _finished = threading.Condition()
 _thread: threading.Thread | None = None
 
-_SPELL = 1e-3
-"""Seconds of work after which the background thread rests: it needs the interpreter that runs need."""
+_SPELL = 1e-3  # seconds of work after which the background thread rests: it needs the interpreter that runs need
+# Seconds that each rest takes at least, so that other threads can be seen to work once the interpreter is free.
 _LOOK = 5e-4
-"""Seconds that each rest takes at least, so that other threads can be seen to work once the interpreter is free."""
+# Ratio of rest to work of the background thread beside a run that it has already held up for `_HOLDING_UP`.
 _REST = 12.0
-"""Ratio of rest to work of the background thread beside a run that it has already held up for `_HOLDING_UP`."""
+# Seconds of background work beside one run after which `_REST` applies: until then, a rest is as long as the work.
 _HOLDING_UP = 30e-3
-"""Seconds of background work beside one run after which `_REST` applies: until then, a rest is as long as the work."""
 _LONGEST_REST = 0.2
-_STRIDE = 16
-"""Items of a loop between two readings of the clock."""
+_STRIDE = 16  # items of a loop between two readings of the clock
 _SEES = sys.platform != "win32"  # Windows reports processor time in steps of 16 ms
 _runs: set[object] = set()  # runs under way
 _rested = 0.0  # processor time of the background thread when it last rested
 _beside = 0.0  # seconds that the background thread worked since a run began
 
+# Switch interval of Python's threads, in seconds, while background work is under way (Python's default is 5 ms): NumPy
+# has to get the interpreter back after every large operation.
 _POLITE = 5e-5
-"""Switch interval of Python's threads, in seconds, while background work is under way (Python's default is 5 ms):
-NumPy has to get the interpreter back after every large operation."""
 
 
 def do(job: Callable[[], None]) -> None:

@@ -42,12 +42,10 @@ from onnxlab.ops import find_traits
 from onnxlab.schemas import Schema
 from onnxlab.shapes import Fact, TensorFact
 
-_WORTH = 5
-"""Weight of rules below which a scope is left to NumPy."""
+_WORTH = 5  # weight of rules below which a scope is left to NumPy
 
 
-_WORTH_OFTEN = 2
-"""Weight of rules below which a body, which runs again and again, is left to NumPy."""
+_WORTH_OFTEN = 2  # weight of rules below which a body, which runs again and again, is left to NumPy
 
 
 class NumbaProvider(Provider):
@@ -263,8 +261,7 @@ class _Claims:
         return before[1]
 
 
-_Answers: TypeAlias = dict[tuple[Callable[[_Claims, str], Any], str], Any]
-"""{(question, name of a value): answer}."""
+_Answers: TypeAlias = dict[tuple[Callable[[_Claims, str], Any], str], Any]  # {(question, name of a value): answer}
 
 
 class _Asking:

@@ -13,8 +13,8 @@ from onnxlab.execution.numba.machine.tally_rows import DATA, ROW, SCRATCH
 
 _HEAD = Struct("=3q")
 _BYTES = ROW * 8
+# Elements to count in one call: a call costs a microsecond, and arrays that were just made are still in a cache.
 _AT_ONCE = 1 << 16
-"""Elements to count in one call: a call costs a microsecond, and arrays that were just made are still in a cache."""
 
 
 @cache

@@ -34,8 +34,8 @@ from onnxlab.infer.facts.type_protos import type_of_fact
 from onnxlab.ops import find_traits
 from onnxlab.shapes import Fact, TensorFact
 
+# Bytes of constants that a part's model holds; larger ones become inputs, since a message is at most 2 GiB.
 _EMBEDDED = 1 << 30
-"""Bytes of constants that a part's model holds; larger ones become inputs, since a message is at most 2 GiB."""
 
 _IR_VERSION = 10
 
@@ -44,8 +44,7 @@ _PLAIN = frozenset(
      dtypes.INT64, dtypes.UINT8, dtypes.UINT16, dtypes.UINT32, dtypes.UINT64)
 )  # fmt: skip
 _TRIAL = '<ir_version: 8, opset_import: ["" : 13]> g (float[1] x) => (float[1] y) { y = Neg (x) }'
-_TRIALS = 12
-"""Versions below the newest known that are tried; where all fail, the trial model itself is at fault."""
+_TRIALS = 12  # versions below the newest known that are tried; where all fail, the trial model itself is at fault
 _probed: dict[tuple[Any, ...], str] = {}  # {(operator, version, input types): reason for refusing, "" for none}
 _lock = fork_safe(threading.Lock())
 

@@ -27,10 +27,8 @@ Made = Lru[Key, Program]
 """The programs of one compiler, stand-ins among them."""
 
 _NOTE = "stand-in"  # of a compiler: the compiler of its stand-ins; of a program: whether it is a stand-in
-_LITTLE = 0.25
-"""Share of the time of its stand-in's run that compiling a program may take in a foreground call."""
-_SHORT = 1e-3
-"""Seconds up to which a first run causes no compilation, where the caller named no providers."""
+_LITTLE = 0.25  # share of the time of its stand-in's run that compiling a program may take in a foreground call
+_SHORT = 1e-3  # seconds up to which a first run causes no compilation, where the caller named no providers
 _PROGRAMS = 16  # kept per version of the model
 
 

@@ -21,8 +21,7 @@ from onnxlab.execution.planning.scope_names import ScopeNames
 from onnxlab.graph.edit.snapshot import NodeView, Snapshot
 
 T = TypeVar("T")
-_KEPT = 4
-"""Partitions remembered per graph; each holds the constants of its snapshot."""
+_KEPT = 4  # partitions remembered per graph; each holds the constants of its snapshot
 
 
 class MemoDict(dict[str, T], Generic[T]):

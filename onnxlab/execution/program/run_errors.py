@@ -15,8 +15,8 @@ from onnxlab.execution.program.program import Instruction
 
 _NUMPY_REFUSES = re.compile(r"Unable to allocate (.+?) for an array with shape (\(.*?\))")
 
+# Number of nodes around a failed one that an error names: a recursive function may be nested a thousand deep.
 _LEVELS = 6
-"""Number of nodes around a failed one that an error names: a recursive function may be nested a thousand deep."""
 
 Wording: TypeAlias = tuple[re.Pattern[str], Callable[[re.Match[str]], str]]
 
@@ -95,8 +95,8 @@ _VAGUE: tuple[Wording, ...] = (
     (re.compile(r"duplicate value in 'axis'"), lambda match: "axes name one axis twice"),
     (re.compile(r"can only convert an array of size 1"), lambda match: "an input has not the one element expected"),
 )
+# Errors of Python for inputs that a kernel did not foresee; their messages speak of Python, not of the operator.
 _PYTHON_SAYS = (AttributeError, AssertionError, KeyError, TypeError)
-"""Errors of Python for inputs that a kernel did not foresee; their messages speak of Python, not of the operator."""
 _TERSE = re.compile(r"einstein|operand|not supported for|ufunc|same number of dimensions")
 
 

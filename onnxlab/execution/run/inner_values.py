@@ -23,11 +23,10 @@ from onnxlab.shapes import TensorFact
 ProgramOf = Callable[[tuple[str, ...], tuple[str, ...]], Program]
 """The program from some values to others, node by node."""
 
+# Looks at one run after which all values of a part are computed at once, which takes no longer than one more look.
 _FEW = 2
-"""Looks at one run after which all values of a part are computed at once, which takes no longer than one more look."""
 
-_SHARE = 4
-"""Divisor of the store's budget: all values of a part may take budget / `_SHARE`."""
+_SHARE = 4  # divisor of the store's budget: all values of a part may take budget / `_SHARE`
 
 
 @dataclass(frozen=True, slots=True, eq=False)

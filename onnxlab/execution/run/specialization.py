@@ -37,13 +37,13 @@ _LONGEST_PAUSE = 10  # powers of two
 _HELD = 1 << 20  # bytes of values decided by shapes that are kept for one signature
 _BORDER = 1 << 26  # most bytes of the border values of such a run
 _SIGNATURES = 64  # signatures of a body's reads that are kept
+# Largest number of body runs in a run: a loop that may never end is left to runs that can be stopped.
 _ITERATIONS = 1 << 14
-"""Largest number of body runs in a run: a loop that may never end is left to runs that can be stopped."""
+# Steps of a program up to which it is tried without a budget: with more steps, a budget costs comparatively little.
 _STEPS = 256
-"""Steps of a program up to which it is tried without a budget: with more steps, a budget costs comparatively little."""
 _BODIES = "bodies"  # note of a program: the bodies of its steps
+# The stop flag of runs too short to be stopped, shared because making one takes longer than such a run.
 _NEVER = Event()
-"""The stop flag of runs too short to be stopped, shared because making one takes longer than such a run."""
 
 
 class RunKey(NamedTuple):

@@ -18,8 +18,7 @@ from onnxlab.execution.run.inner_values import looked_at
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.limits import Limits, Loading
 
-_FEW = 8
-"""Values beyond which all are computed in one run."""
+_FEW = 8  # values beyond which all are computed in one run
 
 
 class ValuesOnDemand:

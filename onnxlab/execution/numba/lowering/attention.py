@@ -16,11 +16,9 @@ from onnxlab.execution.numba.plan.frame import SCRATCH
 from onnxlab.execution.numba.plan.pieces import Word
 from onnxlab.execution.numba.plan.views import Array, View
 
-_BLOCK = 160 << 10
-"""Most bytes of a unit's scores and results where several rows fit, so that these stay in the cache."""
+_BLOCK = 160 << 10  # most bytes of a unit's scores and results where several rows fit, so that these stay in the cache
 _SPARE = 1 << 10
-_RATE = 40.0
-"""Multiplications a nanosecond, about."""
+_RATE = 40.0  # multiplications a nanosecond, about
 NAN, ZEROS, ZEROS_FOR_NAN = range(3)
 """Results of a query for which no key has weight: NaN, zeros where all scores are -inf, or zeros for any NaN."""
 

@@ -21,8 +21,7 @@ from onnxlab.execution.numba.plan.views import Array, dense
 from onnxlab.execution.numba.plan.weight_packing import Packed
 from onnxlab.graph.edit.snapshot import NodeView
 
-_INPUTS, _OUTPUTS = ("inputs",), ("outputs",)
-"""Steps besides those of nodes."""
+_INPUTS, _OUTPUTS = ("inputs",), ("outputs",)  # steps besides those of nodes
 
 
 class Binder(RegionValues):

@@ -11,8 +11,7 @@ from onnxlab.execution.numba.plan.copies import contiguous
 from onnxlab.execution.numba.plan.pieces import Word
 from onnxlab.execution.numba.plan.views import Array, View, dense
 
-_UNIT = 1 << 15
-"""Bytes from which a unit of its own is worthwhile."""
+_UNIT = 1 << 15  # bytes from which a unit of its own is worthwhile
 
 
 def _sliced(builder: PlanBuilder, x: View, axis: int) -> tuple[View, int, int]:

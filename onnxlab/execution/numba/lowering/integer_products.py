@@ -19,11 +19,10 @@ from onnxlab.execution.numba.plan.views import Array, View, constant_view
 from onnxlab.execution.numba.plan.weight_packing import Packed
 
 _KINDS = {np.dtype(np.float32): FLOAT, np.dtype(np.int32): INT, np.dtype(np.int16): SHORT}
-_RATE = 60.0
-"""Multiplications a nanosecond, about."""
+_RATE = 60.0  # multiplications a nanosecond, about
 _ONE = np.ones(1, np.float32)
+# Least elements of a row under one tap, and greatest depth, for which levels are converted to bytes.
 _SHORT, _DEEP = 16, 1 << 14
-"""Least elements of a row under one tap, and greatest depth, for which levels are converted to bytes."""
 
 
 @dataclass(eq=False, slots=True)
@@ -69,8 +68,7 @@ class IntegerProduct(Product):
         self.target = builder.allocate(target.shape, np.int16, [stride // 2 for stride in target.strides])
 
 
-_MOST = 128
-"""Largest sum of two neighbors of a quad, so that 255 times the sum fits 16 bits."""
+_MOST = 128  # largest sum of two neighbors of a quad, so that 255 times the sum fits 16 bits
 
 
 def pack_quads(matrices: Array) -> tuple[Array, Array] | None:

@@ -19,18 +19,13 @@ from onnxlab.execution.numba.plan.views import Array, View, constant_view
 from onnxlab.execution.numba.plan.weight_packing import Packed, late
 from onnxlab.ops.base.window_geometry import Window
 
-_CACHE = 1 << 19
-"""Bytes of the second-level cache."""
-_DEEP, _DEPTH = 1200, 768
-"""Depth from which a product is cut into pieces, and depth of a piece."""
-_UNIT = 4e6
-"""Multiplications from which a unit of its own is worthwhile."""
-_RATE = 40.0
-"""Multiplications a nanosecond, about."""
-_AT_ONCE = 1 << 16
-"""Elements of weights that are packed at once, however they lie."""
+_CACHE = 1 << 19  # bytes of the second-level cache
+_DEEP, _DEPTH = 1200, 768  # depth from which a product is cut into pieces, and depth of a piece
+_UNIT = 4e6  # multiplications from which a unit of its own is worthwhile
+_RATE = 40.0  # multiplications a nanosecond, about
+_AT_ONCE = 1 << 16  # elements of weights that are packed at once, however they lie
+# Rows of weights that are gathered at once, and elements of padding between two gathered columns.
 _GATHERED, _BETWEEN = 1024, 16
-"""Rows of weights that are gathered at once, and elements of padding between two gathered columns."""
 
 
 @dataclass(eq=False, slots=True)

@@ -18,12 +18,9 @@ from onnxlab.execution.numba.plan.views import Array, View, constant_view
 from onnxlab.execution.numba.plan.weight_packing import Key, Packed
 
 GATES = {LSTM: 4, GRU: 3, RNN: 1}
-_RATE = 12.0
-"""Multiplications a nanosecond, about, of a matrix that is read for one row."""
-_STAGE = 10e6
-"""Nanoseconds of one record, after which a run may be stopped."""
-_ROWS = 24
-"""Rows of the batch that a unit takes at most, where rows do not depend on each other."""
+_RATE = 12.0  # multiplications a nanosecond, about, of a matrix that is read for one row
+_STAGE = 10e6  # nanoseconds of one record, after which a run may be stopped
+_ROWS = 24  # rows of the batch that a unit takes at most, where rows do not depend on each other
 DEFAULTS = {
     "affine": (1.0, 0.0), "leakyrelu": (0.01, 0.0), "thresholdedrelu": (1.0, 0.0), "scaledtanh": (1.0, 1.0),
     "hardsigmoid": (0.2, 0.5), "elu": (1.0, 0.0),

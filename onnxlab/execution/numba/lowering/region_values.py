@@ -38,8 +38,7 @@ from onnxlab.execution.numba.plan.weight_packing import Key, Late, Packed, late
 from onnxlab.graph.edit.snapshot import NodeView
 
 Value: TypeAlias = "View | Array | Chain | Product"
-_BY_VALUE = 64
-"""Elements of an integer input that a plan may depend on."""
+_BY_VALUE = 64  # elements of an integer input that a plan may depend on
 
 
 class UnbindableError(Exception):

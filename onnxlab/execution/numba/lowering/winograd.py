@@ -27,10 +27,9 @@ from onnxlab.ops.base.window_geometry import Window
 _WEIGHTS = np.array(
     [[6, 0, 0], [-4, -4, -4], [-4, 4, -4], [1, 2, 4], [1, -2, 4], [0, 0, 24]]
 ) / 24  # fmt: skip
-_LEAST_PIXELS, _LEAST_CHANNELS = 12, 24
-"""Sizes from which the algorithm is used where nothing can be measured."""
+_LEAST_PIXELS, _LEAST_CHANNELS = 12, 24  # sizes from which the algorithm is used where nothing can be measured
+# Pixels, channels and multiplications from which a measurement is worthwhile.
 _TRIED_PIXELS, _TRIED_CHANNELS, _TRIED = 4, 8, 2e6
-"""Pixels, channels and multiplications from which a measurement is worthwhile."""
 
 
 def suits(window: Window, channels: int, out_channels: int, group: int) -> bool:

@@ -13,8 +13,8 @@ from onnxlab.execution.numba.plan.builder import PlanBuilder
 from onnxlab.execution.numba.plan.plan import Plan
 
 _REPEATS = 3
+# Bytes that are written between repeats to evict constants from the cache, as other nodes of a network do.
 _FLUSHED = 24 << 20
-"""Bytes that are written between repeats to evict constants from the cache, as other nodes of a network do."""
 
 _found: dict[object, str] = {}
 

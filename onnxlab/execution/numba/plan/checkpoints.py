@@ -22,22 +22,16 @@ from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.numba.plan.views import Array, Buffer
 from onnxlab.forking import fork_safe
 
-_WORTH = 2e6
-"""Nanoseconds of work from which a run may begin at a state."""
-_SPANS = 16
-"""Number of spans of equal work in a run; in each span, a state may be noted."""
+_WORTH = 2e6  # nanoseconds of work from which a run may begin at a state
+_SPANS = 16  # number of spans of equal work in a run; in each span, a state may be noted
 _COPYING = 0.25  # nanoseconds per byte of a state that is noted
 _SHARE = 0.2  # share of a span's work that noting a state may take
 _ALWAYS = 0.006  # share of a run's work that noting states in every run may take
 _AGAIN = 0.1  # nanoseconds per byte of a state that is copied into memory of an earlier run
-_SHARES = (0.5, 0.75, 0.9)
-"""Shares of a run's work after which states are noted in every run, the most useful first."""
-_WIDTH = 0.06
-"""Distance from these shares within which the step with the least memory alive is chosen."""
-_KEPT = 8
-"""Regions and shapes whose last run is remembered."""
-_LEAST = 1 << 24
-"""Bytes that states may take even where constants take less."""
+_SHARES = (0.5, 0.75, 0.9)  # shares of a run's work after which states are noted in every run, the most useful first
+_WIDTH = 0.06  # distance from these shares within which the step with the least memory alive is chosen
+_KEPT = 8  # regions and shapes whose last run is remembered
+_LEAST = 1 << 24  # bytes that states may take even where constants take less
 
 
 class Traced(Protocol):

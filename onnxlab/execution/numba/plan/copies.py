@@ -12,8 +12,7 @@ from onnxlab.execution.numba.plan.pieces import Word
 from onnxlab.execution.numba.plan.views import View
 
 _CLEARED = 65536
-_RUN = 1024
-"""Bytes of a line of a copy that are not cut further."""
+_RUN = 1024  # bytes of a line of a copy that are not cut further
 
 
 def merged(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:

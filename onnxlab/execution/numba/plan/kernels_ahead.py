@@ -17,13 +17,13 @@ from onnxlab.execution.numba.machine.compiler_process import CompilerProcess, No
 from onnxlab.execution.numba.machine.records import INTERPRETER, MODULES
 
 VARIABLE = "ONNXLAB_WARM"
+# Niceness of the process: it yields to all others, also to the one that compiles kernels that runs asked for.
 _LAST = 19
-"""Niceness of the process: it yields to all others, also to the one that compiles kernels that runs asked for."""
+# Kernels that most models need, which come first.
 _COMMON = (
     INTERPRETER, "elementwise", "copy", "gemm", "norm", "softmax", "gather", "reduce_rows", "winograd_input",
     "winograd_output", "max_pool", "depthwise", "average_pool", "attention", "dot", "integers",
 )  # fmt: skip
-"""Kernels that most models need, which come first."""
 NAMES = tuple(dict.fromkeys((*_COMMON, *MODULES)))
 """All kernels and the interpreter, in the order in which they are made."""
 

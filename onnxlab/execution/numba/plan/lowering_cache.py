@@ -28,8 +28,7 @@ from onnxlab.execution.numba.plan.weight_packing import Key
 K = TypeVar("K")
 V = TypeVar("V")
 T = TypeVar("T")
-_COMPARED = 1 << 16
-"""Bytes of arrays whose elements are compared."""
+_COMPARED = 1 << 16  # bytes of arrays whose elements are compared
 
 
 @dataclass(slots=True, eq=False)
@@ -61,8 +60,7 @@ class LoweringRecord:
         return flat
 
 
-_Flat: TypeAlias = tuple[tuple[int, ...], tuple[Any, ...], tuple[Any, ...]]
-"""Numbers of tables, keys in them, values."""
+_Flat: TypeAlias = tuple[tuple[int, ...], tuple[Any, ...], tuple[Any, ...]]  # numbers of tables, keys in them, values
 
 
 def _flat(items: Mapping[tuple[int, Any], Any]) -> _Flat:

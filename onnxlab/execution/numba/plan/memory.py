@@ -23,16 +23,16 @@ def aligned(nbytes: int) -> Array:
     return raw[skip : skip + nbytes]
 
 
+# Where an array object has the address of its elements: the first field behind the object's own.
 _DATA = object.__basicsize__
-"""Where an array object has the address of its elements: the first field behind the object's own."""
 
 
 def _by_interface(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
 
 
+# All memory as an array of words: reading one takes half of the time of making a ctypes object at its address.
 _WORDS = (c_size_t * (1 << 59)).from_address(0) if sys.maxsize > 1 << 32 else None
-"""All memory as an array of words: reading one takes half of the time of making a ctypes object at its address."""
 
 
 def _by_field(array: Array) -> int:

@@ -163,8 +163,8 @@ def _offsets(shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
     return offsets
 
 
+# `_offsets`, cached: blocks of a network have equal shapes, and every edit makes plans anew.
 _kept_offsets = lru_cache(maxsize=256)(_offsets)
-"""`_offsets`, cached: blocks of a network have equal shapes, and every edit makes plans anew."""
 
 
 def dense(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:

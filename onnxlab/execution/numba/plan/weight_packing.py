@@ -18,11 +18,9 @@ from onnxlab.forking import fork_safe
 from onnxlab.graph.edit.snapshot import NodeView
 
 Key = tuple[object, ...]
-_RECENT = 32
-"""Regions whose constants are kept when no other region needs them: those of the program before an edit."""
+_RECENT = 32  # regions whose constants are kept when no other region needs them: those of the program before an edit
 _BOUND = 16  # plans whose weights may be exchanged, per provider
-_PLANS = 16
-"""Plans whose records of lowering are kept: one for each region and set of shapes."""
+_PLANS = 16  # plans whose records of lowering are kept: one for each region and set of shapes
 
 
 class Packed:

@@ -23,10 +23,8 @@ from onnxlab.execution.numba.rules.fusion.fusions import Fused
 from onnxlab.execution.program.executor import NodeContext
 from onnxlab.graph.edit.snapshot import NodeView
 
-_SMALL = 1 << 20
-"""Bytes of a plan's memory up to which the memory is kept between looks."""
-_TIMED = 3
-"""Runs of a measurement; the shortest time of each step counts."""
+_SMALL = 1 << 20  # bytes of a plan's memory up to which the memory is kept between looks
+_TIMED = 3  # runs of a measurement; the shortest time of each step counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,14 +38,11 @@ from onnxlab.limits import Repeated, Repetition
 from onnxlab.ops import find_traits
 from onnxlab.threads import thread_time
 
-_PLANS = 16
-"""Plans kept per region."""
+_PLANS = 16  # plans kept per region
+# Plans made for the same shapes after which a region whose plans depend on values is left to NumPy for such shapes.
 _MISSES = 64
-"""Plans made for the same shapes after which a region whose plans depend on values is left to NumPy for such shapes."""
-_UNCOUNTED = 1 << 16
-"""Bytes that no budget counts, as in the executor."""
-_LARGEST = 1 << 28
-"""Bytes that a value may take which is computed while binding."""
+_UNCOUNTED = 1 << 16  # bytes that no budget counts, as in the executor
+_LARGEST = 1 << 28  # bytes that a value may take which is computed while binding
 
 
 class Region:

@@ -26,14 +26,12 @@ from onnxlab.ops import find_traits
 from onnxlab.ops.base.image_layouts import BLOCKED, BLOCKS
 from onnxlab.shapes import Fact, TensorFact
 
-_NOTHING = (0, [1, 1], "NOTSET")
-"""Default values of attributes that older versions of pools do not have."""
+_NOTHING = (0, [1, 1], "NOTSET")  # default values of attributes that older versions of pools do not have
 
+# Versions of ai.onnx with which these operators changed.
 _SLICE_BY_INPUTS, _PAD_BY_INPUTS, _RESIZE_BY_SIZES = 10, 11, 13
-"""Versions of ai.onnx with which these operators changed."""
 
-_FIRST_ID = -1 << 40
-"""Id of the first added node; nodes from functions have ids below 0 too, but above this one."""
+_FIRST_ID = -1 << 40  # id of the first added node; nodes from functions have ids below 0 too, but above this one
 
 _CHANNELS_FIRST, _CHANNELS_LAST = (0, 3, 1, 2), (0, 2, 3, 1)
 
