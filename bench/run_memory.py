@@ -44,7 +44,7 @@ _OURS = f"""{_PEAK}
 import gc
 import onnxlab
 from onnxlab.execution.base import background
-from onnxlab.execution.base.kept_arrays import buffers
+from onnxlab.execution.base.array_memory import buffers
 warm = onnxlab.load()
 warm.runner.compiles = side != "numpy"
 for _ in range(3):

@@ -21,13 +21,13 @@ import onnxlab
 from bench.measure import Figure, Line, Row
 from onnxlab.execution.run.runner import Runner
 from onnxlab.transforms import verification
-from onnxlab.transforms.engine import count_nodes
 from onnxlab.transforms.live_matches import LiveMatches
 from onnxlab.transforms.losses import statements
 from onnxlab.transforms.passes import worklist
+from onnxlab.transforms.pipeline import count_nodes
 from onnxlab.transforms.rewriting import Rewriting
 from onnxlab.transforms.rounding import rounded_runs
-from onnxlab.transforms.rules import table
+from onnxlab.transforms.rules import built_in_rules
 from onnxlab.transforms.rules.rule import Rule
 from tests.support import corpus
 from tests.support.defects import defects, named
@@ -239,7 +239,7 @@ def _by_onnxsim_of(proto: onnx.ModelProto) -> None:
 def _matching() -> Iterator[Line]:
     """The whole table over a graph of 12,000 nodes, the reason at one node, and matching again after an edit."""
     model = onnxlab.load(corpus.path("deep_chain_12k"))
-    rules = worklist.Rules(table.STANDARD)
+    rules = worklist.Rules(built_in_rules.STANDARD)
 
     def all_nodes(held: Rewriting) -> None:
         for node in held.nodes():
@@ -278,7 +278,7 @@ def _trust() -> Iterator[Line]:
     caught = sum(is_refused(name) for name in WRONG)
     yield Figure("wrong rewrites that are refused", caught, at_least=len(WRONG), note=f"of {len(WRONG)}")
     total = missed = 0
-    for rule in table.STANDARD:
+    for rule in built_in_rules.STANDARD:
         if isinstance(rule, Rule):
             reasons = [named(defect, rule) for defect in defects(proto_of(EXAMPLES[rule.name]), rule)]
             total, missed = total + len(reasons), missed + sum(map(bool, reasons))

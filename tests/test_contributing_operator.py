@@ -24,7 +24,7 @@ onnxlab.execution.numba.rules.microsoft.__path__.append(sys.argv[2])
 import numpy as np
 import onnx
 import onnxlab
-from onnxlab.analysis.costs import flops_by_node
+from onnxlab.analysis.flops import flops_by_node
 from onnxlab.execution.numba.provider import NumbaProvider
 from onnxlab.execution.program import shape_specialization
 from onnxlab.execution.run.runner import Runner

@@ -10,8 +10,9 @@ Files:
     check_nodes    Checks of a node: operator and attributes against the schema, names against each other.
     check_scopes   Checks of graphs, functions and their values: names, order, single assignment, declared types.
     check_tensors  Checks of tensors: one field of data that fits type and shape, or a data file that may be read.
-    costs          Floating-point operations of every node, by facts alone, without running anything.
     findings       Collecting diagnostics: what the rules of `check` write into.
+    flops          Floating-point operations (FLOPs) of a node: of one call by its arrays, of every node by facts
+                   alone.
     judge          The nodes that `run` refuses: those with an error for which ONNX Runtime refuses to load the whole
                    model too.
     profile        Profiles of a run: seconds, bytes and floating-point operations of every node.

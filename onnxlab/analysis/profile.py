@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from onnxlab.analysis.flops import flops
 from onnxlab.execution.base import background
 from onnxlab.execution.planning.programs import Programs
 from onnxlab.execution.program.call import Call, Progress
@@ -24,7 +25,6 @@ from onnxlab.execution.program.run_observers import Counter as StepCounter
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph.edit.snapshot import NodeView
 from onnxlab.limits import Limits, format_bytes
-from onnxlab.ops import traits_of
 from onnxlab.printable import printable_lines
 
 _ATTEMPTS = 6
@@ -238,24 +238,6 @@ def _nbytes(value: Any) -> int:
 
 
 # -- operations ------------------------------------------------------------------------------------------------------
-
-
-def flops(op: str, inputs: Sequence[Any], outputs: Sequence[Any]) -> int:
-    """Floating-point operations of one call, by operator ("com.microsoft::Gelu") and real arrays; 0 for moving data."""
-    count = traits_of(op).flops
-    arrays = [value for value in outputs if isinstance(value, np.ndarray)]
-    if not count or not arrays:
-        return 0
-    if callable(count):
-        try:
-            return int(count(inputs, arrays))
-        except (AttributeError, IndexError, ValueError):  # inputs that the operator must have are absent or of odd rank
-            count = 1
-    return int(count * max(arrays[0].size, inputs[0].size if _is_array(inputs) else 0))
-
-
-def _is_array(inputs: Sequence[Any]) -> bool:
-    return bool(inputs) and isinstance(inputs[0], np.ndarray)
 
 
 def format_seconds(seconds: float) -> str:

@@ -5,28 +5,28 @@ import argparse
 from onnxlab.cli.base.entries import Parser, Verbs
 from onnxlab.cli.base.exits import MEANINGS
 from onnxlab.cli.verbs import (
-    assisting,
-    checking,
-    comparing,
-    completing,
-    converting,
-    datasets,
+    check,
+    completion,
+    convert,
+    diff_compare,
     doctor,
-    drawing,
-    editing,
-    explaining,
+    edit_extract,
+    explain,
     git,
-    looking,
-    measuring,
-    rewriting,
-    running,
-    showing,
-    warming,
+    info_shapes_text,
+    mcp,
+    memory_cost,
+    rewrite,
+    run_profile,
+    show,
+    statistics_evaluate,
+    svg,
+    warm,
 )
 
 FAMILIES = (
-    showing, looking, checking, explaining, drawing, running, measuring, comparing, datasets, editing, converting,
-    rewriting, warming, git, doctor, assisting, completing,
+    show, info_shapes_text, check, explain, svg, run_profile, memory_cost, diff_compare, statistics_evaluate,
+    edit_extract, convert, rewrite, warm, git, doctor, mcp, completion,
 )  # fmt: skip
 
 

@@ -11,6 +11,6 @@ Files:
 
 from onnxlab.infer.dropin.functions import infer_function_output_types, infer_node_outputs, infer_shapes
 from onnxlab.infer.facts.policy import Policy
-from onnxlab.infer.live.engine import Inference
+from onnxlab.infer.live.live_inference import Inference
 
 __all__ = ["Inference", "Policy", "infer_function_output_types", "infer_node_outputs", "infer_shapes"]

@@ -13,7 +13,7 @@ from onnxlab.formats.source import Source
 from onnxlab.graph.handles.handles import Value
 from onnxlab.graph.protos.lazy_tensor import LazyTensor
 from onnxlab.infer.live.size_trials import Trial
-from onnxlab.infer.questions.explain import Explanation
+from onnxlab.infer.questions.dim_explanation import Explanation
 from onnxlab.infer.questions.what_if import Sized
 from onnxlab.model.looking import Looking
 from onnxlab.shapes import Fact

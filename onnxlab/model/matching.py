@@ -100,9 +100,9 @@ class Matching(Lookup):
             >>> [rule.text for rule in model.rules() if rule.name == "gemm_add"]
             ['Add(Gemm(a, w:const), c:const) => Gemm(a, w, c)']
         """
-        from onnxlab.transforms.rules import table
+        from onnxlab.transforms.rules import built_in_rules
 
-        return table.STANDARD
+        return built_in_rules.STANDARD
 
     def matches(self, rules: RuleSource | Iterable[RuleSource] | None = None, *, microsoft: bool = True) -> LiveMatches:
         """Follow where rules match: after an edit only what is near it is matched again.
@@ -128,10 +128,10 @@ class Matching(Lookup):
             1
         """
         from onnxlab.transforms.live_matches import LiveMatches
-        from onnxlab.transforms.rules import table
+        from onnxlab.transforms.rules import built_in_rules
         from onnxlab.transforms.rules.user_rules import rules_from
 
-        chosen = table.up_to("layout") if rules is None else rules_from(rules)
+        chosen = built_in_rules.up_to("layout") if rules is None else rules_from(rules)
         brings = frozenset(domain for rule in chosen for domain in rule.brings) if rules is not None else frozenset()
         live = LiveMatches(self.graph, self.inference, chosen, brings | (_MICROSOFT if microsoft else frozenset()))
         method = WeakMethod(live.follow)
@@ -193,10 +193,10 @@ class Matching(Lookup):
             conv_batch_normalization: applies at /stem/bn/BatchNormalization
         """
         from onnxlab.transforms import near_misses
-        from onnxlab.transforms.rules import table
+        from onnxlab.transforms.rules import built_in_rules
         from onnxlab.transforms.rules.user_rules import rules_from
 
-        candidates = table.STANDARD if rules is None else rules_from(rules)
+        candidates = built_in_rules.STANDARD if rules is None else rules_from(rules)
         with self.graph.lock:
             return near_misses.near_misses(
                 self.graph, self.inference.facts, self._node_record(node), candidates, _MICROSOFT

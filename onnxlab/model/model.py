@@ -25,7 +25,7 @@ from onnxlab.graph.handles.model_lookup import ValueKey, ValueKeys
 from onnxlab.graph.handles.model_queries import Querying
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.graph.protos.nesting import nesting_refused
-from onnxlab.graph.query.queries import FactOf
+from onnxlab.graph.query.node_search import FactOf
 from onnxlab.infer import Inference
 from onnxlab.infer.live.declarations import Completer, DeclarationChange, rewrite
 from onnxlab.infer.live.size_trials import Trial

@@ -65,14 +65,14 @@ class Rewriting(Matching):
             >>> receipt.nodes[1] <= receipt.nodes[0]
             True
         """
-        from onnxlab.transforms import engine as plans
+        from onnxlab.transforms import pipeline as plans
         from onnxlab.transforms.foreign import plan_of
         from onnxlab.transforms.rewriting import Options
-        from onnxlab.transforms.rules import table
+        from onnxlab.transforms.rules import built_in_rules
         from onnxlab.transforms.subject import Trust
         from onnxlab.transforms.verified import Rewrite
 
-        plan = plan_of(engine, self.graph) if engine else plans.standard(table.up_to("basic"))
+        plan = plan_of(engine, self.graph) if engine else plans.standard(built_in_rules.up_to("basic"))
         label = f"simplify by {engine}" if engine else "simplify"
         options = Options(frozenset(protect), budget)
         rewrite = Rewrite(self.graph, self.inference, label, plan, options, Trust(verify, samples, finite_only))
@@ -114,14 +114,14 @@ class Rewriting(Matching):
             >>> model.optimize("extended", dry_run=True).verdict
             'not run'
         """
-        from onnxlab.transforms import engine as plans
+        from onnxlab.transforms import pipeline as plans
         from onnxlab.transforms.foreign import plan_of
         from onnxlab.transforms.rewriting import Options
-        from onnxlab.transforms.rules import table
+        from onnxlab.transforms.rules import built_in_rules
         from onnxlab.transforms.subject import Trust
         from onnxlab.transforms.verified import Rewrite
 
-        rules = table.up_to(level)
+        rules = built_in_rules.up_to(level)
         plan = plan_of(engine, self.graph, level) if engine else plans.standard(rules)
         label = f"optimize by {engine}" if engine else "optimize"
         domains = _MICROSOFT if microsoft else frozenset[str]()
@@ -159,7 +159,7 @@ class Rewriting(Matching):
             >>> model.fold(dry_run=True).applied
             ()
         """
-        from onnxlab.transforms import engine as plans
+        from onnxlab.transforms import pipeline as plans
         from onnxlab.transforms.rewriting import Options
         from onnxlab.transforms.subject import Trust
         from onnxlab.transforms.verified import Rewrite
@@ -205,9 +205,9 @@ class Rewriting(Matching):
             >>> receipt.applied[0].place
             '/stem/relu/Relu'
         """
-        from onnxlab.transforms import engine as plans
+        from onnxlab.transforms import pipeline as plans
         from onnxlab.transforms.rewriting import Options
-        from onnxlab.transforms.rules import table
+        from onnxlab.transforms.rules import built_in_rules
         from onnxlab.transforms.subject import Trust
         from onnxlab.transforms.verified import Rewrite
 
@@ -215,7 +215,7 @@ class Rewriting(Matching):
         domains = frozenset(domain for rule in parsed for domain in rule.brings)
         chosen = None if nodes is None else frozenset(self._node_record(node).id for node in nodes)
         options = Options(frozenset(protect), FOLDED, domains, nodes=chosen)
-        trust = Trust(verify, samples, finite_only, regions=any(rule not in table.STANDARD for rule in parsed))
+        trust = Trust(verify, samples, finite_only, regions=any(rule not in built_in_rules.STANDARD for rule in parsed))
         pending = Rewrite(self.graph, self.inference, "rewrite", plan, options, trust)
         return pending.look() if dry_run else pending.do()
 
@@ -290,10 +290,10 @@ class Rewriting(Matching):
             ['conv_batch_normalization']
         """
         from onnxlab.transforms.rewriting import Options
-        from onnxlab.transforms.rules import table
+        from onnxlab.transforms.rules import built_in_rules
         from onnxlab.transforms.subject import Trust
         from onnxlab.transforms.suggestions import suggestions
 
-        rules = table.up_to(level)
+        rules = built_in_rules.up_to(level)
         options = Options(domains=_MICROSOFT if microsoft else frozenset())
         return suggestions(self.graph, self.inference, rules, options, Trust(verify, samples), timed and verify)

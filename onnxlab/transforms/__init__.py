@@ -3,8 +3,6 @@
 Files:
     bringing_back  Results of other optimizers, brought back by the structural difference; parts that need no change
                    stay.
-    engine         Plans of `simplify`, `optimize` and `rewrite`: rules and passes over a model, inside of an edit
-                   that is open.
     foreign        Optimizers of others, run in a process of their own; what they make is brought back as one
                    application.
     live_matches   Matches of rules, kept up to date over edits: only what is near an edit is matched again.
@@ -12,6 +10,8 @@ Files:
     near_misses    Reasons why rules do not apply at a node: for each of them the deepest point at which it failed, in
                    words.
     occurrences    Matches of a pattern in text form in a model, as handles.
+    pipeline       Plans of `simplify`, `optimize` and `rewrite`: rules and passes over a model, inside of an edit
+                   that is open.
     proving        Whether an edit by hand changed what a model computes: the model as it was, and as it is, on inputs
                    of every kind.
     receipt        The record of rewriting: each application of a rule or pass, lost notes, and the verdict of running

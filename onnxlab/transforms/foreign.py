@@ -13,7 +13,7 @@ from onnxlab.formats.storage import embedded
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.printable import printable
 from onnxlab.transforms.bringing_back import bring_back
-from onnxlab.transforms.engine import Plan
+from onnxlab.transforms.pipeline import Plan
 from onnxlab.transforms.rewriting import Rewriting
 
 Engine = Literal["onnxsim", "onnxruntime", "onnxscript"]

@@ -9,7 +9,7 @@ from onnxlab.graph.handles.handles import Node
 from onnxlab.graph.state.change_tracker import Touched
 from onnxlab.infer import Inference
 from onnxlab.transforms.passes import worklist
-from onnxlab.transforms.patterns.matches import Match
+from onnxlab.transforms.patterns.rule_match import Match
 from onnxlab.transforms.rewriting import Options, Rewriting
 from onnxlab.transforms.rules.rule import AnyRule, Rule
 

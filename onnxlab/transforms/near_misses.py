@@ -10,7 +10,7 @@ from onnxlab.graph.query.patterns.matcher import CONDITION, Failure
 from onnxlab.printable import printable
 from onnxlab.shapes import Fact
 from onnxlab.transforms.passes.worklist import makers_of
-from onnxlab.transforms.patterns.matches import Match
+from onnxlab.transforms.patterns.rule_match import Match
 from onnxlab.transforms.rewriting import Options, Rewriting
 from onnxlab.transforms.rules.rule import AnyRule, Procedure, Rule
 

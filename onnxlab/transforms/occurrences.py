@@ -10,7 +10,7 @@ from onnxlab.graph.query.patterns.parser import parse
 from onnxlab.printable import printable
 from onnxlab.shapes import Fact
 from onnxlab.transforms.passes import worklist
-from onnxlab.transforms.patterns.matches import Match, match
+from onnxlab.transforms.patterns.rule_match import Match, match
 from onnxlab.transforms.rewriting import Rewriting
 
 Bound = Value | tuple[Value | None, ...] | None

@@ -20,7 +20,7 @@ from onnxlab.infer import Inference
 from onnxlab.infer.facts.type_protos import type_of_fact
 from onnxlab.shapes import Fact, TensorFact
 from onnxlab.transforms import verification
-from onnxlab.transforms.patterns.matches import Match
+from onnxlab.transforms.patterns.rule_match import Match
 from onnxlab.transforms.rewriting import Array, Rewriting
 from onnxlab.transforms.rounding import rounded_runs
 from onnxlab.transforms.shrinking import shrunk

@@ -14,8 +14,8 @@ from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer import Inference
 from onnxlab.limits import available_memory
 from onnxlab.printable import printable
-from onnxlab.transforms import engine, verification
-from onnxlab.transforms.engine import PASS_OF, PASSES, Plan, count_nodes
+from onnxlab.transforms import pipeline, verification
+from onnxlab.transforms.pipeline import PASS_OF, PASSES, Plan, count_nodes
 from onnxlab.transforms.receipt import Verdict
 from onnxlab.transforms.rewriting import Options
 from onnxlab.transforms.rules.rule import AnyRule
@@ -82,11 +82,11 @@ def suggestions(
     """The gain of each rule and pass alone, the largest gain of nodes first; the model is left as it was."""
     with graph.lock:
         docs = {rule.name: rule.doc for rule in rules}
-        tried = Rewrite(graph, inference, "suggest", engine.standard(rules), options, trust).look()
+        tried = Rewrite(graph, inference, "suggest", pipeline.standard(rules), options, trust).look()
         by_name = {rule.name: rule for rule in rules}
         names = [name for name in tried.counts if name in by_name]
-        plans: dict[str, Plan] = {name: engine.only([by_name[name]]) for name in names}
-        plans |= {name: engine.standard((), (name, "unused")) for name in PASSES}
+        plans: dict[str, Plan] = {name: pipeline.only([by_name[name]]) for name in names}
+        plans |= {name: pipeline.standard((), (name, "unused")) for name in PASSES}
         subject = Subject(graph, inference)
         known = subject.cases(trust) if trust.verify else []
         before = _Measured(graph, inference, known, timed)
@@ -174,7 +174,7 @@ def _tried(
     try:
         with graph.edit("suggest") as edit:
             edit.take_back()
-            done = engine.rewrite(graph, inference.facts, subject.compute, plan, options)
+            done = pipeline.rewrite(graph, inference.facts, subject.compute, plan, options)
             if not done.applied:
                 return None
             runner = Runner(graph, done.fact)

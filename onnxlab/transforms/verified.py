@@ -12,8 +12,8 @@ from onnxlab.garbage_collection import no_collection
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer import Inference
 from onnxlab.transforms import verification
-from onnxlab.transforms.engine import Plan, count_nodes, rewrite
 from onnxlab.transforms.losses import Loss, lost, statements
+from onnxlab.transforms.pipeline import Plan, count_nodes, rewrite
 from onnxlab.transforms.receipt import Application, Receipt, Refusal
 from onnxlab.transforms.regions import Regions
 from onnxlab.transforms.rewriting import Options, Rewriting

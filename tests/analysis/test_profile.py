@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import onnxlab
-from onnxlab.analysis.profile import flops, profile
+from onnxlab.analysis.flops import flops
+from onnxlab.analysis.profile import profile
 from onnxlab.execution.run import progress_bar
 from tests.execution.support.models import runner
 

@@ -8,9 +8,9 @@ import onnxlab.execution
 from onnxlab.execution.base.provider import CompiledPart, Provider
 from onnxlab.execution.planning.cached_partition import CachedPartition
 from onnxlab.execution.planning.carry import Carried
+from onnxlab.execution.run.fast_path import RunKey
 from onnxlab.execution.run.incremental_plan import Plan
 from onnxlab.execution.run.provider_names import named
-from onnxlab.execution.run.specialization import RunKey
 from tests.support.statements import by_file
 
 PACKAGE = Path(onnxlab.execution.__file__).parent

@@ -49,7 +49,7 @@ def of_operator(case, guards, side):
     from onnxlab.execution.numpy.provider import NumpyProvider
     from onnxlab.execution.run.runner import Runner
     from onnxlab.graph.edit.model_graph import ModelGraph
-    from onnxlab.infer.live.engine import Inference
+    from onnxlab.infer.live.live_inference import Inference
     from tests.execution.support.regions import Eager
     from tests.hostile.trial import parsed
 

@@ -8,8 +8,8 @@ import onnx
 from onnx import helper, numpy_helper
 
 import onnxlab
-from onnxlab.graph.query.patterns.pattern import Literal, Name, Number
-from onnxlab.transforms.patterns.matches import Match
+from onnxlab.graph.query.patterns.syntax_tree import Literal, Name, Number
+from onnxlab.transforms.patterns.rule_match import Match
 from onnxlab.transforms.rules.rule import Rule
 from tests.support.rewriting import rewriting_of
 

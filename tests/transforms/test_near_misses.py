@@ -4,7 +4,7 @@ import onnx
 
 import onnxlab
 from onnxlab.transforms import verification
-from onnxlab.transforms.rules import table
+from onnxlab.transforms.rules import built_in_rules
 from onnxlab.transforms.rules.rule import Rule
 from tests.support.defects import defects, named
 from tests.support.regions import region
@@ -13,7 +13,7 @@ from tests.transforms.test_standard_rules import EXAMPLES, proto_of
 
 def test_reasons_name_the_defect() -> None:
     total, missed = 0, []
-    for rule in table.STANDARD:
+    for rule in built_in_rules.STANDARD:
         if not isinstance(rule, Rule):
             continue
         for defect in defects(proto_of(EXAMPLES[rule.name]), rule):

@@ -7,9 +7,9 @@ import onnxlab
 from onnxlab.errors import TransformError
 from onnxlab.graph.query.patterns.matcher import Failure
 from onnxlab.graph.query.patterns.parser import parse, parse_rule
-from onnxlab.graph.query.patterns.pattern import Call, Literal, Name
+from onnxlab.graph.query.patterns.syntax_tree import Call, Literal, Name
 from onnxlab.transforms.passes import worklist
-from onnxlab.transforms.patterns.matches import match
+from onnxlab.transforms.patterns.rule_match import match
 from onnxlab.transforms.rewriting import Rewriting
 from onnxlab.transforms.rules.linear import RULES
 from onnxlab.transforms.rules.rule import Rule

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import onnxlab
-from onnxlab.transforms.rules import no_ops, table
+from onnxlab.transforms.rules import built_in_rules, no_ops
 from onnxlab.transforms.shrinking import smallest
 from tests.transforms.test_simplify import parsed
 
@@ -34,8 +34,8 @@ def test_a_refused_rule_comes_with_small_inputs() -> None:
 
 def test_a_refused_pass_over_the_model_comes_with_small_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
     rule = no_ops.removal("wrong", lambda rewriting, node: rewriting.input(node, 0), ("Clip",))
-    standard = table.up_to("basic")
-    monkeypatch.setattr(table, "up_to", lambda level: (*standard, rule))
+    standard = built_in_rules.up_to("basic")
+    monkeypatch.setattr(built_in_rules, "up_to", lambda level: (*standard, rule))
     body = "h = Constant<value = float {100}>() c = Clip(x, , h) a = Relu(c) b = Relu(c) y = Add(a, b)"
     model = onnxlab.load(parsed(body))
     (refusal,) = model.simplify().refused

@@ -15,7 +15,7 @@ import onnxlab
 from onnxlab.cli import main
 from onnxlab.errors import EditError
 from onnxlab.transforms.losses import Loss
-from onnxlab.transforms.rules import no_ops, table
+from onnxlab.transforms.rules import built_in_rules, no_ops
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -211,8 +211,8 @@ def test_protected_names_stay() -> None:
 def wrong(monkeypatch: pytest.MonkeyPatch, op_type: str, slot: int) -> None:
     """Let `simplify` take nodes of an operator out, which is wrong."""
     rule = no_ops.removal("wrong", lambda rewriting, node: rewriting.input(node, slot), (op_type,))
-    standard = table.up_to("basic")
-    monkeypatch.setattr(table, "up_to", lambda level: (*standard, rule))
+    standard = built_in_rules.up_to("basic")
+    monkeypatch.setattr(built_in_rules, "up_to", lambda level: (*standard, rule))
 
 
 def test_an_application_that_changes_an_output_is_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:

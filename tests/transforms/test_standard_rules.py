@@ -9,7 +9,7 @@ import onnxruntime
 import pytest
 
 import onnxlab
-from onnxlab.transforms.rules import table
+from onnxlab.transforms.rules import built_in_rules
 from tests.transforms.test_simplify import parsed, weights
 
 
@@ -273,7 +273,7 @@ def outputs(proto: onnx.ModelProto, feeds: dict[str, np.ndarray], runs: bool) ->
 
 
 def test_every_rule_has_an_example() -> None:
-    assert set(EXAMPLES) == {rule.name for rule in table.STANDARD}
+    assert set(EXAMPLES) == {rule.name for rule in built_in_rules.STANDARD}
 
 
 @pytest.mark.parametrize("name", list(EXAMPLES))

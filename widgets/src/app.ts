@@ -26,7 +26,7 @@ import { Numbers } from "./look/tensor_state.ts";
 import { Watches } from "./look/watches.ts";
 import { Blocks } from "./model/equal_blocks.ts";
 import type { CommitChange, Store } from "./model/store.ts";
-import { Notices } from "./panels/parts/notices.ts";
+import { Notices } from "./panels/parts/toasts.tsx";
 import { Cell } from "./state.ts";
 import type { Picture, PointerTarget } from "./view_contract.ts";
 

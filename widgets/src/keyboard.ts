@@ -2,7 +2,7 @@
 
 import type { App } from "./app.ts";
 import type { Target } from "./edit/commands/command.ts";
-import { commandsFor } from "./edit/commands/commands.ts";
+import { commandsFor } from "./edit/commands/command_registry.ts";
 import { groupMembers } from "./panels/inspector/inspect_group.tsx";
 
 /** True for a field in which keys write text. */

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onnxlab.analysis.profile import flops
+from onnxlab.analysis.flops import flops
 from onnxlab.graph.index.records import NodeRecord, Scope
 from onnxlab.infer.questions.memory import Liveness, nbytes
 from onnxlab.infer.rules.fact_frame import Frame

@@ -1,14 +1,14 @@
 """Foundations of execution: providers, the value store, BLAS threads, background work.
 
 Files:
+    array_memory      Arrays that are kept: whether two are equal, what memory is behind them, and that nothing writes
+                      to them.
     background        The one background thread: what is to be done beside runs, one job after the other.
     blas              BLAS threads during runs.
     border            The border of a part that a provider from outside compiled: read-only inputs, checked outputs.
     dependents        Dependents of a value of the main graph, remembered from edit to edit while no node reads
                       anything else.
     diagnosis         Diagnosis of a failed kernel's inputs: signatures and shape rules are asked about them.
-    kept_arrays       Arrays that are kept: whether two are equal, what memory is behind them, and that nothing writes
-                      to them.
     last_run          The last run that kept no more than its inputs and what crossed between the parts of its
                       program.
     lru               The cache that execution uses: a few entries by key, of which the one that was kept longest ago

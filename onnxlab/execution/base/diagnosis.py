@@ -18,7 +18,7 @@ from onnxlab import dtypes, schemas
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edit.snapshot import AttributeRef, NodeView
 from onnxlab.graph.protos import tensors
-from onnxlab.infer.live.engine import Inference
+from onnxlab.infer.live.live_inference import Inference
 from onnxlab.ops import find_traits
 from onnxlab.ops.base.shape_signatures import misfit
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from onnxlab.execution.base.array_memory import at_most, buffers, freeze, same
 from onnxlab.execution.base.dependents import Dependents
-from onnxlab.execution.base.kept_arrays import at_most, buffers, freeze, same
 from onnxlab.execution.base.last_run import LastRun
 from onnxlab.forking import fork_safe
 from onnxlab.garbage_collection import about_to_hold

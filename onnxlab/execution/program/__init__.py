@@ -8,9 +8,9 @@ Files:
                           kept.
     executor              The loop that runs a program, and what kernels may ask of it.
     feeds                 The caller's arrays, checked against what the model declares before anything runs.
+    loop_body             Loops over a body that is one compiled part: the part runs all iterations at once.
     program               Programs: what is run. Steps over numbered slots, with the moment at which each slot's array
                           can be let go.
-    repeated_body         Loops over a body that is one compiled part: the part runs all iterations at once.
     run_errors            Errors of a run, for people: which node, which operator, on what, and what was broken.
     run_observers         Observers of runs: a count of how far one got, and takers of values that are kept, or handed
                           over when made.

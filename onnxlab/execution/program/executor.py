@@ -17,8 +17,8 @@ from onnxlab.execution.base.output_sizes import UNFIT
 from onnxlab.execution.program import constant_folding, shape_specialization
 from onnxlab.execution.program.buffer_reuse import spare
 from onnxlab.execution.program.constant_folding import FoldedProgram, Folder
+from onnxlab.execution.program.loop_body import loop_body
 from onnxlab.execution.program.program import Instruction, Program, Row
-from onnxlab.execution.program.repeated_body import repeated_body
 from onnxlab.execution.program.run_errors import failure
 from onnxlab.execution.program.run_observers import BorderValues
 from onnxlab.execution.program.run_state import SMALL, Memory, Run
@@ -107,7 +107,7 @@ class NodeContext(StepContext):
     def repeat(self, body: Body, repetition: Repetition, most: int, feeds: Sequence[Any]) -> Repeated | None:
         """Run a body in a loop, all at once; None where it has to be run iteration by iteration."""
         assert isinstance(body, ProgramBody)
-        loop, limits = repeated_body(body.made, repetition), self._run.limits
+        loop, limits = loop_body(body.made, repetition), self._run.limits
         if loop is None:
             return None
         if limits.iterations is not None:  # the limit refuses one more

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from onnxlab.execution.base.kept_arrays import buffers
+from onnxlab.execution.base.array_memory import buffers
 from onnxlab.execution.base.output_sizes import is_of_pairs
 from onnxlab.execution.program.program import Instruction, Program, Taker
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import inf
 from typing import Any
 
-from onnxlab.execution.base.kept_arrays import copied, same
+from onnxlab.execution.base.array_memory import copied, same
 from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.base.value_store import State, ValueStore, new_stamp
 from onnxlab.execution.planning.carry import carry

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from onnxlab.errors import LimitError
-from onnxlab.execution.base.kept_arrays import buffers, copied
+from onnxlab.execution.base.array_memory import buffers, copied
 from onnxlab.execution.base.last_run import LastRun
 from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.base.value_store import ValueStore

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from onnxlab.execution.base.kept_arrays import buffers, differs, freeze, same
+from onnxlab.execution.base.array_memory import buffers, differs, freeze, same
 from onnxlab.execution.base.output_sizes import fits
 from onnxlab.execution.base.value_store import State, new_stamp
 from onnxlab.execution.program.executor import ask, call_step, spread

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from onnxlab.errors import FeedError, NameLookupError
 from onnxlab.execution.base import watching
-from onnxlab.execution.base.kept_arrays import copied
+from onnxlab.execution.base.array_memory import copied
 from onnxlab.execution.base.value_store import State, ValueStore
 from onnxlab.execution.base.watching import Watched
 from onnxlab.execution.planning.compiler import Compiler, FactOf

@@ -36,13 +36,13 @@ from onnxlab.execution.program.call import PACE, QUICK, Call, Progress
 from onnxlab.execution.program.executor import Observer, execute
 from onnxlab.execution.program.run_errors import describe
 from onnxlab.execution.program.run_observers import BorderValues, HandedValues, Take
+from onnxlab.execution.run.fast_path import Specialization, owned, run_key
 from onnxlab.execution.run.incremental_runs import IncrementalRunner
 from onnxlab.execution.run.node_selection import nodes_of_main, select
 from onnxlab.execution.run.noted_runs import NotedRuns
 from onnxlab.execution.run.provider_names import named, usual_names
 from onnxlab.execution.run.refused_nodes import Refuse, RefusedNodes
 from onnxlab.execution.run.requests import Keep, Requests, RunRequest, asked
-from onnxlab.execution.run.specialization import Specialization, owned, run_key
 from onnxlab.execution.run.values_on_demand import ValuesOnDemand
 from onnxlab.graph.edit.commits import GraphCommit
 from onnxlab.graph.edit.model_graph import ModelGraph

@@ -8,13 +8,13 @@ from typing import Any
 from weakref import WeakMethod
 
 from onnxlab.errors import FeedError, LimitError, NotComputedError
-from onnxlab.execution.base.kept_arrays import freeze
+from onnxlab.execution.base.array_memory import freeze
 from onnxlab.execution.base.last_run import LastRun
 from onnxlab.execution.base.value_store import ValueStore
 from onnxlab.execution.planning.compiler import Compiler
 from onnxlab.execution.planning.programs import Programs
 from onnxlab.execution.program.call import Call
-from onnxlab.execution.run.inner_values import looked_at
+from onnxlab.execution.run.value_computation import looked_at
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.limits import Limits, Loading
 

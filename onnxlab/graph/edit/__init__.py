@@ -16,7 +16,7 @@ Files:
     node_changes     Primitive changes of nodes: in and out, their place, what they read and make, their attributes.
     orphans          Take along what is left without a value: declarations, annotations and bindings of values that an
                      edit removed.
-    readonly         A graph for a single look, such as inference from scratch.
+    readonly_graph   A graph for a single look, such as inference from scratch.
     reordering       Keep a sorted file sorted: the fewest moves that put producers before consumers again after a
                      rewire.
     script           The history as a Python script that makes the same edits on another copy of the model.

@@ -9,7 +9,7 @@ from onnxlab.errors import NameLookupError
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.handles.handles import Node, Value
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
-from onnxlab.graph.query.queries import FactOf
+from onnxlab.graph.query.node_search import FactOf
 from onnxlab.shapes import UNKNOWN
 from onnxlab.spelling import Spelled
 

@@ -1,4 +1,4 @@
-"""The questions that a Model answers about its structure, by names and handles: thin calls of `queries` and `cones`."""
+"""Questions that a Model answers about its structure, by names and handles: thin calls of `node_search`, `cones`."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 from onnxlab.graph.handles.handles import Node, Value
 from onnxlab.graph.handles.model_edits import Editing
 from onnxlab.graph.handles.structure import Structure
-from onnxlab.graph.query import queries
-from onnxlab.graph.query.queries import Pattern
+from onnxlab.graph.query import node_search
+from onnxlab.graph.query.node_search import Pattern
 
 
 class Querying(Editing):
@@ -65,7 +65,7 @@ class Querying(Editing):
             <Node '/stem/bn/BatchNormalization': BatchNormalization>
         """
         condition = None if where is None else (lambda node: where(Node(self.graph, node.id)))
-        matches = queries.find(
+        matches = node_search.find(
             self.graph, self._fact_of, op_type=op_type, domain=domain, name=name, dtype=dtype, shape=shape,
             scope=None if scope is None else self._scope_record(scope), where=condition, attributes=attributes,
         )  # fmt: skip
@@ -100,7 +100,7 @@ class Querying(Editing):
             [<Value 'head.minus_one'>, <Value 'head.fc.weight'>, <Value 'head.fc.bias'>]
         """
         where = None if scope is None else self._scope_record(scope)
-        matches = queries.find_values(
+        matches = node_search.find_values(
             self.graph, self._fact_of, name=name, dtype=dtype, shape=shape, kind=kind, scope=where
         )
         return [Value(self.graph, value) for value in matches]

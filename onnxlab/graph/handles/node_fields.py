@@ -8,7 +8,7 @@ import onnx
 from onnxlab import schemas
 from onnxlab.errors import MissingKeyError, NameLookupError
 from onnxlab.graph import edits
-from onnxlab.graph.handles.handle import Handle
+from onnxlab.graph.handles.handle_base import Handle
 from onnxlab.graph.handles.properties import Metadata
 from onnxlab.graph.index.records import GRAPH_KINDS, NodeRecord
 from onnxlab.graph.protos.attributes import BodyRef, decode

@@ -8,7 +8,7 @@ import onnx
 from onnxlab.errors import NameLookupError
 from onnxlab.graph import edits
 from onnxlab.graph.edits.metadata import description
-from onnxlab.graph.handles.handle import Handle
+from onnxlab.graph.handles.handle_base import Handle
 from onnxlab.graph.handles.properties import Metadata
 from onnxlab.graph.index.records import ValueRecord
 

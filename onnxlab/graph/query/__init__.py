@@ -2,9 +2,9 @@
 
 Files:
     block_copies       Repeated blocks: other sets of nodes that do the same as a given one, verified wire by wire.
-    blocks             Groups that are equal, node by node and wire by wire: the twelve layers of a transformer.
     circles            Circles that a group of nodes would close among the boxes of a level.
     cones              Reachability: ancestors, descendants, paths, convexity and the boundary of a selection.
+    equal_groups       Groups that are equal, node by node and wire by wire: the twelve layers of a transformer.
     groups             Groups of nodes; one that an edit leaves mostly as it was keeps its id, whatever node it begins
                        with.
     hierarchy          Groups of nodes that fold to one box each, so that at most about 300 boxes stand side by side
@@ -16,9 +16,9 @@ Files:
                        ids.
     node_roles         Roles of the nodes of a scope in its picture: the trunk that carries data, or arithmetic beside
                        it.
-    parameter_scopes   Paths from the names of parameters, for models whose nodes have no scopes in their names.
-    queries            Finding nodes and values by what they are: `find(graph, op_type="Conv", name="*/attn/*",
+    node_search        Finding nodes and values by what they are: `find(graph, op_type="Conv", name="*/attn/*",
                        shape=(…, 768))`.
+    parameter_scopes   Paths from the names of parameters, for models whose nodes have no scopes in their names.
     sources            The readers of each node of a scope, and which nodes read nothing but initializers and each
                        other: sources.
     unit_cuts          Borders between units of a model: pure functions of positions and operators.

@@ -11,7 +11,7 @@ import onnx
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import Scope
 from onnxlab.infer.facts.type_encoding import encode, field
-from onnxlab.infer.live.engine import Inference
+from onnxlab.infer.live.live_inference import Inference
 from onnxlab.shapes import UNKNOWN, Expr, Fact
 from onnxlab.shapes.expressions import Atom
 from onnxlab.shapes.notation import Notation

@@ -18,13 +18,13 @@ import onnx.shape_inference
 
 from onnxlab import schemas
 from onnxlab.errors import LoadError
-from onnxlab.graph.edit.readonly import ReadOnlyGraph
+from onnxlab.graph.edit.readonly_graph import ReadOnlyGraph
 from onnxlab.graph.protos.nesting import nesting_refused
 from onnxlab.infer.dropin.fact_writer import Writer
 from onnxlab.infer.dropin.onnx_exceptions import refuse, refuse_cycles
 from onnxlab.infer.facts.policy import Policy, is_unknown
 from onnxlab.infer.facts.type_protos import type_of_fact
-from onnxlab.infer.live.engine import Inference
+from onnxlab.infer.live.live_inference import Inference
 from onnxlab.infer.rules import native
 from onnxlab.shapes import Expr, text
 

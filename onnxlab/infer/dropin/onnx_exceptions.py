@@ -19,7 +19,7 @@ from onnxlab.errors import Diagnostic
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import Scope
 from onnxlab.graph.index.tables import function_key
-from onnxlab.infer.live.engine import Inference
+from onnxlab.infer.live.live_inference import Inference
 
 _TYPE_CODES = ("type-mismatch", "arity")
 _WARNINGS = ("overflow", "function-outputs")

@@ -22,7 +22,7 @@ from onnxlab.graph.state.change_tracker import Touched
 from onnxlab.graph.state.graph_state import DeclarationKind
 from onnxlab.infer.facts.symbols import is_open
 from onnxlab.infer.facts.type_protos import fact_of_type, type_of_fact
-from onnxlab.infer.live.engine import Inference
+from onnxlab.infer.live.live_inference import Inference
 from onnxlab.infer.rules.schema_checks import contradiction
 from onnxlab.shapes import UNKNOWN, VARIES, Dim, Fact, SparseTensorFact, TensorFact, shown, symbol
 

@@ -16,7 +16,7 @@ from weakref import ref
 from onnxlab import threads
 from onnxlab.errors import Diagnostic
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.infer.live.engine import Changes, Inference
+from onnxlab.infer.live.live_inference import Changes, Inference
 from onnxlab.infer.rules.fact_frame import Frame
 from onnxlab.infer.walk.walker import Walker
 from onnxlab.shapes import Dim, map_dims, replace_symbols

@@ -7,9 +7,9 @@ from onnxlab.errors import NameLookupError
 from onnxlab.graph.handles.handles import Node
 from onnxlab.notebook.protocol.messages import JSON, ProtocolError
 from onnxlab.printable import printable
-from onnxlab.transforms.engine import PASS_OF, PASSES
+from onnxlab.transforms.pipeline import PASS_OF, PASSES
 from onnxlab.transforms.receipt import Application, Receipt
-from onnxlab.transforms.rules import table
+from onnxlab.transforms.rules import built_in_rules
 from onnxlab.transforms.rules.rule import Level, Rule
 from onnxlab.transforms.suggestions import PASS_DOCS, Suggestion
 
@@ -22,7 +22,7 @@ MOST_PLACES: Final = 2000
 MOST_NEAR: Final = 20
 """Most rules that are listed for a node."""
 
-_RULES: Final = {rule.name: rule for rule in table.STANDARD}
+_RULES: Final = {rule.name: rule for rule in built_in_rules.STANDARD}
 
 
 def level_of(word: str) -> Level:
@@ -31,8 +31,8 @@ def level_of(word: str) -> Level:
     Raises:
         ProtocolError: there is no such level.
     """
-    if word not in table.LEVELS:
-        raise ProtocolError("invalid", f"there is no level {word!r}", f"Use one of {', '.join(table.LEVELS)}.")
+    if word not in built_in_rules.LEVELS:
+        raise ProtocolError("invalid", f"there is no level {word!r}", f"Use one of {', '.join(built_in_rules.LEVELS)}.")
     return word
 
 
@@ -108,7 +108,7 @@ def near_misses(model: "Model", node: int) -> JSON:
     """The rules that apply at a node or nearly do, without procedures, whose reasons tell little."""
     if node not in model.graph.nodes:
         raise NameLookupError(f"node {node} is not in the model any more")
-    written = [rule for rule in table.STANDARD if isinstance(rule, Rule) and rule.level != "decompose"]
+    written = [rule for rule in built_in_rules.STANDARD if isinstance(rule, Rule) and rule.level != "decompose"]
     misses = [miss for miss in model.near_misses(Node(model.graph, node), written) if not miss.why or miss.progress > 0]
     rules = [
         {"rule": miss.rule, "doc": miss.doc, "why": printable(miss.why), "progress": miss.progress}

@@ -19,7 +19,7 @@ from onnxlab.graph.protos import ge_dump
 from onnxlab.graph.query.groups import Group
 from onnxlab.graph.query.hierarchy import Hierarchy
 from onnxlab.graph.state.change_tracker import Touched
-from onnxlab.infer.live.engine import Inference
+from onnxlab.infer.live.live_inference import Inference
 from onnxlab.notebook.protocol.messages import JSON
 from onnxlab.notebook.protocol.records import CONTROL, FORMAL, GRAPH_INPUT, GRAPH_OUTPUT, INITIALIZER
 from onnxlab.render.categories import category

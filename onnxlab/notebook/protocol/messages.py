@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from onnxlab.errors import Diagnostic, OnnxlabError
-from onnxlab.infer.questions.explain import Explanation
+from onnxlab.infer.questions.dim_explanation import Explanation
 from onnxlab.notebook.protocol.methods import METHODS
 from onnxlab.notebook.protocol.schema import ID, MAX_ID
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from onnxlab.analysis.costs import flops_by_node
-from onnxlab.graph.query.blocks import equal_groups
+from onnxlab.analysis.flops import flops_by_node
+from onnxlab.graph.query.equal_groups import equal_groups
 from onnxlab.notebook.panels.inspector import Inspector
 from onnxlab.notebook.panels.scene import Scene
 from onnxlab.notebook.protocol.messages import JSON, ProtocolError, diagnostics, number

@@ -13,7 +13,7 @@ from onnxlab.graph.edits.constants import is_constant
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.graph.protos.attributes import decode
 from onnxlab.graph.query.patterns.parser import is_operator
-from onnxlab.graph.query.patterns.pattern import Argument, Call, Literal, Name, Number, Output
+from onnxlab.graph.query.patterns.syntax_tree import Argument, Call, Literal, Name, Number, Output
 from onnxlab.transforms.rewriting import Array, Rewriting
 
 MOST_NODES: Final = 200

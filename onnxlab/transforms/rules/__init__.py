@@ -4,6 +4,7 @@ Files:
     activations     Rules of activations: what is written out becomes the operator, where the model's opset or
                     com.microsoft has it.
     attention       Rules of attention that is written out: products, a scale, a mask, a Softmax.
+    built_in_rules  The standard set of rules, by level and by name.
     decompositions  Rules that undo what others do: operators written out with older ones. They are applied only where
                     they are named.
     layout          Rules of layout: Transposes move through what works element by element, until they meet another
@@ -18,6 +19,5 @@ Files:
     redundant       Rules of nodes that repeat or prepare what the next one can do itself.
     replacement     The replacement of a match: nodes and constants are made, checked, and put there.
     rule            Rules: patterns, named conditions, and replacements; and applying one.
-    table           The standard set of rules, by level and by name.
     user_rules      Rules of users: written in a line, in a decorator, or in a file that is named.
 """

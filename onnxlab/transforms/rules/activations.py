@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from onnxlab.transforms.patterns.matches import Match
+from onnxlab.transforms.patterns.rule_match import Match
 from onnxlab.transforms.rules.rule import Rule
 
 _ERF: Final = ("Add(Erf(Div(x, 1.4142135)), 1)", "Add(Erf(Mul(x, 0.70710677)), 1)")

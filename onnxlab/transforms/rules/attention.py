@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from onnxlab.transforms.patterns.matches import Match
+from onnxlab.transforms.patterns.rule_match import Match
 from onnxlab.transforms.rules.rule import Rule
 
 WIDE_HEADS: Final = 32

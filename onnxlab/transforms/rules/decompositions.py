@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from onnxlab import dtypes
-from onnxlab.transforms.patterns.matches import Match
+from onnxlab.transforms.patterns.rule_match import Match
 from onnxlab.transforms.rules.rule import Rule
 
 _ERF: Final = "Mul(Mul(x, 0.5), Add(Erf(Mul(x, 0.7071067811865476)), 1))"

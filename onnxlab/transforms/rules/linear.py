@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from onnxlab.transforms.patterns.matches import Match
+from onnxlab.transforms.patterns.rule_match import Match
 from onnxlab.transforms.rewriting import Array
 from onnxlab.transforms.rules.rule import Rule
 

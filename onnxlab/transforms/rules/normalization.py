@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from onnxlab.graph.index.records import NodeRecord
-from onnxlab.transforms.patterns.matches import Match
+from onnxlab.transforms.patterns.rule_match import Match
 from onnxlab.transforms.rules.rule import Rule
 
 _SPREAD: Final = ("ReduceMean(Pow(d, 2), *_b)", "ReduceMean(Mul(d, d), *_b)")

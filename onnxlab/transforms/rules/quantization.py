@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from onnxlab.transforms.patterns.matches import Match
+from onnxlab.transforms.patterns.rule_match import Match
 from onnxlab.transforms.rules.rule import Rule
 
 

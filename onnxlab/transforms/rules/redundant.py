@@ -8,7 +8,7 @@ import numpy as np
 from onnxlab.graph.edit.changes import SetInputs
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.graph.protos import tensors
-from onnxlab.transforms.patterns.matches import Match
+from onnxlab.transforms.patterns.rule_match import Match
 from onnxlab.transforms.rewriting import Rewriting
 from onnxlab.transforms.rules.rule import AnyRule, Procedure, Rule
 

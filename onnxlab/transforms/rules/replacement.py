@@ -12,11 +12,11 @@ from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertNode, RemoveNode
 from onnxlab.graph.edit.merging import adopt_opsets
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
-from onnxlab.graph.query.patterns.pattern import Argument, Call, Literal, Name, Number, Output, Rest
+from onnxlab.graph.query.patterns.syntax_tree import Argument, Call, Literal, Name, Number, Output, Rest
 from onnxlab.schemas import Schema
 from onnxlab.shapes import Fact
 from onnxlab.transforms.losses import joined
-from onnxlab.transforms.patterns.matches import Match
+from onnxlab.transforms.patterns.rule_match import Match
 from onnxlab.transforms.rewriting import Array, Rewriting
 
 

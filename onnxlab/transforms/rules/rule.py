@@ -7,8 +7,8 @@ from typing import Any, Literal
 from onnxlab.graph.index.records import NodeRecord
 from onnxlab.graph.query.patterns.matcher import CONDITION, Failure
 from onnxlab.graph.query.patterns.parser import parse_rule
-from onnxlab.graph.query.patterns.pattern import Call, Name
-from onnxlab.transforms.patterns.matches import Match, match
+from onnxlab.graph.query.patterns.syntax_tree import Call, Name
+from onnxlab.transforms.patterns.rule_match import Match, match
 from onnxlab.transforms.regions import Recorder
 from onnxlab.transforms.rewriting import Rewriting
 from onnxlab.transforms.rules.replacement import put

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from onnxlab.errors import TransformError
-from onnxlab.transforms.patterns.matches import Match
-from onnxlab.transforms.rules import table
+from onnxlab.transforms.patterns.rule_match import Match
+from onnxlab.transforms.rules import built_in_rules
 from onnxlab.transforms.rules.rule import AnyRule, Level, Procedure, Rule
 
 RuleSource: TypeAlias = str | Path | Rule | Procedure
@@ -53,8 +53,8 @@ def rule(
         >>> one_factor.name, one_factor.doc
         ('one_factor', 'Two constant factors are one.')
     """
-    if level not in (*table.LEVELS, "decompose"):
-        raise TransformError(f"{level!r} is no level of rules; use one of {', '.join(table.LEVELS)}")
+    if level not in (*built_in_rules.LEVELS, "decompose"):
+        raise TransformError(f"{level!r} is no level of rules; use one of {', '.join(built_in_rules.LEVELS)}")
     return Rule(name, text, doc, dict(where or {}), None, level)
 
 
@@ -79,7 +79,7 @@ def _of(source: RuleSource) -> list[AnyRule]:
         return _in_file(path)
     if not isinstance(source, str):
         raise TransformError(f"{source!r} is no file of rules; those end in .toml or .py")
-    return [table.named(source)]
+    return [built_in_rules.named(source)]
 
 
 def _called(entry: AnyRule) -> AnyRule:

@@ -6,7 +6,7 @@ import pytest
 
 from onnxlab import garbage_collection
 from onnxlab.errors import FeedError, NameLookupError, NotComputedError
-from onnxlab.execution.base.kept_arrays import same
+from onnxlab.execution.base.array_memory import same
 from onnxlab.execution.base.value_store import State
 from onnxlab.execution.run.recorder import Recorder
 from onnxlab.graph import edits

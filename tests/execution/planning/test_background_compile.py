@@ -16,7 +16,7 @@ from onnxlab.execution.planning.background_compile import FallbackPrograms
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph import edits
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.infer.live.engine import Inference
+from onnxlab.infer.live.live_inference import Inference
 from tests.execution.planning.test_decided_branches import feeds as branch_feeds
 from tests.execution.planning.test_decided_branches import model as branch_model
 from tests.execution.planning.test_decided_branches import parts

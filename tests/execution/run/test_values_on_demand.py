@@ -19,7 +19,7 @@ from onnxlab.execution.numba.region.region import Region
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph import edits
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.infer.live.engine import Inference
+from onnxlab.infer.live.live_inference import Inference
 from onnxlab.limits import Limits
 from tests.execution.support.internals import By, plans_of, programs_of
 from tests.execution.support.models import runner

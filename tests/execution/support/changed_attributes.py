@@ -15,7 +15,7 @@ from onnxlab.execution.numba.rules import registry
 from onnxlab.execution.numpy.provider import NumpyProvider
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.infer.live.engine import Inference
+from onnxlab.infer.live.live_inference import Inference
 from tests.execution.support.regions import Eager, assert_close
 
 _EACH = 4  # cases of an operator

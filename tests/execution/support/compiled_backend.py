@@ -8,7 +8,7 @@ from onnxlab.execution.base.node_models import as_model
 from onnxlab.execution.numpy.provider import NumpyProvider
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.infer.live.engine import Inference
+from onnxlab.infer.live.live_inference import Inference
 from tests.execution.support.internals import programs_of
 from tests.execution.support.regions import Eager
 

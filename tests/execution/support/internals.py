@@ -7,7 +7,7 @@ from onnxlab.execution.numba.region.region import Region
 from onnxlab.execution.planning.compiler import Compiler
 from onnxlab.execution.program.call import Call
 from onnxlab.execution.program.program import Program
-from onnxlab.execution.run import inner_values
+from onnxlab.execution.run import value_computation
 from onnxlab.execution.run.runner import Runner
 
 
@@ -66,8 +66,8 @@ def inner_values_of(runner: Runner | By) -> dict[str, Any]:
     compiler, run = runner.programs.current()[0], runner.store.last_run()
     values: dict[str, Any] = {}
     for instruction in run.program.instructions if run is not None else ():
-        names = [*inner_values.places(run, instruction, compiler)]
+        names = [*value_computation.places(run, instruction, compiler)]
         if names:
-            dtypes = inner_values._dtypes(run, instruction, compiler, names, 0)
-            values |= inner_values._read(run, instruction, dtypes, Call(None, None, None, 1))
+            dtypes = value_computation._dtypes(run, instruction, compiler, names, 0)
+            values |= value_computation._read(run, instruction, dtypes, Call(None, None, None, 1))
     return values

@@ -8,7 +8,7 @@ import onnx.shape_inference
 import pytest
 from onnx import TensorProto, helper, parser
 
-from onnxlab.graph.edit.readonly import ReadOnlyGraph
+from onnxlab.graph.edit.readonly_graph import ReadOnlyGraph
 from onnxlab.infer import infer_function_output_types, infer_node_outputs, infer_shapes
 from onnxlab.infer.dropin import functions
 from tests.infer.support.models import shape_chain

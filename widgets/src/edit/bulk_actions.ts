@@ -1,7 +1,7 @@
 /** Actions on several nodes at once, each as one step of the history: in the search, the inspector, tables. */
 
 import type { App } from "../app.ts";
-import { COMMANDS } from "./commands/commands.ts";
+import { COMMANDS } from "./commands/command_registry.ts";
 
 export interface BulkAction {
   id: string;

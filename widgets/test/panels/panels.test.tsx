@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ColorBy, Legend } from "../../src/panels/frame/legend.tsx";
-import { Toasts } from "../../src/panels/frame/notices.tsx";
 import { Inspector } from "../../src/panels/inspector/inspector.tsx";
+import { Toasts } from "../../src/panels/parts/toasts.tsx";
 import { type Page, pageOf } from "../fixtures/page.ts";
 
 function nodeOf(page: Page, op: string): number {

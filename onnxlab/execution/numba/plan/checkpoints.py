@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from onnxlab.execution.base.kept_arrays import same
+from onnxlab.execution.base.array_memory import same
 from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.numba.plan.views import Array, Buffer
 from onnxlab.forking import fork_safe

@@ -27,7 +27,7 @@ from onnxlab.execution.numba.plan.views import Array, plain
 from onnxlab.execution.numba.plan.weight_packing import Packed
 from onnxlab.execution.numba.region.fallback import NodeFallback
 from onnxlab.execution.numba.region.inner_values import InnerValues, places_of, steps_of
-from onnxlab.execution.numba.region.repeated_plan import repeated_plan
+from onnxlab.execution.numba.region.loop_plan import loop_plan
 from onnxlab.execution.numba.region.short_plans import ShortPlan, short_plan
 from onnxlab.execution.numba.rules import registry
 from onnxlab.execution.numba.rules.fusion.fusions import Fused, fused
@@ -192,7 +192,7 @@ class Region:
         if self._valued or type(plan) is not Plan:
             return None
         if repetition not in plan.loops:
-            plan.loops[repetition] = repeated_plan(plan, repetition, single, self._threads())
+            plan.loops[repetition] = loop_plan(plan, repetition, single, self._threads())
         loop = plan.loops[repetition]
         return None if loop is None else loop(context, most, arrays)
 

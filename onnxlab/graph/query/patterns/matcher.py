@@ -7,7 +7,7 @@ from typing import Any, Generic
 import numpy as np
 
 from onnxlab import dtypes
-from onnxlab.graph.query.patterns.pattern import Argument, Call, Name, Number, Output, Rest, element_types
+from onnxlab.graph.query.patterns.syntax_tree import Argument, Call, Name, Number, Output, Rest, element_types
 from onnxlab.graph.query.patterns.wiring import Array, N, V, Wiring
 from onnxlab.ops import find_traits
 

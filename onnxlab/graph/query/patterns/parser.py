@@ -1,4 +1,23 @@
-"""Text to patterns, see `pattern.py`; what is no pattern is refused with the place."""
+"""Patterns of nodes as text, such as `Add(MatMul(a, w:const), c:const)`; a text that is none is refused with the place.
+
+    Operator(argument, …)   a node; `domain::Operator(…)`; `A|B(…)` is of either operator
+    name                    any value, the same one wherever the name comes again
+    name:const              what a name is asked for: `const`, `once` (nothing else reads it), element types (`float32`,
+                            `float16|float32`, `float` and `int` of any size, `bool`), a shape (`[n, ?, 4]`, `[..., n]`)
+    name?                   an input that may be absent
+    *name                   all inputs that follow
+    0.5, [0, -1]            a value that is known to be this number everywhere, or this list
+    attribute=3             an attribute that must have a value, by default too: 3, 0.5, "text", [1, 2], none
+    attribute=name          an attribute that is bound
+    [Operator](x, y)        the node, or x alone where it is missing
+    ~Operator(…)            a node that stays, so that others may read it
+    name := Operator(…)     a node whose value is called so where it comes again
+    Operator(…).1           its second output
+    name.1                  the second output of a node whose value is called so
+    pattern or pattern      one of several ways of writing it
+
+Operands of operators that commute match in either order. What is inside of a pattern must be read by nothing else.
+"""
 
 import ast
 import re
@@ -8,7 +27,7 @@ from itertools import product
 from typing import Any, Final, NoReturn
 
 from onnxlab.errors import TransformError
-from onnxlab.graph.query.patterns.pattern import Argument, Call, Literal, Name, Number, Output, Rest, element_types
+from onnxlab.graph.query.patterns.syntax_tree import Argument, Call, Literal, Name, Number, Output, Rest, element_types
 
 _TOKEN: Final = re.compile(
     r"""\s*(?:(?P<literal>"[^"]*"|'[^']*'|-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)"""

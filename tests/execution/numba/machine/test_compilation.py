@@ -22,7 +22,7 @@ from onnxlab.execution.numba.rules.fusion import fusions
 from onnxlab.execution.numpy.provider import NumpyProvider
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.infer.live.engine import Inference
+from onnxlab.infer.live.live_inference import Inference
 from tests.execution.support.internals import plans_of, programs_of
 from tests.execution.support.regions import Eager, Recipe
 

@@ -7,10 +7,10 @@ import pytest
 from onnxlab.errors import TransformError
 from onnxlab.execution.base.provider import Part
 from onnxlab.execution.numba.rules.fusion.fusions import FUSIONS
-from onnxlab.execution.numba.rules.patterns import PartMatcher
+from onnxlab.execution.numba.rules.part_matcher import PartMatcher
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.query.patterns.parser import parse
-from onnxlab.graph.query.patterns.pattern import Call, Number, Rest
+from onnxlab.graph.query.patterns.syntax_tree import Call, Number, Rest
 from tests.execution.numba.rules.test_attention import fusions
 from tests.execution.support.internals import plans_of
 from tests.execution.support.regions import Both, Recipe, check

@@ -3,7 +3,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { App } from "../../app.ts";
 import type { Command, Target } from "../../edit/commands/command.ts";
-import { commandsFor, targetLabel } from "../../edit/commands/commands.ts";
+import { commandsFor, targetLabel } from "../../edit/commands/command_registry.ts";
 import { scoreWord } from "../../find/search.ts";
 import { useCell } from "../../state.ts";
 import { focusPicture } from "./form.tsx";

@@ -3,7 +3,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { App } from "../../app.ts";
 import type { Command, Target } from "../../edit/commands/command.ts";
-import { commandsFor } from "../../edit/commands/commands.ts";
+import { commandsFor } from "../../edit/commands/command_registry.ts";
 import { CUTS_OF_NODES } from "../../edit/commands/cut_commands.ts";
 import { calledFunction, plural } from "../../model/names.ts";
 import { useCell } from "../../state.ts";

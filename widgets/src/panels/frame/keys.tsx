@@ -1,7 +1,7 @@
 /** The keys of the widget, on one page: those of looking around, and of the edits that have one. */
 
 import type { App } from "../../app.ts";
-import { COMMANDS } from "../../edit/commands/commands.ts";
+import { COMMANDS } from "../../edit/commands/command_registry.ts";
 import { useCell } from "../../state.ts";
 import { focusPicture } from "../edit/form.tsx";
 import { ToolButton } from "../parts/controls.tsx";

@@ -2,7 +2,7 @@
 
 import { useRef, useState } from "preact/hooks";
 import type { App } from "../../app.ts";
-import { targetLabel } from "../../edit/commands/commands.ts";
+import { targetLabel } from "../../edit/commands/command_registry.ts";
 import { useCell, useEvents } from "../../state.ts";
 import { Icon } from "../parts/icons.tsx";
 import { GroupInspector } from "./inspect_group.tsx";

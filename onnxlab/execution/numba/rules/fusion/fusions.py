@@ -28,10 +28,10 @@ from onnxlab.execution.numba.plan.views import Array
 from onnxlab.execution.numba.rules.fusion.joined_products import has_one_factor, products
 from onnxlab.execution.numba.rules.onnx import attention, rows
 from onnxlab.execution.numba.rules.onnx.elementwise import activation
-from onnxlab.execution.numba.rules.patterns import Match, PartMatcher
+from onnxlab.execution.numba.rules.part_matcher import Match, PartMatcher
 from onnxlab.graph.edit.snapshot import NodeView
 from onnxlab.graph.query.patterns.parser import parse
-from onnxlab.graph.query.patterns.pattern import Call
+from onnxlab.graph.query.patterns.syntax_tree import Call
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan.views import Array
 from onnxlab.execution.numba.plan.weight_packing import Late
 from onnxlab.execution.numba.rules.onnx.matmul import by_constant
-from onnxlab.execution.numba.rules.patterns import Match
+from onnxlab.execution.numba.rules.part_matcher import Match
 
 _SMALL = 8e6
 """Multiplications from which joining gains nothing, while an edit of one matrix would pack the others too."""

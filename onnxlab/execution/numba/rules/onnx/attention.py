@@ -22,7 +22,7 @@ from onnxlab.execution.numba.plan.copies import contiguous, emit_copy
 from onnxlab.execution.numba.plan.views import View, dense
 from onnxlab.execution.numba.rules.onnx.matmul import with_inner_runs
 from onnxlab.execution.numba.rules.onnx.quantization import given
-from onnxlab.execution.numba.rules.patterns import Match
+from onnxlab.execution.numba.rules.part_matcher import Match
 from onnxlab.execution.numba.rules.registry import FLOATS, StaticFacts, floats_at, reason_at, rule
 from onnxlab.graph.edit.snapshot import NodeView
 

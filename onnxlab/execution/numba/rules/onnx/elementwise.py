@@ -14,7 +14,7 @@ from onnxlab.execution.numba.plan.copies import contiguous
 from onnxlab.execution.numba.plan.elementwise_chains import Chain, Operand
 from onnxlab.execution.numba.plan.views import View
 from onnxlab.execution.numba.rules.onnx.integers import is_integer, lower_integers, or_integers
-from onnxlab.execution.numba.rules.patterns import Match
+from onnxlab.execution.numba.rules.part_matcher import Match
 from onnxlab.execution.numba.rules.registry import StaticFacts, bools, floats, rule
 from onnxlab.graph.edit.snapshot import NodeView
 

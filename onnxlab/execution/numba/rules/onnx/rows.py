@@ -13,7 +13,7 @@ from onnxlab.execution.numba.plan.copies import contiguous
 from onnxlab.execution.numba.plan.pieces import Word
 from onnxlab.execution.numba.plan.views import View, dense
 from onnxlab.execution.numba.rules.attribute_checks import axis_of
-from onnxlab.execution.numba.rules.patterns import Match
+from onnxlab.execution.numba.rules.part_matcher import Match
 from onnxlab.execution.numba.rules.registry import StaticFacts, floats, rule
 from onnxlab.graph.edit.snapshot import NodeView
 

@@ -37,8 +37,8 @@ class _Bound(NamedTuple):
     outputs: list[Array]
 
 
-class RepeatedPlan:
-    """A plan in a loop; may be called from many threads at once. See `repeated_plan`."""
+class LoopPlan:
+    """A plan in a loop; may be called from many threads at once. See `loop_plan`."""
 
     def __init__(self, plan: Plan, repetition: Repetition, inputs: Sequence[Array]) -> None:
         self._plan = plan
@@ -147,8 +147,8 @@ class RepeatedPlan:
         return _Bound(frame, frame.repeat(moves[: len(rows)], condition), moves, inputs, outputs)
 
 
-def repeated_plan(plan: Plan, repetition: Repetition, inputs: Sequence[Array], threads: int) -> RepeatedPlan | None:
-    """A plan as a RepeatedPlan for such inputs; None where a carried value changes its shape, or the plan is long."""
+def loop_plan(plan: Plan, repetition: Repetition, inputs: Sequence[Array], threads: int) -> LoopPlan | None:
+    """A plan as a LoopPlan for such inputs; None where a carried value changes its shape, or the plan is long."""
     work = float(plan.work.sum())
     if plan.few is None or not plan.short or (threads > 1 and work > _SHARED):
         return None
@@ -162,7 +162,7 @@ def repeated_plan(plan: Plan, repetition: Repetition, inputs: Sequence[Array], t
         return None
     if repetition.condition >= 0 and _nbytes(plan.outputs[repetition.condition]) != 1:
         return None
-    return RepeatedPlan(plan, repetition, inputs)
+    return LoopPlan(plan, repetition, inputs)
 
 
 def _nbytes(result: Any) -> int:

@@ -9,7 +9,7 @@ from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.graph.protos.attributes import decode
 from onnxlab.graph.query.patterns import matcher
 from onnxlab.graph.query.patterns.matcher import Failure
-from onnxlab.graph.query.patterns.pattern import Call
+from onnxlab.graph.query.patterns.syntax_tree import Call
 from onnxlab.graph.query.patterns.wiring import Source, Wiring
 from onnxlab.shapes import TensorFact
 from onnxlab.transforms.rewriting import Array, Rewriting

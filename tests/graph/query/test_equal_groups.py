@@ -4,7 +4,7 @@ import pytest
 
 import onnxlab
 from onnxlab.graph.query.block_copies import find_copies
-from onnxlab.graph.query.blocks import equal_groups
+from onnxlab.graph.query.equal_groups import equal_groups
 from onnxlab.graph.query.hierarchy import Hierarchy
 from tests.support.corpus import path
 

@@ -1,12 +1,12 @@
-"""Floating-point operations of every node, by facts alone, without running anything."""
+"""Floating-point operations (FLOPs) of a node: of one call by its arrays, of every node by facts alone."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from onnxlab.analysis.profile import flops
 from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.ops import traits_of
 from onnxlab.shapes import Dim, Expr, Fact, replace_symbols
 from onnxlab.shapes.expressions import Atom
 
@@ -14,8 +14,26 @@ FREE = 1
 """The size that counts for an unknown dim, so that the numbers are those of one image, one sentence, one token."""
 
 
+def flops(op: str, inputs: Sequence[Any], outputs: Sequence[Any]) -> int:
+    """Floating-point operations of one call, by operator ("com.microsoft::Gelu") and real arrays; 0 for moving data."""
+    count = traits_of(op).flops
+    arrays = [value for value in outputs if isinstance(value, np.ndarray)]
+    if not count or not arrays:
+        return 0
+    if callable(count):
+        try:
+            return int(count(inputs, arrays))
+        except (AttributeError, IndexError, ValueError):  # inputs that the operator must have are absent or of odd rank
+            count = 1
+    return int(count * max(arrays[0].size, inputs[0].size if _is_array(inputs) else 0))
+
+
+def _is_array(inputs: Sequence[Any]) -> bool:
+    return bool(inputs) and isinstance(inputs[0], np.ndarray)
+
+
 def flops_by_node(graph: ModelGraph, fact: Callable[[int], Fact]) -> Mapping[int, int]:
-    """{node id: operations} as `profile.flops` counts them, for the nodes that have any, bodies and functions included.
+    """{node id: operations} as `flops` counts them, for the nodes that have any, bodies and functions included.
 
     A node of a body or function counts once, however often it runs; a call of a function counts nothing itself.
 

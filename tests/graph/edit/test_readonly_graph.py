@@ -12,7 +12,7 @@ from onnx import parser
 import onnxlab
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.graph.edit.readonly import ReadOnlyGraph
+from onnxlab.graph.edit.readonly_graph import ReadOnlyGraph
 from onnxlab.graph.index.index import Index
 from onnxlab.graph.index.readonly_index import GlanceIndex
 from onnxlab.infer.walk.operator_catalogue import signature

@@ -20,13 +20,13 @@ import numpy as np
 
 from onnxlab.errors import LimitError
 from onnxlab.execution.base import blas
-from onnxlab.execution.base.kept_arrays import copied
+from onnxlab.execution.base.array_memory import copied
 from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.program import constant_folding, shape_specialization
 from onnxlab.execution.program.constant_folding import Folder
 from onnxlab.execution.program.executor import ProgramBody, StepContext, run_program
+from onnxlab.execution.program.loop_body import loop_body
 from onnxlab.execution.program.program import Instruction, Program
-from onnxlab.execution.program.repeated_body import repeated_body
 from onnxlab.execution.program.run_observers import BorderValues
 from onnxlab.execution.program.run_state import SMALL, Run
 from onnxlab.execution.program.straight_line import Function, Line, straight_line
@@ -286,7 +286,7 @@ class _ShortContext(StepContext):
 
     def repeat(self, body: ProgramBody, repetition: Repetition, most: int, feeds: Sequence[Any]) -> Repeated | None:
         """Run a body in a loop, all at once; None where it has to be run iteration by iteration."""
-        loop, left = repeated_body(body.made, repetition), self._left
+        loop, left = loop_body(body.made, repetition), self._left
         if loop is None:
             return None
         captured = self._bodies[body].captured(self._captured)

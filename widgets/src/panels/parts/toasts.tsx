@@ -1,8 +1,11 @@
-/** The messages of the view on what happened: toasts, and text handed to the clipboard. */
+/** Toasts: the messages of the view on what happened, how long they stay, and text handed to the clipboard. */
 
+import { useState } from "preact/hooks";
 import type { App } from "../../app.ts";
 import { asRequestError, type RequestError } from "../../kernel/request_error.ts";
-import { Cell } from "../../state.ts";
+import { Cell, useCell } from "../../state.ts";
+import { ToolButton } from "./controls.tsx";
+import { Icon } from "./icons.tsx";
 
 export interface Toast {
   id: number;
@@ -72,4 +75,71 @@ export class Notices {
   dispose(): void {
     for (const timer of this.#timers) clearTimeout(timer);
   }
+}
+
+export function Toasts({ app }: { app: App }) {
+  const toasts = useCell(app.notices.toasts);
+  return (
+    <div class="ol-toasts" role="status" aria-live="polite">
+      {toasts.map((toast) => (
+        <ToastLine key={toast.id} app={app} toast={toast} />
+      ))}
+    </div>
+  );
+}
+
+/** Characters from which a toast shows the beginning of its text alone. */
+const LONG = 240;
+const TOAST_ICONS = { error: "error", info: "info", success: "check" } as const;
+
+function ToastLine({ app, toast }: { app: App; toast: Toast }) {
+  const [open, setOpen] = useState(false);
+  const { kind, text, details, node, actions } = toast;
+  const long = text.length > LONG;
+  return (
+    <div class={`ol-toast ol-toast-${kind}`} data-testid="toast" data-kind={kind}>
+      <Icon name={TOAST_ICONS[kind]} />
+      <div class="ol-toast-body">
+        <p class={`ol-toast-text ${open ? "ol-toast-whole" : ""}`} title={text}>
+          {text}
+        </p>
+        {open && details && (
+          <pre class="ol-toast-details" data-testid="toast-details">
+            {details}
+          </pre>
+        )}
+      </div>
+      {node !== 0 && (
+        <button type="button" class="ol-link" onClick={() => app.picked.reveal(node)}>
+          Show
+        </button>
+      )}
+      {actions.map(({ label, act }) => (
+        <button
+          key={label}
+          type="button"
+          class="ol-link ol-toast-action"
+          data-testid={`toast-${label.toLowerCase().replace(/\W+/g, "-")}`}
+          onClick={() => {
+            app.notices.dismiss(toast.id);
+            act();
+          }}
+        >
+          {label}
+        </button>
+      ))}
+      {(details || long) && (
+        <button
+          type="button"
+          class="ol-link"
+          aria-expanded={open}
+          onClick={() => setOpen(!open)}
+          data-testid="toast-more"
+        >
+          {open ? "Less" : long && !details ? "Full text" : "Details"}
+        </button>
+      )}
+      <ToolButton icon="close" title="Dismiss" testid="toast-dismiss" onClick={() => app.notices.dismiss(toast.id)} />
+    </div>
+  );
 }

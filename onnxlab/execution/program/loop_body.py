@@ -16,7 +16,7 @@ _NOTE = "repeated"
 
 
 @dataclass(frozen=True, slots=True)
-class RepeatedBody:
+class LoopBody:
     """A body whose loop its part can run.
 
     Attributes:
@@ -51,7 +51,7 @@ class RepeatedBody:
         return iterations, outputs
 
 
-def repeated_body(program: Program | None, repetition: Repetition) -> RepeatedBody | None:
+def loop_body(program: Program | None, repetition: Repetition) -> LoopBody | None:
     """The loop over a body's program, None where the program is not one part or has not run."""
     if program is None:
         return None
@@ -61,11 +61,11 @@ def repeated_body(program: Program | None, repetition: Repetition) -> RepeatedBo
         if folded is None:
             return None
         notes[repetition] = _matched(program, folded, repetition)
-    match: RepeatedBody | None = notes[repetition]
+    match: LoopBody | None = notes[repetition]
     return match
 
 
-def _matched(program: Program, folded: FoldedProgram, repetition: Repetition) -> RepeatedBody | None:
+def _matched(program: Program, folded: FoldedProgram, repetition: Repetition) -> LoopBody | None:
     instruction = folded.rows[0][0] if len(folded.rows) == 1 else None
     part = None if instruction is None else instruction.step.part
     if instruction is None or part is None or part.repeat is None:
@@ -97,7 +97,7 @@ def _matched(program: Program, folded: FoldedProgram, repetition: Repetition) ->
         -1 if condition < 0 or going is not None else outputs[condition] or 0,
     )
     lasts = tuple([output for _, output in repetition.carried if outputs[output] in collected])
-    return RepeatedBody(part, loop, inputs, tuple([place or 0 for place in outputs]), lasts, going)
+    return LoopBody(part, loop, inputs, tuple([place or 0 for place in outputs]), lasts, going)
 
 
 def _is_made(place: int | None) -> bool:

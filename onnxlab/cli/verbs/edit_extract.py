@@ -46,7 +46,7 @@ def add(verbs: Verbs) -> None:
 
 
 def _extract(options: argparse.Namespace) -> int:
-    from onnxlab.cli.verbs.looking import facts
+    from onnxlab.cli.verbs.info_shapes_text import facts
     from onnxlab.render import text
 
     model = open_model(options)

@@ -21,7 +21,7 @@ from onnxlab.execution.base.provider import Part
 from onnxlab.execution.numba.plan.views import Array
 from onnxlab.graph.edit.snapshot import NodeView
 from onnxlab.graph.query.patterns import matcher
-from onnxlab.graph.query.patterns.pattern import Call
+from onnxlab.graph.query.patterns.syntax_tree import Call
 from onnxlab.graph.query.patterns.wiring import Source, Wiring
 
 _THROUGH = ("Identity", "Cast", "Dropout")

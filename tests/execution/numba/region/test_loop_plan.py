@@ -5,7 +5,7 @@ import onnxruntime
 import pytest
 
 from onnxlab.errors import LimitError, RunError
-from onnxlab.execution.numba.region.repeated_plan import RepeatedPlan
+from onnxlab.execution.numba.region.loop_plan import LoopPlan
 from onnxlab.limits import Limits
 from tests.execution.support.models import model
 from tests.execution.support.regions import Both
@@ -79,14 +79,14 @@ g (float[3] x, float[n, 3] steps, float[3, n] others) => (float[3] last, float[n
 def calls(monkeypatch):
     """The number of iterations of each call of a repeated plan."""
     seen = []
-    original = RepeatedPlan.__call__
+    original = LoopPlan.__call__
 
     def counted(self, context, most, arrays):
         results = original(self, context, most, arrays)
         seen.append(None if results is None else results[0])
         return results
 
-    monkeypatch.setattr(RepeatedPlan, "__call__", counted)
+    monkeypatch.setattr(LoopPlan, "__call__", counted)
     return seen
 
 
@@ -118,7 +118,7 @@ def test_a_condition_that_is_computed_ends_it(most, calls):
 
 
 def test_what_is_collected_by_several_calls_is_joined(calls, monkeypatch):
-    monkeypatch.setattr("onnxlab.execution.numba.region.repeated_plan._COLLECTED", 128)
+    monkeypatch.setattr("onnxlab.execution.numba.region.loop_plan._COLLECTED", 128)
     checked(STATE, {"x": X / 1000, "most": np.array(1 << 40)}, calls)
     assert set(calls) == {36}
 

@@ -5,7 +5,7 @@ import pytest
 from onnxlab import Model
 from onnxlab.errors import NameLookupError
 from onnxlab.infer import Inference
-from onnxlab.infer.questions.explain import Explanation
+from onnxlab.infer.questions.dim_explanation import Explanation
 from tests.infer.support.models import parsed, shape_chain
 
 

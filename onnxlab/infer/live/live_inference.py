@@ -30,7 +30,7 @@ from onnxlab.infer.facts.type_protos import type_of_fact
 from onnxlab.infer.live.declared_conflicts import Conflicts
 from onnxlab.infer.live.invalidation import Invalidation
 from onnxlab.infer.live.new_errors import Refusals
-from onnxlab.infer.questions.explain import Explainer, Explanation
+from onnxlab.infer.questions.dim_explanation import Explainer, Explanation
 from onnxlab.infer.questions.what_if import Sized, with_dims
 from onnxlab.infer.rules.fact_frame import Frame
 from onnxlab.infer.walk.walker import Walker

@@ -5,7 +5,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import onnxlab
-from onnxlab.analysis.costs import flops_by_node
+from onnxlab.analysis.flops import flops_by_node
 from tests.support.corpus import path
 
 

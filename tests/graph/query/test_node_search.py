@@ -12,7 +12,7 @@ import onnxlab
 from onnxlab.errors import EditError, NameLookupError
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.query import cones
-from onnxlab.graph.query.queries import fits_shape
+from onnxlab.graph.query.node_search import fits_shape
 from onnxlab.model import Model
 from tests.graph.support.models import branches, tensor
 
