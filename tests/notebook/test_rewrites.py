@@ -34,7 +34,7 @@ def test_a_page_sees_what_would_be_done_and_does_it() -> None:
     outer = model.nodes[1].id
     assert rules["relu_again"]["places"][0]["at"] == outer
     assert rules["identity"]["places"][0] == {
-        "at": model.nodes[2].id, "label": "Identity#1", "what": "Identity gives back what it reads",
+        "at": model.nodes[2].id, "label": "Identity#1", "what": "the output of Identity equals its input",
         "going": [model.nodes[2].id], "coming": [],
     }  # fmt: skip
     assert model.version == 0

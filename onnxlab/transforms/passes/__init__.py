@@ -1,16 +1,16 @@
 """Passes, one file each: what they look for and what they put there.
 
 Files:
-    constant_folding  Constant folding: what depends on no input is computed now and stored, as far as a budget of
-                      bytes allows.
-    control_flow      Ifs whose condition is known, and what every iteration of a loop computes anew: both stand
-                      outside afterwards.
-    duplicates        Common subexpressions and equal initializers: one of them serves all.
+    constant_folding  Constant folding: nodes that depend on no input are computed, their outputs stored, within a
+                      budget of bytes.
+    control_flow      Control flow: an If with a known condition becomes its branch, and loop invariants move out of
+                      the body.
+    duplicates        Common subexpressions and equal initializers: one of each remains.
     evaluation        Constants computed outside of the main graph: nodes of bodies and functions, run in a model of
                       their own.
-    known_shapes      Shape folding: what inference knows of sizes is stored, so that nothing computes it when the
-                      model runs.
-    unused            Dead code: nodes that no output depends on, and initializers and functions that nothing uses.
+    known_shapes      Shape folding: sizes that inference knows are stored, and the nodes that compute them removed.
+    unused            Dead code elimination: removes nodes that no output depends on, and unused initializers and
+                      functions.
     worklist          Rules over the graph: each node is tried with the rules of its operator, and again after one
                       applied near it.
 """

@@ -1,4 +1,4 @@
-"""Constant folding: what depends on no input is computed now and stored, as far as a budget of bytes allows."""
+"""Constant folding: nodes that depend on no input are computed, their outputs stored, within a budget of bytes."""
 
 from collections.abc import Mapping
 from math import prod

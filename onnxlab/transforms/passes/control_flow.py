@@ -1,4 +1,4 @@
-"""Ifs whose condition is known, and what every iteration of a loop computes anew: both stand outside afterwards."""
+"""Control flow: an If with a known condition becomes its branch, and loop invariants move out of the body."""
 
 import onnx
 

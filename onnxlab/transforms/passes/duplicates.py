@@ -1,4 +1,4 @@
-"""Common subexpressions and equal initializers: one of them serves all."""
+"""Common subexpressions and equal initializers: one of each remains."""
 
 import hashlib
 

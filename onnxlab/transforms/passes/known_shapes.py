@@ -1,4 +1,4 @@
-"""Shape folding: what inference knows of sizes is stored, so that nothing computes it when the model runs."""
+"""Shape folding: sizes that inference knows are stored, and the nodes that compute them removed."""
 
 import math
 from collections.abc import Container

@@ -1,4 +1,4 @@
-"""Dead code: nodes that no output depends on, and initializers and functions that nothing uses."""
+"""Dead code elimination: removes nodes that no output depends on, and unused initializers and functions."""
 
 from onnxlab.graph import edits
 from onnxlab.graph.edit.changes import RemoveFormal, RemoveFunction, RemoveNode

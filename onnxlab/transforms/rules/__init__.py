@@ -11,7 +11,7 @@ Files:
                     one.
     linear          Rules of layers that are linear: what follows a convolution or product and is linear too goes into
                     its weights.
-    no_ops          Nodes that give back what they are given: taken out.
+    no_ops          Removal of nodes whose output equals their input.
     normalization   Rules of normalizations that are written out, and of what comes before them.
     pairs           Nodes that undo or repeat what the node before them did.
     quantization    Rules of QuantizeLinear and DequantizeLinear: pairs that undo each other, and what only moves

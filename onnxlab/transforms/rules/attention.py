@@ -104,7 +104,7 @@ RULES: Final = (
         "multi_head_attention_mask_microsoft",
         _joined("Add({}, m:float)")
         + " => com.microsoft::MultiHeadAttention(q, k, v, _, _, m, num_heads=heads, scale=scale)",
-        "Attention of several heads with a mask that is written out is a MultiHeadAttention.",
+        "Fuse the nodes of attention with several heads and a mask into MultiHeadAttention.",
         {**_SPLITS, "m is no bias of the scores": _bias_fits},
         _heads,
         "extended",
@@ -112,7 +112,7 @@ RULES: Final = (
     Rule(
         "multi_head_attention_microsoft",
         _joined("{}") + " => com.microsoft::MultiHeadAttention(q, k, v, num_heads=heads, scale=scale)",
-        "Attention of several heads that is written out is a MultiHeadAttention.",
+        "Fuse the nodes of attention with several heads into MultiHeadAttention.",
         _SPLITS,
         _heads,
         "extended",
@@ -123,7 +123,7 @@ RULES: Final = (
         + " or "
         + " or ".join(f"MatMul(Softmax(Add({scores}, m:float), axis=3), {_V})" for scores in _SCORES)
         + " => Attention(q, k, v, m, scale=scale)",
-        "Attention with a mask that is written out is one operator.",
+        "Fuse the nodes of attention with a mask into Attention.",
         {"m is no mask of the scores": _mask_fits},
         _scale,
         "extended",
@@ -134,7 +134,7 @@ RULES: Final = (
         + " or "
         + " or ".join(f"MatMul(Softmax({scores}, axis=3), {_V})" for scores in _SCORES)
         + " => Attention(q, k, v, scale=scale)",
-        "Attention that is written out is one operator.",
+        "Fuse the nodes of attention into Attention.",
         {},
         _scale,
         "extended",

@@ -54,23 +54,23 @@ _NORMALIZED: Final = "LayerNormalization(x:float32, g{}, axis=axis, epsilon=epsi
 RULES: Final = tuple(
     Rule(name, text, doc, {}, compute, "decompose")
     for name, text, doc, compute in (
-        ("decompose_gelu", f'Gelu(x, approximate="none") => {_ERF}', "A Gelu is written out with Erf.", None),
-        ("decompose_gelu_tanh", f'Gelu(x, approximate="tanh") => {_TANH}', "A Gelu is written out with Tanh.", None),
-        ("decompose_gelu_microsoft", f"com.microsoft::Gelu(x) => {_ERF}", "A Gelu is written out with Erf.", None),
-        ("decompose_fast_gelu", f"com.microsoft::FastGelu(x) => {_TANH}", "A FastGelu is written out.", None),
+        ("decompose_gelu", f'Gelu(x, approximate="none") => {_ERF}', "Decompose Gelu with Erf.", None),
+        ("decompose_gelu_tanh", f'Gelu(x, approximate="tanh") => {_TANH}', "Decompose Gelu with Tanh.", None),
+        ("decompose_gelu_microsoft", f"com.microsoft::Gelu(x) => {_ERF}", "Decompose Gelu with Erf.", None),
+        ("decompose_fast_gelu", f"com.microsoft::FastGelu(x) => {_TANH}", "Decompose FastGelu with Tanh.", None),
         (
             "decompose_hard_swish",
             "HardSwish(x) => Mul(x, HardSigmoid(x, alpha=0.16666666666666666, beta=0.5))",
-            "A HardSwish is a product with a HardSigmoid.",
+            "Decompose HardSwish into Mul and HardSigmoid.",
             None,
         ),
-        ("decompose_mish", "Mish(x) => Mul(x, Tanh(Softplus(x)))", "A Mish is written out.", None),
-        ("decompose_swish", "Swish(x, alpha=1.0) => Mul(x, Sigmoid(x))", "A Swish is written out.", None),
+        ("decompose_mish", "Mish(x) => Mul(x, Tanh(Softplus(x)))", "Decompose Mish into Mul, Tanh and Softplus.", None),
+        ("decompose_swish", "Swish(x, alpha=1.0) => Mul(x, Sigmoid(x))", "Decompose Swish into Mul and Sigmoid.", None),
         *(
             (
                 f"decompose_layer_normalization{name}",
                 f"{_NORMALIZED.format(bias)} => {_layer(mean, tail)}",
-                "A LayerNormalization is written out with means.",
+                "Decompose LayerNormalization with ReduceMean.",
                 _axes,
             )
             for mean, of in ((_BY_INPUT, ""), (_BY_ATTRIBUTE, "_attribute"))
@@ -82,14 +82,14 @@ RULES: Final = tuple(
             "decompose_skip_layer_normalization",
             "com.microsoft::SkipLayerNormalization(x, y, g, b, epsilon=epsilon)"
             " => LayerNormalization(Add(x, y), g, b, axis=-1, epsilon=epsilon)",
-            "A SkipLayerNormalization is a sum and a LayerNormalization.",
+            "Decompose SkipLayerNormalization into Add and LayerNormalization.",
             None,
         ),
         (
             "decompose_rms_normalization",
             "RMSNormalization(x:float32, g, axis=axis, epsilon=epsilon)"
             f" => Mul(Div(x, Sqrt(Add({_BY_INPUT.format('Mul(x, x)')}, e))), g)",
-            "An RMSNormalization is written out with a mean.",
+            "Decompose RMSNormalization with ReduceMean.",
             _axes,
         ),
         *(
@@ -98,7 +98,7 @@ RULES: Final = tuple(
                 f"Attention(q:float [n, h, s, d], k:float [n, h, t, d], v:float [n, h, t, e]{mask}, is_causal=0,"
                 " softcap=0.0, qk_matmul_output_mode=0, scale=scale, softmax_precision=none)"
                 f" => MatMul(Softmax({scores}, axis=-1), v)",
-                "Attention is written out.",
+                "Decompose Attention into MatMul and Softmax.",
                 _factor,
             )
             for name, mask, scores in (("", "", _PRODUCT), ("_mask", ", m:float [..., t]", f"Add({_PRODUCT}, m)"))
@@ -106,7 +106,7 @@ RULES: Final = tuple(
         (
             "decompose_gemm",
             "Gemm(a, w, c?, alpha=1.0, beta=1.0, transA=0, transB=0) => Add(MatMul(a, w), c)",
-            "A Gemm is a product and a sum.",
+            "Decompose Gemm into MatMul and Add.",
             _has_bias,
         ),
     )

@@ -97,7 +97,7 @@ def _reorder(rewriting: Rewriting, node: NodeRecord, slot: int, first: list[int]
 
 RULES: Final = (
     Procedure(
-        "transposes_apart", "Two Transposes with what works element by element between them are one.", ("Transpose",),
+        "transposes_apart", "Merge two Transpose nodes that only elementwise nodes separate.", ("Transpose",),
         _through, "layout",
     ),
 )  # fmt: skip

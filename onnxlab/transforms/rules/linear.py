@@ -123,7 +123,7 @@ RULES: Final = (
         "conv_batch_normalization",
         "BatchNormalization(Conv(x, w:const, b:const?), scale:const, shift:const, mean:const, var:const)"
         " => Conv(x, w2, b2)",
-        "A BatchNormalization behind a Conv goes into its weights.",
+        "Fold a BatchNormalization into the weights of the Conv before it.",
         {
             "the BatchNormalization trains": lambda match: not match.attribute(match.root, "training_mode", 0),
             "BatchNormalization has not one number for each channel": lambda match: all(
@@ -136,21 +136,21 @@ RULES: Final = (
     Rule(
         "conv_mul",
         "Mul(Conv(x, w:const, b:const?), c:const) => Conv(x, w2, b2)",
-        "A factor for each channel behind a Conv goes into its weights.",
+        "Fold a factor per channel into the weights of the Conv before it.",
         {**_FLOATS, "the weights are read by another node too": _read_once},
         _multiplied,
     ),
     Rule(
         "conv_add",
         "Add(Conv(x, w:const, b:const?), c:const) => Conv(x, w, b2)",
-        "What is added to each channel behind a Conv goes into its bias.",
+        "Fold a constant added per channel into the bias of the Conv before it.",
         _FLOATS,
         _added,
     ),
     Rule(
         "matmul_add",
         "Add(MatMul(a, w:const), c:const) => Gemm(a, w, c)",
-        "A product of matrices with a bias is a Gemm.",
+        "Fuse MatMul and the Add of a bias into Gemm.",
         {
             "a is no matrix": lambda match: match.rank("a") == 2,
             "c is no bias of the rows": _is_bias,
@@ -160,7 +160,7 @@ RULES: Final = (
     Rule(
         "gemm_add",
         "Add(Gemm(a, w:const), c:const) => Gemm(a, w, c)",
-        "What is added to a Gemm without a bias is its bias.",
+        "Fold a constant added to a Gemm into its bias.",
         {
             "c is no bias of the rows": _is_bias,
             "beta is not 1": lambda match: match.attribute(match.nodes[-1], "beta", 1.0) == 1.0,
@@ -170,7 +170,7 @@ RULES: Final = (
         "gemm_batch_normalization",
         "BatchNormalization(Gemm(x, w:const, b:const?, transB=t, alpha=1.0, beta=1.0), scale:const, shift:const,"
         " mean:const, var:const, training_mode=0) => Gemm(x, w2, b2)",
-        "A BatchNormalization behind a Gemm goes into its weights.",
+        "Fold a BatchNormalization into the weights of the Gemm before it.",
         {
             "BatchNormalization has not one number for each column": lambda match: all(
                 _columns(match, name) is not None for name in ("scale", "shift", "mean", "var")
@@ -183,7 +183,7 @@ RULES: Final = (
     Rule(
         "gemm_mul",
         "Mul(Gemm(x, w:const, b:const?, transB=t, alpha=1.0, beta=1.0), c:const) => Gemm(x, w2, b2)",
-        "A factor for each column behind a Gemm goes into its weights.",
+        "Fold a factor per column into the weights of the Gemm before it.",
         {
             **_ROWS,
             "the bias does not go along the rows": _is_row,
@@ -194,7 +194,7 @@ RULES: Final = (
     Rule(
         "matmul_mul",
         "Mul(MatMul(x:[..., ?, k], w:const [k, n]), c:const) => MatMul(x, w2)",
-        "A factor for each column behind a product goes into its weights.",
+        "Fold a factor per column into the weights of the MatMul before it.",
         {**_ROWS, "the weights are read by another node too": _read_once},
         _multiplied_columns,
         "extended",

@@ -1,4 +1,4 @@
-"""Nodes that give back what they are given: taken out."""
+"""Removal of nodes whose output equals their input."""
 
 from collections.abc import Callable
 from typing import Final
@@ -27,21 +27,21 @@ def _gives_back(name: str, *op_types: str) -> Callable[[Test], Test]:
 
 
 def removal(name: str, test: Test, op_types: tuple[str, ...]) -> Procedure:
-    """The rule that takes nodes out that give back what they read."""
+    """The rule that removes nodes whose output equals their input."""
 
     def act(rewriting: Rewriting, node: NodeRecord) -> str:
         source = test(rewriting, node)
         if source is None:
-            return f"{node.op_type} does something, or it is not known that it does nothing"
+            return f"{node.op_type} changes its input, or this is not known"
         place, label, op_type = rewriting.place(node), rewriting.graph.label(node), node.op_type
         if not rewriting.allows(name, place):
             return "it was refused before"
         if not rewriting.bypass(node, source):
             return f"an output of the graph cannot be {source.name}"
-        rewriting.note(name, place, label, f"{op_type} gives back what it reads")
+        rewriting.note(name, place, label, f"the output of {op_type} equals its input")
         return ""
 
-    return Procedure(name, f"{' and '.join(op_types)} that give back what they read are taken out.", op_types, act)
+    return Procedure(name, f"Remove {', '.join(op_types)} nodes whose output equals the input.", op_types, act)
 
 
 @_gives_back("identity", "Identity")

@@ -95,7 +95,7 @@ RULES: Final = (
         "layer_normalization_bias",
         _written(_LAYER, _SPREAD, "Add(Mul({}, g:const), b:const)")
         + " => LayerNormalization(x, g, b, axis=axis, epsilon=epsilon)",
-        "A LayerNormalization that is written out is one.",
+        "Fuse the nodes of a layer normalization into LayerNormalization.",
         {**_LAST, **_SCALE, **_BIAS},
         _attributes,
         "extended",
@@ -103,7 +103,7 @@ RULES: Final = (
     Rule(
         "layer_normalization",
         _written(_LAYER, _SPREAD, "Mul({}, g:const)") + " => LayerNormalization(x, g, axis=axis, epsilon=epsilon)",
-        "A LayerNormalization without a bias that is written out is one.",
+        "Fuse the nodes of a layer normalization without a bias into LayerNormalization.",
         {**_LAST, **_SCALE},
         _attributes,
         "extended",
@@ -111,7 +111,7 @@ RULES: Final = (
     Rule(
         "layer_normalization_plain",
         _written(_LAYER, _SPREAD, "{}") + " => LayerNormalization(x, one, axis=axis, epsilon=epsilon)",
-        "A LayerNormalization without a scale that is written out is one with ones.",
+        "Fuse the nodes of a layer normalization without a scale into LayerNormalization with a scale of ones.",
         {**_LAST, "a factor follows, which is its scale": lambda match: not _scale_follows(match)},
         _attributes,
         "extended",
@@ -119,14 +119,14 @@ RULES: Final = (
     Rule(
         "layer_normalization_add",
         "Add(LayerNormalization(x, g), b:const) => LayerNormalization(x, g, b)",
-        "What is added to a LayerNormalization without a bias is its bias.",
+        "Fold a constant added to a LayerNormalization into its bias.",
         {"b has not the sizes of g": lambda match: match.shape("b") == match.shape("g") is not None},
         level="extended",
     ),
     Rule(
         "rms_normalization",
         _written(_ROOT, _RMS, "Mul({}, g:const)") + " => RMSNormalization(x, g, axis=axis, epsilon=epsilon)",
-        "An RMSNormalization that is written out is one.",
+        "Fuse the nodes of an RMS normalization into RMSNormalization.",
         {**_LAST, **_SCALE},
         _attributes,
         "extended",
@@ -135,7 +135,7 @@ RULES: Final = (
         "skip_layer_normalization_microsoft",
         "LayerNormalization(Add(x:float32|float16, y), g:const [n], b:const [n]?, axis=a, epsilon=e)"
         " => com.microsoft::SkipLayerNormalization(x, y, g, b, epsilon=e)",
-        "A sum before a LayerNormalization goes into it.",
+        "Fuse the Add before a LayerNormalization into SkipLayerNormalization.",
         {
             "the two summands are no [batch, sequence, hidden] of one shape": _same_shapes,
             _PAIR: lambda match: match.attributes["a"] in (-1, 2),

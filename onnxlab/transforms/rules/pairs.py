@@ -179,11 +179,12 @@ def _cut(rewriting: Rewriting, node: NodeRecord) -> tuple[Array, Array, Array, A
 
 
 RULES: Final = (
-    Procedure("transposes", "Two Transposes are one, or none.", ("Transpose",), _transposes),
-    Procedure("casts", "Two Casts are one, or none, where the first loses nothing.", ("Cast",), _casts),
+    Procedure("transposes", "Merge two Transpose nodes in sequence, or remove both.", ("Transpose",), _transposes),
+    Procedure("casts", "Merge two Cast nodes in sequence, or remove both, where the first is lossless.",
+              ("Cast",), _casts),
     Procedure(
-        "reshapes", "Of two nodes that only give other shapes the first is not needed.",
+        "reshapes", "Remove the first of two nodes in sequence that only change the shape.",
         ("Reshape", "Flatten", "Squeeze", "Unsqueeze"), _reshapes,
     ),
-    Procedure("slices", "Slices along different axes are one.", ("Slice",), _slices),
+    Procedure("slices", "Merge two Slice nodes along different axes.", ("Slice",), _slices),
 )  # fmt: skip

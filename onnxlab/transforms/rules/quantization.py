@@ -22,14 +22,14 @@ RULES: Final = (
     Rule(
         "quantize_of_dequantize",
         "QuantizeLinear(DequantizeLinear(x, s, z?), s, z?) => x",
-        "Numbers that are dequantized and quantized again are what they were.",
+        "Remove a DequantizeLinear followed by the same QuantizeLinear.",
         _ONE,
     ),
     *(
         Rule(
             f"quantized_{op_type.lower()}",
             f"QuantizeLinear({op_type}(DequantizeLinear(x, s, z?), *rest), s, z?) => {op_type}(x, *rest)",
-            f"A {op_type} between DequantizeLinear and QuantizeLinear moves the quantized numbers.",
+            f"Apply {op_type} between DequantizeLinear and QuantizeLinear to the quantized elements.",
             _ONE,
             level="extended",
         )

@@ -98,27 +98,30 @@ _SHAPE: Final = {"it makes x larger, or a shape is not known": _keeps_shape}
 
 RULES: Final[tuple[AnyRule, ...]] = (
     *(
-        Rule(f"{op_type.lower()}_again", f"{op_type}({op_type}(x)) => {op_type}(x)", f"{op_type} twice is {op_type}.")
+        Rule(f"{op_type.lower()}_again", f"{op_type}({op_type}(x)) => {op_type}(x)",
+             f"Remove the second of two {op_type} nodes in sequence.")
         for op_type in _AGAIN
     ),
-    Rule("not_not", "Not(Not(x)) => x", "Not twice is nothing."),
-    Rule("neg_neg", "Neg(Neg(x)) => x", "Neg twice is nothing."),
-    Rule("and_true", "And(x, 1) => x", "And with true is nothing.", _SHAPE),
-    Rule("or_false", "Or(x, 0) => x", "Or with false is nothing.", _SHAPE),
-    Rule("where_true", "Where(1, x, y) => x", "Where everything is true it is the first value.", _SHAPE),
-    Rule("where_false", "Where(0, y, x) => x", "Where nothing is true it is the second value.", _SHAPE),
-    Rule("concat_concat", "Concat(Concat(*a, axis=k), *b, axis=k) => Concat(*a, *b)", "A Concat of a Concat is one."),
-    Rule("unsqueezes", "Unsqueeze(Unsqueeze(x, a:const), b:const) => Unsqueeze(x, c)", "Two Unsqueezes are one.",
+    Rule("not_not", "Not(Not(x)) => x", "Remove two Not nodes in sequence."),
+    Rule("neg_neg", "Neg(Neg(x)) => x", "Remove two Neg nodes in sequence."),
+    Rule("and_true", "And(x, 1) => x", "Remove And with a constant that is true.", _SHAPE),
+    Rule("or_false", "Or(x, 0) => x", "Remove Or with a constant that is false.", _SHAPE),
+    Rule("where_true", "Where(1, x, y) => x", "Replace Where with a true condition by its first value.", _SHAPE),
+    Rule("where_false", "Where(0, y, x) => x", "Replace Where with a false condition by its second value.", _SHAPE),
+    Rule("concat_concat", "Concat(Concat(*a, axis=k), *b, axis=k) => Concat(*a, *b)",
+         "Merge two Concat nodes along the same axis."),
+    Rule("unsqueezes", "Unsqueeze(Unsqueeze(x, a:const), b:const) => Unsqueeze(x, c)",
+         "Merge two Unsqueeze nodes in sequence.",
          compute=_joined_axes),
     Rule("conv_pad",
          'Conv(Pad(x, p:const, f:const?, mode="constant"), w, *rest)'
          ' or Conv(Pad(x, pads=p, value=f, mode="constant"), w, *rest)'
          ' => Conv(x, w, *rest, pads=pads, auto_pad="NOTSET")',
-         "Zeros that a Pad puts around an image are pads of the Conv behind it.", compute=_pads),
+         "Fold a Pad with zeros into the pads of the Conv after it.", compute=_pads),
     Rule("gemm_transpose_b", "Gemm(a, Transpose(b, perm=[1, 0]), *c, transB=t) => Gemm(a, b, *c, transB=flipped)",
-         "A Transpose of a matrix before a Gemm is an attribute of it.", compute=_flipped),
+         "Fold a Transpose of the second matrix into transB of the Gemm after it.", compute=_flipped),
     Rule("gemm_transpose_a", "Gemm(Transpose(a, perm=[1, 0]), b, *c, transA=t) => Gemm(a, b, *c, transA=flipped)",
-         "A Transpose of a matrix before a Gemm is an attribute of it.", compute=_flipped),
-    Procedure("zero_states", "Initial states of LSTM, GRU and RNN that are zeros are left out.",
+         "Fold a Transpose of the first matrix into transA of the Gemm after it.", compute=_flipped),
+    Procedure("zero_states", "Remove initial states of LSTM, GRU and RNN that are zeros.",
               ("LSTM", "GRU", "RNN"), _drop_zero_states),
 )  # fmt: skip
