@@ -134,11 +134,11 @@ class Running(Editing, Copying, RunnerOwner):
             with bar(f"run {self.name}") if progress else nullcontext() as drawn:
                 return self.run(feeds, outputs, limits=limits, progress=drawn, providers=providers, threads=threads,
                                 seed=seed, strict=strict, exact=exact)  # fmt: skip
+        runner = self._runner or self.runner
         if exact:
-            return self.runner.run(feeds, outputs, limits=limits, progress=progress, seed=seed, strict=strict)
-        usual = providers is None and threads == 1
-        by = self.runner.usual() if usual else self.runner.by(providers or None, threads)
-        return self.runner.run(feeds, outputs, limits=limits, progress=progress, keep="border", seed=seed,
+            return runner.run(feeds, outputs, limits=limits, progress=progress, seed=seed, strict=strict)
+        by = runner.by(providers, threads) if providers else runner.usual(threads)
+        return runner.run(feeds, outputs, limits=limits, progress=progress, keep="border", seed=seed,
                                strict=strict, by=by)  # fmt: skip
 
     @property

@@ -98,3 +98,10 @@ def copied(value: Any) -> Any:
             text = f"{value.dtype}[{','.join(map(str, value.shape))}]"
             raise LimitError(f"{text} has {value.nbytes} bytes, too many to be copied") from error
     return [copied(item) for item in value] if isinstance(value, list) else value
+
+
+def own(value: Any, shown: set[int]) -> Any:
+    """A value, or a copy where its memory may be shared; `shown` are the ids of feeds and earlier results."""
+    writable = type(value) is np.ndarray and value.base is None and value.flags.writeable and id(value) not in shown
+    shown.add(id(value))
+    return value if writable else copied(value)

@@ -73,6 +73,7 @@ class Programs:
         self._doubt = doubt
         self._generation = registry.generation()
         self._weights = StoredWeights()
+        self._is_steady = False  # whether `compiled` holds as long as the graph's version
 
     def __del__(self) -> None:
         if self.compiled is not None:
@@ -85,6 +86,13 @@ class Programs:
 
     def current(self) -> tuple[Compiler, Made]:
         """The compiler of the model as it is now, and the programs that it has made."""
+        before = self.compiled
+        if (
+            before is not None and self._is_steady and before[0].version == self.graph.version
+            and self._generation == registry.generation() and not self.fallbacks.tier.news
+            and self.graph.transaction is None
+        ):  # fmt: skip  # of most runs: no lock is taken
+            return before
         with self.graph.lock:
             snapshot = self.graph.snapshot()
             if self._generation != registry.generation():  # custom operators were registered or removed
@@ -114,6 +122,7 @@ class Programs:
                 before[0].forget()
             self.specialized.clear()
             self.compiled, self.ran = (compiler, no_programs()), None
+            self._is_steady = self.graph.transaction is None and not self._weights.are_possible
             return self.compiled
 
     def _tell_doubt(self, values: bool) -> None:

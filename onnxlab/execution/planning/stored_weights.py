@@ -32,6 +32,11 @@ class StoredWeights:
         self._large: dict[int, LazyTensor] = {}
         self._budget: int | None = None
 
+    @property
+    def are_possible(self) -> bool:
+        """Whether the last snapshot has initializers that could stay in their file, which depends on the budget."""
+        return bool(self._large)
+
     def budget(self, nbytes: int | None) -> None:
         """Set the bytes that a run may use; None is the default of runs."""
         self._budget = nbytes

@@ -14,11 +14,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onnxlab.errors import LimitError
+from onnxlab.execution.base.array_memory import own
 from onnxlab.execution.program.program import Instruction
 from onnxlab.execution.program.run_state import SMALL, is_small
 
-Function = Callable[[Sequence[Any], list[int]], tuple[Any, ...]]
-"""`function(arrays, left)` returns the values of slots, computed from the fed arrays; `left` is passed to contexts."""
+Function = Callable[[Sequence[Any], list[int]], Any]
+"""`function(arrays, left)` computes values from the fed arrays; `left` is passed to contexts."""
+
+
+class Output(NamedTuple):
+    """A value that the caller gets by name; `is_fresh` says that no other value shares its memory."""
+
+    name: str
+    slot: int
+    is_fresh: bool
 
 
 class Line(NamedTuple):
@@ -36,15 +45,24 @@ class Line(NamedTuple):
 
 
 def straight_line(
-    lines: Sequence[Line], feeds: Sequence[int], slots: Sequence[int], template: Sequence[Any]
-) -> Function:
+    lines: Sequence[Line], feeds: Sequence[int], slots: Sequence[int], template: Sequence[Any],
+    outputs: Sequence[Output] | None = None,
+) -> Function:  # fmt: skip
     """The function that runs `lines` and returns the values of `slots`; it raises LimitError for values not small.
 
     Args:
         feeds: slots of the arrays that the function is called with.
         template: values of slots before the run.
+        outputs: values that the function returns besides, first, as {name: array that the caller may write to}.
     """
-    known: dict[str, Any] = {"array": np.ndarray, "small": _small, "check": _check, "only": _only, "all_of": _all_of}
+    known: dict[str, Any] = {
+        "own": own,
+        "array": np.ndarray,
+        "small": _small,
+        "check": _check,
+        "only": _only,
+        "all_of": _all_of,
+    }
     variables = {*feeds, *(slot for line in lines for slot in line.instruction.results)}
 
     def name(slot: int) -> str:
@@ -57,7 +75,14 @@ def straight_line(
         text += _written(number, line, name)
         known |= {f"c{number}": line.call, f"x{number}": line.context, f"s{number}": line.instruction.step.size,
                   f"own{number}": line.instruction.call}  # fmt: skip
-    text.append(f"    return {_listed(map(name, slots))}")
+    result = _listed(map(name, slots))
+    if outputs is not None:
+        known |= {f"n{place}": output.name for place, output in enumerate(outputs)}
+        pairs = [f"n{place}: {name(output.slot)}" if output.is_fresh else f"n{place}: own({name(output.slot)}, shown)"
+                 for place, output in enumerate(outputs)]  # fmt: skip
+        text += [] if all(output.is_fresh for output in outputs) else ["    shown = {*map(id, arrays)}"]
+        result = f"{{{', '.join(pairs)}}}, {result}"
+    text.append(f"    return {result}")
     exec(_compiled("\n".join(text)), known)  # the text holds numbers alone, nothing of a model
     function: Function = known.pop("run")  # popped: else the function refers to itself by its globals, a cycle
     return function

@@ -20,7 +20,7 @@ import numpy as np
 
 from onnxlab.errors import LimitError
 from onnxlab.execution.base import blas
-from onnxlab.execution.base.array_memory import copied
+from onnxlab.execution.base.array_memory import own
 from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.program import constant_folding, shape_specialization
 from onnxlab.execution.program.constant_folding import Folder
@@ -29,10 +29,11 @@ from onnxlab.execution.program.loop_body import loop_body
 from onnxlab.execution.program.program import Instruction, Program
 from onnxlab.execution.program.run_observers import BorderValues
 from onnxlab.execution.program.run_state import SMALL, Run
-from onnxlab.execution.program.straight_line import Function, Line, straight_line
+from onnxlab.execution.program.straight_line import Function, Line, Output, straight_line
 from onnxlab.limits import SHARE_OF_MEMORY, Limits, Repeated, Repetition, available_memory
 from onnxlab.ops import traits_of
 
+_ARRAY = np.ndarray  # a global name is found faster than an attribute
 _LONGEST_PAUSE = 10  # powers of two
 _HELD = 1 << 20  # bytes of values decided by shapes that are kept for one signature
 _BORDER = 1 << 26  # most bytes of the border values of such a run
@@ -65,10 +66,10 @@ def run_key(version: int, feeds: Mapping[str, Any], outputs: Sequence[str] | Non
     """The key of a run, None where a feed is no array."""
     signature: list[Any] = []
     for array in feeds.values():
-        if type(array) is not np.ndarray:
+        if type(array) is not _ARRAY:
             return None
         signature += array.dtype, array.shape
-    return RunKey._make((version, (*feeds,), tuple(signature), None if outputs is None else (*outputs,)))
+    return RunKey._make((version, (*feeds,), (*signature,), None if outputs is None else (*outputs,)))
 
 
 class Specialization:
@@ -78,61 +79,60 @@ class Specialization:
         folder: the results of constant instructions.
         threads: of BLAS.
         seconds: processor time that the run took.
+        is_body: whether `values` is called instead of `run`.
 
     Attributes:
         seconds: processor time of the last run.
     """
 
-    def __init__(self, program: Program, folder: Folder, threads: int, seconds: float) -> None:
+    def __init__(self, program: Program, folder: Folder, threads: int, seconds: float, is_body: bool = False) -> None:
         self.program = program
         self.seconds = seconds
         self._folder = folder
         instructions = program.instructions
         self._threads = threads if any(map(_uses_blas, instructions)) else 0
         self._run: Function | None = None
-        self._outputs: list[tuple[str, bool]] = []  # (name, whether no other value shares its array)
         self._quiet = False
-        self._border = [slot for _, slot in program.border]
+        self._is_body = is_body
         self._failures = self._pause = 0
         self._possible = 0 < len(instructions) <= _STEPS and all(_takes(i) for i in instructions if not i.constant)
 
-    def run(self, feeds: Mapping[str, Any], border: list[Any] | None = None) -> dict[str, Any]:
-        """The outputs, as arrays that the caller may write to, made in the caller's thread. Raises what nodes raise.
+    def run(self, feeds: Mapping[str, Any], is_kept: bool = False) -> tuple[dict[str, Any], Sequence[Any]]:
+        """The outputs, as arrays that the caller may write to, and the border; raises what nodes raise.
+
+        It is made in the caller's thread.
 
         Args:
-            border: list that receives the values of the program's border.
+            is_kept: whether the values of the program's border are asked for.
         """
         began = perf_counter()  # thread_time takes ten times as long; one delayed run counts little
-        arrays = list(feeds.values())
-        values = self._values(arrays) if self._possible else None
-        if values is None:
-            results = self._counted(feeds, border)
-        else:
-            if border is not None and self._border:
-                border += values[len(self._outputs) :]
-            results = self._owned(values, arrays)
+        arrays = [*feeds.values()]
+        results = (self._short(arrays) if self._possible else None) or self._counted(arrays, is_kept)
         self.seconds = min(perf_counter() - began, 2 * self.seconds)
         return results
 
-    def _values(self, arrays: list[Any]) -> tuple[Any, ...] | None:
-        """The result of `values`, None where a value is not small, or it is not yet known what shapes decide."""
+    def _short(self, arrays: list[Any]) -> tuple[dict[str, Any], Sequence[Any]] | None:
+        """The result of a short run, None where a value is not small, or it is not yet known what shapes decide."""
         if self._pause:
             self._pause -= 1
             return None
-        if self._run is None and self._prepared(arrays) is None:
+        if (run := self._run or self._prepared(arrays)) is None:
             return None
+        results: tuple[dict[str, Any], Sequence[Any]]
         try:
             if self._quiet:
-                return self.values(arrays, [_ITERATIONS])
-            with np.errstate(all="ignore"), blas.limited(self._threads) if self._threads else nullcontext():
-                return self.values(arrays, [_ITERATIONS])
+                results = run(arrays, [_ITERATIONS])
+            else:
+                with np.errstate(all="ignore"), blas.limited(self._threads) if self._threads else nullcontext():
+                    results = run(arrays, [_ITERATIONS])
         except Exception:  # the run with a budget names the node
             self._failures = min(self._failures + 1, _LONGEST_PAUSE)
             self._run, self._pause = None, 1 << self._failures
             return None
+        return results
 
-    def values(self, arrays: Sequence[Any], left: list[int]) -> tuple[Any, ...]:
-        """The outputs, and the values of the border.
+    def values(self, arrays: Sequence[Any], left: list[int]) -> Sequence[Any]:
+        """The outputs of a body.
 
         Args:
             left: how often bodies may still run.
@@ -143,26 +143,18 @@ class Specialization:
         run = self._run or (self._prepared(arrays) if self._possible else None)
         if run is None:
             raise LimitError("this is not known to be a short run")
-        return run(arrays, left)
+        outputs: Sequence[Any] = run(arrays, left)
+        return outputs
 
-    def _counted(self, feeds: Mapping[str, Any], border: list[Any] | None) -> dict[str, Any]:
-        """A run with a budget."""
-        program, arrays = self.program, list(feeds.values())
-        leaving = BorderValues(program, _BORDER) if border is not None and program.border else None
+    def _counted(self, arrays: list[Any], is_kept: bool) -> tuple[dict[str, Any], Sequence[Any]]:
+        """The result of a run with a budget."""
+        program = self.program
+        border = BorderValues(program, _BORDER) if is_kept and program.border else None
         run = Run(Limits(int(SHARE_OF_MEMORY * available_memory()), stop=_NEVER))
-        run.is_kept = border is not None
+        run.is_kept = is_kept
         with np.errstate(all="ignore"), blas.limited(self._threads) if self._threads else nullcontext():
-            results = run_program(program, arrays, run, self._folder, border=leaving)
-        if border is not None and leaving is not None:
-            border += leaving.in_order()
-        return owned(results, program.outputs, arrays)
-
-    def _owned(self, values: Sequence[Any], arrays: Sequence[Any]) -> dict[str, Any]:
-        results = {}
-        shown = {*map(id, arrays)}
-        for (name, fresh), value in zip(self._outputs, values, strict=False):
-            results[name] = value if fresh else _own(value, shown)
-        return results
+            results = run_program(program, arrays, run, self._folder, border=border)
+        return owned(results, program.outputs, arrays), [] if border is None else border.in_order()
 
     def _prepared(self, arrays: Sequence[Any]) -> Function | None:
         """The function of the steps left for feeds of these shapes, None before it is known what shapes decide."""
@@ -190,10 +182,12 @@ class Specialization:
                 fresh.extend(instruction.results)
             self._quiet = self._quiet and (call is not instruction.call or row.quiet)
             lines.append(Line(instruction, bound or call, context))
-        slots = program.output_slots
-        self._outputs = [(name, slot in fresh and slots.count(slot) == 1)
-                         for name, slot in zip(program.outputs, slots, strict=True)]  # fmt: skip
-        self._run = straight_line(lines, program.feed_slots, (*slots, *self._border), begin.template)
+        slots, named = program.output_slots, None
+        if not self._is_body:
+            named = [Output(name, slot, slot in fresh and slots.count(slot) == 1)
+                     for name, slot in zip(program.outputs, slots, strict=True)]  # fmt: skip
+            slots = tuple([slot for _, slot in program.border])
+        self._run = straight_line(lines, program.feed_slots, slots, begin.template, named)
         return self._run
 
 
@@ -249,7 +243,7 @@ class _ShortBody(Lru[Any, Specialization]):
         program = self.body.made
         if program is None or len(key) != len(program.feed_slots):
             raise LimitError("this is not known to be a short run")
-        return self.keep(key, Specialization(program, self.body.folder, 0, 0.0))
+        return self.keep(key, Specialization(program, self.body.folder, 0, 0.0, True))
 
 
 class _ShortContext(StepContext):
@@ -311,11 +305,4 @@ def _short_bodies(program: Program, instruction: Instruction) -> dict[ProgramBod
 def owned(results: Sequence[Any], names: Sequence[str], fed: Sequence[Any]) -> dict[str, Any]:
     """Results of a run that kept nothing, as arrays that the caller may write to: none shares memory with another."""
     shown = {*map(id, fed)}
-    return {name: _own(array, shown) for name, array in zip(names, results, strict=True)}
-
-
-def _own(value: Any, shown: set[int]) -> Any:
-    """A value, or a copy where its memory may be shared; `shown` are the ids of feeds and earlier results."""
-    writable = type(value) is np.ndarray and value.base is None and value.flags.writeable and id(value) not in shown
-    shown.add(id(value))
-    return value if writable else copied(value)
+    return {name: own(array, shown) for name, array in zip(names, results, strict=True)}

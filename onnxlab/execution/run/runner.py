@@ -86,7 +86,7 @@ class Runner:
         self.value = self.on_demand.value
         self._kept = IncrementalRunner(graph, self.store, self.programs.kept)
         self._noted = NotedRuns(self.store)
-        self._usual: Programs | None = None
+        self._usual: Lru[int, Programs] = Lru("usual programs by threads", _OTHERS)
         self.compiles = os.environ.get("ONNXLAB_COMPILE", "1") != "0"
         self._others: Lru[Any, Programs] = Lru("programs by other providers", _OTHERS)
         self._refused = None if refuse is None else RefusedNodes(graph, self._requests, refuse)
@@ -114,12 +114,15 @@ class Runner:
             self._others[key] if known else self._others.keep(key, self._programs_by(named(key[0], threads), threads))
         )
 
-    def usual(self) -> Programs:
+    def usual(self, threads: int = 1) -> Programs:
         """The programs by the fastest installed providers, which compile in the background; see `compiles`."""
         if not self.compiles:
-            return self.by(("numpy",))
-        self._usual = self._usual or self._programs_by(named(usual_names()), 1, patient=True)
-        return self._usual
+            return self.by(("numpy",), threads)
+        programs = self._usual.get(threads)
+        if programs is None:
+            new = self._programs_by(named(usual_names(), threads), threads, patient=True)
+            programs = self._usual.keep(threads, new)
+        return programs
 
     def _programs_by(self, providers: tuple[Provider, ...], threads: int, patient: bool = False) -> Programs:
         check, doubt = self._requests.check_missing, WeakMethod(self._doubt)  # weak: this runner holds the programs
@@ -139,7 +142,7 @@ class Runner:
         """Mark the values that depend on an edit as no longer fresh. To be registered as a follower of the graph."""
         self.store.follow(commit)
         if commit.touched.functions:
-            for programs in filter(None, (self.programs, self._usual, *self._others.values())):
+            for programs in (self.programs, *self._usual.values(), *self._others.values()):
                 programs.forget_steps()
 
     def partition(
@@ -223,9 +226,9 @@ class Runner:
             return None
         if specialized is None or specialized.seconds > QUICK:
             return None
-        border: list[Any] | None = [] if keep else None
-        results: dict[str, Any] = specialized.run(feeds, border)
-        if border is not None:
+        results: dict[str, Any]
+        results, border = specialized.run(feeds, bool(keep))
+        if keep:
             self._noted.note_short(compiler, specialized.program, feeds.values(), border)
         return results
 

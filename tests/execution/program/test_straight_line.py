@@ -6,7 +6,7 @@ import pytest
 from onnxlab.errors import LimitError
 from onnxlab.execution.base.provider import CompiledPart, Step
 from onnxlab.execution.program.program import assemble
-from onnxlab.execution.program.straight_line import Line, straight_line
+from onnxlab.execution.program.straight_line import Line, Output, straight_line
 
 
 def program(*steps, feeds=("x",), outputs=("y",)):
@@ -38,6 +38,19 @@ def test_values_go_from_step_to_step():
     assert b.tolist() == [7.0]
     assert x is X
     assert w.tolist() == [2.0]
+
+
+def test_outputs_by_name_belong_to_the_caller():
+    whole = program(step(np.multiply, ["x", "w"], ["a"]), step(np.ravel, ["a"], ["y"]))
+    lines = [Line(instruction, instruction.call) for instruction in whole.instructions]
+    names = {"a": True, "y": False, "x": False, "w": False}
+    outputs = [Output(name, whole.slots[name], fresh) for name, fresh in names.items()]
+    results, (again,) = straight_line(lines, whole.feed_slots, [whole.slots["a"]], whole.template, outputs)([X], [9])
+    assert {name: array.tolist() for name, array in results.items()} == {"a": [6.0], "y": [6.0], "x": [3.0], "w": [2.0]}
+    assert results["a"] is again
+    assert all(array.base is None for array in results.values())
+    assert not np.shares_memory(results["x"], X)
+    assert not np.shares_memory(results["y"], again)
 
 
 def test_numbers_of_numpy_become_arrays():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from onnxlab.errors import FeedError, RunError
+from onnxlab.execution.numba.region.short_plans import ShortPlan
 from onnxlab.graph.edit.changes import SetField
 from onnxlab.ops.onnx.tensor.string import string_concat
 from tests.execution.support.internals import specialized_of
@@ -99,7 +100,8 @@ def test_a_bound_plan_takes_any_arrays_and_gives_away_its_own_copies():
     for ours, theirs in pairs:
         for name in names:
             np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-5, atol=1e-6)
-    assert any(fresh for _, fresh in straight(both.hot)._outputs), "the region was bound"
+    calls = straight(both.hot)._run.__globals__
+    assert any(isinstance(call, ShortPlan) for call in calls.values()), "the region was bound"
 
 
 def test_bound_plans_run_in_many_threads():
@@ -197,6 +199,28 @@ def test_pins_and_edits_are_seen():
     assert run.run(rows_of_two(1), keep=False)["z"].tolist() == [[9, 9]]
     run.graph.apply(SetField(("node", node(run, "z")), "op_type", "Sub"))
     assert run.run(rows_of_two(1), keep=False)["z"].tolist() == [[0, 0]]
+
+
+def test_a_run_inside_an_edit_tells_what_is_there_at_that_moment():
+    run = runner(TEXT)
+    z = []
+
+    def note():
+        z.extend(run.run(rows_of_two(1), keep=False)["z"].flat[:1].tolist())
+
+    for _ in range(3):
+        note()
+    with run.graph.edit("trial") as edit:
+        note()
+        edit.apply(SetField(("node", node(run, "z")), "op_type", "Sub"))
+        note()
+        note()
+        edit.take_back()
+    note()
+    with run.graph.edit("subtract") as edit:
+        edit.apply(SetField(("node", node(run, "z")), "op_type", "Sub"))
+    note()
+    assert z == [9, 9, 9, 9, 0, 0, 9, 0]
 
 
 BODIES = """
