@@ -11,10 +11,12 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import Any, TypeVar
 from weakref import WeakSet
 
 L = TypeVar("L")
+F = TypeVar("F", bound=Callable[[], None])
 
 _locks: WeakSet[Any] = WeakSet()
 
@@ -23,6 +25,13 @@ def fork_safe(lock: L) -> L:
     """A `threading.Lock()` or `RLock()`, made free in forked children, where the thread that forks does not hold it."""
     _locks.add(lock)
     return lock
+
+
+def in_child(function: F) -> F:
+    """Have a function called in forked children; may be used as a decorator."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=function)
+    return function
 
 
 def _free() -> None:

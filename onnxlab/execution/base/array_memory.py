@@ -18,8 +18,7 @@ def at_most(values: Collection[Any]) -> int:
     """Bytes of values as if no two of them shared a buffer: an upper bound that is faster than `buffers`."""
     owned = [value.nbytes for value in values if type(value) is np.ndarray and value.base is None]
     shared = [root(value).nbytes for value in values if type(value) is np.ndarray and value.base is not None]
-    others = [value for value in values if type(value) is not np.ndarray]
-    return sum(owned) + sum(shared) + sum(buffers(others).values())
+    return sum(owned) + sum(shared) + total(value for value in values if type(value) is not np.ndarray)
 
 
 def freeze(values: Iterable[Any]) -> None:
@@ -43,6 +42,11 @@ def buffers(values: Iterable[Any]) -> dict[int, int]:
     return sizes
 
 
+def total(values: Iterable[Any]) -> int:
+    """Bytes of the memory behind values, each buffer counted once."""
+    return sum(buffers(values).values())
+
+
 def differs(old: Any, new: Any) -> bool:
     """Whether the first elements of two arrays show that they differ: most arrays that differ do so everywhere."""
     if type(old) is not np.ndarray or type(new) is not np.ndarray or old.size < 256 or new.size < 256:
@@ -61,14 +65,10 @@ def same(old: Any, new: Any) -> bool:
     if isinstance(old, np.ndarray) and isinstance(new, np.ndarray):
         if old.dtype != new.dtype or old.shape != new.shape:
             return False
-        if old.dtype.char == "O":
-            return bool((old == new).all())
-        return _bits_equal(old, new)
+        return bool((old == new).all()) if old.dtype.char == "O" else _bits_equal(old, new)
     if isinstance(old, list) and isinstance(new, list):
         return len(old) == len(new) and all(map(same, old, new))
-    if isinstance(old, dict) and isinstance(new, dict):
-        return old == new
-    return old is None and new is None
+    return old == new if isinstance(old, dict) and isinstance(new, dict) else old is None and new is None
 
 
 def _bits_equal(old: np.ndarray[Any, Any], new: np.ndarray[Any, Any]) -> bool:

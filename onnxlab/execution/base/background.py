@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from queue import SimpleQueue
+from queue import Queue
 from types import ModuleType
 from typing import TypeVar
 
 from onnxlab import threads
+from onnxlab.forking import fork_safe, in_child
 from onnxlab.garbage_collection import count_as_old
 
 T = TypeVar("T")
 
-_jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
-_pending = 0
-_finished = threading.Condition()
+_jobs: Queue[Callable[[], None]] = Queue()
+_lock = fork_safe(threading.Lock())
 _thread: threading.Thread | None = None
 
 _SPELL = 1e-3  # seconds of work after which the background thread rests: it needs the interpreter that runs need
@@ -44,15 +43,13 @@ _POLITE = 5e-5
 
 def do(job: Callable[[], None]) -> None:
     """Have a job done; what it raises is a warning, and NumPy goes on."""
-    global _pending, _thread
-    with _finished:
-        if _thread is None:
-            _thread = threads.start(_work, "onnxlab-compile")
-            if _thread is None:
-                warnings.warn("nothing is compiled, NumPy goes on: no thread can be started", stacklevel=2)
-                return
-        _pending += 1
-    _jobs.put(job)
+    global _thread
+    with _lock:
+        _thread = _thread or threads.start(_work, "onnxlab-compile")
+    if _thread is None:
+        warnings.warn("nothing is compiled, NumPy goes on: no thread can be started", stacklevel=2)
+    else:
+        _jobs.put(job)
 
 
 def is_here() -> bool:
@@ -112,7 +109,7 @@ class _BetweenImports:
 
 
 def _work() -> None:
-    global _pending, _rested
+    global _rested
     if _BetweenImports not in sys.meta_path:
         sys.meta_path.insert(0, _BetweenImports)
     while True:
@@ -125,9 +122,7 @@ def _work() -> None:
             warnings.warn(f"compiling in the background failed, NumPy goes on: {error!r}", stacklevel=1)
         finally:
             del job
-            with _finished:
-                _pending -= 1
-                _finished.notify_all()
+            _jobs.task_done()
 
 
 @contextmanager
@@ -145,17 +140,13 @@ def _polite() -> Iterator[None]:
 
 def wait(timeout: float | None = None) -> bool:
     """Wait until nothing is left to be done; whether that is so."""
-    with _finished:
-        return _finished.wait_for(lambda: _pending == 0, timeout)
+    with _jobs.all_tasks_done:
+        return _jobs.all_tasks_done.wait_for(lambda: _jobs.unfinished_tasks == 0, timeout)
 
 
+@in_child
 def _forget() -> None:
     """A forked child has no background thread."""
-    global _thread, _pending, _jobs, _finished
-    _thread, _pending = None, 0
+    global _thread, _jobs
+    _thread, _jobs = None, Queue()
     _runs.clear()
-    _jobs, _finished = SimpleQueue(), threading.Condition()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)

@@ -65,12 +65,13 @@ def limited(threads: int) -> Iterator[None]:
 
 def _apply() -> None:
     """Set what the runs under way ask for, or put back what was; a few microseconds."""
-    if not _before:
-        if not _active:
-            return  # a run was interrupted before it set anything
+    if _active and not _before:
         _before[:] = [library.get_num_threads() for library in libraries()]
-    for library, before in zip(libraries(), _before, strict=True):
-        _setter(library)(min(before, max(_active.values())) if _active else before)
+    for library, before in zip(libraries(), _before, strict=False):  # none where a run ended before it set anything
+        # threadpoolctl's public setter takes effect only in the thread that first set the limit of OpenBLAS, but runs
+        # end in any order and in any thread: so the library's own setter is used where it has one
+        setter: Callable[[int], None] = getattr(library, "_real_set_num_threads", library.set_num_threads)
+        setter(min(before, max(_active.values())) if _active else before)
     if not _active:
         _before.clear()
 
@@ -85,13 +86,3 @@ def may_use(call: Callable[..., Any]) -> bool:
     module = getattr(getattr(call, "func", call), "__module__", None) or "numpy"
     family = module.removeprefix("onnxlab.ops.")
     return family in MULTIPLYING or (family == module and not module.startswith("numpy"))
-
-
-def _setter(library: Any) -> Callable[[int], None]:
-    """A function that sets the threads of a library from any thread.
-
-    threadpoolctl's public setter takes effect only in the thread that first set the limit of OpenBLAS, but runs end in
-    any order and in any thread. So the library's own setter is used where it has one.
-    """
-    setter: Callable[[int], None] = getattr(library, "_real_set_num_threads", library.set_num_threads)
-    return setter

@@ -90,8 +90,7 @@ class _Bordered:
         facts: Mapping[str, Fact] = self._facts
         if not all(_fits(array, facts.get(name)) for name, array in zip(self._inputs, arrays, strict=True)):
             facts = {}
-        pairs = zip(self._outputs, results, strict=True)
-        return tuple(self._value(name, value, facts.get(name)) for name, value in pairs)
+        return tuple(map(self._value, self._outputs, results, map(facts.get, self._outputs)))
 
     def _value(self, name: str, value: Any, fact: Fact | None) -> Any:
         """One output that fits what is known of it; one without a name is not read."""
@@ -126,13 +125,9 @@ def _fits(value: Any, fact: Fact | None) -> bool:
     """Whether an array contradicts nothing that is known of it in numbers."""
     if not isinstance(fact, TensorFact) or not isinstance(value, np.ndarray):
         return True
-    if fact.dtype is not None and value.dtype != fact.dtype:
-        return False
-    if fact.shape is None:
-        return True
-    if len(fact.shape) != value.ndim:
-        return False
-    return all(not isinstance(dim, int) or dim == size for dim, size in zip(fact.shape, value.shape, strict=True))
+    dims = value.shape if fact.shape is None else fact.shape
+    sized = all(not isinstance(dim, int) or dim == size for dim, size in zip(dims, value.shape, strict=False))
+    return sized and len(dims) == value.ndim and (fact.dtype is None or value.dtype == fact.dtype)
 
 
 def _described(value: Any) -> str:

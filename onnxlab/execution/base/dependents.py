@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from onnxlab.execution.base.lru import Lru
 from onnxlab.graph.edit.commits import GraphCommit
 from onnxlab.graph.edit.model_graph import ModelGraph
 
@@ -17,7 +18,7 @@ class Dependents:
         self._graph = graph
         self._version = graph.version
         self._made: dict[int, tuple[int, ...]] = {}  # {value id: outputs of the nodes that read it}
-        self._found: dict[frozenset[int], frozenset[int]] = {}
+        self._found: Lru[frozenset[int], frozenset[int]] = Lru("dependents", _FEW)
 
     def follow(self, commit: GraphCommit) -> None:
         """Keep what is remembered over a commit after which every node reads and makes what it did."""
@@ -34,11 +35,7 @@ class Dependents:
             self._found.clear()
         key = frozenset(values)
         dependents = self._found.get(key)
-        if dependents is None:
-            if len(self._found) >= _FEW:
-                self._found.clear()
-            dependents = self._found[key] = frozenset(self._walk(key))
-        return dependents
+        return self._found.keep(key, frozenset(self._walk(key))) if dependents is None else dependents
 
     def _walk(self, values: Iterable[int]) -> set[int]:
         known, dependents = self._made, set[int]()

@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 import onnx
+from onnx.helper import make_sequence_type_proto, make_tensor_type_proto
 
 from onnxlab import dtypes, schemas
+from onnxlab.execution.base.node_models import model_of, node_proto
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edit.snapshot import AttributeRef, NodeView
 from onnxlab.graph.protos import tensors
@@ -71,32 +73,22 @@ def _prefix(graph: ModelGraph, node: int) -> str:
 
 def _alone(node: NodeView, opsets: Mapping[str, int], arrays: Sequence[Any]) -> onnx.ModelProto:
     """A model of this node: its inputs have the types of the arrays, and small arrays are known elements."""
-    model = onnx.ModelProto(ir_version=10, graph=onnx.GraphProto(name="node"))
-    for domain, version in opsets.items():
-        model.opset_import.add(domain=domain, version=version)
-    proto = model.graph.node.add(op_type=node.op_type, domain=node.domain, input=node.inputs, output=node.outputs)
-    proto.attribute.extend(node.attributes.proto(name) for name in node.attributes)
     feeds = {name: value for name, value in zip(node.inputs, arrays, strict=False) if name}
-    for name, value in feeds.items():
-        type_proto = _type_of(value)
-        if type_proto is not None:
-            model.graph.input.add(name=name).type.CopyFrom(type_proto)
-        if isinstance(value, np.ndarray) and value.size <= _KNOWN:
-            model.graph.initializer.append(tensors.from_array(value, name))
-    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in node.outputs if name)
-    return model
+    known = {name: value for name, value in feeds.items() if isinstance(value, np.ndarray) and value.size <= _KNOWN}
+    types = {name: _type_of(value) for name, value in feeds.items()}
+    return model_of(onnx.GraphProto(
+        name="node", node=[node_proto(node)],
+        input=[onnx.ValueInfoProto(name=name, type=kind) for name, kind in types.items() if kind is not None],
+        initializer=[tensors.from_array(value, name) for name, value in known.items()],
+        output=[onnx.ValueInfoProto(name=name) for name in node.outputs if name],
+    ), opsets)  # fmt: skip
 
 
 def _type_of(value: Any) -> onnx.TypeProto | None:
     """The type of an array, or of a sequence by its first element; None for what has none."""
-    type_proto = onnx.TypeProto()
     if isinstance(value, np.ndarray):
-        type_proto.tensor_type.elem_type = dtypes.from_numpy(value.dtype)
-        type_proto.tensor_type.shape.SetInParent()
-        for size in value.shape:
-            type_proto.tensor_type.shape.dim.add(dim_value=size)
-    elif isinstance(value, list) and value and isinstance(value[0], np.ndarray):
-        type_proto.sequence_type.elem_type.tensor_type.elem_type = dtypes.from_numpy(value[0].dtype)
-    else:
-        return None
-    return type_proto
+        return make_tensor_type_proto(dtypes.from_numpy(value.dtype), value.shape)
+    first = value[0] if isinstance(value, list) and value else None
+    if isinstance(first, np.ndarray):
+        return make_sequence_type_proto(make_tensor_type_proto(dtypes.from_numpy(first.dtype), None))
+    return None

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import onnx
 
 from onnxlab import schemas
+from onnxlab.graph.edit.snapshot import NodeView
+
+IR_VERSION = 10
 
 
 def as_model(proto: Any, opset_version: int | None = None) -> Any:
@@ -19,34 +22,47 @@ def as_model(proto: Any, opset_version: int | None = None) -> Any:
         opset_version: of a node's domain; default the newest. Graphs get the newest of every domain they use.
     """
     if isinstance(proto, onnx.NodeProto):
-        graph = onnx.GraphProto(name="node", node=[proto])
-        _untyped(graph, proto.input, proto.output)
-        return _model(graph, {schemas.canonical_domain(proto.domain): opset_version} if opset_version else {})
+        domain = schemas.canonical_domain(proto.domain)
+        return _model(_untyped("node", proto), {domain: opset_version} if opset_version else {})
     if isinstance(proto, onnx.GraphProto):
         return _model(proto, {})
     if isinstance(proto, onnx.FunctionProto):
         call = onnx.NodeProto(op_type=proto.name, domain=proto.domain, overload=proto.overload, input=proto.input,
                               output=proto.output)  # fmt: skip
-        graph = onnx.GraphProto(name=proto.name, node=[call])
-        _untyped(graph, proto.input, proto.output)
-        model = _model(graph, {proto.domain: 1, **{entry.domain: entry.version for entry in proto.opset_import}})
+        versions = {proto.domain: 1, **{entry.domain: entry.version for entry in proto.opset_import}}
+        model = _model(_untyped(proto.name, call), versions)
         model.functions.append(proto)
         return model
     return proto
 
 
-def _untyped(graph: onnx.GraphProto, inputs: Iterable[str], outputs: Iterable[str]) -> None:
-    graph.input.extend(onnx.ValueInfoProto(name=name) for name in dict.fromkeys(inputs) if name)
-    graph.output.extend(onnx.ValueInfoProto(name=name) for name in outputs if name)
+def node_proto(node: NodeView, attributes: Iterable[onnx.AttributeProto] | None = None) -> onnx.NodeProto:
+    """A node of a snapshot as a message of its own; default: with the attributes that it has."""
+    return onnx.NodeProto(
+        op_type=node.op_type, domain=node.domain, name=node.name, input=node.inputs, output=node.outputs,
+        attribute=map(node.attributes.proto, node.attributes) if attributes is None else attributes,
+    )  # fmt: skip
+
+
+def model_of(graph: onnx.GraphProto, opsets: Mapping[str, int]) -> onnx.ModelProto:
+    """A model of this graph that imports `opsets`."""
+    imports = [onnx.OperatorSetIdProto(domain=domain, version=version) for domain, version in opsets.items()]
+    return onnx.ModelProto(ir_version=IR_VERSION, graph=graph, opset_import=imports)
+
+
+def _untyped(name: str, node: onnx.NodeProto) -> onnx.GraphProto:
+    """A graph of one node."""
+    inputs, outputs = dict.fromkeys(filter(None, node.input)), filter(None, node.output)
+    return onnx.GraphProto(
+        name=name, node=[node], input=[onnx.ValueInfoProto(name=name) for name in inputs],
+        output=[onnx.ValueInfoProto(name=name) for name in outputs],
+    )  # fmt: skip
 
 
 def _model(graph: onnx.GraphProto, versions: dict[str, int]) -> onnx.ModelProto:
     """A model that imports `versions`, and the newest version of every other domain that the graph uses."""
-    model = onnx.ModelProto(ir_version=10, graph=graph)
-    for domain in sorted({"", *versions, *_domains(graph)}):
-        version = versions.get(domain) or schemas.latest_opset(domain) or 1
-        model.opset_import.add(domain=domain, version=version)
-    return model
+    domains = sorted({"", *versions, *_domains(graph)})
+    return model_of(graph, {name: versions.get(name) or schemas.latest_opset(name) or 1 for name in domains})
 
 
 def _domains(graph: onnx.GraphProto) -> set[str]:

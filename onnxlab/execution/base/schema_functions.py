@@ -11,8 +11,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import onnx
+from onnx.helper import make_tensor_type_proto
 
 from onnxlab import dtypes, schemas
+from onnxlab.execution.base.node_models import IR_VERSION, node_proto
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edit.snapshot import AttributeRef, NodeView, ScopeView, Snapshot
 from onnxlab.graph.protos import attributes as codec
@@ -21,17 +24,12 @@ from onnxlab.schemas import Schema
 _DOMAIN = "onnxlab.schema"  # domain of the wrapping function: no node inside can refer to it
 
 
-def is_fixed(schema: Schema) -> bool:
-    """Whether the schema's body is the same for every node."""
-    return schema.function is not None or (schema.onnx is not None and bool(schema.onnx.has_function))
-
-
 def fixed_function(schema: Schema, opsets: Mapping[str, int]) -> tuple[Snapshot, ScopeView] | None:
     """The body of a schema where `opsets` are imported, or None if it has none."""
-    if not is_fixed(schema):
-        return None
     if schema.function is not None:
         return _scoped(schema.function.SerializeToString(), _default_opset(opsets))
+    if schema.onnx is None or not schema.onnx.has_function:
+        return None
     chosen = _version(schema.onnx.function_opset_versions, opsets.get(schema.domain, 1))
     return _scoped(schema.onnx.get_function_with_opset_version(chosen), _default_opset(opsets))
 
@@ -48,8 +46,7 @@ def made_function(
     if schema.onnx is None or not schema.onnx.has_context_dependent_function:
         return None
     chosen = _version(schema.onnx.context_dependent_function_opset_versions, opsets.get(schema.domain, 1))
-    proto = _node_proto(schema, node, attributes)
-    types = [_type_proto(array) for array in arrays]
+    proto, types = _node_proto(schema, node, attributes), map(_type_proto, arrays)
     data = schema.onnx.get_context_dependent_function_with_opset_version(
         chosen, proto.SerializeToString(), [item.SerializeToString() for item in types]
     )
@@ -71,44 +68,30 @@ def signature(arrays: Sequence[Any]) -> tuple[Any, ...]:
     return tuple((array.dtype, array.ndim) if isinstance(array, np.ndarray) else type(array) for array in arrays)
 
 
-def _node_proto(schema: Schema, node: NodeView, attributes: Mapping[str, Any]) -> Any:
-    import onnx
-
-    proto = onnx.NodeProto(
-        op_type=node.op_type, domain=node.domain, name=node.name, input=node.inputs, output=node.outputs
-    )
-    for name, value in node.attributes.items():
-        if not isinstance(value, AttributeRef):
-            proto.attribute.append(node.attributes.proto(name))
-        elif name in attributes:
-            formal = schema.attributes.get(name)
-            proto.attribute.append(codec.encode(name, attributes[name], formal.type if formal else None))
-    return proto
+def _node_proto(schema: Schema, node: NodeView, attributes: Mapping[str, Any]) -> onnx.NodeProto:
+    """The node with its references to attributes resolved."""
+    references = {name for name, value in node.attributes.items() if isinstance(value, AttributeRef)}
+    types = {name: formal.type for name, formal in schema.attributes.items()}
+    own = [node.attributes.proto(name) for name in node.attributes if name not in references]
+    resolved = [codec.encode(name, attributes[name], types.get(name)) for name in attributes if name in references]
+    return node_proto(node, [*own, *resolved])
 
 
-def _type_proto(array: Any) -> Any:
-    import onnx
-
-    proto = onnx.TypeProto()
-    if isinstance(array, np.ndarray):
-        proto.tensor_type.elem_type = dtypes.from_numpy(array.dtype)
-        proto.tensor_type.shape.SetInParent()
-        for _ in range(array.ndim):
-            proto.tensor_type.shape.dim.add()
-    return proto
+def _type_proto(array: Any) -> onnx.TypeProto:
+    """The element type and the rank of an array; nothing of any other value."""
+    is_array = isinstance(array, np.ndarray)
+    return make_tensor_type_proto(dtypes.from_numpy(array.dtype), [None] * array.ndim) if is_array else onnx.TypeProto()
 
 
 @lru_cache(maxsize=256)
 def _scoped(data: bytes, default_opset: int) -> tuple[Snapshot, ScopeView] | None:
     """A serialized FunctionProto as a scope of a snapshot of its own."""
-    import onnx
-
     if not data:
         return None
     function = onnx.FunctionProto.FromString(data)
     function.domain, function.overload = _DOMAIN, ""
     if not any(entry.domain in ("", "ai.onnx") for entry in function.opset_import):
         function.opset_import.add(domain="", version=default_opset)
-    model = onnx.ModelProto(ir_version=10, functions=[function], opset_import=function.opset_import)
+    model = onnx.ModelProto(ir_version=IR_VERSION, functions=[function], opset_import=function.opset_import)
     snapshot = ModelGraph(model).snapshot()
     return snapshot, snapshot.functions[_DOMAIN, function.name, ""]

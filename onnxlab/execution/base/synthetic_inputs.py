@@ -26,8 +26,6 @@ from onnxlab.shapes import (
     MapFact,
     OptionalFact,
     SequenceFact,
-    SparseTensorFact,
-    TensorFact,
     evaluate,
     text,
 )
@@ -64,15 +62,14 @@ def make_up(
     """
     if not names:
         return
-    budget = Limits.usual() if limits is None else limits
+    limits = Limits.usual() if limits is None else limits
     sizes: dict[str, int] = {}
     for name, array in arrays.items():
         observe(fact(name), array, sizes)
     sizes = {**(chosen or {}), **sizes}
-    uses = Uses(nodes, fact)
-    rng = np.random.default_rng(seed)
+    uses, rng = Uses(nodes, fact), np.random.default_rng(seed)
     for name in names:
-        arrays[name] = synthesize(fact(name), rng, sizes, uses.draw(name), budget, name)
+        arrays[name] = synthesize(fact(name), rng, sizes, uses.draw(name), limits, name)
 
 
 def synthesize(
@@ -85,7 +82,7 @@ def synthesize(
         rng: where randomness comes from.
         sizes: {symbol: size}; new symbols are added.
         draw: what to fill a tensor with; default: normal floats, integers in [0, 10), random booleans, words.
-        limits: asked before an array is made.
+        limits: asked before an array is made; default: 80 % of the free memory.
         name: of the value, for the message.
 
     Raises:
@@ -102,16 +99,13 @@ def synthesize(
         return {key: synthesize(fact.elem, rng, sizes, None, *within) for key in keys}
     if fact.value is not None:
         return fact.value
-    dtype = fact.dtype if isinstance(fact, (TensorFact, SparseTensorFact)) else None
     shape = tuple(_size(dim, axis, fact.rank or 0, sizes) for axis, dim in enumerate(fact.shape or ()))
-    dtype = dtype or np.dtype(np.float32)
+    dtype = fact.dtype or np.dtype(np.float32)
     if 0 in shape and prod(filter(None, shape)) * max(8, dtype.itemsize) > sys.maxsize:
         raise LimitError(f"a made-up array for {name!r} has no elements, but no array has the shape {list(shape)}")
-    if limits is None:
-        return (draw or ordinary)(rng, shape, dtype)
-    count = prod(shape)
-    limits.reserve(count * dtype.itemsize, f"a made-up array for {name!r}")
-    limits.reserve(drawn := count * _DRAWN, f"making up an array for {name!r}")
+    limits = limits or Limits.usual()
+    limits.reserve(prod(shape) * dtype.itemsize, f"a made-up array for {name!r}")
+    limits.reserve(drawn := prod(shape) * _DRAWN, f"making up an array for {name!r}")
     try:
         return (draw or ordinary)(rng, shape, dtype)
     except MemoryError as error:  # a process may have less memory than the machine
@@ -172,26 +166,14 @@ def ordinary(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[A
     elem_type = dtypes.from_numpy(dtype)
     if elem_type == dtypes.STRING:
         return np.asarray(rng.choice(_WORDS, shape)).astype(object)
-    if dtype.kind == "b":
-        return np.asarray(rng.integers(0, 2, shape)).astype(dtype)
-    if dtypes.is_integer(elem_type):
-        return np.asarray(rng.integers(0, min(10, 1 << max(1, dtypes.bits(elem_type) - 1)), shape)).astype(dtype)
+    if dtype.kind == "b" or dtypes.is_integer(elem_type):
+        return below(2 if dtype.kind == "b" else min(10, 1 << max(1, dtypes.bits(elem_type) - 1)))(rng, shape, dtype)
     return np.asarray(rng.standard_normal(shape)).astype(dtype)
 
 
 def below(bound: int) -> Draw:
     """Integers in [0, bound)."""
     return lambda rng, shape, dtype: np.asarray(rng.integers(0, max(1, bound), shape)).astype(dtype)
-
-
-def ones(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """An array of ones."""
-    return np.ones(shape, dtype)
-
-
-def zeros(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """An array of zeros."""
-    return np.zeros(shape, dtype)
 
 
 def free_shape(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
@@ -201,7 +183,12 @@ def free_shape(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype
     return array
 
 
-_ROLES: Final[Mapping[SizeRole, Draw]] = {"one": ones, "zero": zeros, "few": below(8), "shape": free_shape}
+_ROLES: Final[Mapping[SizeRole, Draw]] = {
+    "one": lambda rng, shape, dtype: np.ones(shape, dtype),
+    "zero": lambda rng, shape, dtype: np.zeros(shape, dtype),
+    "few": below(8),
+    "shape": free_shape,
+}
 
 
 class Uses:
@@ -224,16 +211,12 @@ class Uses:
         """A way to fill a value, by its name and its uses; None for nothing special."""
         dtype = self._fact(name).dtype
         if "mask" in name.lower() and (dtype is None or dtype.kind in "iubf"):
-            return ones
-        if dtype is not None and dtype.kind in "iu":
-            bounds = []
-            for role, bound in self._roles(name):
-                if role is not None:
-                    return role
-                bounds.append(bound)
-            if bounds:
-                return below(min(bounds))
-        return None
+            return _ROLES["one"]
+        if dtype is None or dtype.kind not in "iu":
+            return None
+        roles = [*self._roles(name)]
+        bounds = [bound for role, bound in roles if role is None]
+        return next((role for role, _ in roles if role is not None), below(min(bounds)) if bounds else None)
 
     def _roles(self, name: str) -> Iterable[tuple[Draw | None, int]]:
         """(filling, 0) for sizes and the like, (None, bound) for indices, of all that the value flows into."""
@@ -248,24 +231,15 @@ class Uses:
                     fresh = [output for output in node.outputs if output and output not in seen]
                     seen.update(fresh)
                     waiting += fresh
-                else:
-                    bound = self._bound(node, slot)
-                    if bound is not None:
-                        yield None, bound
+                elif (bound := self._bound(node, slot)) is not None:
+                    yield None, bound
 
     def _bound(self, node: NodeView, slot: int) -> int | None:
         """Size of the axis that an input indexes, None where it is no index or the size is unknown."""
-        indexes = find_traits(node.domain, node.op_type).indexes
-        if slot != 1 or not indexes:
+        indexes, shape = find_traits(node.domain, node.op_type).indexes, self._fact(node.inputs[0]).shape
+        if slot != 1 or not indexes or not shape:
             return None
-        shape = self._fact(node.inputs[0]).shape
-        if not shape:
-            return None
-        if indexes == "axes":
-            dims: Sequence[Dim] = shape
-        else:
-            axis = node.attributes.get("axis", 0)
-            known_axis = isinstance(axis, int) and -len(shape) <= axis < len(shape)
-            dims = shape[axis : axis + 1 or None] if known_axis else ()
-        known = [dim for dim in dims if isinstance(dim, int)]
-        return min(known) if known else None
+        axis = 0 if indexes == "axes" else node.attributes.get("axis", 0)
+        known = isinstance(axis, int) and -len(shape) <= axis < len(shape)
+        dims = shape if indexes == "axes" else shape[axis : axis + 1 or None] if known else ()
+        return min((dim for dim in dims if isinstance(dim, int)), default=None)

@@ -25,10 +25,6 @@ QUICKLY = 20e-3
 _TIMED = 64  # keys for which times of making and of fallback runs are kept
 
 
-def _always() -> bool:
-    return True
-
-
 class Tier(Generic[K]):
     """Artifacts by key, made in the foreground or background.
 
@@ -70,7 +66,7 @@ class Tier(Generic[K]):
         """Whether something is to be done, or under way."""
         return bool(self._jobs)
 
-    def later(self, key: K, job: Callable[[], object], current: Callable[[], bool] = _always) -> None:
+    def later(self, key: K, job: Callable[[], object], current: Callable[[], bool] = lambda: True) -> None:
         """Have it made in the background, after `begin`; jobs that are not current any more are dropped.
 
         Args:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from operator import is_
 from typing import Any
 
-from onnxlab.execution.base.array_memory import at_most, buffers, freeze, same
+from onnxlab.execution.base.array_memory import at_most, freeze, same, total
 from onnxlab.execution.base.dependents import Dependents
 from onnxlab.execution.base.last_run import LastRun
 from onnxlab.forking import fork_safe
@@ -59,6 +60,12 @@ class State:
     def fresh(self, value: int) -> bool:
         """Whether the value's array is there and up to date."""
         return value in self.arrays and value not in self.stale
+
+    def without_sources(self, values: Collection[int]) -> State:
+        """The state without what these values, which have new content, were made from."""
+        sources, fingerprints = ({value: item for value, item in mapping.items() if value not in values}
+                                 for mapping in (self.sources, self.fingerprints))  # fmt: skip
+        return replace(self, sources=sources, fingerprints=fingerprints)
 
 
 @dataclass(slots=True)
@@ -124,7 +131,7 @@ class ValueStore:
     @property
     def nbytes(self) -> int:
         """Bytes that are kept, buffers shared by several values counted once."""
-        return sum(buffers(self.state.arrays.values()).values())
+        return total(self.state.arrays.values())
 
     @property
     def state(self) -> State:
@@ -161,11 +168,9 @@ class ValueStore:
             marks = self._open_marks
             if touched.opsets or touched.functions:
                 marks.edited.add(-1)
-            for node in touched.nodes:
-                record = self._graph.nodes[node]
-                marks.edited.add(self._graph.index.owner_in(record, self._graph.main.id) or -1)
-            for scope in touched.scopes:
-                marks.edited.update(self._owner(scope))
+            marks.edited.update(self._owner(node) for node in touched.nodes)
+            for scope in map(self._graph.scopes.__getitem__, touched.scopes - {self._graph.main.id}):
+                marks.edited.add(self._owner(scope.owner) if scope.owner else -1)
             marks.changed |= touched.values | touched.removed_values
 
     @property
@@ -173,12 +178,9 @@ class ValueStore:
         """The marks to which the next commit is added."""
         return self._marks if self._noted is None else self._later
 
-    def _owner(self, scope: int) -> list[int]:
-        """The node of the main graph that holds a scope; -1 (all) for a function; none for the main graph."""
-        record = self._graph.scopes[scope]
-        if not record.owner:
-            return [] if record.id == self._graph.main.id else [-1]
-        return [self._graph.index.owner_in(self._graph.nodes[record.owner], self._graph.main.id) or -1]
+    def _owner(self, node: int) -> int:
+        """The node of the main graph that is a node or holds it; -1 (all) where that is in a function."""
+        return self._graph.index.owner_in(self._graph.nodes[node], self._graph.main.id) or -1
 
     def current(self) -> State:
         """The state after all commits so far, with the values stale that they made stale."""
@@ -218,54 +220,35 @@ class ValueStore:
         stale = state.stale | gone
         renewed = (run.computed() & stale) - known.keys() if stale else set[int]()
         arrays = {value: array for value, array in state.arrays.items() if not (value in gone or value in renewed)}
-        stamps = {**state.stamps, **{value: new_stamp() for value in renewed}}
         arrays.update(known)
-        stamps.update((value, new_stamp()) for value in known if value not in equal)
+        stamps = {**state.stamps, **{value: new_stamp() for value in renewed.union(known.keys() - equal)}}
         done = known.keys() | renewed
-        sources, fingerprints = ({value: known_of for value, known_of in mapping.items() if value not in done}
-                                 for mapping in (state.sources, state.fingerprints))  # fmt: skip
-        return State(
-            arrays, stamps, sources, state.seconds, state.dirty - done, stale - done,
-            state.generation + 1, sum(buffers(arrays.values()).values()), fingerprints,
+        return replace(
+            state.without_sources(done), arrays=arrays, stamps=stamps, dirty=state.dirty - done, stale=stale - done,
+            generation=state.generation + 1, held=total(arrays.values()),
         )  # fmt: skip
 
     def _after_edits(self, state: State, marks: Marks) -> State:
-        graph = self._graph
-        stamps, arrays = dict(state.stamps), dict(state.arrays)
+        graph, arrays = self._graph, dict(state.arrays)
         nodes = graph.main.order() if -1 in marks.edited else [node for node in marks.edited if node in graph.nodes]
-        dirty = {value for node in nodes for value in graph.nodes[node].outputs if value}
-        dirty |= marks.pinned
-        for value in dirty:
-            if value not in state.sources:  # of a Constant node or a pin: readers can compare nothing but its stamp
-                stamps[value] = new_stamp()
+        dirty = marks.pinned.union(value for node in nodes for value in graph.nodes[node].outputs if value)
         replaced = {value for value in marks.changed if self._is_replaced(value, state)}
-        for value in replaced:
-            stamps[value] = new_stamp()
+        for value in replaced.union(value for value in marks.changed if value not in graph.values):
             arrays.pop(value, None)
-        for value in marks.changed:
-            if value not in graph.values:
-                arrays.pop(value, None)
-        stale = self.dependents.of(dirty | replaced)
-        if dirty:
-            stale |= dirty
-        return State(
-            arrays,
-            stamps,
-            state.sources,
-            state.seconds,
-            state.dirty | dirty,
-            state.stale | stale if state.stale else stale,
-            state.generation + 1,
-            state.held,
-            state.fingerprints,
-        )
+        # of a Constant node or a pin, which have no sources, readers can compare nothing but the stamp
+        renewed = replaced.union(value for value in dirty if value not in state.sources)
+        stale = self.dependents.of(dirty | replaced).union(dirty)
+        return replace(
+            state, arrays=arrays, stamps={**state.stamps, **{value: new_stamp() for value in renewed}},
+            dirty=state.dirty | dirty, stale=state.stale | stale if state.stale else stale,
+            generation=state.generation + 1,
+        )  # fmt: skip
 
     def _is_replaced(self, value: int, state: State) -> bool:
         """Whether a touched value has content that no node of the graph makes: an initializer, or a new input."""
         record = self._graph.values.get(value)
-        if record is None or record.producer is not None:
-            return False
-        return record.initializer is not None or value in state.sources
+        given = record is not None and record.producer is None
+        return given and (value in state.sources or self._graph.values[value].initializer is not None)
 
     def invalidate_all(self) -> None:
         """Mark every node as changed, because operators were registered or replaced."""
@@ -315,9 +298,8 @@ class ValueStore:
             run = self._recent if self._noted is None else self._noted
             if run is None or run.version != self._graph.version or self._open_marks:
                 return None
-            arrays = self._state.arrays
-            known = run is self._noted or all(arrays.get(value) is array for value, array in run.inputs().items())
-            return run if known else None
+            known = map(self._state.arrays.get, run.inputs())
+            return run if run is self._noted or all(map(is_, known, run.inputs().values())) else None
 
     def let_go(self) -> None:
         """Drop values of runs with other inputs than the last run's, so that there is room for all values of that."""
@@ -327,8 +309,7 @@ class ValueStore:
             fed, arrays = self._noted.inputs(), self._state.arrays
             if any(value in arrays and not same(arrays[value], array) for value, array in fed.items()):
                 left = {value: array for value, array in arrays.items() if value in fed}
-                held = sum(buffers(left.values()).values())
-                self._replace_state(replace(self._state, arrays=left, held=held))
+                self._replace_state(replace(self._state, arrays=left, held=total(left.values())))
 
     def keep(self, run: LastRun, values: Mapping[str, Any]) -> None:
         """Keep values that were computed from those of the last run: the last of them where the budget is small."""
@@ -336,7 +317,7 @@ class ValueStore:
         known, ids = run.known, run.ids
         chosen = {name: array for name, array in values.items() if name not in known and name in ids}
         room, nbytes = self.budget - run.held, at_most(chosen.values())
-        if nbytes > room and (nbytes := sum(buffers(chosen.values()).values())) > room:
+        if nbytes > room and (nbytes := total(chosen.values())) > room:
             chosen = dict(_last_of(chosen, room))
         run.held += min(nbytes, room)
         with self._graph.lock, self._lock:
@@ -351,12 +332,10 @@ class ValueStore:
         stamps = {value: new_stamp() for value in values if value not in state.arrays}
         held = state.held + at_most(values.values())
         if held <= self.budget:
-            sources, fingerprints = ({value: known_of for value, known_of in mapping.items() if value not in stamps}
-                                     for mapping in (state.sources, state.fingerprints))  # fmt: skip
             self._replace_state(
                 replace(
-                    state, arrays={**values, **state.arrays}, stamps={**state.stamps, **stamps}, held=held,
-                    sources=sources, fingerprints=fingerprints, generation=state.generation + 1,
+                    state.without_sources(stamps), arrays={**values, **state.arrays},
+                    stamps={**state.stamps, **stamps}, held=held, generation=state.generation + 1,
                 )
             )  # fmt: skip
 

@@ -7,7 +7,6 @@ one run at a time, so that concurrent runs do not wait for each other.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from functools import partial
@@ -16,6 +15,7 @@ from typing import Any, TypeVar
 
 from onnxlab import threads
 from onnxlab.errors import LimitError, RunStopped
+from onnxlab.forking import in_child
 from onnxlab.limits import Limits
 
 T = TypeVar("T")
@@ -27,8 +27,7 @@ PATIENCE = 0.4
 """Seconds that a call gets to stop by itself before it is abandoned."""
 
 _idle: list[_Worker] = []  # append and pop are atomic
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_idle.clear)  # threads do not survive a fork
+in_child(_idle.clear)  # threads do not survive a fork
 
 
 class _Worker:

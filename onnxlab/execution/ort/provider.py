@@ -11,14 +11,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 import onnx
+from onnx.helper import make_tensor_value_info
 
 from onnxlab import dtypes
 from onnxlab.errors import OnnxlabError
+from onnxlab.execution.base.node_models import IR_VERSION, model_of, node_proto
 from onnxlab.execution.base.provider import (
     Capabilities,
     CompiledPart,
@@ -30,14 +32,11 @@ from onnxlab.execution.base.provider import (
 from onnxlab.forking import fork_safe
 from onnxlab.graph.edit.snapshot import AttributeRef, NodeView
 from onnxlab.graph.protos import tensors
-from onnxlab.infer.facts.type_protos import type_of_fact
 from onnxlab.ops import find_traits
-from onnxlab.shapes import Fact, TensorFact
+from onnxlab.shapes import TensorFact
 
 # Bytes of constants that a part's model holds; larger ones become inputs, since a message is at most 2 GiB.
 _EMBEDDED = 1 << 30
-
-_IR_VERSION = 10
 
 _PLAIN = frozenset(
     (dtypes.FLOAT, dtypes.DOUBLE, dtypes.FLOAT16, dtypes.BOOL, dtypes.STRING, dtypes.INT8, dtypes.INT16, dtypes.INT32,
@@ -78,14 +77,9 @@ class OnnxRuntimeProvider(Provider):
 
     def get_capability(self, view: PartitionView) -> list[SubgraphClaim]:
         """Claim the nodes that have a kernel; the reasons for refusing others go to `view.refuse`."""
-        claims = []
-        for node in view.nodes:
-            reason = self._refusal(node, view)
-            if reason:
-                view.refuse(node, reason)
-            else:
-                claims.append(SubgraphClaim((node.id,)))
-        return claims
+        reasons = {node.id: self._refusal(node, view) for node in view.nodes}
+        view.refusals.update((node, reason) for node, reason in reasons.items() if reason)
+        return [SubgraphClaim((node,)) for node, reason in reasons.items() if not reason]
 
     def compile(self, part: Part, view: PartitionView) -> CompiledPart:
         """One session for the part. Raises OnnxlabError where onnxruntime refuses it as a whole."""
@@ -98,19 +92,10 @@ class OnnxRuntimeProvider(Provider):
             (embedded if room >= 0 else fed_constants)[name] = array
         model = _model(part.nodes, (*part.inputs, *fed_constants), part.outputs, embedded, view)
         try:
-            session = self._session(model)
+            session = _session(model, self.optimize, self.threads)
         except Exception as error:
             raise OnnxlabError(f"onnxruntime refuses the part: {_first_line(error)}") from error
-        return CompiledPart(_Session(session, part.inputs, part.outputs, fed_constants))
-
-    def _session(self, model: onnx.ModelProto) -> Any:
-        runtime = _onnxruntime()
-        options = runtime.SessionOptions()
-        options.log_severity_level = 4
-        options.intra_op_num_threads = self.threads
-        if not self.optimize:
-            options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        return runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        return CompiledPart(partial(_run, session, part.inputs, list(part.outputs), fed_constants))
 
     def _refusal(self, node: NodeView, view: PartitionView) -> str:
         """The reason why a node cannot be taken, "" where it can."""
@@ -138,7 +123,7 @@ class OnnxRuntimeProvider(Provider):
         small = {name: a for name, a in _constants([node], view).items() if a.nbytes < 1 << 16}
         inputs = [name for name in dict.fromkeys(node.inputs) if name and name not in small]
         try:
-            self._session(_model([node], inputs, [name for name in node.outputs if name], small, view))
+            _session(_model([node], inputs, list(filter(None, node.outputs)), small, view), self.optimize, self.threads)
         except Exception as error:  # onnxruntime raises dozens of its own types
             return _first_line(error)
         return ""
@@ -155,36 +140,31 @@ def _newest(domain: str | None, known: int) -> int:
             model.opset_import.add(domain=domain, version=version)
         else:
             model.opset_import[0].version = version
-        runtime = _onnxruntime()
-        options = runtime.SessionOptions()
-        options.log_severity_level = 4
         try:
-            runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+            _session(model)
         except Exception:  # onnxruntime raises dozens of its own types
             continue
         return version
     return known
 
 
-class _Session:
-    """A compiled part."""
+def _session(model: onnx.ModelProto, optimize: bool = True, threads: int = 0) -> Any:
+    runtime = _onnxruntime()
+    options = runtime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = threads
+    if not optimize:
+        options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
-    def __init__(self, session: Any, inputs: Sequence[str], outputs: Sequence[str], constants: dict[str, Any]) -> None:
-        self._session = session
-        self._inputs = tuple(inputs)
-        self._outputs = list(outputs)
-        self._given = constants
 
-    def __call__(self, context: Any, *arrays: Any) -> list[Any]:
-        feeds = dict(zip(self._inputs, arrays, strict=True)) | self._given
-        options = _onnxruntime().RunOptions()
-
-        def stop() -> None:
-            options.terminate = True
-
-        with context.listening(stop):
-            results: list[Any] = self._session.run(self._outputs, feeds, options)
-        return results
+def _run(
+    session: Any, inputs: Sequence[str], outputs: list[str], constants: dict[str, Any], context: Any, *arrays: Any
+) -> Any:
+    """Run a compiled part."""
+    options = _onnxruntime().RunOptions()
+    with context.listening(partial(setattr, options, "terminate", True)):
+        return session.run(outputs, dict(zip(inputs, arrays, strict=True)) | constants, options)
 
 
 def _onnxruntime() -> Any:
@@ -196,7 +176,7 @@ def _onnxruntime() -> Any:
 def _fault(node: NodeView, view: PartitionView) -> str:
     """The fault that onnx's checker finds in a node, "" for none: onnxruntime does not survive every such node."""
     context = onnx.checker.C.CheckerContext()
-    context.ir_version = _IR_VERSION
+    context.ir_version = IR_VERSION
     context.opset_imports = {node.domain: 1, **view.opsets}
     try:
         onnx.checker.check_node(_node_proto(node), context)
@@ -218,8 +198,7 @@ def _elem_type(name: str, view: PartitionView) -> int:
 def _constants(nodes: Iterable[NodeView], view: PartitionView) -> dict[str, np.ndarray[Any, Any]]:
     """Arrays of the initializers that nodes read."""
     names = dict.fromkeys(name for node in nodes for name in node.inputs if name)
-    constants = {name: view.constant(name) for name in names}
-    return {name: array for name, array in constants.items() if array is not None}
+    return {name: array for name in names if (array := view.constant(name)) is not None}
 
 
 def _model(
@@ -230,30 +209,18 @@ def _model(
     view: PartitionView,
 ) -> onnx.ModelProto:
     """A model of these nodes alone; shapes are left to onnxruntime."""
-    graph = onnx.GraphProto(name="part", node=[_node_proto(node) for node in nodes])
-    for name in inputs:
-        graph.input.add(name=name).type.CopyFrom(type_of_fact(TensorFact(_elem_type(name, view))))
-    for name in outputs:
-        graph.output.add(name=name).type.CopyFrom(type_of_fact(_typed(view.fact(name))))
-    graph.initializer.extend(tensors.from_array(array, name) for name, array in constants.items())
-    model = onnx.ModelProto(ir_version=_IR_VERSION, graph=graph)
-    for domain, version in view.opsets.items():
-        model.opset_import.add(domain=domain, version=version)
-    return model
-
-
-def _typed(fact: Fact) -> Fact:
-    return TensorFact(fact.elem_type) if isinstance(fact, TensorFact) else fact
+    fed, made = ([make_tensor_value_info(name, _elem_type(name, view), None) for name in names]
+                 for names in (inputs, outputs))  # fmt: skip
+    stored = [tensors.from_array(array, name) for name, array in constants.items()]
+    protos = list(map(_node_proto, nodes))
+    return model_of(onnx.GraphProto(name="part", node=protos, input=fed, output=made, initializer=stored), view.opsets)
 
 
 def _node_proto(node: NodeView) -> onnx.NodeProto:
-    inputs = list(node.inputs)
-    while inputs and not inputs[-1]:  # absent inputs named "" at the end make some of onnxruntime's fusions crash
-        inputs.pop()
-    proto = onnx.NodeProto(
-        op_type=node.op_type, domain=node.domain, name=f"node_{node.id}", input=inputs, output=node.outputs
-    )
-    proto.attribute.extend(node.attributes.proto(name) for name in node.attributes)
+    proto = node_proto(node)
+    proto.name = f"node_{node.id}"
+    while proto.input and not proto.input[-1]:  # absent inputs at the end make some of onnxruntime's fusions crash
+        proto.input.pop()
     return proto
 
 

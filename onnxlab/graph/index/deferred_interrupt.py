@@ -5,12 +5,13 @@ takes back those already made; in the middle of a change there is no inverse yet
 """
 
 import importlib
-import os
 import signal
 import threading
 from threading import get_ident
 from types import FrameType, TracebackType
 from typing import Any
+
+from onnxlab.forking import in_child
 
 # the C module behind `signal`, whose own functions look every handler up in an enum, which takes 10 µs
 _signal: Any = importlib.import_module("_signal")
@@ -32,8 +33,7 @@ class Uninterrupted:
         self._handler: Any = None  # the handler that the hook replaces
         self._pending: tuple[int, FrameType | None] | None = None
         self._note_main()
-        if hasattr(os, "register_at_fork"):  # after a fork the thread that forked is the main one
-            os.register_at_fork(after_in_child=self._note_main)
+        in_child(self._note_main)  # after a fork the thread that forked is the main one
 
     def _note_main(self) -> None:
         self._main = threading.main_thread().ident

@@ -8,7 +8,6 @@ the kernels that it names, not for all.
 from __future__ import annotations
 
 import ctypes
-import os
 import threading
 import warnings
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from onnxlab.execution.numba.machine import compilation, compiler_process, objec
 from onnxlab.execution.numba.machine.compiler_process import POLITE, CompilerProcess, NoCompilerError
 from onnxlab.execution.numba.machine.records import INTERPRETER, MODULES
 from onnxlab.execution.numba.plan.frame import Frame
+from onnxlab.forking import in_child
 
 _making = threading.RLock()
 _addresses: dict[str, int] = {}
@@ -155,11 +155,8 @@ def caller(frame: Frame, records: int, polite: bool = False) -> Callable[[], obj
     return partial(_interpret if polite else _at_once, *map(ctypes.c_int64, (frame.calls(1)[0], 0, records)))
 
 
+@in_child
 def _forget() -> None:
     """The process that compiles is the parent's, not its forked child's."""
     global _making, _process
     _making, _process = threading.RLock(), None
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
