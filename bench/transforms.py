@@ -22,7 +22,7 @@ from bench.measure import Figure, Line, Row
 from onnxlab.execution.run.runner import Runner
 from onnxlab.transforms import verification
 from onnxlab.transforms.live_matches import LiveMatches
-from onnxlab.transforms.losses import statements
+from onnxlab.transforms.metadata_transfer import statements
 from onnxlab.transforms.passes import worklist
 from onnxlab.transforms.pipeline import count_nodes
 from onnxlab.transforms.rewriting import Rewriting

@@ -13,7 +13,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from onnxlab import choices, runtime_schemas
+from onnxlab import attribute_choices, runtime_schemas
 from onnxlab.forking import fork_safe
 from onnxlab.operator_schema import UNBOUNDED as UNBOUNDED
 from onnxlab.operator_schema import AttributeSchema as AttributeSchema
@@ -101,7 +101,7 @@ def _convert(raw: Any) -> Schema:
             bool(attribute.required),
             _default(attribute),
             attribute.description,
-            choices.find(domain, op_type, name, since) if attribute.type.name.startswith("STRING") else None,
+            attribute_choices.find(domain, op_type, name, since) if attribute.type.name.startswith("STRING") else None,
         )
         for name, attribute in raw.attributes.items()
     }

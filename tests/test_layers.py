@@ -27,7 +27,7 @@ LAYERS = [
     "dtypes",
     "shapes",
     "limits",
-    "choices",
+    "attribute_choices",
     "operator_schema",
     "runtime_schemas",
     "schemas",

@@ -9,7 +9,7 @@ import onnx
 from onnxlab import schemas
 from onnxlab.analysis.check_tensors import check_sparse, check_tensor
 from onnxlab.analysis.findings import Findings
-from onnxlab.choices import FLAGS
+from onnxlab.attribute_choices import FLAGS
 from onnxlab.graph.index.records import NodeRecord
 from onnxlab.graph.protos import glow_dialect
 from onnxlab.graph.protos.attributes import attribute_type_name

@@ -12,11 +12,11 @@ import onnx
 from google.protobuf.message import EncodeError
 
 from onnxlab.errors import LoadError, SaveError, SaveWarning
-from onnxlab.formats import carrying, foreign, kinds, registry, storage
+from onnxlab.formats import external_data_copies, foreign, kinds, registry, storage
 from onnxlab.formats import source as sources
 from onnxlab.formats.atomic import Replacement, left_behind, other_names, real_target
 from onnxlab.formats.base.format import About, Format, Loss, LossReport
-from onnxlab.formats.carrying import Carried, Moved, is_same
+from onnxlab.formats.external_data_copies import Carried, Moved, is_same
 from onnxlab.formats.onnx import decode
 from onnxlab.formats.paths import PathProblem, absolute
 from onnxlab.formats.report import FieldChange, differences
@@ -96,7 +96,7 @@ def write(
                 storage.write_files(plan, path.parent, files)
                 if is_same(source.origin, target):
                     source = _without_origin(source)
-            carrying.write_files(carried, source.base_dir, path.parent, files)
+            external_data_copies.write_files(carried, source.base_dir, path.parent, files)
             files.write(target, data)
             _refuse_conflict(source, path, target, options)
             announce(data)
@@ -136,12 +136,12 @@ def _is_inline(source: Source, options: Options, form: Format) -> bool:
 def _carried(
     model: onnx.ModelProto, path: Path, source: Source, options: Options, form: Format, as_loaded: bool
 ) -> Carried:
-    """The treatment of the model's present external data; raises as `carrying.decide`."""
+    """The treatment of the model's present external data; raises as `external_data_copies.decide`."""
     if not as_loaded and _is_inline(source, options, form):
         return Carried()
     known = source.moved if is_same(source.path, path) else {}
     compact = not options.as_it_is
-    return carrying.decide(model, source.base_dir, path, known, compact=compact, as_loaded=as_loaded)
+    return external_data_copies.decide(model, source.base_dir, path, known, compact=compact, as_loaded=as_loaded)
 
 
 def prepared(
@@ -180,7 +180,7 @@ def prepared(
     if Path(chosen).name != chosen:
         raise SaveError(f"cannot put the weights into {chosen!r}: give the name of a file in the model's own folder")
     fresh = not isinstance(options.external_data, str)
-    occupied = {path.name, carried.name, *carrying.mentioned(model)}
+    occupied = {path.name, carried.name, *external_data_copies.mentioned(model)}
     plan = storage.plan(model, path.parent, chosen, keep, options.shard_bytes, fresh, occupied)
     return plan, _checked(_serialized(_placed(model, plan.layout, carried.moved)), path)
 
@@ -189,7 +189,7 @@ def _placed(model: onnx.ModelProto, layout: storage.Layout, moved: Moved) -> onn
     """A copy of the model with the places of its data in the saved files; the model itself where none differ."""
     if not layout and not moved:
         return model
-    return carrying.relocated(model, storage.detached(model, layout), moved)
+    return external_data_copies.relocated(model, storage.detached(model, layout), moved)
 
 
 def pending_changes(model: onnx.ModelProto, source: Source | None) -> list[FieldChange]:
@@ -289,7 +289,7 @@ def _refuse_over_data(model: onnx.ModelProto, base_dir: Path | None, target: Pat
     """Raise SaveError where the target is a data file with weights of the model."""
     if base_dir is None or not target.exists():
         return
-    for location in carrying.mentioned(model):
+    for location in external_data_copies.mentioned(model):
         if "\0" not in location and is_same(base_dir / location, target):
             raise SaveError(f"cannot save to {target}: the weights of this model are in it; give another name")
 

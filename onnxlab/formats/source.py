@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, TypeVar
 import onnx
 
 from onnxlab.formats import canonical
-from onnxlab.formats.carrying import Moved
+from onnxlab.formats.external_data_copies import Moved
 from onnxlab.formats.storage import Layout
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from onnxlab.analysis.hunt.hunting import Hunt
     from onnxlab.analysis.watches.watches import Checked, Watches
     from onnxlab.execution.base.provider import Provider
-    from onnxlab.model.pairs import ModelDiff
+    from onnxlab.model.viewable_diffs import ModelDiff
 
 
 class Comparing(RunnerOwner):
@@ -61,7 +61,7 @@ class Comparing(RunnerOwner):
             node /stem/relu/Relu: operator Relu → Sigmoid
         """
         from onnxlab.analysis.diff.versions import as_of
-        from onnxlab.model.pairs import ModelDiff
+        from onnxlab.model.viewable_diffs import ModelDiff
 
         with self.graph.lock:
             position = self.graph.history.position_of(state)

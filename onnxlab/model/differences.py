@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from onnxlab.analysis.diff.change import Ignorable
     from onnxlab.analysis.diff.matching import Fingerprints
     from onnxlab.execution.base.provider import Provider
-    from onnxlab.model.pairs import ModelComparison, ModelDiff
+    from onnxlab.model.viewable_diffs import ModelComparison, ModelDiff
 
     Providers = Sequence[str | Provider]
 
@@ -61,7 +61,7 @@ def diff(
         1 changed; 24 of 24 nodes matched
         ~ node /stem/relu/Relu: operator Relu → Sigmoid
     """
-    from onnxlab.model.pairs import ModelDiff
+    from onnxlab.model.viewable_diffs import ModelDiff
 
     left, right = (side if isinstance(side, Model) else load(side) for side in (a, b))
     with left.graph.lock, right.graph.lock:
@@ -152,7 +152,7 @@ def _compared(
     from onnxlab.analysis.compare.sides import RunSide
     from onnxlab.analysis.diff.difference import Diff
     from onnxlab.analysis.diff.matching import Matching
-    from onnxlab.model.pairs import Compared, ModelComparison, versions_of
+    from onnxlab.model.viewable_diffs import Compared, ModelComparison, versions_of
 
     a, b = sides
     versions, matching = versions_of(a, b), Matching()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from onnxlab.analysis.memory.buffers import Share
     from onnxlab.analysis.memory.estimate import Estimate
     from onnxlab.analysis.memory.timeline import MemoryTimeline
-    from onnxlab.analysis.trees import Trees
+    from onnxlab.analysis.tree_ensembles import Trees
 
 Dims = Mapping[str, int]
 
@@ -148,7 +148,7 @@ class Measuring(Lookup, RunnerOwner):
             Traceback (most recent call last):
             onnxlab.errors.EditError: Conv is no tree ensemble
         """
-        from onnxlab.analysis.trees import trees_of
+        from onnxlab.analysis.tree_ensembles import trees_of
 
         record = self._node_record(node)
         return trees_of(record.op_type, Node(self.graph, record.id).attributes)

@@ -32,8 +32,8 @@ from onnxlab.infer.live.size_trials import Trial
 from onnxlab.infer.questions.wire_types import wire_problem
 from onnxlab.model.commit import Commit
 from onnxlab.model.comparing import Comparing
+from onnxlab.model.fact_queries import FactQueries
 from onnxlab.model.files import Files
-from onnxlab.model.knowing import Knowing
 from onnxlab.model.measuring import Measuring
 from onnxlab.model.renamed import is_renamed, renamed
 from onnxlab.model.rewriting import Rewriting
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from onnxlab.execution.run.runner import Runner
 
 
-class Model(Knowing, Querying, Running, Rewriting, Comparing, Measuring, Showing, metaclass=ShortHelp):
+class Model(FactQueries, Querying, Running, Rewriting, Comparing, Measuring, Showing, metaclass=ShortHelp):
     """A model that can be looked at, edited, run, undone and saved.
 
     `onnxlab.load` makes a Model; `Model(proto)` wraps a ModelProto, which it keeps and mutates. A notebook cell that

@@ -69,8 +69,8 @@ class Rewriting(Matching):
         from onnxlab.transforms.foreign import plan_of
         from onnxlab.transforms.rewriting import Options
         from onnxlab.transforms.rules import built_in_rules
-        from onnxlab.transforms.subject import Trust
-        from onnxlab.transforms.verified import Rewrite
+        from onnxlab.transforms.verification_runs import Trust
+        from onnxlab.transforms.verified_rewrites import Rewrite
 
         plan = plan_of(engine, self.graph) if engine else plans.standard(built_in_rules.up_to("basic"))
         label = f"simplify by {engine}" if engine else "simplify"
@@ -118,8 +118,8 @@ class Rewriting(Matching):
         from onnxlab.transforms.foreign import plan_of
         from onnxlab.transforms.rewriting import Options
         from onnxlab.transforms.rules import built_in_rules
-        from onnxlab.transforms.subject import Trust
-        from onnxlab.transforms.verified import Rewrite
+        from onnxlab.transforms.verification_runs import Trust
+        from onnxlab.transforms.verified_rewrites import Rewrite
 
         rules = built_in_rules.up_to(level)
         plan = plan_of(engine, self.graph, level) if engine else plans.standard(rules)
@@ -161,8 +161,8 @@ class Rewriting(Matching):
         """
         from onnxlab.transforms import pipeline as plans
         from onnxlab.transforms.rewriting import Options
-        from onnxlab.transforms.subject import Trust
-        from onnxlab.transforms.verified import Rewrite
+        from onnxlab.transforms.verification_runs import Trust
+        from onnxlab.transforms.verified_rewrites import Rewrite
 
         plan = plans.standard((), ("constant_folding", "unused"))
         options, trust = Options(frozenset(protect), budget), Trust(verify, samples, finite_only)
@@ -208,8 +208,8 @@ class Rewriting(Matching):
         from onnxlab.transforms import pipeline as plans
         from onnxlab.transforms.rewriting import Options
         from onnxlab.transforms.rules import built_in_rules
-        from onnxlab.transforms.subject import Trust
-        from onnxlab.transforms.verified import Rewrite
+        from onnxlab.transforms.verification_runs import Trust
+        from onnxlab.transforms.verified_rewrites import Rewrite
 
         plan, parsed = plans.asked(rules)
         domains = frozenset(domain for rule in parsed for domain in rule.brings)
@@ -248,8 +248,8 @@ class Rewriting(Matching):
             bit equal
         """
         from onnxlab.analysis.diff.versions import as_of
-        from onnxlab.transforms.proving import prove
-        from onnxlab.transforms.subject import Trust
+        from onnxlab.transforms.edit_verification import prove
+        from onnxlab.transforms.verification_runs import Trust
 
         trust = Trust(True, samples, finite_only)
         with self.graph.lock:
@@ -291,8 +291,8 @@ class Rewriting(Matching):
         """
         from onnxlab.transforms.rewriting import Options
         from onnxlab.transforms.rules import built_in_rules
-        from onnxlab.transforms.subject import Trust
         from onnxlab.transforms.suggestions import suggestions
+        from onnxlab.transforms.verification_runs import Trust
 
         rules = built_in_rules.up_to(level)
         options = Options(domains=_MICROSOFT if microsoft else frozenset())

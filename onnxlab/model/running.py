@@ -54,7 +54,7 @@ class RunnerOwner:
             0
         """
         if (runner := self._runner) is None:
-            from onnxlab.analysis.judge import Judge
+            from onnxlab.analysis.run_refusals import Judge
             from onnxlab.execution.run.runner import Runner
 
             new = Runner(self.graph, self.inference.fact, refuse=Judge(self.graph, self.inference))

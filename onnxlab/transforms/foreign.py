@@ -12,7 +12,7 @@ from onnxlab.errors import TransformError
 from onnxlab.formats.storage import embedded
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.printable import printable
-from onnxlab.transforms.bringing_back import bring_back
+from onnxlab.transforms.optimizer_results import bring_back
 from onnxlab.transforms.pipeline import Plan
 from onnxlab.transforms.rewriting import Rewriting
 

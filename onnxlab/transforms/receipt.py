@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 from onnxlab.graph.handles.handles import Node
 from onnxlab.printable import printable_lines
-from onnxlab.transforms.losses import Loss
+from onnxlab.transforms.metadata_transfer import Loss
 
 Verdict = Literal["bit equal", "equal within noise", "finite inputs only", "different", "not run"]
 """The result of comparing a model before and after, run on the same inputs."""

@@ -22,7 +22,7 @@ from onnxlab.infer.walk.walker import Walker
 from onnxlab.limits import FOLDED
 from onnxlab.ops import find_traits
 from onnxlab.shapes import UNKNOWN, Fact, TensorFact
-from onnxlab.transforms.losses import carry_over, spoken
+from onnxlab.transforms.metadata_transfer import carry_over, spoken
 from onnxlab.transforms.receipt import Application
 from onnxlab.transforms.traces import Traces
 from onnxlab.transforms.zero_signs import ZeroSigns

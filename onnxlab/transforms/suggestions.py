@@ -19,8 +19,8 @@ from onnxlab.transforms.pipeline import PASS_OF, PASSES, Plan, count_nodes
 from onnxlab.transforms.receipt import Verdict
 from onnxlab.transforms.rewriting import Options
 from onnxlab.transforms.rules.rule import AnyRule
-from onnxlab.transforms.subject import Subject, Trust
-from onnxlab.transforms.verified import Rewrite
+from onnxlab.transforms.verification_runs import Subject, Trust
+from onnxlab.transforms.verified_rewrites import Rewrite
 
 MOST_RUNS_BYTES: Final = 1 << 29
 """Bytes of the largest model whose runs are timed, since the model has to be copied."""

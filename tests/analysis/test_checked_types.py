@@ -5,7 +5,7 @@ import pytest
 from onnx import helper
 
 import onnxlab
-from onnxlab.choices import FLAGS
+from onnxlab.attribute_choices import FLAGS
 from tests.hostile.bases import node_cases
 
 

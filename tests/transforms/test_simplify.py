@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import onnxlab
 from onnxlab.cli import main
 from onnxlab.errors import EditError
-from onnxlab.transforms.losses import Loss
+from onnxlab.transforms.metadata_transfer import Loss
 from onnxlab.transforms.rules import built_in_rules, no_ops
 
 Array = np.ndarray[Any, np.dtype[Any]]

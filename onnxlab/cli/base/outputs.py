@@ -39,11 +39,11 @@ def save_model(model: "Model", path: str, inputs: Iterable[Path | None], form: s
         check_model(path, inputs)
         model.save(path, format=form)
         return
-    from onnxlab.formats import carrying
+    from onnxlab.formats import external_data_copies
 
     with tempfile.TemporaryDirectory(prefix="onnxlab-") as folder:
         file = Path(folder) / "model"
-        inside = False if carrying.mentioned(model.proto) else None  # a piped model has no files beside it
+        inside = False if external_data_copies.mentioned(model.proto) else None  # a piped model has no files beside it
         model.save(file, format=form or "onnx", external_data=inside)
         deliver(file.read_bytes())
 

@@ -2,9 +2,9 @@
 
 Files:
     block_copies       Repeated blocks: other sets of nodes that do the same as a given one, verified wire by wire.
-    circles            Circles that a group of nodes would close among the boxes of a level.
     cones              Reachability: ancestors, descendants, paths, convexity and the boundary of a selection.
     equal_groups       Groups that are equal, node by node and wire by wire: the twelve layers of a transformer.
+    group_cycles       Circles that a group of nodes would close among the boxes of a level.
     groups             Groups of nodes; one that an edit leaves mostly as it was keeps its id, whatever node it begins
                        with.
     hierarchy          Groups of nodes that fold to one box each, so that at most about 300 boxes stand side by side

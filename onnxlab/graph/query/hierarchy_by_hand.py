@@ -9,7 +9,7 @@ the box.
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from onnxlab.graph.query.circles import circle
+from onnxlab.graph.query.group_cycles import circle
 from onnxlab.graph.query.hierarchy_levels import Box, Level, members
 
 MARK = "#"

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Container
 
-from onnxlab.graph.query.circles import circle
+from onnxlab.graph.query.group_cycles import circle
 from onnxlab.graph.query.hierarchy_levels import Box, Level, members, size_of
 
 MOST_BESIDE = 12

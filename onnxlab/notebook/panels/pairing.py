@@ -12,7 +12,7 @@ from onnxlab.analysis.diff.difference import Diff
 from onnxlab.analysis.diff.matching import Matching
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.model.pairs import ModelComparison, ModelDiff
+from onnxlab.model.viewable_diffs import ModelComparison, ModelDiff
 from onnxlab.notebook.panels.tensor_views import tensor_part
 from onnxlab.notebook.protocol.messages import JSON, ProtocolError, number
 from onnxlab.printable import printable

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from onnxlab.model.pairs import ModelComparison, ModelDiff
+from onnxlab.model.viewable_diffs import ModelComparison, ModelDiff
 from onnxlab.notebook.panels.pairing import Pairing
 from onnxlab.notebook.protocol.messages import JSON, ProtocolError
 from onnxlab.notebook.protocol.outbox import Send

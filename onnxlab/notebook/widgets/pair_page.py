@@ -5,7 +5,7 @@ from os import PathLike
 from pathlib import Path
 
 from onnxlab.formats import kinds, output
-from onnxlab.model.pairs import ModelComparison, ModelDiff
+from onnxlab.model.viewable_diffs import ModelComparison, ModelDiff
 from onnxlab.notebook.panels.pairing import Pairing
 from onnxlab.notebook.session.hub import hub_of
 from onnxlab.notebook.widgets.bundle import page_parts

@@ -6,7 +6,7 @@ import IPython.display
 import traitlets
 
 from onnxlab.errors import OnnxlabError
-from onnxlab.model.pairs import ModelComparison, ModelDiff
+from onnxlab.model.viewable_diffs import ModelComparison, ModelDiff
 from onnxlab.notebook.session.pair_session import PairSession
 from onnxlab.notebook.widgets.bundled_widget import BundledWidget
 

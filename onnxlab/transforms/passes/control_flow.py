@@ -8,7 +8,7 @@ from onnxlab.graph.edit.changes import InsertNode, RemoveNode, SetInitializer
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.protos.renaming import Renaming
 from onnxlab.ops import find_traits
-from onnxlab.transforms.losses import carry_over, spoken
+from onnxlab.transforms.metadata_transfer import carry_over, spoken
 from onnxlab.transforms.rewriting import Rewriting
 
 DECIDED = "decided branch"

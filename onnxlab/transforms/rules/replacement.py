@@ -15,7 +15,7 @@ from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.query.patterns.syntax_tree import Argument, Call, Literal, Name, Number, Output, Rest
 from onnxlab.schemas import Schema
 from onnxlab.shapes import Fact
-from onnxlab.transforms.losses import joined
+from onnxlab.transforms.metadata_transfer import joined
 from onnxlab.transforms.patterns.rule_match import Match
 from onnxlab.transforms.rewriting import Array, Rewriting
 

@@ -3,7 +3,7 @@
 import onnx.parser
 
 import onnxlab
-from onnxlab.model.pairs import ModelDiff
+from onnxlab.model.viewable_diffs import ModelDiff
 
 HEADER = '<ir_version: 9, opset_import: ["" : 18]> g (float[4,4] x) => (float[4,4] {0}, float[4,4] {1})'
 A = HEADER.replace("{0}", "m").replace("{1}", "n") + "<float k = {2}, float l = {3}> { m = Mul(x, k) n = Mul(x, l) }"

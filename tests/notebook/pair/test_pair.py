@@ -14,7 +14,7 @@ import pytest
 
 import onnxlab
 from onnxlab.errors import EditError
-from onnxlab.model.pairs import ModelComparison, ModelDiff
+from onnxlab.model.viewable_diffs import ModelComparison, ModelDiff
 from onnxlab.notebook.panels.pairing import KINDS, Pairing, alone
 from onnxlab.notebook.protocol.messages import ProtocolError
 from onnxlab.notebook.protocol.pairs import PAIRS

@@ -205,7 +205,7 @@ SOURCES = [
     if not any(path.is_relative_to(folder) for folder in (PACKAGE / "ops", *RULES))
 ]
 EXEMPT = {
-    PACKAGE / "choices.py",  # what onnx's schemas say of attributes in prose alone, and so a part of them
+    PACKAGE / "attribute_choices.py",  # what onnx's schemas say of attributes in prose alone, and so a part of them
     PACKAGE / "formats" / "glow" / "standard.py",  # what Glow's operators are called by ONNX
     PACKAGE / "graph" / "query" / "unit_words.py",  # words for units, the most telling operator first
 }

@@ -7,7 +7,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import onnxlab
-from onnxlab.analysis.trees import trees_of
+from onnxlab.analysis.tree_ensembles import trees_of
 from onnxlab.errors import EditError
 from onnxlab.notebook.panels import ensembles
 from onnxlab.notebook.protocol.messages import ProtocolError

@@ -12,14 +12,14 @@ from onnxlab.garbage_collection import no_collection
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer import Inference
 from onnxlab.transforms import verification
-from onnxlab.transforms.losses import Loss, lost, statements
+from onnxlab.transforms.metadata_transfer import Loss, lost, statements
 from onnxlab.transforms.pipeline import Plan, count_nodes, rewrite
 from onnxlab.transforms.receipt import Application, Receipt, Refusal
 from onnxlab.transforms.regions import Regions
 from onnxlab.transforms.rewriting import Options, Rewriting
 from onnxlab.transforms.shrinking import shrunk
-from onnxlab.transforms.subject import Subject, Trust
 from onnxlab.transforms.verification import Case, Feeds, Judgment
+from onnxlab.transforms.verification_runs import Subject, Trust
 
 MOST_REFUSALS: Final = 24
 """Applications that are taken back one by one, before the whole rewrite is."""

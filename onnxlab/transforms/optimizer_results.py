@@ -15,7 +15,7 @@ from onnxlab.errors import EditError
 from onnxlab.graph.edit.ir_versions import INITIALIZERS_SINCE
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.tables import function_key
-from onnxlab.transforms.losses import joined
+from onnxlab.transforms.metadata_transfer import joined
 from onnxlab.transforms.rewriting import Rewriting
 
 _DESCRIBES: Final = ("name", "doc_string", "metadata_props")

@@ -5,7 +5,7 @@ import onnx.parser
 import pytest
 
 import onnxlab
-from onnxlab.transforms.losses import Loss, statements
+from onnxlab.transforms.metadata_transfer import Loss, statements
 from tests.support import corpus
 
 HEAD = '<ir_version: 10, opset_import: ["" : 18]>'

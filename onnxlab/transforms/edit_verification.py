@@ -2,9 +2,9 @@
 
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer import Inference
-from onnxlab.transforms.subject import Subject, Trust
 from onnxlab.transforms.verification import Judgment
-from onnxlab.transforms.verified import compared
+from onnxlab.transforms.verification_runs import Subject, Trust
+from onnxlab.transforms.verified_rewrites import compared
 
 
 def prove(before: ModelGraph, after: ModelGraph, trust: Trust) -> Judgment:

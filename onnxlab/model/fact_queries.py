@@ -15,14 +15,14 @@ from onnxlab.graph.protos.lazy_tensor import LazyTensor
 from onnxlab.infer.live.size_trials import Trial
 from onnxlab.infer.questions.dim_explanation import Explanation
 from onnxlab.infer.questions.what_if import Sized
-from onnxlab.model.looking import Looking
+from onnxlab.model.graph_members import GraphMembers
 from onnxlab.shapes import Fact
 
 if TYPE_CHECKING:
     from onnxlab.execution.base.provider import Provider
 
 
-class Knowing(Looking):
+class FactQueries(GraphMembers):
     """Facts and problems of a model; see `Model`."""
 
     __slots__ = ()

@@ -10,7 +10,7 @@ from onnxlab.graph.index.records import Scope
 from onnxlab.infer import Inference
 
 
-class Looking(Lookup):
+class GraphMembers(Lookup):
     """Nodes and values of a model; see `Model`."""
 
     __slots__ = ()
