@@ -11,9 +11,6 @@ import numpy as np
 from onnxlab.graph.index.rows import Numbers, Rows
 from onnxlab.graph.protos import wire_format
 
-END = -1
-"""Separator after the inputs of each node."""
-
 _SCANS = 64
 """Searches for readers by a scan over all inputs, before the inputs are sorted by value."""
 
@@ -35,7 +32,8 @@ class Notes:
 
     Attributes:
         nodes: ids, ascending.
-        reads: ids of the inputs of each node by slot, 0 for an absent one, with END after each node.
+        reads: ids of the inputs of all nodes by slot, 0 for an absent one.
+        ends: number of the inputs of each node and those before it.
         names: the hash of each node's name as the file has it.
         odd: ids of a node's outputs by the node's id, where they are not one new value for each slot.
         rows: (first, behind the last) row of each scope's nodes, by the scope's id.
@@ -44,7 +42,8 @@ class Notes:
 
     def __init__(self) -> None:
         self.nodes = array("q")
-        self.reads: list[int] = []
+        self.reads = array("q")
+        self.ends = array("q")
         self.names = array("q")
         self.odd: dict[int, list[int]] = {}
         self.rows: dict[int, tuple[int, int]] = {}
@@ -82,16 +81,15 @@ class Columns(NamedTuple):
     @classmethod
     def of(cls, notes: Notes) -> Columns:
         """The columns of all nodes."""
-        reads = np.fromiter(notes.reads, np.int64, len(notes.reads))
-        ends = np.flatnonzero(reads == END)
-        starts = np.zeros(len(ends) + 1, np.int64)
-        starts[1:] = ends - np.arange(len(ends))
-        nodes, names = (np.frombuffer(column, np.int64) for column in (notes.nodes, notes.names))
+        nodes, names, ends, reads = (
+            np.frombuffer(column, np.int64) for column in (notes.nodes, notes.names, notes.ends, notes.reads)
+        )
+        starts = np.concatenate([np.zeros(1, np.int64), ends])
         makes = np.diff(nodes, append=0) - 1
         for scope, (first, end) in notes.rows.items():
             if end > first:
                 makes[end - 1] = notes.last[scope] - nodes[end - 1]
-        return cls(nodes, starts, reads[reads != END], names, makes, notes.odd, notes.rows)
+        return cls(nodes, starts, reads, names, makes, notes.odd, notes.rows)
 
     def of_scope(self, scope: int) -> Rows:
         """The inputs and outputs of the nodes of a scope."""

@@ -9,19 +9,23 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
+from array import array
+from collections.abc import Collection, Iterator
+from itertools import repeat
+from operator import gt
 from typing import Any
 
 import numpy as np
 import onnx
 
-from onnxlab.graph.index.columns import END, Columns, Notes, Search
+from onnxlab.graph.index.columns import Columns, Notes, Search
 from onnxlab.graph.index.file_order import FileOrder
 from onnxlab.graph.index.index import Index
 from onnxlab.graph.index.order_labels import spread
 from onnxlab.graph.index.records import GRAPH_KINDS, NO_BODIES, NodeRecord, Scope, ScopeImage, ValueRecord
 from onnxlab.graph.index.rows import Numbers, Rows
 from onnxlab.graph.protos import wire_format
+from onnxlab.graph.protos.wire_format import Heads
 
 MAX_SIGNATURE = 4096
 """Most bytes of a signature that is kept."""
@@ -167,54 +171,116 @@ class GlanceIndex(Index):
         """Everything in one pass, while a message is at hand, but what has to wait for others: `_left`."""
         if self.rewired or image:
             return super()._declare_nodes(scope, image, ids)
-        protos = scope.proto.node[:]
+        protos, nodes = scope.proto.node[:], list[NodeRecord]()
         labels = spread(len(protos))
-        values, names, scope_id, last = self.values, scope.names, scope.id, self._last_id
-        records, left, read, extent = {}, [], self._read, self._serialized(scope)
-        data, bodiless, signatures, noted = extent[0], self._bodiless, self.signatures, self._notes.reads
-        note_reads, note_end, note_name = noted.extend, noted.append, self._notes.names.append
-        value_of = names.get if "" not in names else lambda name: names.get(name) if name else None
-        declare, odd = names.setdefault, self._notes.odd
-        for proto, label, (reads, makes, start, at, end) in zip(
-            protos, labels, wire_format.heads(*extent), strict=True
-        ):
+        extent = self._serialized(scope)
+        for heads in wire_format.heads(*extent):
+            block = slice(len(nodes), len(nodes) + len(heads.ends))
+            nodes += self._declare_block(scope, protos[block], labels[block], heads, extent[0])
+        idents = [node.id for node in nodes]
+        self._notes.enter(scope.id, idents, self._last_id)
+        scope.node_ids = FileOrder(idents, labels)
+        return nodes
+
+    def _declare_block(
+        self, scope: Scope, protos: list[onnx.NodeProto], labels: list[int], heads: Heads, data: bytes
+    ) -> list[NodeRecord]:
+        """Nodes that follow each other, by loops of C where they are as most: each makes new values."""
+        notes, noted = self._notes, len(self._notes.reads)
+        idents, results = self._number(scope, heads) or self._number_singly(scope, heads)
+        reads = self._values_read(scope, heads, idents)
+        inputs, outputs = _cut(reads, heads.reads), _cut(results, heads.makes)
+        nodes = list(map(NodeRecord, idents, repeat(scope.id), protos, labels, inputs, outputs, repeat(NO_BODIES)))
+        self.nodes.update(zip(idents, nodes, strict=True))
+        notes.reads.extend(reads)
+        notes.ends.extend([noted + end for end in heads.reads])
+        self._note_names(heads, data)
+        owners = self._read_signatures(nodes, heads, data)
+        if owners or not all(reads):
+            for node, end in zip(nodes, heads.reads, strict=True):
+                if node.id in owners or 0 in node.inputs:
+                    self._left.append((node, node.id in owners, noted + end))
+        return nodes
+
+    def _number(self, scope: Scope, heads: Heads) -> tuple[list[int], list[int]] | None:
+        """Ids of new nodes and of all their outputs, which are declared; None where an output is absent or known."""
+        names, distinct = scope.names, set(heads.outputs)
+        if len(distinct) < len(heads.outputs) or "" in distinct or not names.keys().isdisjoint(distinct):
+            return None
+        first, count = self._last_id + 1, len(heads.makes)
+        self._last_id += count + len(heads.outputs)
+        if heads.makes == list(range(1, count + 1)):  # one output each, as of most nodes
+            makers: list[Any] = list(range(first, self._last_id, 2))
+            idents, results = makers, list(range(first + 1, self._last_id + 1, 2))
+        else:
+            idents, results, makers = [], [], []
+            for start, end in zip([0, *heads.makes], heads.makes, strict=False):
+                idents.append(ident := first + len(idents) + start)
+                results += range(ident + 1, ident + 1 + end - start)
+                makers += [[(ident, slot)] if slot else ident for slot in range(end - start)]
+        names.update(zip(heads.outputs, results, strict=True))
+        values = map(UnreadValue, results, heads.outputs, repeat(scope.id), makers, repeat(self))
+        self.values.update(zip(results, values, strict=True))
+        return idents, results
+
+    def _number_singly(self, scope: Scope, heads: Heads) -> tuple[list[int], list[int]]:
+        """The same for any nodes; an absent output has the id 0."""
+        values, declare, last = self.values, scope.names.setdefault, self._last_id
+        idents, results = list[int](), list[int]()
+        for start, end in zip([0, *heads.makes], heads.makes, strict=False):
             last = ident = last + 1
-            inputs: list[Any] = list(map(value_of, reads))  # None: absent, captured, or computed later
-            note_reads(inputs)
-            note_end(END)
-            called = data[start:at]
-            note_name(hash(called))
-            if b"/" in called:
-                self.may_say_paths = True
-            outputs: list[int] = []
-            for name in makes:
+            idents.append(ident)
+            for slot, name in enumerate(heads.outputs[start:end]):
                 vid = declare(name, last + 1) if name else 0
                 if vid > last:
                     last = vid
-                    values[vid] = UnreadValue(vid, name, scope_id, [(ident, len(outputs))] if outputs else ident, self)
+                    values[vid] = UnreadValue(vid, name, scope.id, [(ident, slot)] if slot else ident, self)
                 elif vid:
-                    values[vid].producers.append((ident, len(outputs)))
-                outputs.append(vid)
-            if last - ident != len(outputs):
-                odd[ident] = outputs
-            node = records[ident] = NodeRecord(ident, scope_id, proto, label, inputs, outputs, NO_BODIES)
-            signature = data[at:end] if inputs and end - at <= MAX_SIGNATURE else b""
-            met = bodiless.get(signature)
-            if met is not None:  # as for most nodes
-                signatures[ident] = met
-                if None in inputs:
-                    left.append((node, False, len(noted)))
-                continue
-            may_have_bodies = read(node, data, at, end, signature)
-            if may_have_bodies:
-                self._bodies[ident] = wire_format.bodies(data, at, end, [a.type for a in proto.attribute[:]])
-            if may_have_bodies or None in inputs:
-                left.append((node, may_have_bodies, len(noted)))
-        self._last_id, self._left = last, left
-        self._notes.enter(scope_id, records, last)
-        scope.node_ids = FileOrder(records, labels)
-        self.nodes.update(records)
-        return list(records.values())
+                    values[vid].producers.append((ident, slot))
+                results.append(vid)
+            if last - ident != end - start:
+                self._notes.odd[ident] = results[start:end]
+        self._last_id = last
+        return idents, results
+
+    def _values_read(self, scope: Scope, heads: Heads, idents: list[int]) -> list[int]:
+        """Ids of all inputs of nodes; 0 for those absent, captured, or computed later."""
+        names, ends = scope.names, heads.reads
+        if "" in names:
+            reads = [names.get(name, 0) if name else 0 for name in heads.inputs]
+        else:
+            reads = list(map(names.get, heads.inputs, repeat(0)))
+        readers = idents
+        if ends != list(range(1, len(ends) + 1)):
+            counts = zip(idents, [0, *ends], ends, strict=False)
+            readers = [ident for ident, start, end in counts for _ in range(end - start)]
+        if any(map(gt, reads, readers)):
+            reads = [vid if vid < reader else 0 for vid, reader in zip(reads, readers, strict=True)]
+        return reads
+
+    def _note_names(self, heads: Heads, data: bytes) -> None:
+        names = [data[start:end] for start, end in zip(heads.names, heads.signatures, strict=True)]
+        self._notes.names.extend(map(hash, names))
+        if not self.may_say_paths and data.find(b"/", heads.names[0], heads.ends[-1]) >= 0:
+            self.may_say_paths = any(b"/" in name for name in names)
+
+    def _read_signatures(self, nodes: list[NodeRecord], heads: Heads, data: bytes) -> Collection[int]:
+        """Read what new nodes do; returns the ids of those that may have bodies."""
+        places = zip(nodes, heads.signatures, heads.ends, strict=True)
+        texts = [data[at:end] if node.inputs and end - at <= MAX_SIGNATURE else b"" for node, at, end in places]
+        met = list(map(self._bodiless.get, texts))
+        if all(met):
+            self.signatures.update(zip([node.id for node in nodes], met, strict=True))  # type: ignore[arg-type]
+            return ()
+        owners = set()
+        for node, text, at, end in zip(nodes, texts, heads.signatures, heads.ends, strict=True):
+            if (known := self._bodiless.get(text)) is not None:
+                self.signatures[node.id] = known
+            elif self._read(node, data, at, end, text):
+                types = [attribute.type for attribute in node.proto.attribute[:]]
+                self._bodies[node.id] = wire_format.bodies(data, at, end, types)
+                owners.add(node.id)
+        return owners
 
     def _serialized(self, scope: Scope) -> tuple[bytes, int, int, int]:
         """Bytes with the nodes of a scope, where the first one begins, where the scope ends, and the nodes' tag."""
@@ -250,9 +316,9 @@ class GlanceIndex(Index):
             return
         left, self._left = self._left, []
         for node, may_have_bodies, noted in left:
-            if None in (inputs := node.inputs):
+            if 0 in (inputs := node.inputs):
                 self._bind_inputs(scope, node, ids)
-                self._notes.reads[noted - len(inputs) - 1 : noted - 1] = inputs
+                self._notes.reads[noted - len(inputs) : noted] = array("q", inputs)
             if may_have_bodies:
                 self._bind_bodies(node, None)
 
@@ -263,6 +329,13 @@ class GlanceIndex(Index):
             inputs[slot] = value.id if value else 0
             if value and (value.id > node.id or value.scope != scope.id):
                 self._connect(value, node.id, slot)
+
+
+def _cut(flat: list[int], ends: list[int]) -> list[list[int]]:
+    """The list of each node, from those of all nodes one after the other."""
+    if ends == list(range(1, len(ends) + 1)):
+        return [[ident] for ident in flat]
+    return [flat[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
 def _have_no_graphs(attributes: list[onnx.AttributeProto]) -> bool:

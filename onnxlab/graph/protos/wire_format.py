@@ -7,14 +7,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import onnx
 from google.protobuf.message import Message
 
-Head = tuple[list[Any], list[Any], int, int, int]
-"""Names of a node's inputs and of its outputs ("" for an absent one, bytes where they are not UTF-8), then the
-positions where its name begins (as `node_name` writes it), where its signature begins, and where the node ends."""
+
+class Heads(NamedTuple):
+    """Beginnings of nodes that follow each other, up to their signatures, in columns.
+
+    Attributes:
+        inputs: names of what all nodes read, one node after the other; "" for an absent one, bytes where a name is
+            not UTF-8.
+        outputs: names of what they make, likewise.
+        reads: number of the inputs of this node and those before it, by node.
+        makes: the same of outputs.
+        names: position where a node's name begins, as `node_name` writes it.
+        signatures: position where a node's signature begins.
+        ends: position where a node ends.
+    """
+
+    inputs: list[Any]
+    outputs: list[Any]
+    reads: list[int]
+    makes: list[int]
+    names: list[int]
+    signatures: list[int]
+    ends: list[int]
 
 
 def tag(kind: type[Message], field: str) -> int:
@@ -104,16 +123,29 @@ def fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int]
         yield kind, start, content, at
 
 
-def heads(data: bytes, at: int, end: int, field: int) -> Iterator[Head]:
-    """Inputs and outputs of the nodes that follow each other from `at` on as fields with the tag `field`."""
+def heads(data: bytes, at: int, end: int, field: int, most: int = 1 << 10) -> Iterator[Heads]:
+    """Heads of the nodes that follow each other from `at` on as fields with the tag `field`, up to `most` at once.
+
+    Lists of few nodes stay in a processor's cache until all is made of them.
+    """
     while at < end and data[at] == field:
+        block = Heads([], [], [], [], [], [], [])
+        at = _scan(data, at, end, block, most)
+        yield block
+
+
+def _scan(data: bytes, at: int, end: int, block: Heads, most: int) -> int:
+    """Enter up to `most` nodes that begin at `at`; returns the position behind the last."""
+    field = data[at]
+    inputs, outputs, reads, makes, names, signatures, ends = block
+    for _ in range(most):
+        if at >= end or data[at] != field:
+            break
         size = data[at + 1]
         at += 2
         if size >= VARINT:
             size, at = varint(data, at - 1)
         stop = at + size
-        inputs: list[str | bytes] = []
-        outputs: list[str | bytes] = []
         while at < stop and ((kind := data[at]) == _INPUT or kind == _OUTPUT):
             size = data[at + 1]
             start = at + 2
@@ -128,12 +160,16 @@ def heads(data: bytes, at: int, end: int, field: int) -> Iterator[Head]:
                 inputs.append(name)
             else:
                 outputs.append(name)
-        start = at
+        reads.append(len(inputs))
+        makes.append(len(outputs))
+        names.append(at)
         if at < stop and data[at] == _NAME:
             size = data[at + 1]
             at = at + 2 + size if size < VARINT else extent(data, at)[1]
-        yield inputs, outputs, start, at, stop
+        signatures.append(at)
+        ends.append(stop)
         at = stop
+    return at
 
 
 def node_name(name: str) -> bytes:

@@ -3,11 +3,15 @@
 import contextlib
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
-from onnx import parser
+from hypothesis import given
+from hypothesis import strategies as st
+from onnx import helper, parser
 
 import onnxlab
 from onnxlab.errors import EditError
@@ -15,6 +19,7 @@ from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edit.readonly_graph import ReadOnlyGraph
 from onnxlab.graph.index.index import Index
 from onnxlab.graph.index.readonly_index import GlanceIndex
+from onnxlab.graph.protos import wire_format
 from onnxlab.infer.walk.operator_catalogue import signature
 from tests.graph.support.models import branches
 from tests.graph.support.random_edits import EDITS, Draw
@@ -59,6 +64,31 @@ def test_it_knows_what_an_index_knows(name: str) -> None:
         assert attributes == glance.nodes[ident].proto.attribute[:]
         assert not glance.nodes[ident].inputs
     assert everything(glance) == everything(Index(model))
+
+
+few_names = st.lists(st.sampled_from(["", "x", "w", *"abcdefgh"]), max_size=3)
+
+
+@given(st.lists(st.tuples(few_names, few_names, st.sampled_from(["Neg", "Constant", "If"])), max_size=9), st.data())
+def test_names_may_be_absent_repeated_or_made_later(
+    rows: list[tuple[list[str], list[str], str]], data: st.DataObject
+) -> None:
+    body = helper.make_graph([helper.make_node("Add", ["a", "x"], ["b"])], "body", [], [])
+    nodes = [
+        helper.make_node(op_type, inputs, outputs, **({"then_branch": body} if op_type == "If" else {}))
+        for inputs, outputs, op_type in rows
+    ]
+    inputs = [onnx.ValueInfoProto(name=name) for name in data.draw(st.sampled_from([["x"], ["x", ""]]))]
+    weights = [helper.make_tensor("w", onnx.TensorProto.FLOAT, [], [1.0])]
+    model = onnx.ModelProto(graph=helper.make_graph(nodes, "g", inputs, [], weights))
+    few = partial(wire_format.heads, most=data.draw(st.sampled_from([1, 2, 5])))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(wire_format, "heads", few)
+        glance = GlanceIndex(model)
+    index = Index(model)
+    rows_read, rows_known = glance.rows(glance.main), index.rows(index.main)
+    assert all(map(np.array_equal, rows_read, rows_known))
+    assert everything(glance) == everything(index)
 
 
 @pytest.mark.parametrize("model", [branches, torture])

@@ -1,5 +1,7 @@
 """Serialized models read where they stand, against the messages that protobuf makes of them."""
 
+from typing import Any
+
 import onnx
 import pytest
 from hypothesis import given
@@ -21,9 +23,18 @@ nodes = st.builds(
 )  # fmt: skip
 
 
-def heads(graph: onnx.GraphProto | onnx.FunctionProto, field: int) -> list[wire_format.Head]:
+Head = tuple[list[Any], list[Any], int, int, int]
+
+
+def heads(graph: onnx.GraphProto | onnx.FunctionProto, field: int, most: int = 3) -> list[Head]:
+    """(inputs, outputs, where the name begins, where the signature does, where the node ends) of each node."""
     data = graph.SerializeToString()
-    return list(wire_format.heads(data, wire_format.find(data, 0, len(data), field), len(data), field))
+    rows: list[Head] = []
+    for block in wire_format.heads(data, wire_format.find(data, 0, len(data), field), len(data), field, most):
+        assert len(block.ends) <= most
+        columns = zip([0, *block.reads], block.reads, [0, *block.makes], block.makes, *block[4:], strict=False)
+        rows += [(block.inputs[a:b], block.outputs[c:d], *places) for a, b, c, d, *places in columns]  # type: ignore[misc]
+    return rows
 
 
 @given(st.lists(nodes, max_size=4), st.booleans())

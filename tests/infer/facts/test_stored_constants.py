@@ -23,8 +23,8 @@ fields = st.sampled_from(["raw_data", "float_data", "int32_data", "int64_data", 
 def found(tensor: onnx.TensorProto) -> Fact | None:
     node = helper.make_node("Constant", [], ["y"], value=tensor)
     data = onnx.GraphProto(node=[node], name="g").SerializeToString()
-    ((_, _, _, at, end),) = wire_format.heads(data, 0, len(data), wire_format.tag(onnx.GraphProto, "node"))
-    constant = wire_format.constant(data, at, end)
+    (block,) = wire_format.heads(data, 0, len(data), wire_format.tag(onnx.GraphProto, "node"))
+    constant = wire_format.constant(data, *block.signatures, *block.ends)
     return None if constant is None else fact_of_constant(constant)
 
 
