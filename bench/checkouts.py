@@ -10,19 +10,17 @@ to the next by some percent.
 import argparse
 import json
 import math
-import os
 import resource
 import statistics
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from bench import models
 from bench.checkout_cases import GROUPS
-from bench.measure import Figure, scratch_state, table
+from bench.measure import Figure, scratch_state, table, with_bytecode
 
 HERE = Path(__file__).resolve().parents[1]
 BUDGET = 0.6
@@ -79,15 +77,12 @@ def _children() -> float:
 
 
 def _environment(checkout: Path) -> dict[str, str]:
-    """With bytecode on disk, as installed packages have it, wherever the checkouts may be written to or not.
+    """With bytecode, and a C library that keeps freed memory, on both sides.
 
-    The C library keeps freed memory, on both sides: whether the heap has a hole of the right size, which is chance,
-    decides on up to 8 ms of page faults.
+    Whether the heap has a hole of the right size, which is chance, decides on up to 8 ms of page faults.
     """
-    outer = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return outer | {
+    return with_bytecode() | {
         "PYTHONPATH": str(checkout),
-        "PYTHONPYCACHEPREFIX": f"{tempfile.gettempdir()}/onnxlab-bench-bytecode",
         "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
         "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
     }

@@ -8,14 +8,13 @@ compiled by a process that gives way to all others.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from statistics import median
 
-from bench.measure import Figure, Line
+from bench.measure import Figure, Line, with_bytecode
 
 _NAMES = ("light_densenet121", "resnet50", "gpt2_kv", "swin_s")
 _CALLS = """
@@ -58,7 +57,7 @@ def rows() -> Iterator[Line]:
 def of(name: str, warm: bool, patience: float = 180.0) -> Iterator[Line]:
     """The lines of one model."""
     with tempfile.TemporaryDirectory() as folder:
-        environment = os.environ | ({} if warm else {"ONNXLAB_CACHE": folder})
+        environment = with_bytecode() | ({} if warm else {"ONNXLAB_CACHE": folder})
         command = [sys.executable, "-c", _CALLS, name, str(patience)]
         output = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
     report = json.loads(output)

@@ -174,3 +174,9 @@ def seconds(value: float) -> str:
         if value * factor >= 1:
             return f"{value * factor:.3g} {unit}"
     return f"{value * 1e9:.3g} ns"
+
+
+def with_bytecode() -> dict[str, str]:
+    """The environment of a process with bytecode on disk, as installed packages have it, wherever they may write."""
+    outer = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return outer | {"PYTHONPYCACHEPREFIX": f"{tempfile.gettempdir()}/onnxlab-bench-bytecode"}

@@ -7,7 +7,6 @@ better of all optimizations and none. Lines are printed with the models first wh
 from __future__ import annotations
 
 import gc
-import os
 import subprocess
 import sys
 import tempfile
@@ -24,7 +23,7 @@ import onnxruntime
 
 import onnxlab
 from bench import edits, first_contact, looks_at_values, networks, regions, small_models
-from bench.measure import Figure, Line, Row, one_processor, timed
+from bench.measure import Figure, Line, Row, one_processor, timed, with_bytecode
 from onnxlab.execution.base import background
 from onnxlab.execution.numba.provider import NumbaProvider
 from onnxlab.execution.run.provider_names import named
@@ -303,7 +302,6 @@ def first_runs(name: str, folder: str) -> Iterator[Line]:
 
 def _fresh(script: str, folder: str, cache: str = "", *arguments: str) -> str:
     """The output of a script in an interpreter of its own, with that cache of kernels in the folder."""
-    environment = os.environ | {"ONNXLAB_CACHE": f"{folder}/{cache}", "PYTHONPYCACHEPREFIX": f"{folder}/bytecode"}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # what is installed has its bytecode
+    environment = with_bytecode() | {"ONNXLAB_CACHE": f"{folder}/{cache}"}
     command = [sys.executable, "-c", script, *arguments]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout

@@ -22,17 +22,13 @@ _jobs: Queue[Callable[[], None]] = Queue()
 _lock = fork_safe(threading.Lock())
 _thread: threading.Thread | None = None
 
-_SPELL = 1e-3  # seconds of work after which the background thread rests: it needs the interpreter that runs need
-# Seconds that each rest takes at least, so that other threads can be seen to work once the interpreter is free.
-_LOOK = 5e-4
+_SPELL = 1e-3  # seconds of work after which the background thread may rest: it needs the interpreter that runs need
 # Ratio of rest to work of the background thread beside a run that it has already held up for `_HOLDING_UP`.
 _REST = 12.0
-# Seconds of background work beside one run after which `_REST` applies: until then, a rest is as long as the work.
-_HOLDING_UP = 30e-3
+_HOLDING_UP = 30e-3  # seconds of background work beside one run after which it rests: until then, both take turns
 _LONGEST_REST = 0.2
 _STRIDE = 16  # items of a loop between two readings of the clock
-_SEES = sys.platform != "win32"  # Windows reports processor time in steps of 16 ms
-_runs: set[object] = set()  # runs under way
+_runs: set[object] = set()  # runs under way, but for those of a few milliseconds, which are over soon
 _rested = 0.0  # processor time of the background thread when it last rested
 _beside = 0.0  # seconds that the background thread worked since a run began
 
@@ -58,18 +54,15 @@ def is_here() -> bool:
 
 
 def rest() -> None:
-    """Between two pieces of a job: let runs go on, if this is the background thread and it has worked for a while."""
+    """Between two pieces of a job: let a run go on that this, the background thread, has held up for a while."""
     global _rested, _beside
     if is_here():
         spent = threads.thread_time() - _rested
         if spent > _SPELL:
             _beside += spent
             count_as_old()  # a full garbage collection stops all threads: for 100 ms with 8,000 nodes in memory
-            before = time.process_time()
-            time.sleep(_LOOK)
-            # a run under way may wait for the processor and use none meanwhile, so it alone is a reason to rest longer
-            if _runs or not _SEES or time.process_time() - before > _LOOK / 4:
-                time.sleep(spent if _beside < _HOLDING_UP else min(_REST * spent, _LONGEST_REST))
+            if _runs and _beside > _HOLDING_UP:
+                time.sleep(min(_REST * spent, _LONGEST_REST))
             _rested = threads.thread_time()
 
 

@@ -68,6 +68,7 @@ class CompiledPart:
         look: `look(context, names, *arrays)` computes some of these, as a run computes them, and returns {name: array}.
         shares: `shares(context, *arrays)` times the steps of the part: [(nodes that run as one step, share of time)].
         state: the means by which the part runs now, and why it leaves nodes to another provider.
+        ready: `ready(arrays)` makes what a call of these takes, in the background; None stands for an unknown array.
         own_threads: whether the part needs no threads of BLAS.
         nodes: ids of the nodes of the part.
         names: of all values that these nodes make.
@@ -81,6 +82,7 @@ class CompiledPart:
     look: Callable[..., Mapping[str, Any]] | None = None
     shares: Callable[..., Sequence[tuple[tuple[Any, ...], float]]] | None = None
     state: Callable[[], PartState] | None = None
+    ready: Callable[[Sequence[Any]], None] | None = None
     own_threads: bool = False
     nodes: tuple[int, ...] = ()
     names: tuple[str, ...] = ()

@@ -11,7 +11,8 @@ import os
 import weakref
 from collections.abc import Callable, Hashable
 from math import inf
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+from weakref import WeakSet
 
 from onnxlab.execution.base import background
 from onnxlab.execution.base.lru import Lru
@@ -33,7 +34,7 @@ class Tier(Generic[K]):
 
     Attributes:
         took, instead: {key: seconds of the processor} of the last time of making, and of the fallback's run.
-        news: whether anything was made in the background since `news` was last set to False.
+        news: whether anything was made in the background, or given up, since `news` was last set to False.
     """
 
     def __init__(self, prepare: Callable[[], None] = lambda: None) -> None:
@@ -42,8 +43,9 @@ class Tier(Generic[K]):
         self.news = False
         self._prepare = prepare
         self._jobs: dict[K, tuple[Callable[[], bool], Callable[[], object]]] = {}
-        self._asked = 0  # the process in which they are to be done; a forked child has no background thread
+        self._asked = False  # whether they are to be done by the background thread
         self._hopeless = False
+        _tiers.add(self)
 
     def is_quick(self, key: K, otherwise: float = 0.0) -> bool:
         """Whether making the artifact is worth waiting for: it last took at most `QUICKLY`, or at most `otherwise`."""
@@ -59,7 +61,7 @@ class Tier(Generic[K]):
     @property
     def is_waiting(self) -> bool:
         """Whether something is to be done that has not begun."""
-        return bool(self._jobs) and self._asked != os.getpid()
+        return bool(self._jobs) and not self._asked
 
     @property
     def is_compiling(self) -> bool:
@@ -90,11 +92,11 @@ class Tier(Generic[K]):
             if tier is not None:
                 tier._work()
 
-        self._asked = os.getpid()
+        self._asked = True
         try:
             background.do(work)
         except BaseException:
-            self._asked = 0
+            self._asked = False
             raise
 
     def _work(self) -> None:
@@ -109,7 +111,7 @@ class Tier(Generic[K]):
                     self._jobs.pop(key, None)
                 self.news = True
         finally:
-            self._asked = 0
+            self._asked = False
         self.begin()  # jobs that were added just now
 
     def _prepared(self) -> None:
@@ -119,3 +121,19 @@ class Tier(Generic[K]):
             self._hopeless = True
             self._jobs.clear()
             raise
+
+    def forked(self) -> None:
+        """In a forked child, which has no background thread: what was under way is to be asked for again."""
+        self.news, self._asked = self.news or bool(self._jobs), False
+
+
+_tiers: WeakSet[Tier[Any]] = WeakSet()
+
+
+def _forked() -> None:
+    for tier in list(_tiers):
+        tier.forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

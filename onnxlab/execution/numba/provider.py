@@ -120,8 +120,6 @@ class NumbaProvider(Provider):
             return assemble(NumpyProvider().compile(part, view), part.inputs, part.outputs, view.constant, "a region")
 
         fallback = ProgramBody(part.inputs, part.outputs, (), (), program, view.scope.compiler.folder)
-        if background.is_here():
-            _ = fallback.program  # the first run of the region needs it, and a foreground call may wait for that
         facts = {name: view.fact(name) for name in part.outputs}
         halves = {name: fact.dtype for name, fact in facts.items() if fact.dtype in SMALL_FLOATS}
         region = Region(

@@ -7,7 +7,7 @@ A program that becomes ready after the model has changed is dropped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from typing import Any
 
@@ -35,6 +35,13 @@ _PROGRAMS = 16  # kept per version of the model
 def no_programs() -> Made:
     """The programs of a new compiler."""
     return Lru("programs", _PROGRAMS)
+
+
+def make_ready(program: Program, feeds: Mapping[str, Any]) -> None:
+    """Have the parts of a program make what its next run takes, in the background."""
+    for step in [instruction.step for instruction in program.instructions]:
+        if step.part is not None and step.part.ready is not None:
+            step.part.ready([feeds.get(name) for name in step.inputs])
 
 
 class FallbackPrograms:
@@ -77,11 +84,14 @@ class FallbackPrograms:
             compiler.notes[_NOTE] = fallback
         return fallback
 
-    def program(self, compiler: Compiler, programs: Made, key: Key, current: Callable[[], bool]) -> Program:
+    def program(
+        self, compiler: Compiler, programs: Made, key: Key, current: Callable[[], bool], feeds: Mapping[str, Any]
+    ) -> Program:
         """A program of a compiler, or its stand-in; then the program will be put into `programs` when it is ready.
 
         Args:
             current: whether the model is still the one that the compiler is for.
+            feeds: {name: array} of the run that asks; None for an array that is not known.
 
         Raises:
             as `Compiler.program`.
@@ -95,8 +105,11 @@ class FallbackPrograms:
         def make() -> None:
             if current():
                 compiled = self._timed(compiler, key)
-                if current() and key in programs:  # else it may be made from facts of a later model
-                    programs[key] = compiled
+                try:
+                    make_ready(compiled, feeds)
+                finally:
+                    if current() and key in programs:  # else it may be made from facts of a later model
+                        programs[key] = compiled
 
         program.notes[_NOTE] = True
         programs[key] = program  # before the job, which replaces it

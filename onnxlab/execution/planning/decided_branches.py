@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from onnxlab.execution.base.lru import Lru
-from onnxlab.execution.planning.background_compile import Key, Made, no_programs
+from onnxlab.execution.planning.background_compile import Key, Made, make_ready, no_programs
 from onnxlab.execution.planning.compiler import Compiler, FactOf, Forgetful
 from onnxlab.execution.planning.inlining import truth
 from onnxlab.execution.program.program import Program
@@ -66,10 +66,10 @@ class Branches(Forgetful):
         if match is None and signature in self._seen:
             del self._seen[signature]
             if later is None:
-                self._make(signature)
+                self._make(signature, {}, arrays)
             else:
                 self._awaited.add(signature)
-                later(signature, partial(self._make, signature, programs))
+                later(signature, partial(self._make, signature, programs, arrays))
             match = self._known.get(signature)
         elif match is None:
             self._seen.keep(signature, None)
@@ -94,8 +94,8 @@ class Branches(Forgetful):
             return None
         return tuple([(name, array.shape) for name, array in arrays.items()])
 
-    def _make(self, signature: Signature, programs: Mapping[Key, Program] | None = None) -> None:
-        """Make the compiler for feeds of these shapes, and the programs that were asked for of them."""
+    def _make(self, signature: Signature, programs: Mapping[Key, Program], arrays: Mapping[str, Any]) -> None:
+        """Make the compiler for feeds of these shapes, and in the background the programs that were asked for."""
         self._awaited.discard(signature)
         general, shapes = self._general, dict(signature)
         with self._graph.lock:
@@ -109,9 +109,11 @@ class Branches(Forgetful):
                             stored=general.stored)  # fmt: skip
         compiler.notes.update(general.notes)
         compiler.ids = general.ids
-        keys = [key for key in list(programs or ()) if set(key[0]) == shapes.keys()]
+        keys = [key for key in list(programs) if set(key[0]) == shapes.keys()]
         specific = no_programs()
         specific.update((key, compiler.program(*key)) for key in keys)
+        for program in specific.values():
+            make_ready(program, arrays)
         self._known.keep(signature, (compiler, specific))
 
 

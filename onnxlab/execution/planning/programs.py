@@ -176,12 +176,15 @@ class Programs:
         return branches
 
     def program(
-        self, compiler: Compiler, programs: Made, feeds: tuple[str, ...], outputs: tuple[str, ...], keep: bool = False
-    ) -> Program:
-        """The program of a compiler from `feeds` to `outputs`, or the one that stands in for it.
+        self, compiler: Compiler, programs: Made, arrays: Mapping[str, Any], outputs: tuple[str, ...],
+        keep: bool = False,
+    ) -> Program:  # fmt: skip
+        """The program of a compiler from feeds to `outputs`, or the one that stands in for it.
 
         `programs` holds the programs that the compiler has made. With `keep`, every value in between stays readable.
+        The `arrays` are those that are fed, by name, None where they are not known.
         """
+        feeds = tuple(arrays)
         key = (feeds, outputs, keep)
         program = programs.get(key)
         if program is None:
@@ -189,11 +192,11 @@ class Programs:
             if (feeds, outputs) not in checked:
                 self._check(compiler, feeds, outputs)
                 compiler.notes[_CHECKED] = (checked if len(checked) < _CHECKS else frozenset()) | {(feeds, outputs)}
-            program = self.fallbacks.program(compiler, programs, key, self._is_current(compiler))
+            program = self.fallbacks.program(compiler, programs, key, self._is_current(compiler), arrays)
             programs.keep(key, programs.get(key, program))  # a concurrent run may have made it meanwhile
         return program
 
     def kept(self, compiler: Compiler, feeds: tuple[str, ...], outputs: tuple[str, ...]) -> Program:
         """The program in which every value stays readable, or what stands in for it."""
         programs = compiler.notes.setdefault(_KEEPING, no_programs())
-        return self.program(compiler, programs, feeds, outputs, keep=True)
+        return self.program(compiler, programs, dict.fromkeys(feeds), outputs, keep=True)

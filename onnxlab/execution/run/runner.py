@@ -263,7 +263,7 @@ class Runner:
             compiler, programs = owner.watching(compiler, watching.by_scope(request.inner)), no_programs()
         elif request.keep is not True:
             compiler, programs = owner.for_shapes(compiler, programs, arrays)
-        program = owner.program(compiler, programs, tuple(arrays), names)
+        program = owner.program(compiler, programs, arrays, names)
         border = BorderValues(program, self.store.budget // 2) if request.is_kept else None
         results = owned(call(program, list(arrays.values()), compiler.folder, border), names, (*arrays.values(),))
         if border is not None:
@@ -311,7 +311,7 @@ class Runner:
         unchecked = self._requests.last_inputs(compiler, state) if feeds is None else self._given(compiler, feeds)
         arrays = self._requests.with_pins(compiler, self._requests.checked(compiler, unchecked))
         with Loading(call.limits):
-            program = owner.program(compiler, programs, tuple(arrays), names)
+            program = owner.program(compiler, programs, arrays, names)
         frame = program.frame(list(arrays.values()))
         call.part(lambda: execute(program, frame, call.run, observer), len(program.rows), float("inf"))
         owner.prepare()
@@ -329,7 +329,7 @@ class Runner:
         arrays = self._requests.with_pins(compiler, self._requests.checked(compiler, dict(feeds)))
         call = Call(limits, None, seed, owner.threads, owner.prepare)
         with Loading(call.limits):
-            program = owner.program(compiler, programs, tuple(arrays), names)
+            program = owner.program(compiler, programs, arrays, names)
             watch = HandedValues(program, take)
             watch.finish(call(program, list(arrays.values()), compiler.folder, watch=watch))
 
@@ -369,7 +369,7 @@ class Runner:
         arrays |= selection.kept(state, self.store.pins, arrays)
         selection.make_up(self.graph, arrays, seed, call.limits)
         with Loading(call.limits):
-            program = self.programs.program(compiler, programs, tuple(arrays), names)
+            program = self.programs.program(compiler, programs, arrays, names)
         return owned(call(program, list(arrays.values()), compiler.folder), names, (*arrays.values(),))
 
     def checked(self, feeds: Any) -> dict[str, Any]:

@@ -150,14 +150,14 @@ class ValuesOnDemand:
         if run is None:
             return False
         notes: dict[Any, Any] = run.program.notes
-        feeds = tuple([name for name in (*run.program.feeds, *run.names) if name in run.known])
-        if "all" not in notes or notes["all"].feeds != feeds:
+        feeds = {name: run.known[name] for name in (*run.program.feeds, *run.names) if name in run.known}
+        if "all" not in notes or notes["all"].feeds != tuple(feeds):
             notes["all"] = self._programs.program(compiler, programs, feeds, tuple(_told(compiler, feeds)), keep=True)
         self._store.let_go()
         program, call = notes["all"], Call(limits, None, None, self._programs.threads)
         try:
             with Loading(call.limits):
-                arrays = call(program, [run.known[name] for name in feeds], compiler.folder)
+                arrays = call(program, [*feeds.values()], compiler.folder)
         except LimitError:
             return False
         self._store.keep(run, dict(zip(program.outputs, arrays, strict=True)))

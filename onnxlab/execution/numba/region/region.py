@@ -102,7 +102,18 @@ class Region:
     def compiled_part(self) -> CompiledPart:
         """The region as programs run it. It needs BLAS only where NumPy runs it."""
         return CompiledPart(self, self.quick, self.bound, self.repeat, self.places, self.look, self.shares, self.state,
-                            own_threads=True)  # fmt: skip
+                            self.ready, own_threads=True)  # fmt: skip
+
+    def ready(self, arrays: Sequence[Any]) -> None:
+        """Make the plan for arrays like these; where one is not known (None) or no plan can be made, NumPy's steps."""
+        if any(array is None or not array.size for array in arrays) or not isinstance(self._made_ready(arrays), Plan):
+            _ = self._fallback.program
+
+    def _made_ready(self, arrays: Sequence[Array]) -> Plan | NodeFallback:
+        """The plan for these arrays; kernels that are missing are compiled."""
+        engine.start()
+        with self._lock:
+            return self._plans.get(self._key(arrays)) or self._bind(arrays, engine.address_of)
 
     def __call__(self, context: NodeContext, *arrays: Any) -> list[Any]:
         """Run the plan for the inputs' shapes, or node by node where there is none."""
@@ -212,9 +223,7 @@ class Region:
         if not all(array.size for array in arrays):
             return None
         if not self._in_background:
-            engine.start()
-            with self._lock:
-                return self._bind(arrays, engine.address_of)
+            return self._made_ready(arrays)
         return self._bound_now(arrays) or self._waiting
 
     def _bound_now(self, arrays: Sequence[Array]) -> Plan | NodeFallback | None:
@@ -233,13 +242,7 @@ class Region:
 
     def _bind_later(self, arrays: Sequence[Array]) -> None:
         """Bind in the background, which compiles what is missing."""
-
-        def job() -> None:
-            engine.start()
-            with self._lock:
-                self._bind(arrays, engine.address_of)
-
-        self._tier.later(self._key(arrays), job)
+        self._tier.later(self._key(arrays), partial(self._made_ready, arrays))
         self._tier.begin()
 
     def _bind(self, arrays: Sequence[Array], address_of: Callable[[str], int]) -> Plan | NodeFallback:
