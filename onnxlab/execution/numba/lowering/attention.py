@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from onnxlab.execution.numba.lowering.matrix_products import bits, emit_pack, packed_strides, panels, table
+from onnxlab.execution.numba.lowering.matrix_products import bits, emit_pack, matrices, panels, table
 from onnxlab.execution.numba.machine.host import host
 from onnxlab.execution.numba.plan.builder import PlanBuilder
 from onnxlab.execution.numba.plan.copies import contiguous
@@ -74,11 +74,9 @@ def _row_bytes(columns: int) -> int:
 
 def rows_of_unit(rows: int, keys: int, width: int) -> int:
     """The number of queries of a unit, whole tiles; 0 where not even one tile fits."""
-    tile = host().rows
-    row_bytes = _row_bytes(keys) + _row_bytes(width) + 4
-    if tile * row_bytes > SCRATCH - _SPARE:
-        return 0
-    return min(max(tile, _BLOCK // row_bytes // tile * tile), -(-rows // tile) * tile)
+    tile, row_bytes = host().rows, _row_bytes(keys) + _row_bytes(width) + 4
+    whole = min(max(tile, _BLOCK // row_bytes // tile * tile), -(-rows // tile) * tile)
+    return whole if tile * row_bytes <= SCRATCH - _SPARE else 0
 
 
 def emit_attention(builder: PlanBuilder, attention: Attention) -> View:
@@ -112,16 +110,15 @@ def emit_attention(builder: PlanBuilder, attention: Attention) -> View:
         "sinks": 0 if attention.sinks is None else attention.sinks.where,
     }  # fmt: skip
     work = heads * rows * total * ((depth + width) / _RATE + 0.5)
-    views = [attention.q, keys, values, mask, attention.sinks]
-    builder.emit("attention", heads * row_blocks, words, views, [attention.target], work=work)
+    reads = [attention.q, keys, values, mask, attention.sinks]
+    builder.emit("attention", heads * row_blocks, words, reads, [attention.target], work=work)
     return attention.target
 
 
 def _mask(builder: PlanBuilder, mask: View, shape: tuple[int, ...]) -> View:
     """The mask over all scores, with contiguous elements along the keys."""
     if mask.shape[-1:] != shape[-1:] or (mask.strides[-1] != 4 and shape[-1] > 1):
-        whole = (*mask.shape[:-1], shape[-1])
-        mask = contiguous(builder, mask.broadcast(whole))
+        mask = contiguous(builder, mask.broadcast((*mask.shape[:-1], shape[-1])))
     return mask.broadcast(shape)
 
 
@@ -131,9 +128,7 @@ def _batches(attention: Attention, keys: View, values: View, mask: View | None) 
     batches = np.zeros((max(1, prod(lead)), 8), np.int64)
     batches[:, 0] = attention.q.broadcast((*lead, *attention.q.shape[-2:])).offsets(axes)
     for column, view, packed in ((1, attention.k, keys), (2, attention.v, values)):
-        lead_shape = view.shape[:-2]
-        steps = View(packed.buffer, 0, lead_shape, packed_strides(packed, lead_shape), packed.dtype)
-        batches[:, column] = steps.broadcast(lead).offsets(axes)
+        batches[:, column] = matrices(packed, view.shape[:-2]).broadcast(lead).offsets(axes)
     batches[:, 3] = attention.target.offsets(axes)
     if mask is not None:
         batches[:, 4] = mask.offsets(axes)

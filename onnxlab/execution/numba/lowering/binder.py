@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -93,13 +94,9 @@ class Binder(RegionValues):
 
     def shape_of(self, node: NodeView) -> None:
         """Lower Shape and Size, which read nothing but the shape."""
-        shape = self.shape(node.inputs[0])
-        if node.op_type == "Size":
-            result = np.array(np.prod(shape, dtype=np.int64))
-        else:
-            attributes = node.attributes
-            result = np.array(shape[attributes.get("start", 0) : attributes.get("end", len(shape))], np.int64)
-        self._values[node.outputs[0]] = result
+        shape, get = self.shape(node.inputs[0]), node.attributes.get
+        sizes: Any = prod(shape) if node.op_type == "Size" else shape[get("start", 0) : get("end", len(shape))]
+        self._values[node.outputs[0]] = np.array(sizes, np.int64)
 
     def evaluate(self, node: NodeView) -> bool:
         """Compute a node with NumPy's kernel where all its inputs are known; returns whether they were."""
@@ -131,19 +128,13 @@ class Binder(RegionValues):
     def _bring_outputs(self) -> None:
         for name, number in self._outputs.items():
             known = self._values.get(name)
+            half = self._halves.get(name)
             if isinstance(known, np.ndarray):
-                self._results[number] = _frozen(known, self._halves.get(name, known.dtype))
+                frozen = self._results[number] = known.astype(known.dtype if half is None else half, copy=False).view()
+                frozen.flags.writeable = False  # all runs share it
                 continue
             view = self.view(name)
-            if name in self._halves:
-                narrowed = self._output(name, view.shape, self._halves[name])
-                emit_chain(self.builder, Chain("copy", (view,), view.shape), narrowed)
+            if half is not None:
+                emit_chain(self.builder, Chain("copy", (view,), view.shape), self._output(name, view.shape, half))
             elif view.buffer.kind != "output" or view.buffer.index != number or not view.contiguous:
                 emit_copy(self.builder, view, self._output(name, view.shape, view.dtype))
-
-
-def _frozen(array: Array, dtype: Any) -> Array:
-    """A constant output, read-only because all runs share it."""
-    frozen = array.astype(dtype) if array.dtype != dtype else array.view()
-    frozen.flags.writeable = False
-    return frozen

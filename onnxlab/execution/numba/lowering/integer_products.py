@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 
 import numpy as np
 
-from onnxlab.execution.numba.lowering.matrix_products import Product, bits, blocks, pad_bias, panels, sources, table
+from onnxlab.execution.numba.lowering.matrix_products import Product, pad_bias, panels, shared, words_of
 from onnxlab.execution.numba.machine.host import host
 from onnxlab.execution.numba.machine.records import FLOAT, INT, QUAD_ROWS, SHORT
 from onnxlab.execution.numba.plan.builder import PlanBuilder
@@ -16,7 +17,7 @@ from onnxlab.execution.numba.plan.frame import SCRATCH
 from onnxlab.execution.numba.plan.memory import aligned
 from onnxlab.execution.numba.plan.pieces import Word
 from onnxlab.execution.numba.plan.views import Array, View, constant_view
-from onnxlab.execution.numba.plan.weight_packing import Packed
+from onnxlab.execution.numba.plan.weight_packing import Late, Packed
 
 _KINDS = {np.dtype(np.float32): FLOAT, np.dtype(np.int32): INT, np.dtype(np.int16): SHORT}
 _RATE = 60.0  # multiplications a nanosecond, about
@@ -50,8 +51,7 @@ class IntegerProduct(Product):
 
     def to_floats(self) -> None:
         """Have the sums written as float32."""
-        target = self.target
-        self.target = View(target.buffer, target.offset, target.shape, target.strides, np.dtype(np.float32))
+        self.target = replace(self.target, dtype=np.dtype(np.float32))
 
     def quantize(self, builder: PlanBuilder, scale: float, low: float, high: float) -> None:
         """Divide by a scale, round, and clamp to `low` and `high`: the result is int16."""
@@ -92,8 +92,7 @@ def pack_quads(matrices: Array) -> tuple[Array, Array] | None:
         padded[number, : len(rows), :columns] = rows
         repeated = origins[begin:]
         places[number, : len(repeated)] = repeated
-    split = padded.reshape(batches, length // 4, 4, count, width)
-    return _at_a_line(split.transpose(0, 3, 1, 4, 2)), places
+    return _at_a_line(padded.reshape(batches, length // 4, 4, count, width).transpose(0, 3, 1, 4, 2)), places
 
 
 def _at_a_line(array: Array) -> Array:
@@ -134,8 +133,7 @@ def pack_pairs(weights: Array, taps: int) -> Array:
     narrow = not weights.size or (weights.min() >= -128 and weights.max() <= 127)
     padded = np.zeros((batches, taps, length + length % 2, count * width), np.int8 if narrow else np.int16)
     padded[:, :, :length, :columns] = weights.reshape(batches, taps, length, columns)
-    split = padded.reshape(batches, -1, 2, count, width)
-    return _at_a_line(split.transpose(0, 3, 1, 4, 2))
+    return _at_a_line(padded.reshape(batches, -1, 2, count, width).transpose(0, 3, 1, 4, 2))
 
 
 def emit_pack_pairs(builder: PlanBuilder, matrix: View) -> View:
@@ -166,32 +164,19 @@ def emit_pack_pairs(builder: PlanBuilder, matrix: View) -> View:
 
 def emit_dot(builder: PlanBuilder, product: IntegerProduct, packed: Packed) -> View:
     """Append the record of a product; returns where its result is. `packed` remembers constants."""
-    taps, rows = product.offsets.shape
-    quads = _quads(product, packed)
-    if quads is not None:
-        weights = quads[0]
-    else:
-        weights = product.weights if product.weights is not None else _packed(product, packed)
-    offsets = table(product.offsets)
-    values: dict[str, Word] = {
-        "x": product.x.where, "offsets": builder.keep(offsets), "tap_bytes": offsets.shape[1] * 4, "taps": taps,
-        "weights": weights.where, "y": product.target.where, "places": builder.keep(table(product.places[None])),
-        "low": bits(product.low), "high": bits(product.high), "rows": rows, "columns": product.columns,
+    weights, sums = _quads(product, packed) or (product.weights or _packed(product, packed), None)
+    values = words_of(builder, product, weights) | {
         "kind": _KINDS[product.target.dtype], "factor": product.factor.where if product.factor else builder.keep(_ONE),
     }  # fmt: skip
     for name, array in (("scale", product.scale), ("shift", product.bias), ("bias", product.whole_bias)):
         if array is not None:
             values[name] = builder.keep(pad_bias(array))
-    if product.residual is not None:
-        values["residual"] = product.residual.where
-        values["sources"] = builder.keep(table(sources(product)[None]))
-    if quads is not None:
-        values["sums"] = quads[1].where
+    if sums is not None:
+        values["sums"] = sums.where
     units = _share(builder, product, weights, values)
-    work = rows * product.columns * product.length * taps * len(product.batches) / _RATE
     reads = [product.x, weights, product.residual, product.factor]
-    kernel = "quad_dot" if quads is not None else "depthwise_dot" if product.depthwise else "dot"
-    builder.emit(kernel, units, values, reads, [product.target], work=work)
+    kernel = "quad_dot" if sums is not None else "depthwise_dot" if product.depthwise else "dot"
+    builder.emit(kernel, units, values, reads, [product.target], work=product.multiplications / _RATE)
     return product.target
 
 
@@ -200,36 +185,26 @@ def _share(builder: PlanBuilder, product: IntegerProduct, weights: View, values:
     taps, rows = product.offsets.shape
     count, width = panels(product.columns), host().columns
     if product.depthwise:
-        row_block = max(1, -(-rows // 16))
-        zeros = np.zeros(count * width + width, np.int16)
+        row_block, zeros = max(1, -(-rows // 16)), np.zeros(count * width + width, np.int16)
         values.update(row_block=row_block, zeros=builder.keep(zeros), length=count)
         return int(-(-rows // row_block))
     # four bytes of a step: a pair of int16, or a quad
     pairs = -(-product.length // 2)
     depth = -(-taps * product.length // 4) if "sums" in values else taps * pairs
-    batches = np.array(product.batches, np.int64)
-    if product.groups > 1:
-        batches[:, 1] = np.arange(product.groups) * (weights.nbytes // product.groups)
-        batches[:, 2] = np.arange(product.groups) * (count * width * 4)
-    row_block, row_blocks, panel_block, panel_blocks = blocks(rows, -(-depth // taps), depth, count, len(batches))
-    values.update(
-        length=pairs, row_block=row_block, panel_block=panel_block, row_blocks=row_blocks, panel_blocks=panel_blocks,
-        batches=builder.keep(batches), zeros=builder.keep(np.zeros(2 * pairs, np.int16)),
-    )  # fmt: skip
+    words, units = shared(builder, product, weights, -(-depth // taps), depth)
+    values |= words | {"length": pairs, "zeros": builder.keep(np.zeros(2 * pairs, np.int16))}
     if "sums" in values:
-        room = (SCRATCH - QUAD_ROWS * width * 4) // (depth * 4 + 4)
-        values.update(length=product.length, room=room)
+        values.update(length=product.length, room=(SCRATCH - QUAD_ROWS * width * 4) // (depth * 4 + 4))
     else:
         values["narrow"] = int(weights.dtype == np.int8)
-    return int(row_blocks * panel_blocks * len(batches))
+    return units
 
 
 def _quads(product: IntegerProduct, packed: Packed) -> tuple[View, View] | None:
     """The constant weights as quads and the sums of their columns, where the processor has an instruction for that."""
     taps, depth = len(product.offsets), len(product.offsets) * product.length
-    if not host().vnni or product.weights is not None or product.depthwise:
-        return None
-    if product.length < _SHORT or depth > _DEEP:
+    suits = product.weights is None and not product.depthwise and product.length >= _SHORT and depth <= _DEEP
+    if not host().vnni or not suits:
         return None
     key = (*product.key, taps)
     weights, sums = packed.get(("quads", *key)), packed.get(("sums", *key))
@@ -244,13 +219,8 @@ def _quads(product: IntegerProduct, packed: Packed) -> tuple[View, View] | None:
 
 def _packed(product: IntegerProduct, packed: Packed) -> View:
     """The constant weights, packed once for all shapes."""
-    taps = len(product.offsets)
-    key = ("pairs", *product.key, taps)
-    view = packed.get(key)
-    if view is None:
-        make = pack_channels if product.depthwise else pack_pairs
-        view = packed.put(key, constant_view(make(product.constant, taps)))
-    return view
+    taps, make = len(product.offsets), pack_channels if product.depthwise else pack_pairs
+    return packed.made(("pairs", *product.key, taps), Late(partial(make, product.constant, taps)))
 
 
 def pack_channels(weights: Array, taps: int) -> Array:

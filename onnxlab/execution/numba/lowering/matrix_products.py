@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -15,7 +16,7 @@ from onnxlab.execution.numba.plan.builder import PlanBuilder
 from onnxlab.execution.numba.plan.copies import emit_copy
 from onnxlab.execution.numba.plan.memory import aligned
 from onnxlab.execution.numba.plan.pieces import Word
-from onnxlab.execution.numba.plan.views import Array, View, constant_view
+from onnxlab.execution.numba.plan.views import Array, View, constant_view, dense
 from onnxlab.execution.numba.plan.weight_packing import Packed, late
 from onnxlab.ops.base.window_geometry import Window
 
@@ -80,14 +81,17 @@ class Product:
 
     def column_values(self, array: Array) -> Array | None:
         """An array that broadcasts along all axes but that of the columns, as [groups, columns], else None."""
-        rank = len(self.shape)
+        rank, total = len(self.shape), self.groups * self.columns
         shape = (1,) * (rank - array.ndim) + array.shape
         if len(shape) != rank or any(size != 1 for axis, size in enumerate(shape) if axis != self.axis):
             return None
-        total = self.groups * self.columns
-        if shape[self.axis] not in (1, total):
-            return None
-        return np.broadcast_to(array.reshape(-1), (total,)).reshape(self.groups, self.columns).astype(np.float32)
+        fits, columns = shape[self.axis] in (1, total), (self.groups, self.columns)
+        return np.broadcast_to(array.reshape(-1), (total,)).reshape(columns).astype(np.float32) if fits else None
+
+    @property
+    def multiplications(self) -> int:
+        """The number of multiplications of all batches."""
+        return self.offsets.size * self.length * self.columns * len(self.batches)
 
     @property
     def movable(self) -> bool:
@@ -124,8 +128,7 @@ def pack(weights: Array) -> Array:
     if weights.strides[1] < weights.strides[2] and depth * columns > _AT_ONCE:
         _pack_turned(weights, packed[:, :whole])
     else:
-        split = weights[:, :, : whole * width].reshape(batches, depth, whole, width)
-        packed[:, :whole] = split.transpose(0, 2, 1, 3)
+        packed[:, :whole] = weights[:, :, : whole * width].reshape(batches, depth, whole, width).transpose(0, 2, 1, 3)
     if rest:
         packed[:, whole] = 0.0
         packed[:, whole, :, :rest] = weights[:, :, whole * width :]
@@ -194,14 +197,9 @@ def _emit_margin(builder: PlanBuilder, panel: View, columns: int) -> None:
         emit_copy(builder, zeros, panel.at(columns * 4, shape, panel.strides))
 
 
-def packed_strides(packed: View, lead: tuple[int, ...]) -> tuple[int, ...]:
-    """Bytes between the packed matrices of a stack."""
-    strides: list[int] = []
-    step = packed.strides[0]
-    for size in reversed(lead):
-        strides.insert(0, step)
-        step *= size
-    return tuple(strides)
+def matrices(packed: View, lead: tuple[int, ...]) -> View:
+    """The packed matrices of a stack with these leading dims, by their first elements."""
+    return View(packed.buffer, 0, lead, dense(lead, packed.strides[0]), packed.dtype)
 
 
 def emit_product(builder: PlanBuilder, product: Product, packed: Packed) -> View:
@@ -211,77 +209,78 @@ def emit_product(builder: PlanBuilder, product: Product, packed: Packed) -> View
     return product.target
 
 
-def _pieces(product: Product) -> list[Product]:
+def _pieces(product: Product) -> Iterator[Product]:
     """A deep product as a sum of shallower ones, whose panels stay in the first-level cache for all rows."""
     taps, rows = product.offsets.shape
-    depth = taps * product.length
+    depth, length = taps * product.length, product.length
     if product.constant is None or len(product.batches) > 1 or depth <= _DEEP or rows <= host().rows:
-        return [product]
+        yield product
+        return
     if taps > 1:
-        step = max(1, _DEPTH // product.length)
-        cuts = [(slice(t, t + step), slice(0, product.length)) for t in range(0, taps, step)]
+        step = max(1, _DEPTH // length)
+        cuts = [(slice(t, min(taps, t + step)), slice(0, length)) for t in range(0, taps, step)]
     else:
         step = -(-depth // -(-depth // _DEPTH))
-        cuts = [(slice(0, 1), slice(k, k + step)) for k in range(0, depth, step)]
-    pieces = []
+        cuts = [(slice(0, 1), slice(k, min(length, k + step))) for k in range(0, depth, step)]
     for number, (of_taps, of_row) in enumerate(cuts):
-        offsets = product.offsets[of_taps]
-        begin, end = of_taps.start * product.length + of_row.start, min(depth, _end(of_taps, of_row, product))
-        last = number == len(cuts) - 1
-        pieces.append(
-            replace(
-                product,
-                offsets=np.where(offsets < 0, -1, offsets + of_row.start * 4),
-                length=min(product.length, of_row.stop) - of_row.start,
-                constant=product.constant[:, begin:end],
-                key=(*product.key, begin, end),
-                bias=None if number else product.bias,
-                residual=product.target if number else product.residual,
-                low=product.low if last else -inf,
-                high=product.high if last else inf,
-            )
+        offsets, last = product.offsets[of_taps], number == len(cuts) - 1
+        begin, end = of_taps.start * length + of_row.start, (of_taps.stop - 1) * length + of_row.stop
+        yield replace(
+            product,
+            offsets=np.where(offsets < 0, -1, offsets + of_row.start * 4),
+            length=of_row.stop - of_row.start,
+            constant=product.constant[:, begin:end],
+            key=(*product.key, begin, end),
+            bias=None if number else product.bias,
+            residual=product.target if number else product.residual,
+            low=product.low if last else -inf,
+            high=product.high if last else inf,
         )
-    return pieces
-
-
-def _end(of_taps: slice, of_row: slice, product: Product) -> int:
-    """The end of a piece in the depth of the whole."""
-    taps = len(product.offsets)
-    last = min(taps, int(of_taps.stop)) - 1
-    return last * product.length + min(product.length, int(of_row.stop))
 
 
 def _emit_piece(builder: PlanBuilder, product: Product, packed: Packed) -> None:
-    taps, rows = product.offsets.shape
-    weights = product.weights if product.weights is not None else _packed(product, packed)
-    offsets, places = table(product.offsets), table(product.places[None])
-    count = panels(product.columns)
-    cost = rows * product.columns * product.length * taps * len(product.batches)
-    depth = product.length * taps
-    batches = np.array(product.batches, np.int64)
-    if product.groups > 1:
-        batches[:, 1] = np.arange(product.groups) * (count * depth * host().columns * 4)
-        batches[:, 2] = np.arange(product.groups) * (count * host().columns * 4)
-    row_block, row_blocks, panel_block, panel_blocks = blocks(rows, product.length, depth, count, len(product.batches))
-    values: dict[str, Word] = {
-        "x": product.x.where, "offsets": builder.keep(offsets), "tap_bytes": offsets.shape[1] * 4, "taps": taps,
-        "length": product.length, "weights": weights.where, "y": product.target.where,
-        "places": builder.keep(places), "low": bits(product.low), "high": bits(product.high), "rows": rows,
-        "columns": product.columns, "row_block": row_block, "panel_block": panel_block, "row_blocks": row_blocks,
-        "panel_blocks": panel_blocks, "batches": builder.keep(batches),
-        "zeros": builder.keep(np.zeros(product.length, np.float32)),
-    }  # fmt: skip
+    weights, length = product.weights or _packed(product, packed), product.length
+    words, units = shared(builder, product, weights, length, length * len(product.offsets))
+    values = words_of(builder, product, weights) | words
+    values |= {"length": length, "zeros": builder.keep(np.zeros(length, np.float32))}
     if product.bias is not None:
         values["bias"] = builder.keep(pad_bias(product.bias))
-    if product.residual is not None:
-        values["residual"] = product.residual.where
-        values["sources"] = builder.keep(table(sources(product)[None]))
-    units = row_blocks * panel_blocks * len(product.batches)
     reads = [product.x, weights, product.residual]
-    builder.emit("gemm", units, values, reads, [product.target], work=cost / _RATE)
+    builder.emit("gemm", units, values, reads, [product.target], work=product.multiplications / _RATE)
 
 
-def blocks(rows: int, length: int, depth: int, count: int, batches: int) -> tuple[int, int, int, int]:
+def words_of(builder: PlanBuilder, product: Product, weights: View) -> dict[str, Word]:
+    """The words that the records of all products have."""
+    offsets, (taps, rows) = table(product.offsets), product.offsets.shape
+    values: dict[str, Word] = {
+        "x": product.x.where, "offsets": builder.keep(offsets), "tap_bytes": offsets.shape[1] * 4, "taps": taps,
+        "weights": weights.where, "y": product.target.where, "places": builder.keep(table(product.places[None])),
+        "low": bits(product.low), "high": bits(product.high), "rows": rows, "columns": product.columns,
+    }  # fmt: skip
+    if product.residual is None:
+        return values
+    return values | {"residual": product.residual.where, "sources": builder.keep(table(sources(product)[None]))}
+
+
+def shared(
+    builder: PlanBuilder, product: Product, weights: View, length: int, depth: int
+) -> tuple[dict[str, Word], int]:
+    """The words that cut a product into units, and the number of units.
+
+    Args:
+        length, depth: of a row under one tap, and in all, in steps of four bytes.
+    """
+    batches, count = np.array(product.batches, np.int64), panels(product.columns)
+    if product.groups > 1:
+        batches[:, 1] = np.arange(product.groups) * (weights.nbytes // product.groups)
+        batches[:, 2] = np.arange(product.groups) * (count * host().columns * 4)
+    rows, row_blocks, columns, panel_blocks = _blocks(product.offsets.shape[1], length, depth, count, len(batches))
+    words: dict[str, Word] = {"row_block": rows, "row_blocks": row_blocks, "panel_block": columns,
+                              "panel_blocks": panel_blocks, "batches": builder.keep(batches)}  # fmt: skip
+    return words, row_blocks * panel_blocks * len(batches)
+
+
+def _blocks(rows: int, length: int, depth: int, count: int, batches: int) -> tuple[int, int, int, int]:
     """(rows of a unit, number of such blocks, panels of a unit, number of such blocks).
 
     Where all weights fit into the second-level cache, a unit takes few rows and all panels, so that results are written
@@ -303,13 +302,8 @@ def blocks(rows: int, length: int, depth: int, count: int, batches: int) -> tupl
 
 def _packed(product: Product, packed: Packed) -> View:
     """The constant weights, scaled and packed, once for all shapes."""
-    assert product.constant is not None
     key = (*product.key, None if product.scale is None else product.scale.tobytes())
-    view = packed.get(key)
-    if view is not None:
-        return view
-    recipe = late(product.constant).then(partial(_scaled, product.scale)).then(pack)
-    return packed.put(key, constant_view(np.asarray(recipe)), recipe)
+    return packed.made(key, late(product.constant).then(partial(_scaled, product.scale)).then(pack))
 
 
 def _scaled(scale: Array | None, weights: Array) -> Array:

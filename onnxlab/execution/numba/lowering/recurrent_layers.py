@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 
 import numpy as np
@@ -15,7 +16,7 @@ from onnxlab.execution.numba.machine.records import ACTIVATIONS, GRU, LSTM, RNN
 from onnxlab.execution.numba.plan.builder import PlanBuilder
 from onnxlab.execution.numba.plan.pieces import Word
 from onnxlab.execution.numba.plan.views import Array, View, constant_view
-from onnxlab.execution.numba.plan.weight_packing import Key, Packed
+from onnxlab.execution.numba.plan.weight_packing import Key, Packed, late
 
 GATES = {LSTM: 4, GRU: 3, RNN: 1}
 _RATE = 12.0  # multiplications a nanosecond, about, of a matrix that is read for one row
@@ -92,25 +93,20 @@ class Layer:
             "weights": self.weights.where, "y": self.y.where, "y_step": y_step, "y_direction": y_direction,
             "y_row": y_row, "steps": steps, "batch": batch, "rows": rows, "hidden": hidden, "kind": self.kind,
             "direction": self.direction, "functions": builder.keep(self.functions),
-            "flag": self.flag + self._form(),
+            "flag": self.flag + self._form(padded), "lengths": 0 if self.lengths is None else self.lengths.where,
             "clip": bits(self.clip), "table": builder.keep(table(np.arange(rows)[None] * padded * 4)),
         }  # fmt: skip
-        for name, state in zip(("h0", "c0"), self.states, strict=False):
-            values[name] = state.where if state is not None else 0
-        for name, state in zip(("h_last", "c_last"), self.lasts, strict=False):
-            values[name] = state.where
-        for name, array in (("scales", self._scales()), ("bias", self.bias), ("peepholes", self.peepholes)):
-            values[name] = 0 if array is None else builder.keep(np.ascontiguousarray(array, np.float32))
-        values["lengths"] = self.lengths.where if self.lengths is not None else 0
-        return values
+        views = [*zip(("h0", "c0"), self.states, strict=False), *zip(("h_last", "c_last"), self.lasts, strict=False)]
+        values |= {name: 0 if view is None else view.where for name, view in views}
+        arrays = {"scales": self._scales(), "bias": self.bias, "peepholes": self.peepholes}
+        return values | {name: builder.keep(np.ascontiguousarray(array, np.float32))
+                         for name, array in arrays.items() if array is not None}  # fmt: skip
 
-    def _form(self) -> int:
+    def _form(self, padded: int) -> int:
         """Bits of the flag for the form of weights: 2 for pairs of int8, 4 for quads, with their repeated levels."""
         if self.side is None or self.weights.dtype != np.int8:
             return 0
-        if self.weights.shape[-1] != 4:
-            return 2
-        return 4 + (int(self.side.shape[1]) - 4 * panels(self.y.shape[3]) * host().columns << 8)
+        return 4 + (int(self.side.shape[1]) - 4 * padded << 8) if self.weights.shape[-1] == 4 else 2
 
     def _scales(self) -> Array | None:
         """The scales of levels, followed by `side` as int32 whose bits are reinterpreted as float32."""
@@ -129,10 +125,7 @@ def spread(parameter: Array, gates: int) -> Array:
 
 def recurrent_weights(packed: Packed, key: Key, matrices: Array, gates: int) -> View:
     """[directions, hidden, gates * hidden] float32, packed for the kernel and remembered."""
-    view = packed.get(key)
-    if view is None:
-        view = packed.put(key, constant_view(pack(_by_gates(matrices, gates))))
-    return view
+    return packed.made(key, late(matrices).then(partial(_by_gates, gates=gates)).then(pack))
 
 
 def _by_gates(matrices: Array, gates: int) -> Array:

@@ -160,9 +160,9 @@ class RegionValues:
         """The value in memory; a chain or product is emitted."""
         value = self.value(name)
         if isinstance(value, np.ndarray):
-            return self._emit(name, value)
+            return self.emit(value, name)
         if not isinstance(value, View):
-            value = self._values[name] = self._emit(name, value)
+            value = self._values[name] = self.emit(value, name)
         return value
 
     def operand(self, name: str) -> Operand:
@@ -226,9 +226,7 @@ class RegionValues:
 
     def combine(self, name: str, operation: str, operands: Sequence[Operand], truth: bool = False) -> None:
         """Name the result of an elementwise operation."""
-        shapes = [operand.shape for operand in operands if not isinstance(operand, float)]
-        shape = np.broadcast_shapes(*shapes)
-        self.put(name, self.chain(operation, operands, tuple(shape), truth))
+        self.put(name, self.chain(operation, operands, truth=truth))
 
     def chain(
         self, operation: str, operands: Sequence[Operand], shape: tuple[int, ...] | None = None, truth: bool = False
@@ -241,8 +239,8 @@ class RegionValues:
         whole = all(item.shape == shape for item in operands if isinstance(item, Chain))
         if whole and chain.steps <= MAX_STEPS and len(chain.leaves()) <= MAX_OPERANDS:
             return chain
-        settled = [self._emit("", item) if isinstance(item, Chain) else item for item in operands]
-        return Chain(operation, tuple(settled), shape, truth)
+        settled = tuple([self.emit(item) if isinstance(item, Chain) else item for item in operands])
+        return Chain(operation, settled, shape, truth)
 
     def allocate(self, name: str, shape: Sequence[int], dtype: Any, strides: Sequence[int] | None = None) -> View:
         """A place for a result: the caller's array if it leaves the region in this layout."""
@@ -256,10 +254,6 @@ class RegionValues:
         number = self._outputs[name]
         self._results[number] = (shape, np.dtype(dtype))
         return self.builder.output(number, shape, dtype)
-
-    def emit(self, value: Value) -> View:
-        """Emit a value that has no name."""
-        return self._emit("", value)
 
     def emit_once(self, value: View | Chain) -> View:
         """Emit a value that has no name, unless it is a chain that was emitted before."""
@@ -276,11 +270,8 @@ class RegionValues:
         assert isinstance(value, np.ndarray)
         return self.packed.key_of(value, persistent=self._constants.get(name) is value)
 
-    def constant(self, array: Array) -> View:
-        """A view of a constant that a rule made."""
-        return constant_view(array)
-
-    def _emit(self, name: str, value: Value) -> View:
+    def emit(self, value: Value, name: str = "") -> View:
+        """Emit a value, which has no name unless one is given."""
         if isinstance(value, View):
             return value
         if isinstance(value, Product):
@@ -291,12 +282,10 @@ class RegionValues:
                 return emit_winograd(self.builder, value, window, self.packed)
             return emit_product(self.builder, value, self.packed)
         if isinstance(value, Chain):
-            strides = _layout(value, value.dtype.itemsize)
-            return emit_chain(self.builder, value, self.allocate(name, value.shape, value.dtype, strides))
+            return emit_chain(self.builder, value, self.allocate(name, value.shape, value.dtype, _layout(value)))
         if self._constants.get(name) is not value:
             return constant_view(value)
-        key = ("plain", *self.packed.key_of(value, persistent=True))
-        return self.packed.get(key) or self.packed.put(key, constant_view(value))
+        return self.packed.made(("plain", *self.packed.key_of(value, persistent=True)), value)
 
     def written_views(self, record: LoweringRecord) -> Iterator[tuple[str, View]]:
         """The values that a step of lowering brought to a place in memory, by name."""
@@ -310,7 +299,7 @@ class RegionValues:
         value = self.value(name)
         if isinstance(value, Product):
             return value.target.dtype, value.target.strides
-        return value.dtype, _layout(value, value.dtype.itemsize) if isinstance(value, Chain) else value.strides
+        return value.dtype, _layout(value) if isinstance(value, Chain) else value.strides
 
     def write(self, name: str, target: View) -> None:
         """Write a value to a view: computed there if it is not emitted yet and has no other reader, else copied."""
@@ -322,19 +311,14 @@ class RegionValues:
         elif alone and type(value) is Product and value.movable and target.strides[value.axis] == 4:
             value.move(target)
             self._moved[name] = target
-            self._emit("", value)
+            self.emit(value)
         else:
             emit_copy(self.builder, self.view(name), target)
 
 
-def _layout(chain: Chain, itemsize: int) -> tuple[int, ...]:
+def _layout(chain: Chain) -> tuple[int, ...]:
     """Strides for a chain's result: in the order of the first operand that has its shape."""
-    for view in chain.leaves():
-        if view.shape == chain.shape and view.size > 1:
-            order = sorted(range(len(view.shape)), key=lambda axis: -view.strides[axis])
-            dense_strides = dense([view.shape[axis] for axis in order], itemsize)
-            strides = [0] * len(order)
-            for axis, stride in zip(order, dense_strides, strict=True):
-                strides[axis] = stride
-            return tuple(strides)
-    return dense(chain.shape, itemsize)
+    same = (view.strides for view in chain.leaves() if view.shape == chain.shape and view.size > 1)
+    steps = next(same, None)
+    order = None if steps is None else sorted(range(len(steps)), key=lambda axis: -steps[axis])
+    return dense(chain.shape, chain.dtype.itemsize, order)

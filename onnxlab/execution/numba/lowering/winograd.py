@@ -20,7 +20,7 @@ from onnxlab.execution.numba.plan import autotune
 from onnxlab.execution.numba.plan.builder import PlanBuilder
 from onnxlab.execution.numba.plan.copies import emit_clear
 from onnxlab.execution.numba.plan.pieces import Word
-from onnxlab.execution.numba.plan.views import Array, View, constant_view
+from onnxlab.execution.numba.plan.views import Array, View
 from onnxlab.execution.numba.plan.weight_packing import Packed, SharedConstants, late
 from onnxlab.ops.base.window_geometry import Window
 
@@ -54,16 +54,12 @@ def gains(product: Product, window: Window, measuring: bool) -> bool:
 
 def _tried(builder: PlanBuilder, product: Product, window: Window | None) -> None:
     """A convolution of zeros with zeros, one way or the other."""
-    x, target, residual = (
-        None if view is None else builder.allocate(view.shape, np.float32, view.strides)
-        for view in (product.x, product.target, product.residual)
-    )
-    assert x is not None
-    assert target is not None
-    assert product.constant is not None
+    x, target, *residual = (builder.allocate(view.shape, np.float32, view.strides)
+                            for view in (product.x, product.target, product.residual) if view is not None)  # fmt: skip
     emit_clear(builder, x, x.buffer.nbytes)
     zeros = np.broadcast_to(np.float32(0), product.constant.shape)
-    tried = replace(product, x=x, target=target, residual=residual, constant=zeros, scale=None, key=("tried",))
+    tried = replace(product, x=x, target=target, residual=next(iter(residual), None), constant=zeros, scale=None,
+                    key=("tried",))  # fmt: skip
     shared = SharedConstants()
     packed = shared.region()
     if window is None:
@@ -92,39 +88,39 @@ class _Tiling:
     def count(self) -> int:
         return self.batch * self.down * self.across
 
+    @property
+    def unit(self) -> int:
+        return max(1, -(-self.count // 16))
+
     def words(self, image: View, planes: View, channels: int) -> dict[str, Word]:
         """The words of a record that both transforms have."""
-        unit = max(1, -(-self.count // 16))
         return {
             "image": image.where, "planes": planes.where, "plane_bytes": self.count * channels * 4,
             "channels": channels, "height": image.shape[2], "width": image.shape[3], "tiles_down": self.down,
             "tiles_across": self.across, "row": image.strides[2], "pixel": image.strides[3], "tiles": self.count,
-            "unit_tiles": unit, "image_bytes": image.strides[0],
+            "unit_tiles": self.unit, "image_bytes": image.strides[0],
         }  # fmt: skip
 
 
 def emit_winograd(builder: PlanBuilder, product: Product, window: Window, packed: Packed) -> View:
     """Append the records of a convolution that `suits`; returns where its result is."""
-    x, target = product.x, product.target
-    assert product.constant is not None
+    x, target, columns = product.x, product.target, product.columns
     batch, channels = x.shape[:2]
-    columns = product.columns
     tiles = _Tiling(batch, -(-target.shape[2] // 4), -(-target.shape[3] // 4))
     spread = builder.allocate((36, tiles.count, channels), np.float32)
     products = builder.allocate((36, tiles.count, columns), np.float32)
-    words = tiles.words(x, spread, channels)
-    unit = words["unit_tiles"]
-    assert isinstance(unit, int)
-    units = -(-tiles.count // unit)
-    wild = builder.allocate((tiles.count,), np.uint8)
-    words |= {"top": window.begin[0], "left": window.begin[1], "wild": wild.where, "made_height": target.shape[2],
-              "made_width": target.shape[3]}  # fmt: skip
+    wild, units = builder.allocate((tiles.count,), np.uint8), -(-tiles.count // tiles.unit)
+    words = tiles.words(x, spread, channels) | {
+        "top": window.begin[0], "left": window.begin[1], "wild": wild.where, "made_height": target.shape[2],
+        "made_width": target.shape[3],
+    }  # fmt: skip
     builder.emit("winograd_input", units, words, [x], [spread, wild], work=spread.size * 0.2)
     emit_product(builder, _planes(product, spread, products), packed)
     taps = _taps(product, packed)
-    words = tiles.words(target, products, columns) | {"low": bits(product.low), "high": bits(product.high)}
-    words |= {"wild": wild.where, "patches": spread.where, "patch_bytes": spread.strides[0], "inner": channels,
-              "taps": taps.where}  # fmt: skip
+    words = tiles.words(target, products, columns) | {
+        "low": bits(product.low), "high": bits(product.high), "wild": wild.where, "patches": spread.where,
+        "patch_bytes": spread.strides[0], "inner": channels, "taps": taps.where,
+    }  # fmt: skip
     if product.bias is not None:
         words["bias"] = builder.keep(np.ascontiguousarray(product.bias.reshape(-1), np.float32))
     residual = product.residual
@@ -155,15 +151,12 @@ def _planes(product: Product, spread: View, products: View) -> Product:
 
 def _taps(product: Product, packed: Packed) -> View:
     """The plain weights, [9 * channels, columns], for tiles that are convolved directly."""
-    scale = None if product.scale is None else product.scale.tobytes()
-    key = (*product.key, "taps", scale)
-    recipe = late(product.constant).then(partial(_scaled, product.scale))
-    return packed.get(key) or packed.put(key, constant_view(np.asarray(recipe)), recipe)
+    key = (*product.key, "taps", None if product.scale is None else product.scale.tobytes())
+    return packed.made(key, late(product.constant).then(partial(_scaled, product.scale)))
 
 
 def _scaled(scale: Array | None, weights: Array) -> Array:
-    scaled = weights[0] if scale is None else weights[0] * scale
-    return np.ascontiguousarray(scaled, np.float32)
+    return np.ascontiguousarray(weights[0] if scale is None else weights[0] * scale, np.float32)
 
 
 def _weights_of(scale: Array | None, weights: Array) -> Array:

@@ -167,24 +167,18 @@ def _offsets(shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
 _kept_offsets = lru_cache(maxsize=256)(_offsets)
 
 
-def dense(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
-    """Strides of a contiguous array."""
-    strides = []
-    step = itemsize
-    for size in reversed(shape):
-        strides.append(step)
-        step *= size
-    return tuple(reversed(strides))
+def dense(shape: Sequence[int], itemsize: int, order: Sequence[int] | None = None) -> tuple[int, ...]:
+    """Strides of an array without gaps: contiguous, or with its axes in another order in memory, outermost first."""
+    strides, step = [0] * len(shape), itemsize
+    for axis in reversed(range(len(shape)) if order is None else order):
+        strides[axis] = step
+        step *= shape[axis]
+    return tuple(strides)
 
 
 def channels_last(shape: Sequence[int], itemsize: int = 4) -> tuple[int, ...]:
     """Strides of [N, C, D1, …] with the channels innermost."""
-    order = (0, *range(2, len(shape)), 1)
-    dense_strides = dense([shape[axis] for axis in order], itemsize)
-    strides = [0] * len(shape)
-    for axis, stride in zip(order, dense_strides, strict=True):
-        strides[axis] = stride
-    return tuple(strides)
+    return dense(shape, itemsize, (0, *range(2, len(shape)), 1))
 
 
 def constant_view(array: Array) -> View:

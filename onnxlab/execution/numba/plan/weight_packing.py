@@ -73,6 +73,11 @@ class Packed:
             self.shared.ways[view] = recipe.bare()
         return view
 
+    def made(self, key: Key, recipe: Array | Late) -> View:
+        """The packed weights of a key; they are made, where they were not packed yet."""
+        recipe = late(recipe)
+        return self.get(key) or self.put(key, constant_view(np.asarray(recipe)), recipe)
+
     def renewed(self, before: Packed, arrays: Mapping[str, Array], old: Mapping[str, Array]) -> list[tuple[View, View]]:
         """Take over the packed constants of another region, of which some constants have changed.
 

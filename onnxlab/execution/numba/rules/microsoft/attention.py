@@ -11,7 +11,7 @@ from onnxlab.execution.numba.lowering.binder import Binder
 from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan.copies import contiguous, emit_clear, emit_copy
 from onnxlab.execution.numba.plan.elementwise_chains import Operand
-from onnxlab.execution.numba.plan.views import View
+from onnxlab.execution.numba.plan.views import View, constant_view
 from onnxlab.execution.numba.rules.onnx.attention import attend, by_heads, heads_of, output_name, present
 from onnxlab.execution.numba.rules.onnx.matmul import by_constant, with_inner_runs
 from onnxlab.execution.numba.rules.onnx.quantization import DOMAIN, fixed, given
@@ -40,7 +40,7 @@ def _unseen(binder: Binder, name: str, batch: int, rows: int, keys: int, filtere
     view = binder.view(name)
     if view.shape == (batch,):
         lengths = view.at(0, (batch, 1, 1, 1), (view.strides[0], 0, 0, 0))
-        places = binder.constant(np.arange(keys, dtype=np.float32))
+        places = constant_view(np.arange(keys, dtype=np.float32))
         return binder.chain("where", [binder.chain("less", [places, lengths]), 0.0, filtered])
     if len(view.shape) == 2:
         view = view.at(0, (batch, 1, 1, keys), (view.strides[0], 0, 0, view.strides[1]))
@@ -60,7 +60,7 @@ def _unseen_future(
     if not unidirectional:
         return None
     seen = np.arange(keys) <= past + np.arange(rows)[:, None]
-    return binder.constant(np.where(seen, np.float32(0), np.float32(filtered)))
+    return constant_view(np.where(seen, np.float32(0), np.float32(filtered)))
 
 
 def _mask_reason(node: NodeView, view: StaticFacts, slot: int) -> str:
@@ -242,7 +242,7 @@ def _sinks(binder: Binder, node: NodeView, heads: int) -> View | None:
         if view.size != heads:
             raise UnbindableError(f"sinks {view.shape} of {heads} heads")
         return contiguous(binder.builder, view).at(0, (heads,), (4,))
-    return binder.constant(np.zeros(heads, np.float32)) if node.attributes.get("smooth_softmax", -1) == 1 else None
+    return constant_view(np.zeros(heads, np.float32)) if node.attributes.get("smooth_softmax", -1) == 1 else None
 
 
 def _packed_heads(binder: Binder, node: NodeView, count: int, shared: int) -> tuple[View, View, View]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from onnxlab.execution.numba.lowering.binder import Binder
@@ -9,7 +11,8 @@ from onnxlab.execution.numba.lowering.matrix_products import pad_bias, panels, t
 from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.machine.host import host
 from onnxlab.execution.numba.plan.pieces import Word
-from onnxlab.execution.numba.plan.views import Array, View, constant_view
+from onnxlab.execution.numba.plan.views import Array, View
+from onnxlab.execution.numba.plan.weight_packing import Late
 from onnxlab.execution.numba.rules.onnx.matmul import with_inner_runs
 from onnxlab.execution.numba.rules.onnx.quantization import DOMAIN, fixed, given, parameters
 from onnxlab.execution.numba.rules.registry import FLOATS, StaticFacts, dtype_reason, rule
@@ -60,12 +63,11 @@ def _tables(binder: Binder, node: NodeView, depth: int, columns: int, block: int
     """Weights, scales and zero points in the kernel's layout, remembered."""
     bits, blocks = node.attributes.get("bits", 4), -(-depth // block)
     keys = [binder.key_of(name) for name in node.inputs[1:4] if name]
-    views = []
-    for number, make in enumerate((_levels, _scales, _zeros)):
-        key = ("bits", number, bits, block, depth, columns, *keys)
-        cached = binder.packed.get(key)
-        views.append(cached or binder.packed.put(key, constant_view(make(binder, node, blocks, columns, depth))))
-    return views
+    return [
+        binder.packed.made(("bits", number, bits, block, depth, columns, *keys),
+                           Late(partial(make, binder, node, blocks, columns, depth)))
+        for number, make in enumerate((_levels, _scales, _zeros))
+    ]  # fmt: skip
 
 
 def _by_panel(array: Array, columns: int) -> Array:

@@ -74,14 +74,13 @@ def _words(binder: Binder, forest: Forest, key: Key) -> tuple[dict[str, Word], l
     """The tables of a forest, remembered by a key."""
     if forest.members:
         raise UnbindableError("BRANCH_MEMBER")
-    views = []
-    roots, voted = forest.roots.astype(np.int32), forest.voted.astype(np.uint8)
-    arrays: tuple[Array, ...] = (_nodes(forest), roots, forest.votes, voted)
-    for name, array in zip(("nodes", "roots", "votes", "voted"), arrays, strict=True):
-        cached = binder.packed.get((*key, name))
-        views.append(cached or binder.packed.put((*key, name), constant_view(array)))
-    words: dict[str, Word] = dict(zip(("nodes", "roots", "votes", "voted"), (v.where for v in views), strict=True))
-    return words | {"trees": len(forest.roots), "targets": forest.votes.shape[1], "divisor": bits(1.0)}, views
+    arrays = {"nodes": _nodes(forest), "roots": forest.roots.astype(np.int32), "votes": forest.votes,
+              "voted": forest.voted.astype(np.uint8)}  # fmt: skip
+    views = {name: binder.packed.made((*key, name), array) for name, array in arrays.items()}
+    words: dict[str, Word] = {name: view.where for name, view in views.items()}
+    return words | {"trees": len(forest.roots), "targets": forest.votes.shape[1], "divisor": bits(1.0)}, [
+        *views.values()
+    ]
 
 
 def _nodes(forest: Forest) -> Array:
@@ -305,7 +304,7 @@ def linear_classifier(binder: Binder, node: NodeView) -> None:
 def scaler(binder: Binder, node: NodeView) -> None:
     """Lower Scaler."""
     offset, scale = (
-        binder.constant(np.asarray(node.attributes.get(name, default), np.float32))
+        constant_view(np.asarray(node.attributes.get(name, default), np.float32))
         for name, default in (("offset", (0.0,)), ("scale", (1.0,)))
     )
     binder.put(node.outputs[0], chain("mul", chain("sub", binder.operand(node.inputs[0]), offset), scale))

@@ -15,7 +15,7 @@ from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.lowering.winograd import suits
 from onnxlab.execution.numba.plan.copies import contiguous, emit_clear, emit_copy
 from onnxlab.execution.numba.plan.pieces import Word
-from onnxlab.execution.numba.plan.views import Array, View, channels_last
+from onnxlab.execution.numba.plan.views import Array, View, channels_last, constant_view
 from onnxlab.execution.numba.plan.weight_packing import Key, Late
 from onnxlab.execution.numba.rules.registry import StaticFacts, floats, rule
 from onnxlab.graph.edit.snapshot import NodeView
@@ -242,5 +242,5 @@ def batch_normalization(binder: Binder, node: NodeView) -> None:
             value.add_columns(columns[1])
             binder.put(node.outputs[0], value)
             return
-    views = [binder.constant(array.reshape(per_channel)) for array in (factors, shifts)]
+    views = [constant_view(array.reshape(per_channel)) for array in (factors, shifts)]
     binder.combine(node.outputs[0], "fma", [binder.operand(node.inputs[0]), *views])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from onnxlab.execution.numba.lowering.binder import Binder
 from onnxlab.execution.numba.lowering.gather import emit_resample
 from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan.copies import emit_clear, emit_copy
-from onnxlab.execution.numba.plan.views import Array, View
+from onnxlab.execution.numba.plan.views import Array, View, constant_view
+from onnxlab.execution.numba.plan.weight_packing import Late
 from onnxlab.execution.numba.rules.attribute_checks import axis_of
 from onnxlab.execution.numba.rules.onnx.quantization import DOMAIN, fixed, given, parameters
 from onnxlab.execution.numba.rules.onnx.rotary import gathered
@@ -107,7 +109,7 @@ def _fill_around(binder: Binder, name: str, x: View, width: Sequence[tuple[int, 
     strides = _ordered(x, shape)
     target = binder.allocate(name, shape, x.dtype, strides)
     if value.any():
-        whole = binder.constant(value.reshape(()).astype(x.dtype)).broadcast(shape)
+        whole = constant_view(value.reshape(()).astype(x.dtype)).broadcast(shape)
         emit_copy(binder.builder, whole, target)
     else:
         emit_clear(binder.builder, target, target.nbytes)
@@ -121,7 +123,7 @@ def _taken(binder: Binder, x: View, indices: dict[int, Array]) -> View:
     order = sorted(range(len(x.shape)), key=lambda axis: -x.strides[axis])
     view = x.transposed(order)
     for axis, chosen in indices.items():
-        view = gathered(binder, view, order.index(axis), binder.constant(chosen.astype(np.int64)))
+        view = gathered(binder, view, order.index(axis), constant_view(chosen.astype(np.int64)))
     return view.transposed([order.index(axis) for axis in range(len(order))])
 
 
@@ -197,7 +199,7 @@ def _resampled(binder: Binder, x: View, chosen: dict[int, tuple[Array, Array | N
     for axis, (index, weight) in chosen.items():
         place = order.index(axis)
         if weight is None:
-            view = gathered(binder, view, place, binder.constant(index[:, 0].astype(np.int64)))
+            view = gathered(binder, view, place, constant_view(index[:, 0].astype(np.int64)))
         else:
             view = emit_resample(binder.builder, view, place, *_shortened(index, weight))
     return view.transposed([order.index(axis) for axis in range(len(order))])
@@ -264,4 +266,4 @@ def _table(binder: Binder, node: NodeView, slot: int, make: Callable[[Array], Ar
     array = fixed(binder, name)
     assert array is not None
     key = ("table", slot, node.attributes.get("bits", 4), *binder.key_of(name))
-    return binder.packed.get(key) or binder.packed.put(key, binder.constant(np.ascontiguousarray(make(array))))
+    return binder.packed.made(key, Late(partial(make, array)))

@@ -12,7 +12,7 @@ from onnxlab.execution.numba.lowering.matrix_products import Product
 from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan.copies import contiguous
 from onnxlab.execution.numba.plan.quantized_view import QuantizedView, limits
-from onnxlab.execution.numba.plan.views import Array, View
+from onnxlab.execution.numba.plan.views import Array, View, constant_view
 from onnxlab.execution.numba.rules.onnx.matmul import stacked
 from onnxlab.execution.numba.rules.onnx.quantization import (
     DOMAIN,
@@ -44,7 +44,7 @@ def product(binder: Binder, a: View, b: Array | View, key: tuple[object, ...], d
             a, a.offsets(rows)[None], a.shape[-1], b.shape[1], target, rows, target.offsets(rows),
             np.zeros((1, 5), np.int64), constant=b[None], key=("matmul", *key),
         )  # fmt: skip
-    right = b if isinstance(b, View) else binder.constant(b)
+    right = b if isinstance(b, View) else constant_view(b)
     lead = np.broadcast_shapes(a.shape[:-2], right.shape[:-2])
     target = binder.builder.allocate((*lead, a.shape[-2], right.shape[-1]), dtype)
     packed = emit_pack_pairs(binder.builder, right)

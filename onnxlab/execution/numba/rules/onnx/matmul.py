@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from onnxlab.execution.numba.lowering.binder import Binder
-from onnxlab.execution.numba.lowering.matrix_products import Product, emit_pack, packed_strides
+from onnxlab.execution.numba.lowering.matrix_products import Product, emit_pack, matrices
 from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan.copies import contiguous
 from onnxlab.execution.numba.plan.views import Array, View, dense
@@ -83,7 +83,7 @@ def stacked(left: View, right: View, target: View, packed: View) -> tuple[Array,
     """(batches, places) of a product whose matrices broadcast along the leading axes of its target."""
     lead = target.shape[:-2]
     axes = len(lead)
-    steps = View(right.buffer, 0, right.shape[:-2], packed_strides(packed, right.shape[:-2]), right.dtype)
+    steps = matrices(packed, right.shape[:-2])
     batches = np.zeros((max(1, prod(lead)), 5), np.int64)
     batches[:, 0] = left.broadcast((*lead, *left.shape[-2:])).offsets(axes)
     batches[:, 1] = steps.broadcast(lead).offsets(axes)

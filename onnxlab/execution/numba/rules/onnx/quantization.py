@@ -14,7 +14,7 @@ from onnxlab.execution.numba.plan.copies import contiguous
 from onnxlab.execution.numba.plan.elementwise_chains import Chain, Operand
 from onnxlab.execution.numba.plan.pieces import Word
 from onnxlab.execution.numba.plan.quantized_view import QuantizedView, Zero, chain, limits, rounded
-from onnxlab.execution.numba.plan.views import Array, View, dense
+from onnxlab.execution.numba.plan.views import Array, View, constant_view, dense
 from onnxlab.execution.numba.rules.registry import StaticFacts, dtype_reason, reason_at, rule
 from onnxlab.graph.edit.snapshot import NodeView
 
@@ -74,7 +74,7 @@ def along(binder: Binder, name: str, shape: tuple[int, ...], axis: int) -> Opera
     axis += len(shape) if axis < 0 else 0
     if not 0 <= axis < len(shape) or array.size != shape[axis]:
         raise UnbindableError(f"{name!r} has {array.size} elements for axis {axis} of {shape}")
-    return binder.constant(array.astype(np.float32).reshape(-1, *[1] * (len(shape) - 1 - axis)))
+    return constant_view(array.astype(np.float32).reshape(-1, *[1] * (len(shape) - 1 - axis)))
 
 
 def same_zero(binder: Binder, zero: Zero, name: str) -> bool:
@@ -167,7 +167,7 @@ def quantized(binder: Binder, output: str, name: str, scale: str, zero: str, dty
         view = binder.emit(value)
     elif single and isinstance(value, View) and value.dtype == np.float32 and _whole(value):
         qparams = np.array([step, offset, *limits(dtype, int(offset))], np.float32)  # type: ignore[arg-type]
-        view = emit_levels(binder, value, binder.constant(qparams))
+        view = emit_levels(binder, value, constant_view(qparams))
     else:
         low, high = _bounds(binder, offset, dtype)
         view = binder.emit(rounded(binder.operand(name), step, low, high))
@@ -184,7 +184,7 @@ def _bounds(binder: Binder, offset: Operand, dtype: Any) -> tuple[Operand, Opera
     zeros = offset.buffer.array
     assert zeros is not None
     low, high = limits(dtype, 0)
-    return binder.constant(low - zeros), binder.constant(high - zeros)
+    return constant_view(low - zeros), constant_view(high - zeros)
 
 
 def _dequantize_accept(node: NodeView, view: StaticFacts) -> str:

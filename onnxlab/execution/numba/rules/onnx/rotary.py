@@ -11,7 +11,7 @@ from onnxlab.execution.numba.lowering.gather import emit_gather
 from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan.copies import emit_copy
 from onnxlab.execution.numba.plan.elementwise_chains import emit_chain
-from onnxlab.execution.numba.plan.views import Array, View
+from onnxlab.execution.numba.plan.views import Array, View, constant_view
 from onnxlab.execution.numba.rules.onnx.quantization import DOMAIN, given
 from onnxlab.execution.numba.rules.registry import StaticFacts, floats_at, rule
 from onnxlab.graph.edit.snapshot import NodeView
@@ -27,7 +27,7 @@ def caches_by_place(binder: Binder, names: Sequence[str], ids: str, starts: Arra
     if ids:
         places = binder.view(ids)
     else:
-        places = binder.constant(np.asarray(starts, np.int64)[:, None] + np.arange(steps, dtype=np.int64))
+        places = constant_view(np.asarray(starts, np.int64)[:, None] + np.arange(steps, dtype=np.int64))
     return [gathered(binder, binder.floats(name), 0, places) for name in names]
 
 
