@@ -224,6 +224,7 @@ function Breadcrumb({ app }: { app: App }) {
   const title = useCell(app.title);
   useCell(app.picked.subject);
   const groups = whereIs(app.store, useCell(app.seen).path).flatMap(({ id }) => app.store.groups.get(id) ?? []);
+  const outer = groups.slice(0, -1); // behind an ellipsis: the bar has room for one name
   // what is selected may be in a subgraph that is drawn inside its node: the way goes on to it
   const shown = scope || mainScope(app.store),
     inner = scopePath(app.store, app.picked.here);
@@ -251,20 +252,29 @@ function Breadcrumb({ app }: { app: App }) {
           </span>
         );
       })}
-      {groups.map(({ id, name, about }) => (
-        <span class="ol-crumb ol-crumb-group" key={`group ${id}`}>
-          <Icon name="right" />
-          <button
-            type="button"
-            class="ol-crumb-button"
-            data-testid="breadcrumb-group"
-            title={about || name}
-            onClick={() => app.picked.revealGroup(id)}
-          >
-            <Elided text={name} middle />
-          </button>
-        </span>
+      {outer.slice(-1).map(({ id }) => (
+        <GroupCrumb app={app} key="outer" id={id} text="…" title={outer.map(({ name }) => name).join(" › ")} />
+      ))}
+      {groups.slice(outer.length).map(({ id, name, about }) => (
+        <GroupCrumb app={app} key={`group ${id}`} id={id} text={name} title={about || name} />
       ))}
     </nav>
+  );
+}
+
+function GroupCrumb({ app, id, text, title }: { app: App; id: number; text: string; title: string }) {
+  return (
+    <span class="ol-crumb ol-crumb-group">
+      <Icon name="right" />
+      <button
+        type="button"
+        class="ol-crumb-button"
+        data-testid="breadcrumb-group"
+        title={title}
+        onClick={() => app.picked.revealGroup(id)}
+      >
+        {text === "…" ? text : <Elided text={text} middle />}
+      </button>
+    </span>
   );
 }
