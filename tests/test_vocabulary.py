@@ -3,6 +3,7 @@
 import ast
 import re
 import subprocess
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -100,6 +101,17 @@ def test_no_name_of_python_is_vague() -> None:
         if name in words and (function, name) not in PUBLIC
     }
     assert vague == set()
+
+
+def test_no_two_classes_share_a_name() -> None:
+    """Records of the protocol are named like what they carry; classes of one file alone begin with an underscore."""
+    homes: dict[str, set[str]] = defaultdict(set)
+    for path in (ROOT / "onnxlab").rglob("*.py"):
+        if path.parent.name != "protocol":
+            for item in ast.parse(path.read_text(encoding="utf-8")).body:
+                if isinstance(item, ast.ClassDef) and not item.name.startswith("_"):
+                    homes[item.name].add(str(path.relative_to(ROOT)))
+    assert {name: sorted(files) for name, files in homes.items() if len(files) > 1} == {}
 
 
 def test_the_list_is_in_order_and_says_what_to_use() -> None:

@@ -21,7 +21,7 @@ from onnxlab.execution.planning.programs import Programs
 from onnxlab.execution.program.call import Call, Progress
 from onnxlab.execution.program.executor import NodeContext
 from onnxlab.execution.program.program import Instruction
-from onnxlab.execution.program.run_observers import Counter as StepCounter
+from onnxlab.execution.program.run_observers import StepCounter
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph.edit.snapshot import NodeView
 from onnxlab.limits import Limits, format_bytes
@@ -32,7 +32,7 @@ _ATTEMPTS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class NodeProfile:
     """One node's share of a run.
 
     Attributes:
@@ -61,7 +61,7 @@ class Entry:
 class Profile:
     """A run, node by node in the order in which they ran."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[NodeProfile, ...]
     runs: int
 
     @property
@@ -74,7 +74,7 @@ class Profile:
         """The floating-point operations of one run, all nodes together."""
         return sum(entry.flops for entry in self.entries)
 
-    def slowest(self, count: int = 10) -> list[Entry]:
+    def slowest(self, count: int = 10) -> list[NodeProfile]:
         """The nodes that took longest, the longest first."""
         return sorted(self.entries, key=lambda entry: -entry.seconds)[:count]
 
@@ -133,8 +133,8 @@ def profile(
         raise ValueError(f"runs is {runs}: at least one is needed")
     samples = runner.sample_inputs(feeds) if feeds is not None or not runner.last_inputs() else None
     turns = [runner.programs, *[by] * runs] if by is not None else [runner.programs] * runs
-    nodes: dict[int, Entry] = {}
-    best: list[Entry] = []
+    nodes: dict[int, NodeProfile] = {}
+    best: list[NodeProfile] = []
     for turn, programs in enumerate(turns):
         call = Call(limits, _part(progress, turn, len(turns)), seed, programs.threads)
         watch = _Watch(call, nodes)
@@ -174,14 +174,14 @@ class _Watch(StepCounter):
         nodes: {node id: what it reads, writes and computes}, for those that a provider compiled.
     """
 
-    def __init__(self, call: Call, nodes: Mapping[int, Entry]) -> None:
+    def __init__(self, call: Call, nodes: Mapping[int, NodeProfile]) -> None:
         super().__init__(call.position)
-        self.entries: list[Entry] = []
+        self.entries: list[NodeProfile] = []
         self._run = call.run
         self._nodes = nodes
 
     def done(self, instruction: Instruction, frame: list[Any], reused: bool, seconds: float) -> Iterable[int]:
-        provider, inside = instruction.step.op, list[Entry]()
+        provider, inside = instruction.step.op, list[NodeProfile]()
         for nodes, share in self._shares(instruction, frame):
             entries = [self._inside(node) for node in nodes]
             whole = sum(entry.flops for entry in entries)
@@ -204,21 +204,21 @@ class _Watch(StepCounter):
         finally:
             context.release()
 
-    def _inside(self, node: NodeView) -> Entry:
+    def _inside(self, node: NodeView) -> NodeProfile:
         known = self._nodes.get(node.id)
         if known is not None:
             return known
         op = f"{node.domain}::{node.op_type}" if node.domain else node.op_type  # of a function that is called
-        return Entry(node.id, node.label, op, 0.0, 0, 0, 0, ())
+        return NodeProfile(node.id, node.label, op, 0.0, 0, 0, 0, ())
 
 
-def _entry(instruction: Instruction, frame: list[Any], seconds: float) -> Entry:
+def _entry(instruction: Instruction, frame: list[Any], seconds: float) -> NodeProfile:
     """The entry of one step, when it has been called."""
     step = instruction.step
     inputs = [frame[slot] for slot in instruction.reads]
     outputs = [frame[slot] for slot in instruction.results if slot > 0]
     arrays = [array for array in outputs if isinstance(array, np.ndarray)]
-    return Entry(
+    return NodeProfile(
         step.node,
         step.label,
         step.op,

@@ -10,7 +10,7 @@ from onnxlab.execution.base.synthetic_inputs import free_sizes, observe
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer.facts.policy import Policy
 from onnxlab.infer.questions.what_if import input_facts
-from onnxlab.infer.rules.fact_frame import Frame
+from onnxlab.infer.rules.fact_frame import FactFrame
 from onnxlab.infer.walk.walker import Walker
 
 BATCH = 1
@@ -37,7 +37,7 @@ def chosen_sizes(
     return sizes, tuple(name for name in sizes if name not in known)
 
 
-def refusals(walker: Walker, frame: Frame) -> tuple[Diagnostic, ...]:
+def refusals(walker: Walker, frame: FactFrame) -> tuple[Diagnostic, ...]:
     """The errors of an inference, those inside of called functions included."""
     frames = [frame, *(call.frame for call in walker.calls.alive(frame).values())]
     problems = (problem for part in frames for problem in walker.diagnostics(part))

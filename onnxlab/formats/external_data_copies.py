@@ -37,7 +37,7 @@ class Span(NamedTuple):
     stop: int
 
 
-class Piece(NamedTuple):
+class CopiedSpan(NamedTuple):
     """A span of a data file that is copied to an offset of another one."""
 
     location: str
@@ -47,7 +47,7 @@ class Piece(NamedTuple):
 
 
 @dataclass(slots=True)
-class Carried:
+class CarriedData:
     """The treatment of external data in a save.
 
     Attributes:
@@ -59,7 +59,7 @@ class Carried:
 
     whole: dict[str, str] = field(default_factory=dict)
     name: str = ""
-    pieces: list[Piece] = field(default_factory=list)
+    pieces: list[CopiedSpan] = field(default_factory=list)
     moved: dict[ExternalData, ExternalData] = field(default_factory=dict)
 
 
@@ -75,7 +75,7 @@ def mentioned(model: onnx.ModelProto) -> set[str]:
 
 def decide(
     model: onnx.ModelProto, base_dir: Path | None, path: Path, known: Moved, *, compact: bool, as_loaded: bool
-) -> Carried:
+) -> CarriedData:
     """Decide what to write for a model whose external data is in `base_dir`, saved to `path`.
 
     Args:
@@ -87,7 +87,7 @@ def decide(
         LoadError: a data file that has to be copied is missing or not allowed.
         SaveError: a data file has the name of the model's own file.
     """
-    folder, done = path.parent, Carried()
+    folder, done = path.parent, CarriedData()
     at_home = is_same(base_dir, folder)
     if at_home and not known and not compact:
         return done  # data files are not read: their faults must not keep edits from being saved
@@ -121,17 +121,17 @@ def _is_there(place: ExternalData | None, folder: Path) -> bool:
     return place is not None and (folder / place.location).is_file()
 
 
-def _pack(done: Carried, location: str, tensor: str, spans: list[Span], offset: int) -> int:
+def _pack(done: CarriedData, location: str, tensor: str, spans: list[Span], offset: int) -> int:
     """Place spans of a data file one after the other; returns the offset of their end."""
     for span in spans:
         offset = storage.aligned(offset, span.stop - span.start)
-        done.pieces.append(Piece(location, tensor, span, offset))
+        done.pieces.append(CopiedSpan(location, tensor, span, offset))
         offset += span.stop - span.start
     return offset
 
 
 def _finish(
-    done: Carried, model: onnx.ModelProto, path: Path, places: Mapping[str, Mapping[ExternalData, object]]
+    done: CarriedData, model: onnx.ModelProto, path: Path, places: Mapping[str, Mapping[ExternalData, object]]
 ) -> None:
     """Choose the name of the new data file, and enter the new place of each tensor."""
     if path.name in done.whole:
@@ -150,13 +150,13 @@ def _finish(
         done.moved.update((place, place) for location in done.whole for place in places[location])
 
 
-def _new_offset(offset: int, pieces: list[Piece]) -> int:
+def _new_offset(offset: int, pieces: list[CopiedSpan]) -> int:
     """The new place of an offset of a data file; 0 for a tensor without elements that lies anywhere."""
     inside = (piece for piece in pieces if piece.span.start <= offset <= piece.span.stop)
     return next((piece.offset + offset - piece.span.start for piece in inside), 0)
 
 
-def write_files(carried: Carried, base_dir: Path | None, folder: Path, files: Replacement) -> None:
+def write_files(carried: CarriedData, base_dir: Path | None, folder: Path, files: Replacement) -> None:
     """Write the data files that `decide` decided on.
 
     Raises:
@@ -263,7 +263,7 @@ def _is_padding(descriptor: int, start: int, stop: int) -> bool:
     return not any(os.read(descriptor, stop - start))
 
 
-def _copy_span(piece: Piece, base_dir: Path, target: int) -> None:
+def _copy_span(piece: CopiedSpan, base_dir: Path, target: int) -> None:
     descriptor = external_data.open_confined(base_dir, piece.location, piece.tensor)
     try:
         os.lseek(descriptor, piece.span.start, os.SEEK_SET)

@@ -12,7 +12,7 @@ HEAD = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class FileKind:
     """A kind of file that is made of models, apart from models.
 
     Attributes:
@@ -30,13 +30,13 @@ def _is_markup(tag: bytes) -> Callable[[bytes], bool]:
     return lambda head: head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"<" and tag in head.lower()
 
 
-SVG = Kind("an SVG picture", (".svg",), _is_markup(b"<svg"))
-PNG = Kind("a PNG picture", (".png",), lambda head: head.startswith(b"\x89PNG\r\n"))
-PAGE = Kind("an HTML page", (".html", ".htm"), _is_markup(b"<html"))
-RECEIPT = Kind("a receipt", (".json",), lambda head: b"onnxlab/receipt/" in head)
-SARIF = Kind("a SARIF log", (".sarif", ".json"), lambda head: b"sarif-2" in head)
-REPORT = Kind("a report", (".md",), lambda head: head.startswith(b"# onnxlab report"))
-ARRAYS = Kind("arrays", (".npz",), lambda head: head.startswith((b"PK\x03\x04", b"PK\x05\x06")))
+SVG = FileKind("an SVG picture", (".svg",), _is_markup(b"<svg"))
+PNG = FileKind("a PNG picture", (".png",), lambda head: head.startswith(b"\x89PNG\r\n"))
+PAGE = FileKind("an HTML page", (".html", ".htm"), _is_markup(b"<html"))
+RECEIPT = FileKind("a receipt", (".json",), lambda head: b"onnxlab/receipt/" in head)
+SARIF = FileKind("a SARIF log", (".sarif", ".json"), lambda head: b"sarif-2" in head)
+REPORT = FileKind("a report", (".md",), lambda head: head.startswith(b"# onnxlab report"))
+ARRAYS = FileKind("arrays", (".npz",), lambda head: head.startswith((b"PK\x03\x04", b"PK\x05\x06")))
 
 _MADE_OTHERWISE = {
     ".svg": "model.to_svg(path) draws it",

@@ -17,7 +17,7 @@ import onnx
 
 from onnxlab.errors import LoadError
 from onnxlab.formats import foreign, identify, registry
-from onnxlab.formats.base.format import HEAD, Content, Format, Opened
+from onnxlab.formats.base.format import HEAD, Content, Format, OpenedFile
 from onnxlab.formats.paths import PathProblem, absolute
 from onnxlab.formats.source import LARGEST, Source, Stamp
 
@@ -107,7 +107,7 @@ def decode(data: bytes, path: Path | None) -> onnx.ModelProto:
     return _opened(Content.of(data, path))[1].model
 
 
-def _opened(content: Content) -> tuple[Format, Opened]:
+def _opened(content: Content) -> tuple[Format, OpenedFile]:
     form = registry.by_content(content) or registry.by_suffix(content.path)
     if form is None or form.read is None:
         raise LoadError(f"cannot load {content.label}: {identify.describe(content.head)}")

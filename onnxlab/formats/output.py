@@ -11,11 +11,11 @@ from onnxlab.errors import SaveError, SaveWarning
 from onnxlab.formats import identify, registry
 from onnxlab.formats.atomic import Replacement, left_behind, other_names, real_target
 from onnxlab.formats.base.format import Content
-from onnxlab.formats.kinds import HEAD, Kind
+from onnxlab.formats.kinds import HEAD, FileKind
 from onnxlab.formats.paths import PathProblem, absolute
 
 
-def check(path: Any, kind: Kind, inputs: Iterable[Path | None] = ()) -> Path:
+def check(path: Any, kind: FileKind, inputs: Iterable[Path | None] = ()) -> Path:
     """The file that writing to `path` replaces.
 
     Args:
@@ -71,7 +71,7 @@ def _begins_a_model(head: bytes) -> bool:
 
 
 def write(
-    path: Any, content: bytes | Callable[[IO[bytes]], object], kind: Kind, inputs: Iterable[Path | None] = ()
+    path: Any, content: bytes | Callable[[IO[bytes]], object], kind: FileKind, inputs: Iterable[Path | None] = ()
 ) -> Path:
     """Write a file as a whole or not at all, where `check` accepts its path; returns its path.
 

@@ -15,8 +15,8 @@ from onnxlab.errors import LoadError, SaveError, SaveWarning
 from onnxlab.formats import external_data_copies, foreign, kinds, registry, storage
 from onnxlab.formats import source as sources
 from onnxlab.formats.atomic import Replacement, left_behind, other_names, real_target
-from onnxlab.formats.base.format import About, Format, Loss, LossReport
-from onnxlab.formats.external_data_copies import Carried, Moved, is_same
+from onnxlab.formats.base.format import About, Format, FormatLoss, LossReport
+from onnxlab.formats.external_data_copies import CarriedData, Moved, is_same
 from onnxlab.formats.onnx import decode
 from onnxlab.formats.paths import PathProblem, absolute
 from onnxlab.formats.report import FieldChange, differences
@@ -25,7 +25,7 @@ from onnxlab.graph.protos import glow_dialect
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class SaveOptions:
     """The options of a save.
 
     Attributes:
@@ -52,7 +52,7 @@ def write(
     path: str | os.PathLike[str],
     source: Source | None = None,
     original: bytes | None = None,
-    options: Options | None = None,
+    options: SaveOptions | None = None,
     announce: Callable[[bytes], object] = lambda data: None,
 ) -> Source:
     """Write a model, and into another folder its external data with it, all or nothing.
@@ -75,11 +75,11 @@ def write(
     Raises:
         SaveError: the model could not be written; the former files are unchanged.
     """
-    source, options = source or Source(), options or Options()
+    source, options = source or Source(), options or SaveOptions()
     path = where(path)
     form = file_format(path, source, options)
     inline = _is_inline(source, options, form)
-    plan = storage.Plan()
+    plan = storage.StoragePlan()
     try:
         target = real_target(path)
         if not is_same(source.path, target):
@@ -128,25 +128,25 @@ def where(path: str | os.PathLike[str]) -> Path:
         raise SaveError(f"cannot save to {str(path)!r:.1000}: {problem}") from None
 
 
-def _is_inline(source: Source, options: Options, form: Format) -> bool:
+def _is_inline(source: Source, options: SaveOptions, form: Format) -> bool:
     """Whether all external data is taken into the model's file."""
     return not form.holds_external_data or options.external_data is False or (options.as_it_is and source.inline)
 
 
 def _carried(
-    model: onnx.ModelProto, path: Path, source: Source, options: Options, form: Format, as_loaded: bool
-) -> Carried:
+    model: onnx.ModelProto, path: Path, source: Source, options: SaveOptions, form: Format, as_loaded: bool
+) -> CarriedData:
     """The treatment of the model's present external data; raises as `external_data_copies.decide`."""
     if not as_loaded and _is_inline(source, options, form):
-        return Carried()
+        return CarriedData()
     known = source.moved if is_same(source.path, path) else {}
     compact = not options.as_it_is
     return external_data_copies.decide(model, source.base_dir, path, known, compact=compact, as_loaded=as_loaded)
 
 
 def prepared(
-    model: onnx.ModelProto, path: Path, source: Source, options: Options, carried: Carried
-) -> tuple[storage.Plan, bytes]:
+    model: onnx.ModelProto, path: Path, source: Source, options: SaveOptions, carried: CarriedData
+) -> tuple[storage.StoragePlan, bytes]:
     """Prepare a save to `path`: where the tensors go, and the bytes of the model's file.
 
     Raises:
@@ -160,16 +160,16 @@ def prepared(
     if form.name != "onnx":
         placed = model if whole else _placed(model, {}, carried.moved)
         stays = options.as_it_is or options.external_data is False
-        return storage.Plan(), _encoded(placed, path, form, source.extra, stays)
+        return storage.StoragePlan(), _encoded(placed, path, form, source.extra, stays)
     if whole:
-        return storage.Plan(), _checked(_serialized(model), path)
+        return storage.StoragePlan(), _checked(_serialized(model), path)
     in_place = is_same(source.path, path)
     keep = storage.unchanged(model, source.layout) if in_place else {}
     if options.as_it_is:
         if storage.fits(model, keep, sources.LARGEST):
             data = _serialized(_placed(model, keep, carried.moved))
             if data is not None:
-                return storage.Plan(keep), data
+                return storage.StoragePlan(keep), data
         warnings.warn(
             f"{path.name} would have 2 GiB or more, which protobuf cannot hold: its weights go into data files beside "
             "it, which belong to it from now on",
@@ -234,7 +234,7 @@ def _last_bytes(source: Source) -> bytes | None:
     return None
 
 
-def file_format(path: Path, source: Source, options: Options | None = None) -> Format:
+def file_format(path: Path, source: Source, options: SaveOptions | None = None) -> Format:
     """The format that a file is written in.
 
     The options may name the format. Otherwise the format of the model's own file is used for that file and for others
@@ -274,7 +274,7 @@ def _encoded(model: onnx.ModelProto, path: Path, form: Format, extra: Any, stays
     return written.data
 
 
-def _refuse_conflict(source: Source, path: Path, target: Path, options: Options) -> None:
+def _refuse_conflict(source: Source, path: Path, target: Path, options: SaveOptions) -> None:
     """Raise SaveError where another program changed the model's file since it was last read or written."""
     if options.overwrite or source.disk is None or source.path is None or not is_same(source.path, target):
         return
@@ -342,5 +342,7 @@ def loss_report(model: onnx.ModelProto, source: Source, name: str) -> LossReport
     """The losses of writing a model in a format; raises LookupError where there is no such format."""
     form = registry.by_name(name)
     if form.write is None:
-        return LossReport(form.title, (Loss("model", "", f"{form.title} is only read, not written", refused=True),))
+        return LossReport(
+            form.title, (FormatLoss("model", "", f"{form.title} is only read, not written", refused=True),)
+        )
     return LossReport(form.title, tuple(form.losses(model, source.extra)))

@@ -43,7 +43,7 @@ Layout = dict[str, Placed]
 
 
 @dataclass(slots=True)
-class Plan:
+class StoragePlan:
     """Data files to write: (path relative to the model's folder, tensors in it); and where all tensors are."""
 
     layout: Layout = field(default_factory=dict)
@@ -76,7 +76,7 @@ def fits(model: onnx.ModelProto, outside: Layout, limit: int) -> bool:
 def plan(
     model: onnx.ModelProto, folder: Path, name: str, keep: Layout, shard: int | None, fresh: bool,
     avoid: Collection[str] = (),
-) -> Plan:  # fmt: skip
+) -> StoragePlan:  # fmt: skip
     """Decide which tensors go to which data file.
 
     Args:
@@ -88,7 +88,7 @@ def plan(
     """
     large = [tensor for tensor in model.graph.initializer if tensor.name not in keep and movable(tensor)]
     groups = list(_groups(large, shard))
-    result = Plan(dict(keep))
+    result = StoragePlan(dict(keep))
     for location, group in zip(free_names(folder, name, len(groups), avoid, fresh), groups, strict=True):
         placed, offset = [], 0
         for tensor in group:
@@ -171,7 +171,7 @@ def free_names(folder: Path, name: str, groups: int, avoid: Collection[str], fre
     raise AssertionError("count() does not end")
 
 
-def write_files(decided: Plan, folder: Path, files: Replacement) -> None:
+def write_files(decided: StoragePlan, folder: Path, files: Replacement) -> None:
     """Write the data files of a plan; raises OSError, and LoadError for a tensor whose bytes do not fit its shape."""
     for location, placed in decided.files:
         with files.open(folder / location) as descriptor:

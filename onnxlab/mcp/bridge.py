@@ -3,7 +3,7 @@
 from typing import Any
 
 from onnxlab.errors import OnnxlabError
-from onnxlab.mcp.answers import Refused
+from onnxlab.mcp.answers import RefusedCall
 from onnxlab.mcp.call import Right, Tool
 from onnxlab.mcp.client import Models
 from onnxlab.mcp.tools import allowed
@@ -47,7 +47,7 @@ def _server(models: Models, rights: frozenset[Right]) -> Any:
         failed = False
         try:
             text = await anyio.to_thread.run_sync(models.call, parameters.name, parameters.arguments or {})
-        except Refused as refusal:
+        except RefusedCall as refusal:
             text, failed = str(refusal), True
         return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=failed)
 

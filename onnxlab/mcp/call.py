@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from onnxlab.mcp.answers import JSON, MOST, Refused, cut
+from onnxlab.mcp.answers import JSON, MOST, RefusedCall, cut
 
 if TYPE_CHECKING:
     from onnxlab.model import Model
@@ -31,7 +31,7 @@ MOST_NUMBER = (1 << 53) - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class ToolParameter:
     """A parameter of a tool: a key of KINDS, and what it is, in words."""
 
     kind: str
@@ -53,7 +53,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ToolCall:
     """A call whose arguments fit its tool.
 
     Attributes:
@@ -89,15 +89,15 @@ class Tool:
 
     name: str
     words: str
-    act: Callable[[Call], JSON]
-    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    act: Callable[[ToolCall], JSON]
+    parameters: Mapping[str, ToolParameter] = field(default_factory=dict)
     right: Right = "look"
     about_model: bool = True
     most: int = MOST
 
-    def taken(self) -> Mapping[str, Parameter]:
+    def taken(self) -> Mapping[str, ToolParameter]:
         """All parameters."""
-        which = {"model": Parameter("string", "name of a served model; needed where several are")}
+        which = {"model": ToolParameter("string", "name of a served model; needed where several are")}
         return {**self.parameters, **(which if self.about_model else {})}
 
     def schema(self) -> JSON:
@@ -117,17 +117,19 @@ class Tool:
             Refused: one is missing, unknown or of another kind.
         """
         if not isinstance(arguments, dict):
-            raise Refused(f"{self.name}: arguments are an object")
+            raise RefusedCall(f"{self.name}: arguments are an object")
         parameters = self.taken()
         if unknown := [name for name in arguments if name not in parameters]:
-            raise Refused(f"{self.name} takes no {cut(unknown[0])!r}; it takes {', '.join(parameters) or 'nothing'}")
+            raise RefusedCall(
+                f"{self.name} takes no {cut(unknown[0])!r}; it takes {', '.join(parameters) or 'nothing'}"
+            )
         for name, parameter in parameters.items():
             payload = arguments.get(name)
             if payload is None and not parameter.required:
                 continue
             if not parameter.fits(payload):
                 kind = {"node": "name or id", "value": "name or id"}.get(parameter.kind, parameter.kind)
-                raise Refused(f"{self.name}: {name} is of the kind {kind}, got {cut(repr(payload), 60)}")
+                raise RefusedCall(f"{self.name}: {name} is of the kind {kind}, got {cut(repr(payload), 60)}")
         return {name: payload for name, payload in arguments.items() if payload is not None}
 
 
@@ -140,7 +142,7 @@ def held(model: "Model") -> Iterator[None]:
     """
     lock = model.graph.lock
     if not lock.acquire(timeout=PATIENCE):
-        raise Refused(f"the model is busy: a cell has been editing it for {PATIENCE:g} s; ask again later")
+        raise RefusedCall(f"the model is busy: a cell has been editing it for {PATIENCE:g} s; ask again later")
     try:
         yield
     finally:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, cast
 from onnxlab.analysis.statistics import statistics
 from onnxlab.graph.edits import EDITS
 from onnxlab.limits import Limits
-from onnxlab.mcp.answers import JSON, LONG_TEXT, Refused, cut, page
-from onnxlab.mcp.call import Call, Parameter, Tool, held
+from onnxlab.mcp.answers import JSON, LONG_TEXT, RefusedCall, cut, page
+from onnxlab.mcp.call import Tool, ToolCall, ToolParameter, held
 from onnxlab.mcp.looking import PAGING
 from onnxlab.notebook.edits import edit_requests
 from onnxlab.notebook.edits.kinds import KINDS
@@ -26,7 +26,7 @@ FILES = {"insert_model"}
 REDUNDANT = edit_requests.NOT_BY_HAND | FILES
 
 
-def _edits(call: Call) -> JSON:
+def _edits(call: ToolCall) -> JSON:
     rows = [
         {
             "edit": name,
@@ -43,10 +43,10 @@ def _edits(call: Call) -> JSON:
     return page(rows, call.number("offset"), call.number("limit", 100))
 
 
-def _change(call: Call) -> JSON:
+def _change(call: ToolCall) -> JSON:
     name, on, subject = call["edit"], call["on"], call["subject"] or []
     if name in FILES:
-        raise Refused(f"{name} needs a file, which only the user can give")
+        raise RefusedCall(f"{name} needs a file, which only the user can give")
     model = call.model
     with held(model):
         ids = [_ident(model, on, key) for key in subject]
@@ -63,7 +63,7 @@ def _change(call: Call) -> JSON:
 def _ident(model: "Model", on: str, key: Any) -> int:
     """The id of a node or value that is named by its name or its id."""
     if not isinstance(key, str | int) or isinstance(key, bool):
-        raise Refused(f"a subject is named by its name or id, got {cut(repr(key), 60)}")
+        raise RefusedCall(f"a subject is named by its name or id, got {cut(repr(key), 60)}")
     if on == "value":
         return model.value(key).id
     return model.node(cast(Any, key)).id  # by its id or its name
@@ -85,12 +85,12 @@ def _by_id(model: "Model", name: str, parameters: JSON) -> JSON:
     return changed
 
 
-def _undo(call: Call) -> JSON:
+def _undo(call: ToolCall) -> JSON:
     with held(call.model):
         return _made(call.model, lambda: call.model.graph.undo(origin=ORIGIN), "there is nothing to undo")
 
 
-def _redo(call: Call) -> JSON:
+def _redo(call: ToolCall) -> JSON:
     with held(call.model):
         return _made(call.model, lambda: call.model.graph.redo(origin=ORIGIN), "there is nothing to redo")
 
@@ -104,7 +104,7 @@ def _made(model: "Model", make: Callable[[], object], nothing: str = "that chang
     finally:
         unsubscribe()
     if not commits:
-        raise Refused(nothing)
+        raise RefusedCall(nothing)
     commit = commits[-1]
     facts = [
         {"value": cut(name), "before": cut(before), "after": cut(after)}
@@ -121,11 +121,11 @@ def _made(model: "Model", make: Callable[[], object], nothing: str = "that chang
     }
 
 
-def _run(call: Call) -> JSON:
+def _run(call: ToolCall) -> JSON:
     """Run on random inputs; nothing but statistics leaves the process."""
     model, names = call.model, call["outputs"] or []
     if not all(isinstance(name, str) for name in names):
-        raise Refused("outputs is a list of names of values")
+        raise RefusedCall("outputs is a list of names of values")
     feeds = model.sample_inputs(seed=call.number("seed"))
     arrays = model.run(feeds, names[:100] or None, limits=Limits(deadline=DEADLINE))
     return page([_summarized(name, array) for name, array in arrays.items()], call.number("offset"))
@@ -140,11 +140,11 @@ def _summarized(name: str, array: Any) -> JSON:
     }  # fmt: skip
 
 
-def _save(call: Call) -> JSON:
+def _save(call: ToolCall) -> JSON:
     """Save to the file that the model came from, and nowhere else."""
     model = call.model
     if model.path is None:
-        raise Refused("this model came from no file; the user can save it: model.save('model.onnx')")
+        raise RefusedCall("this model came from no file; the user can save it: model.save('model.onnx')")
     with held(model):
         model.save()
     return {"saved": cut(model.path.name)}
@@ -158,10 +158,10 @@ TOOLS: Sequence[Tool] = (
         "Nodes and values are named by name or id. Tells what it does to types and shapes.",
         _change,
         {
-            "edit": Parameter("string", "its name, e.g. set_attribute", required=True),
-            "on": Parameter("string", "what it is made to: model, graph, node, nodes or value", required=True),
-            "subject": Parameter("array", "names or ids of these; none for model and graph"),
-            "parameters": Parameter("object", 'of the edit, e.g. {"name": "strides", "value": [2, 2]}'),
+            "edit": ToolParameter("string", "its name, e.g. set_attribute", required=True),
+            "on": ToolParameter("string", "what it is made to: model, graph, node, nodes or value", required=True),
+            "subject": ToolParameter("array", "names or ids of these; none for model and graph"),
+            "parameters": ToolParameter("object", 'of the edit, e.g. {"name": "strides", "value": [2, 2]}'),
         },
         "edit",
     ),
@@ -172,8 +172,8 @@ TOOLS: Sequence[Tool] = (
         "Run the model on random inputs, and give statistics of outputs or of any values.",
         _run,
         {
-            "outputs": Parameter("array", "names of values; default: the model's outputs"),
-            "seed": Parameter("integer", "of the random inputs"),
+            "outputs": ToolParameter("array", "names of values; default: the model's outputs"),
+            "seed": ToolParameter("integer", "of the random inputs"),
             "offset": PAGING["offset"],
         },
     ),

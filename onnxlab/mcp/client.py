@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from onnxlab.mcp import places
-from onnxlab.mcp.answers import JSON, Refused, cut, page, written
+from onnxlab.mcp.answers import JSON, RefusedCall, cut, page, written
 from onnxlab.mcp.call import Right
 from onnxlab.mcp.tools import TOOLS, answer
 
@@ -58,12 +58,12 @@ class Served:
             if tool in TOOLS and not TOOLS[tool].about_model:
                 return answer({}, self._rights, tool, arguments)
             if not names:
-                raise Refused("no model is served; the user runs onnxlab.serve(model) in a cell")
+                raise RefusedCall("no model is served; the user runs onnxlab.serve(model) in a cell")
             name = arguments.get("model")
             if name is None and len(names) > 1:
-                raise Refused(f"several models are served: say which, of {', '.join(map(cut, names))}")
+                raise RefusedCall(f"several models are served: say which, of {', '.join(map(cut, names))}")
             if name is not None and name not in names:
-                raise Refused(
+                raise RefusedCall(
                     f"no served model is called {cut(repr(name), 60)}; there are {', '.join(map(cut, names))}"
                 )
             address, inner, _ = names[name] if name is not None else next(iter(names.values()))
@@ -75,7 +75,7 @@ class Served:
         for path, record in places.records():
             if not self._connected(path, record):
                 continue
-            with contextlib.suppress(Refused):
+            with contextlib.suppress(RefusedCall):
                 for row in json.loads(self._ask(record.address, "models", {}))["rows"]:
                     inner = row.pop("model")
                     name = inner if inner not in names else f"{inner}@{record.pid}"
@@ -102,13 +102,13 @@ class Served:
             connection.send_bytes(json.dumps({"tool": tool, "arguments": arguments}).encode())
             if not connection.poll(PATIENCE):
                 self._drop(address)
-                raise Refused(f"the process that serves this model did not answer within {PATIENCE:g} s")
+                raise RefusedCall(f"the process that serves this model did not answer within {PATIENCE:g} s")
             reply = json.loads(connection.recv_bytes())
         except (EOFError, OSError, ValueError):
             self._drop(address)
-            raise Refused("the process that served this model has ended") from None
+            raise RefusedCall("the process that served this model has ended") from None
         if "refused" in reply:
-            raise Refused(reply["refused"])
+            raise RefusedCall(reply["refused"])
         return str(reply["answer"])
 
     def _drop(self, address: str) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from onnxlab.errors import Diagnostic
 from onnxlab.graph.handles.handles import Node, Value
-from onnxlab.mcp.answers import JSON, LONG_TEXT, PICTURE, Refused, cut, page
-from onnxlab.mcp.call import Call, Parameter, Tool, held
+from onnxlab.mcp.answers import JSON, LONG_TEXT, PICTURE, RefusedCall, cut, page
+from onnxlab.mcp.call import Tool, ToolCall, ToolParameter, held
 from onnxlab.model import diff
 from onnxlab.render import svg, text
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 OPERATORS = 40
 """Operators that a summary counts one by one."""
 PAGING = {
-    "offset": Parameter("integer", "the first row that is told, from 0"),
-    "limit": Parameter("integer", "rows that are told, at most 100"),
+    "offset": ToolParameter("integer", "the first row that is told, from 0"),
+    "limit": ToolParameter("integer", "rows that are told, at most 100"),
 }
 
 
-def _models(call: Call) -> JSON:
+def _models(call: ToolCall) -> JSON:
     rows = [
         {"model": name, "nodes": len(model.graph.nodes), "version": model.version, "unsaved": model.dirty}
         for name, model in call.models.items()
@@ -31,7 +31,7 @@ def _models(call: Call) -> JSON:
     return {**page(rows, 0), "allowed": sorted(call.rights)}
 
 
-def _summary(call: Call) -> JSON:
+def _summary(call: ToolCall) -> JSON:
     model = call.model
     with held(model):
         counts = Counter(node.proto.op_type for node in model.graph.nodes.values())
@@ -47,7 +47,7 @@ def _summary(call: Call) -> JSON:
         }
 
 
-def _find(call: Call) -> JSON:
+def _find(call: ToolCall) -> JSON:
     model, pattern = call.model, call["pattern"] or "*"
     with held(model):
         nodes = [
@@ -59,7 +59,7 @@ def _find(call: Call) -> JSON:
         return {**matches, "rows": [_row(model, Node(model.graph, node.id)) for node in matches["rows"]]}
 
 
-def _node(call: Call) -> JSON:
+def _node(call: ToolCall) -> JSON:
     model = call.model
     with held(model):
         node = model.node(call["node"])
@@ -75,7 +75,7 @@ def _node(call: Call) -> JSON:
         }
 
 
-def _value(call: Call) -> JSON:
+def _value(call: ToolCall) -> JSON:
     model = call.model
     with held(model):
         value = model.value(call["value"])
@@ -90,19 +90,19 @@ def _value(call: Call) -> JSON:
         }
 
 
-def _explain(call: Call) -> JSON:
+def _explain(call: ToolCall) -> JSON:
     model = call.model
     with held(model):
         return {"text": cut(model.explain(model.value(call["value"]), call["axis"]), LONG_TEXT)}
 
 
-def _problems(call: Call) -> JSON:
+def _problems(call: ToolCall) -> JSON:
     with held(call.model):
         items = [_problem(item) for item in call.model.diagnostics]
     return page(items, call.number("offset"), call.number("limit", 100))
 
 
-def _history(call: Call) -> JSON:
+def _history(call: ToolCall) -> JSON:
     history = call.model.history
     with held(call.model):
         steps = zip(history.all_labels, history.statements(), strict=True)
@@ -110,20 +110,20 @@ def _history(call: Call) -> JSON:
         return {**page(rows, call.number("offset"), call.number("limit", 100)), "position": history.position}
 
 
-def _picture(call: Call) -> JSON:
+def _picture(call: ToolCall) -> JSON:
     with held(call.model):
         drawn = svg.render(call.model, 48)
     return {"svg": drawn}
 
 
-def _diff(call: Call) -> JSON:
+def _diff(call: ToolCall) -> JSON:
     other = call["other"]
     if other is None:
         with held(call.model):
             rows = [cut(change) for change in call.model.files.save_report()]
         return page(rows, call.number("offset"), call.number("limit", 100))
     if other not in call.models:
-        raise Refused(f"no served model is called {cut(other)!r}; there are {', '.join(map(cut, call.models))}")
+        raise RefusedCall(f"no served model is called {cut(other)!r}; there are {', '.join(map(cut, call.models))}")
     lines = str(diff(call.model, call.models[other])).splitlines()
     return page([cut(line) for line in lines], call.number("offset"), call.number("limit", 100))
 
@@ -149,18 +149,18 @@ TOOLS: Sequence[Tool] = (
     Tool(
         "find",
         "List nodes whose name or operator matches a pattern with * and ?, e.g. 'Conv*'; without one, all nodes.",
-        _find, {"pattern": Parameter("string"), **PAGING},
+        _find, {"pattern": ToolParameter("string"), **PAGING},
     ),
     Tool("node", "Tell all about a node: attributes, inputs and outputs with their types and shapes, problems.", _node,
-         {"node": Parameter("node", required=True)}),
+         {"node": ToolParameter("node", required=True)}),
     Tool("value", "Tell the type and shape of a value, what makes it and what reads it.", _value,
-         {"value": Parameter("value", required=True)}),
+         {"value": ToolParameter("value", required=True)}),
     Tool("explain", "Explain why a value has the shape that it has, or why it is not known.", _explain,
-         {"value": Parameter("value", required=True), "axis": Parameter("integer", "one dim of it")}),
+         {"value": ToolParameter("value", required=True), "axis": ToolParameter("integer", "one dim of it")}),
     Tool("check", "List what is wrong with a model: shapes that do not fit, unknown operators, missing inputs.",
          _problems, PAGING),
     Tool("history", "List the edits, yours and the user's, each with the Python that makes it.", _history, PAGING),
     Tool("picture", "Draw the model as SVG.", _picture, most=PICTURE),
     Tool("diff", "List what differs from the file, or from another served model.", _diff,
-         {"other": Parameter("string", "name of another served model"), **PAGING}),
+         {"other": ToolParameter("string", "name of another served model"), **PAGING}),
 )  # fmt: skip

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from onnxlab import threads
 from onnxlab.errors import OnnxlabError
 from onnxlab.mcp import places
-from onnxlab.mcp.answers import Refused
+from onnxlab.mcp.answers import RefusedCall
 from onnxlab.mcp.call import Right
 from onnxlab.mcp.tools import answer
 from onnxlab.mcp.warming import warm
@@ -158,7 +158,7 @@ class Server:
         try:
             content = json.loads(request)
             if not isinstance(content, dict):
-                raise Refused("a request is an object")
+                raise RefusedCall("a request is an object")
             arguments = content.get("arguments")
             with self._lock:
                 served = dict(self._models)
@@ -167,7 +167,7 @@ class Server:
             limits = [rights for name, (_, rights, _) in served.items() if not isinstance(named, str) or name == named]
             granted = allowed.intersection(*limits)
             return json.dumps({"answer": answer(models, granted, content.get("tool"), arguments)})
-        except Refused as refusal:
+        except RefusedCall as refusal:
             return json.dumps({"refused": str(refusal)})
         except (ValueError, RecursionError) as error:
             return json.dumps({"refused": f"the request is no JSON: {error}"[:300]})

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from onnxlab.errors import OnnxlabError
 from onnxlab.mcp import changing, looking
-from onnxlab.mcp.answers import LONG_TEXT, Refused, cut, written
-from onnxlab.mcp.call import Call, Right, Tool
+from onnxlab.mcp.answers import LONG_TEXT, RefusedCall, cut, written
+from onnxlab.mcp.call import Right, Tool, ToolCall
 
 if TYPE_CHECKING:
     from onnxlab.model import Model
@@ -28,27 +28,31 @@ def answer(models: Mapping[str, "Model"], rights: frozenset[Right], name: object
     """
     tool = TOOLS.get(name) if isinstance(name, str) else None
     if tool is None:
-        raise Refused(f"no tool {cut(repr(name), 60)}; there are {', '.join(tool.name for tool in allowed(rights))}")
+        raise RefusedCall(
+            f"no tool {cut(repr(name), 60)}; there are {', '.join(tool.name for tool in allowed(rights))}"
+        )
     if tool.right not in rights:
-        raise Refused(f"{tool.name} is not allowed: the user starts `onnxlab mcp` with {_OPTION[tool.right]} for that")
+        raise RefusedCall(
+            f"{tool.name} is not allowed: the user starts `onnxlab mcp` with {_OPTION[tool.right]} for that"
+        )
     checked = tool.check(arguments)
     try:
-        return written(tool.act(Call(models, _model(models, tool, checked), checked, rights)), tool.most)
+        return written(tool.act(ToolCall(models, _model(models, tool, checked), checked, rights)), tool.most)
     except (OnnxlabError, OSError, ArithmeticError, LookupError, TypeError, ValueError, MemoryError) as error:
-        raise Refused(cut(error, LONG_TEXT) or type(error).__name__) from error
+        raise RefusedCall(cut(error, LONG_TEXT) or type(error).__name__) from error
     except RecursionError as error:
-        raise Refused("that is nested too deeply") from error
+        raise RefusedCall("that is nested too deeply") from error
 
 
 def _model(models: Mapping[str, "Model"], tool: Tool, arguments: Mapping[str, object]) -> "Model":
     """The model that a call is about; the only one where it names none."""
     if not models:
-        raise Refused("no model is served; the user runs onnxlab.serve(model) in a cell")
+        raise RefusedCall("no model is served; the user runs onnxlab.serve(model) in a cell")
     name = arguments.get("model")
     if name is None:
         if tool.about_model and len(models) > 1:
-            raise Refused(f"several models are served: say which, of {', '.join(map(cut, models))}")
+            raise RefusedCall(f"several models are served: say which, of {', '.join(map(cut, models))}")
         return next(iter(models.values()))
     if not isinstance(name, str) or name not in models:
-        raise Refused(f"no served model is called {cut(repr(name), 60)}; there are {', '.join(map(cut, models))}")
+        raise RefusedCall(f"no served model is called {cut(repr(name), 60)}; there are {', '.join(map(cut, models))}")
     return models[name]

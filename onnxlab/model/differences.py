@@ -151,11 +151,11 @@ def _compared(
     from onnxlab.analysis.compare.comparing import compare_recorded, compare_runs
     from onnxlab.analysis.compare.sides import RunSide
     from onnxlab.analysis.diff.difference import Diff
-    from onnxlab.analysis.diff.matching import Matching
+    from onnxlab.analysis.diff.matching import GraphMatching
     from onnxlab.model.viewable_diffs import Compared, ModelComparison, versions_of
 
     a, b = sides
-    versions, matching = versions_of(a, b), Matching()
+    versions, matching = versions_of(a, b), GraphMatching()
     a.runs = 0
     if isinstance(b, RunSide):
         b.runs = 0

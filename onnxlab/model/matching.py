@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _MICROSOFT = frozenset(("com.microsoft",))
 
 
-class Matching(Lookup):
+class PatternMatching(Lookup):
     """Patterns and rules of a Model, as members."""
 
     __slots__ = ()

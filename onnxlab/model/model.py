@@ -27,7 +27,7 @@ from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.graph.protos.nesting import nesting_refused
 from onnxlab.graph.query.node_search import FactOf
 from onnxlab.infer import Inference
-from onnxlab.infer.live.declarations import Completer, DeclarationChange, rewrite
+from onnxlab.infer.live.declarations import DeclarationChange, DeclarationUpdater, rewrite
 from onnxlab.infer.live.size_trials import Trial
 from onnxlab.infer.questions.wire_types import wire_problem
 from onnxlab.model.commit import Commit
@@ -36,7 +36,7 @@ from onnxlab.model.fact_queries import FactQueries
 from onnxlab.model.files import Files
 from onnxlab.model.measuring import Measuring
 from onnxlab.model.renamed import is_renamed, renamed
-from onnxlab.model.rewriting import Rewriting
+from onnxlab.model.rewriting import ModelRewriting
 from onnxlab.model.running import Followers, Running
 from onnxlab.model.showing import Showing
 from onnxlab.short_help import ShortHelp
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from onnxlab.execution.run.runner import Runner
 
 
-class Model(FactQueries, Querying, Running, Rewriting, Comparing, Measuring, Showing, metaclass=ShortHelp):
+class Model(FactQueries, Querying, Running, ModelRewriting, Comparing, Measuring, Showing, metaclass=ShortHelp):
     """A model that can be looked at, edited, run, undone and saved.
 
     `onnxlab.load` makes a Model; `Model(proto)` wraps a ModelProto, which it keeps and mutates. A notebook cell that
@@ -116,7 +116,7 @@ class Model(FactQueries, Querying, Running, Rewriting, Comparing, Measuring, Sho
         self._followers: Followers = [WeakMethod(self.inference.follow)]
         self.graph.followers.append(_follower(self))
         self.trial = Trial(self.graph, self.inference)
-        self.graph.completer = Completer(self.graph, self.inference)
+        self.graph.completer = DeclarationUpdater(self.graph, self.inference)
 
     @property
     def history(self) -> History:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnxlab.graph.handles.model_lookup import NodeKey
 from onnxlab.limits import FOLDED
-from onnxlab.model.matching import Matching
+from onnxlab.model.matching import PatternMatching
 
 if TYPE_CHECKING:
     from onnxlab.transforms.foreign import Engine
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _MICROSOFT = frozenset(("com.microsoft",))
 
 
-class Rewriting(Matching):
+class ModelRewriting(PatternMatching):
     """Rewrites of a Model, as members."""
 
     __slots__ = ()
@@ -67,14 +67,14 @@ class Rewriting(Matching):
         """
         from onnxlab.transforms import pipeline as plans
         from onnxlab.transforms.foreign import plan_of
-        from onnxlab.transforms.rewriting import Options
+        from onnxlab.transforms.rewriting import RewriteOptions
         from onnxlab.transforms.rules import built_in_rules
         from onnxlab.transforms.verification_runs import Trust
         from onnxlab.transforms.verified_rewrites import Rewrite
 
         plan = plan_of(engine, self.graph) if engine else plans.standard(built_in_rules.up_to("basic"))
         label = f"simplify by {engine}" if engine else "simplify"
-        options = Options(frozenset(protect), budget)
+        options = RewriteOptions(frozenset(protect), budget)
         rewrite = Rewrite(self.graph, self.inference, label, plan, options, Trust(verify, samples, finite_only))
         return rewrite.look() if dry_run else rewrite.do()
 
@@ -116,7 +116,7 @@ class Rewriting(Matching):
         """
         from onnxlab.transforms import pipeline as plans
         from onnxlab.transforms.foreign import plan_of
-        from onnxlab.transforms.rewriting import Options
+        from onnxlab.transforms.rewriting import RewriteOptions
         from onnxlab.transforms.rules import built_in_rules
         from onnxlab.transforms.verification_runs import Trust
         from onnxlab.transforms.verified_rewrites import Rewrite
@@ -125,7 +125,7 @@ class Rewriting(Matching):
         plan = plan_of(engine, self.graph, level) if engine else plans.standard(rules)
         label = f"optimize by {engine}" if engine else "optimize"
         domains = _MICROSOFT if microsoft else frozenset[str]()
-        options = Options(frozenset(protect), FOLDED, domains)
+        options = RewriteOptions(frozenset(protect), FOLDED, domains)
         rewrite = Rewrite(self.graph, self.inference, label, plan, options, Trust(verify, samples, finite_only))
         return rewrite.look() if dry_run else rewrite.do()
 
@@ -160,12 +160,12 @@ class Rewriting(Matching):
             ()
         """
         from onnxlab.transforms import pipeline as plans
-        from onnxlab.transforms.rewriting import Options
+        from onnxlab.transforms.rewriting import RewriteOptions
         from onnxlab.transforms.verification_runs import Trust
         from onnxlab.transforms.verified_rewrites import Rewrite
 
         plan = plans.standard((), ("constant_folding", "unused"))
-        options, trust = Options(frozenset(protect), budget), Trust(verify, samples, finite_only)
+        options, trust = RewriteOptions(frozenset(protect), budget), Trust(verify, samples, finite_only)
         rewrite = Rewrite(self.graph, self.inference, "fold constants", plan, options, trust)
         return rewrite.look() if dry_run else rewrite.do()
 
@@ -206,7 +206,7 @@ class Rewriting(Matching):
             '/stem/relu/Relu'
         """
         from onnxlab.transforms import pipeline as plans
-        from onnxlab.transforms.rewriting import Options
+        from onnxlab.transforms.rewriting import RewriteOptions
         from onnxlab.transforms.rules import built_in_rules
         from onnxlab.transforms.verification_runs import Trust
         from onnxlab.transforms.verified_rewrites import Rewrite
@@ -214,14 +214,14 @@ class Rewriting(Matching):
         plan, parsed = plans.asked(rules)
         domains = frozenset(domain for rule in parsed for domain in rule.brings)
         chosen = None if nodes is None else frozenset(self._node_record(node).id for node in nodes)
-        options = Options(frozenset(protect), FOLDED, domains, nodes=chosen)
+        options = RewriteOptions(frozenset(protect), FOLDED, domains, nodes=chosen)
         trust = Trust(verify, samples, finite_only, regions=any(rule not in built_in_rules.STANDARD for rule in parsed))
         pending = Rewrite(self.graph, self.inference, "rewrite", plan, options, trust)
         return pending.look() if dry_run else pending.do()
 
     def prove(
         self,
-        before: int | str | Rewriting = -1,
+        before: int | str | ModelRewriting = -1,
         *,
         samples: Sequence[Mapping[str, Any]] | None = None,
         finite_only: bool = False,
@@ -253,8 +253,8 @@ class Rewriting(Matching):
 
         trust = Trust(True, samples, finite_only)
         with self.graph.lock:
-            state = None if isinstance(before, Rewriting) else self.graph.history.position_of(before)
-            past = before.graph if isinstance(before, Rewriting) else as_of(self.graph, state or 0)
+            state = None if isinstance(before, ModelRewriting) else self.graph.history.position_of(before)
+            past = before.graph if isinstance(before, ModelRewriting) else as_of(self.graph, state or 0)
             judged = prove(past, self.graph, trust)
             if undo and state is not None and not trust.accepts(judged):
                 self.graph.travel(state)
@@ -289,11 +289,11 @@ class Rewriting(Matching):
             >>> [each.rule for each in model.suggest(verify=False)][:1]
             ['conv_batch_normalization']
         """
-        from onnxlab.transforms.rewriting import Options
+        from onnxlab.transforms.rewriting import RewriteOptions
         from onnxlab.transforms.rules import built_in_rules
         from onnxlab.transforms.suggestions import suggestions
         from onnxlab.transforms.verification_runs import Trust
 
         rules = built_in_rules.up_to(level)
-        options = Options(domains=_MICROSOFT if microsoft else frozenset())
+        options = RewriteOptions(domains=_MICROSOFT if microsoft else frozenset())
         return suggestions(self.graph, self.inference, rules, options, Trust(verify, samples), timed and verify)

@@ -99,7 +99,7 @@ class Saving(Spelled):
         target = saving.where(path) if path is not None else self.path
         if target is None:
             raise SaveError("this model was not loaded from a file: say where to save it, model.save('model.onnx')")
-        options = saving.Options(overwrite, external_data, shard_bytes, format)
+        options = saving.SaveOptions(overwrite, external_data, shard_bytes, format)
         with self.graph.lock:
             form = saving.file_format(target, self._source, options)
             original = self._original(form.name) if options.as_it_is else None

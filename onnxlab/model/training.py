@@ -16,7 +16,7 @@ from onnxlab.graph.protos.value_info import describe
 from onnxlab.model.model import Model
 
 if TYPE_CHECKING:
-    from onnxlab.formats.ort.checkpoint import Checkpoint
+    from onnxlab.formats.ort.checkpoint import TrainingCheckpoint
 
 Array = Any
 
@@ -36,7 +36,7 @@ class Training:
     """
 
     def __init__(
-        self, training: Model, optimizer: Model, checkpoint: Checkpoint, *, learning_rate: float | None = None
+        self, training: Model, optimizer: Model, checkpoint: TrainingCheckpoint, *, learning_rate: float | None = None
     ) -> None:
         """Take the artifacts; neither model is changed.
 
@@ -123,7 +123,7 @@ class Training:
         self._accumulated = {}
         return loss
 
-    def checkpoint(self) -> Checkpoint:
+    def checkpoint(self) -> TrainingCheckpoint:
         """The parameters and the state of the optimizer as they are by now."""
         from onnxlab.formats.ort.checkpoint import OptimizerGroup, with_values
 

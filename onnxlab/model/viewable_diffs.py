@@ -13,7 +13,7 @@ from onnxlab.analysis.compare.comparison import Comparison
 from onnxlab.analysis.compare.sides import RecordedSide, RunSide
 from onnxlab.analysis.diff.change import Ignorable
 from onnxlab.analysis.diff.difference import Diff
-from onnxlab.analysis.diff.matching import Fingerprints, Matching
+from onnxlab.analysis.diff.matching import Fingerprints, GraphMatching
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.viewers import viewer
@@ -96,7 +96,7 @@ class Compared:
     models: tuple[Any, Any]
     a: RunSide
     b: RunSide | RecordedSide
-    matching: Matching
+    matching: GraphMatching
     feeds: tuple[Mapping[str, Any], Mapping[str, Any] | None]
     again: Callable[[], ModelComparison]
     versions: tuple[int, int]

@@ -12,8 +12,8 @@ Files:
 """
 
 from onnxlab.ops.base.registry import (
-    Kernel,
-    Rule,
+    KernelEntry,
+    ShapeRule,
     find_kernel,
     find_rule,
     find_traits,
@@ -28,9 +28,9 @@ from onnxlab.ops.base.registry import (
 from onnxlab.ops.base.traits import OpTraits
 
 __all__ = [
-    "Kernel",
+    "KernelEntry",
     "OpTraits",
-    "Rule",
+    "ShapeRule",
     "find_kernel",
     "find_rule",
     "find_traits",

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from onnxlab.graph.index.topology import topological_order
-from onnxlab.render.picture import Box, Edge, Picture
+from onnxlab.render.picture import DrawnBox, Edge, Picture
 
 Point = tuple[float, float]
 
@@ -53,7 +53,7 @@ class Layout:
     routes: list[Route] = field(default_factory=list)
 
 
-def size(box: Box) -> tuple[float, float]:
+def size(box: DrawnBox) -> tuple[float, float]:
     """Width and height that a box's text needs."""
     longest = max(len(box.title), len(box.subtitle))
     return max(56.0, CHARACTER * longest + 18), LINE * (2 if box.subtitle else 1) + 10
@@ -88,7 +88,7 @@ def source(picture: Picture) -> str:
     inner: dict[int, list[int]] = {}
     for frame in picture.frames:
         inner.setdefault(frame.parent, []).append(frame.key)
-    members: dict[int, list[Box]] = {}
+    members: dict[int, list[DrawnBox]] = {}
     for box in picture.boxes:
         members.setdefault(box.frame, []).append(box)
 
@@ -164,7 +164,7 @@ def _widen(picture: Picture, result: Layout) -> None:
 def rows(picture: Picture) -> Layout:
     """Lay out in rows by the longest path; within a row near the middle of what each box reads. Frames are left out."""
     ranks = _ranks(picture)
-    rows_of: dict[int, list[Box]] = {}
+    rows_of: dict[int, list[DrawnBox]] = {}
     for box in picture.boxes:
         rows_of.setdefault(ranks[box.key], []).append(box)
     sources: dict[int, list[int]] = {}
@@ -203,7 +203,7 @@ def _middle(sources: Sequence[int], placed: Layout) -> float:
     return sum(known) / len(known) if known else 0.0
 
 
-def _place(targets: Sequence[tuple[float, Box]], y: float, result: Layout) -> None:
+def _place(targets: Sequence[tuple[float, DrawnBox]], y: float, result: Layout) -> None:
     """Put a row's boxes where they want to be, pushed apart to the right, the row's average kept."""
     left, placed = float("-inf"), []
     for x, box in targets:

@@ -34,7 +34,7 @@ _DIGITS = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class DrawnBox:
     """A node, a folded group, or an input or output of the graph.
 
     Attributes:
@@ -80,7 +80,7 @@ class Frame:
 class Picture:
     """Boxes and edges to lay out; boxes are in topological order."""
 
-    boxes: list[Box] = field(default_factory=list)
+    boxes: list[DrawnBox] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
 
@@ -310,18 +310,18 @@ class _Painter:
     def _frame(self, group: int) -> int:
         return self._key("frame", group) if group else 0
 
-    def _node(self, key: int, ident: int, home: int) -> Box:
+    def _node(self, key: int, ident: int, home: int) -> DrawnBox:
         node = self._graph.nodes[ident]
         family = category(node.domain, node.op_type, function_key(node.proto) in self._graph.index.functions)
         frame = self._frame(home)
         name = node.name.rpartition("/")[2]
-        return Box(key, family, frame, shorten(node.op_type), shorten(name), self._graph.label(node))
+        return DrawnBox(key, family, frame, shorten(node.op_type), shorten(name), self._graph.label(node))
 
-    def _group(self, key: int, ident: int) -> Box:
+    def _group(self, key: int, ident: int) -> DrawnBox:
         group = self._hierarchy.groups[ident]
         title = shorten(self._runs[ident][1]) if ident in self._runs else title_of(group)
         words = group.about or f"{group.size} nodes"
-        return Box(key, "group", self._frame(group.parent), title, words, self._hierarchy.path(ident))
+        return DrawnBox(key, "group", self._frame(group.parent), title, words, self._hierarchy.path(ident))
 
     def _is_weight(self, value: ValueRecord) -> bool:
         return value.initializer is not None or value.id in self._weights
@@ -335,13 +335,13 @@ class _Painter:
         if len(records) > MAX_TERMINALS:
             key = self._key(family, 0)
             self._picture.boxes.append(
-                Box(key, family, 0, f"{len(records)} {family}s", "", f"{len(records)} {family}s")
+                DrawnBox(key, family, 0, f"{len(records)} {family}s", "", f"{len(records)} {family}s")
             )
             ends = [(record, key) for record in records]
         else:
             ends = [(record, self._key(family, record.id)) for record in records]
             self._picture.boxes += [
-                Box(key, family, 0, shorten(record.name), shorten(str(self._model.fact(record.id))), record.name)
+                DrawnBox(key, family, 0, shorten(record.name), shorten(str(self._model.fact(record.id))), record.name)
                 for record, key in ends
             ]
         edges: dict[tuple[int, int], None] = {}

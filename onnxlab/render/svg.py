@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape
 from onnxlab.graph.query.hierarchy import Hierarchy
 from onnxlab.printable import printable
 from onnxlab.render.layout import LINE, Layout, Rectangle, Route, layout
-from onnxlab.render.picture import MAX_BOXES, Box, Picture, picture
+from onnxlab.render.picture import MAX_BOXES, DrawnBox, Picture, picture
 
 if TYPE_CHECKING:
     from onnxlab.model import Model
@@ -82,7 +82,7 @@ def _text(text: str) -> str:
     return escape(printable(text), {'"': "&quot;"})
 
 
-def _box(box: Box, at: Rectangle) -> str:
+def _box(box: DrawnBox, at: Rectangle) -> str:
     left, top = at.x - at.width / 2, at.y - at.height / 2
     radius = at.height / 2 if box.family in ("input", "output") else 4
     ground = fill(box.family)

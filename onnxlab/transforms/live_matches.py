@@ -10,7 +10,7 @@ from onnxlab.graph.state.change_tracker import Touched
 from onnxlab.infer import Inference
 from onnxlab.transforms.passes import worklist
 from onnxlab.transforms.patterns.rule_match import Match
-from onnxlab.transforms.rewriting import Options, Rewriting
+from onnxlab.transforms.rewriting import RewriteOptions, Rewriting
 from onnxlab.transforms.rules.rule import AnyRule, Rule
 
 MOST_DIRTY: Final = 4096
@@ -36,7 +36,7 @@ class LiveMatches:
         self._graph = graph
         self._inference = inference
         self._rules = worklist.Rules([rule for rule in rules if isinstance(rule, Rule) and rule.brings <= domains])
-        self._options = Options(domains=domains)
+        self._options = RewriteOptions(domains=domains)
         self._places: dict[int, set[str]] = {}
         self._asking: dict[int, list[Rule]] = {}  # rules whose match read facts, by node
         self._dirty: set[int] | None = None  # None: all of them

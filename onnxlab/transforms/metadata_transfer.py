@@ -20,7 +20,7 @@ MOST_DOCUMENTATION: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class MetadataLoss:
     """Documentation or metadata that a model had before a rewrite and has no more.
 
     Attributes:
@@ -58,9 +58,9 @@ def statements(graph: ModelGraph) -> Statements:
     return known
 
 
-def lost(before: Statements, now: Statements) -> tuple[Loss, ...]:
+def lost(before: Statements, now: Statements) -> tuple[MetadataLoss, ...]:
     """The statements of before that the model has nowhere now."""
-    return tuple(Loss(of, key, text) for (key, text), of in before.items() if (key, text) not in now)
+    return tuple(MetadataLoss(of, key, text) for (key, text), of in before.items() if (key, text) not in now)
 
 
 def carry_over(graph: ModelGraph, removed: onnx.NodeProto, heir: NodeRecord | ValueRecord | None) -> None:

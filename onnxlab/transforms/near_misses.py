@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import NodeRecord
-from onnxlab.graph.query.patterns.matcher import CONDITION, Failure
+from onnxlab.graph.query.patterns.matcher import CONDITION, Mismatch
 from onnxlab.printable import printable
 from onnxlab.shapes import Fact
 from onnxlab.transforms.passes.worklist import makers_of
 from onnxlab.transforms.patterns.rule_match import Match
-from onnxlab.transforms.rewriting import Options, Rewriting
+from onnxlab.transforms.rewriting import RewriteOptions, Rewriting
 from onnxlab.transforms.rules.rule import AnyRule, Procedure, Rule
 
 _DEEPEST = 9  # readers of readers … that are tried as the outermost node of a pattern
@@ -48,7 +48,7 @@ def near_misses(
     domains: frozenset[str] = frozenset(),
 ) -> list[NearMiss]:
     """The results of each rule that has a node's operator in its pattern; those that apply first, then the nearest."""
-    rewriting = Rewriting(graph, facts, lambda names: {}, Options(domains=domains))
+    rewriting = Rewriting(graph, facts, lambda names: {}, RewriteOptions(domains=domains))
     roots = [(root, (root.op_type, root.domain), makers_of(rewriting, root)) for root in _roots(graph, node)]
     misses = []
     for rule in rules:
@@ -77,7 +77,7 @@ def why_not(
     graph: ModelGraph, facts: Mapping[int, Fact], node: NodeRecord, rule: AnyRule, domains: frozenset[str]
 ) -> str:
     """The reason why a rule does not apply at a node, in words; "" where it does."""
-    rewriting = Rewriting(graph, facts, lambda names: {}, Options(domains=domains))
+    rewriting = Rewriting(graph, facts, lambda names: {}, RewriteOptions(domains=domains))
     if (node.op_type, node.domain) not in rule.roots:
         op_types = " or ".join(dict.fromkeys(op_type for op_type, _ in rule.roots))
         return f"{rule.name}: {graph.label(node)} is {node.op_type}, not {op_types}"
@@ -108,7 +108,7 @@ def _tried(rewriting: Rewriting, rule: AnyRule, node: NodeRecord) -> NearMiss:
         why = _without_trace(rewriting, rule, node)
         return NearMiss(rule.name, rule.doc, label, why, 0.5 if why else 1.0)
     outcome = rule.find(rewriting, node)
-    if isinstance(outcome, Failure):
+    if isinstance(outcome, Mismatch):
         whole = max(len(pattern.calls()) for pattern in rule.patterns)
         share = 0.95 if outcome.depth >= (CONDITION[0] - 1, 0) else max(outcome.depth[0], 0) / (whole + 1)
         return NearMiss(rule.name, rule.doc, label, outcome.why, share)

@@ -17,7 +17,7 @@ from onnxlab.transforms.passes import (
     worklist,
 )
 from onnxlab.transforms.passes.worklist import Rules
-from onnxlab.transforms.rewriting import Compute, Options, Rewriting
+from onnxlab.transforms.rewriting import Compute, RewriteOptions, Rewriting
 from onnxlab.transforms.rules.rule import AnyRule, Procedure, Rule
 from onnxlab.transforms.rules.user_rules import RuleSource, rules_from
 
@@ -85,7 +85,9 @@ def asked(sources: RuleSource | Iterable[RuleSource]) -> tuple[Plan, list[AnyRul
     return (standard(rules, {*passes, "unused"}) if passes else only(rules)), rules
 
 
-def rewrite(graph: ModelGraph, facts: Mapping[int, Fact], compute: Compute, plan: Plan, options: Options) -> Rewriting:
+def rewrite(
+    graph: ModelGraph, facts: Mapping[int, Fact], compute: Compute, plan: Plan, options: RewriteOptions
+) -> Rewriting:
     """Follow a plan, inside of an edit that is open; returns the rewriting with its applications.
 
     Args:

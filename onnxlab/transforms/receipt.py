@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 from onnxlab.graph.handles.handles import Node
 from onnxlab.printable import printable_lines
-from onnxlab.transforms.metadata_transfer import Loss
+from onnxlab.transforms.metadata_transfer import MetadataLoss
 
 Verdict = Literal["bit equal", "equal within noise", "finite inputs only", "different", "not run"]
 """The result of comparing a model before and after, run on the same inputs."""
@@ -48,7 +48,7 @@ class Application:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusedRewrite:
     """An application, or a whole rule, that was taken back.
 
     Attributes:
@@ -84,8 +84,8 @@ class Receipt:
 
     applied: tuple[Application, ...] = ()
     nodes: tuple[int, int] = (0, 0)
-    lost: tuple[Loss, ...] = ()
-    refused: tuple[Refusal, ...] = ()
+    lost: tuple[MetadataLoss, ...] = ()
+    refused: tuple[RefusedRewrite, ...] = ()
     verdict: Verdict = "not run"
     note: str = ""
 

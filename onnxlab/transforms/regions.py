@@ -34,7 +34,7 @@ _SMALL: Final = 1 << 12
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class RewrittenRegion:
     """Nodes of one application, before and after.
 
     Attributes:
@@ -77,7 +77,7 @@ class Region:
         return hasher.digest() + bytes([self.zero_signs])
 
 
-class Recorder:
+class RegionRecorder:
     """Copies the nodes of a match before they are replaced."""
 
     def __init__(self, rewriting: Rewriting, match: Match, rule: str) -> None:
@@ -98,7 +98,7 @@ class Recorder:
         read = {vid: values[vid] for node in nodes for vid in node.inputs if vid and vid not in produced}
         return {value.name: (rewriting.constant(value), rewriting.fact(vid)) for vid, value in read.items()}
 
-    def region(self, nodes: "list[NodeRecord]", source: str = "") -> Region:
+    def region(self, nodes: "list[NodeRecord]", source: str = "") -> RewrittenRegion:
         """The region, after the match was replaced by nodes, or by the value `source`."""
         identity = onnx.NodeProto(op_type="Identity", input=[source], output=[self._root])
         after = (identity,) if source else tuple(_copy(node.proto) for node in nodes)
@@ -108,7 +108,7 @@ class Recorder:
         scope = graph.scopes[graph.main.id]
         root = graph.root(graph.scopes[nodes[-1].scope]) if nodes and not source else scope
         imports = root.proto.opset_import if root.is_function else graph.header.opset_import
-        return Region(
+        return RewrittenRegion(
             self._rule,
             self._place,
             self._before,
@@ -133,7 +133,7 @@ class Regions:
     def __init__(self) -> None:
         self._known: dict[bytes, Judgment] = {}
 
-    def judge(self, region: Region) -> Judgment:
+    def judge(self, region: RewrittenRegion) -> Judgment:
         """Run a region before and after on inputs of every kind; "not run" where a region cannot run."""
         key = region.key()
         judgment = self._known.get(key)
@@ -142,7 +142,7 @@ class Regions:
         return judgment
 
 
-def _judged(region: Region) -> Judgment:
+def _judged(region: RewrittenRegion) -> Judgment:
     for name, fact in region.facts.items():
         if not isinstance(fact, TensorFact) or fact.shape is None or not fact.elem_type:
             return Judgment("not run", f"the type or rank of {name} is not known")
@@ -160,7 +160,7 @@ def _judged(region: Region) -> Judgment:
 class _Alone:
     """Some nodes as a model."""
 
-    def __init__(self, region: Region, nodes: tuple[onnx.NodeProto, ...]) -> None:
+    def __init__(self, region: RewrittenRegion, nodes: tuple[onnx.NodeProto, ...]) -> None:
         model = onnx.ModelProto(ir_version=10)
         model.opset_import.extend(region.imports)
         graph = model.graph

@@ -17,7 +17,7 @@ from onnxlab.graph.edits.constants import is_constant, numbers_of
 from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.protos import glow_dialect, tensors
-from onnxlab.infer.rules.fact_frame import Frame
+from onnxlab.infer.rules.fact_frame import FactFrame
 from onnxlab.infer.walk.walker import Walker
 from onnxlab.limits import FOLDED
 from onnxlab.ops import find_traits
@@ -34,7 +34,7 @@ Compute = Callable[[Sequence[str]], dict[str, Array]]
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class RewriteOptions:
     """The limits of a rewrite.
 
     Attributes:
@@ -74,11 +74,11 @@ class Rewriting:
     """
 
     def __init__(
-        self, graph: ModelGraph, facts: Mapping[int, Fact], compute: Compute, options: Options | None = None
+        self, graph: ModelGraph, facts: Mapping[int, Fact], compute: Compute, options: RewriteOptions | None = None
     ) -> None:
         self.graph = graph
         self.compute = compute
-        self.options = options or Options()
+        self.options = options or RewriteOptions()
         self.budget = self.options.budget
         self.applied: list[Application] = []
         self.regions: list[Any] = []
@@ -88,7 +88,7 @@ class Rewriting:
         self._zero_signs = ZeroSigns(graph)
         self._known = facts
         self._newest = graph.index.newest_id
-        self._frame = Frame()
+        self._frame = FactFrame()
         self._walker: Walker | None = None
         self._constants: dict[int, tuple[Any, Array]] = {}
         self.inputs_are_weights = 0 < graph.header.ir_version < INITIALIZERS_SINCE

@@ -17,7 +17,7 @@ from onnxlab.printable import printable
 from onnxlab.transforms import pipeline, verification
 from onnxlab.transforms.pipeline import PASS_OF, PASSES, Plan, count_nodes
 from onnxlab.transforms.receipt import Verdict
-from onnxlab.transforms.rewriting import Options
+from onnxlab.transforms.rewriting import RewriteOptions
 from onnxlab.transforms.rules.rule import AnyRule
 from onnxlab.transforms.verification_runs import Subject, Trust
 from onnxlab.transforms.verified_rewrites import Rewrite
@@ -77,7 +77,12 @@ class Suggestion:
 
 
 def suggestions(
-    graph: ModelGraph, inference: Inference, rules: Sequence[AnyRule], options: Options, trust: Trust, timed: bool
+    graph: ModelGraph,
+    inference: Inference,
+    rules: Sequence[AnyRule],
+    options: RewriteOptions,
+    trust: Trust,
+    timed: bool,
 ) -> list[Suggestion]:
     """The gain of each rule and pass alone, the largest gain of nodes first; the model is left as it was."""
     with graph.lock:
@@ -167,7 +172,7 @@ def _session(graph: ModelGraph) -> Any:
 
 
 def _tried(
-    graph: ModelGraph, inference: Inference, name: str, doc: str, plan: Plan, options: Options,
+    graph: ModelGraph, inference: Inference, name: str, doc: str, plan: Plan, options: RewriteOptions,
     known: list[verification.Case], before: _Measured,
 ) -> Suggestion | None:  # fmt: skip
     subject = Subject(graph, inference)

@@ -11,7 +11,7 @@ from onnxlab.transforms.receipt import Application
 
 
 @dataclass(frozen=True, slots=True)
-class Trace:
+class RewriteTrace:
     """Ids of the nodes of one application.
 
     Attributes:
@@ -44,7 +44,7 @@ class Traces:
     def __init__(self, graph: ModelGraph) -> None:
         self._graph = graph
         self._newest = graph.index.newest_id
-        self._traces: list[Trace] = []
+        self._traces: list[RewriteTrace] = []
         self._read = len(self._inverses())
 
     def _inverses(self) -> Sequence[object]:
@@ -58,7 +58,7 @@ class Traces:
         removed = [ident for image in images for ident in _inside(image)]
         inserted = [undo.node for undo in news if isinstance(undo, RemoveNode)]
         changed = [undo.node for undo in news if isinstance(undo, SetInputs | SetAttribute)]
-        self._traces.append(Trace(tuple(removed), tuple(inserted), tuple(dict.fromkeys(changed))))
+        self._traces.append(RewriteTrace(tuple(removed), tuple(inserted), tuple(dict.fromkeys(changed))))
 
     def _makes(self, node: int, value: str) -> bool:
         return node in self._graph.nodes and value in self._graph.nodes[node].proto.output

@@ -12,11 +12,11 @@ from onnxlab.garbage_collection import no_collection
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer import Inference
 from onnxlab.transforms import verification
-from onnxlab.transforms.metadata_transfer import Loss, lost, statements
+from onnxlab.transforms.metadata_transfer import MetadataLoss, lost, statements
 from onnxlab.transforms.pipeline import Plan, count_nodes, rewrite
-from onnxlab.transforms.receipt import Application, Receipt, Refusal
+from onnxlab.transforms.receipt import Application, Receipt, RefusedRewrite
 from onnxlab.transforms.regions import Regions
-from onnxlab.transforms.rewriting import Options, Rewriting
+from onnxlab.transforms.rewriting import RewriteOptions, Rewriting
 from onnxlab.transforms.shrinking import shrunk
 from onnxlab.transforms.verification import Case, Feeds, Judgment
 from onnxlab.transforms.verification_runs import Subject, Trust
@@ -44,10 +44,10 @@ class _Tried:
     """The result of an attempt."""
 
     applied: tuple[Application, ...]
-    lost: tuple[Loss, ...]
+    lost: tuple[MetadataLoss, ...]
     nodes: int
     judged: Judgment
-    refused: tuple[Refusal, ...] = ()
+    refused: tuple[RefusedRewrite, ...] = ()
 
 
 class Rewrite:
@@ -63,7 +63,7 @@ class Rewrite:
     """
 
     def __init__(
-        self, graph: ModelGraph, inference: Inference, label: str, plan: Plan, options: Options, trust: Trust
+        self, graph: ModelGraph, inference: Inference, label: str, plan: Plan, options: RewriteOptions, trust: Trust
     ) -> None:
         self._graph = graph
         self._inference = inference
@@ -94,7 +94,7 @@ class Rewrite:
             if self._trust.verify:
                 self._known = subject.cases(self._trust)
                 note = subject.doubts(self._known)
-            options, refused = self._options, list[Refusal]()
+            options, refused = self._options, list[RefusedRewrite]()
             if self._trust.verify and (note or self._trust.regions):
                 options = replace(options, regions=True)
             while True:
@@ -112,7 +112,7 @@ class Rewrite:
                     options = replace(options, regions=True)  # noise may be large: regions alone amplify little
                     continue
                 if len(refused) >= MOST_REFUSALS:
-                    refused.append(Refusal("all together", "", tried.judged.why))
+                    refused.append(RefusedRewrite("all together", "", tried.judged.why))
                     return Receipt((), (before, before), (), tuple(refused), tried.judged.verdict, note)
                 culprit = self._culprit(options, tried)
                 refused.append(culprit[0])
@@ -124,7 +124,7 @@ class Rewrite:
         if self._graph.uninferred:
             raise EditError(f"rules are of ONNX's operators, and those of this model are not: {self._graph.uninferred}")
 
-    def _attempt(self, options: Options, keep: bool, against: Subject | None = None) -> _Tried:
+    def _attempt(self, options: RewriteOptions, keep: bool, against: Subject | None = None) -> _Tried:
         """Rewrite and judge inside of an edit; the edit stays where `keep` is set and the judgment accepted.
 
         Args:
@@ -169,7 +169,7 @@ class Rewrite:
             judged = verdicts.get((application.rule, application.value))
             if judged is not None and not self._trust.accepts(judged):
                 refusals.append(
-                    Refusal(application.rule, application.place, judged.why, judged.feeds, application.value)
+                    RefusedRewrite(application.rule, application.place, judged.why, judged.feeds, application.value)
                 )
         tried.refused = tuple(refusals)
         tried.applied = tuple(
@@ -179,7 +179,7 @@ class Rewrite:
             for application in tried.applied
         )
 
-    def _culprit(self, options: Options, tried: _Tried) -> tuple[Refusal, Options]:
+    def _culprit(self, options: RewriteOptions, tried: _Tried) -> tuple[RefusedRewrite, RewriteOptions]:
         """The first application after which the model is not accepted, and options without it."""
         good, bad, last = 0, len(tried.applied), tried
         while bad - good > 1:
@@ -197,7 +197,9 @@ class Rewrite:
         application = (
             last.applied[min(bad, len(last.applied)) - 1] if last.applied else Application("all together", "", "")
         )
-        refusal = Refusal(application.rule, application.place, last.judged.why, last.judged.feeds, application.value)
+        refusal = RefusedRewrite(
+            application.rule, application.place, last.judged.why, last.judged.feeds, application.value
+        )
         return refusal, replace(options, refused=options.refused | _places(options, (refusal,)))
 
     def _runs(self, done: Rewriting) -> Callable[[Feeds], Mapping[str, Any]]:
@@ -206,7 +208,7 @@ class Rewrite:
         return lambda feeds: runner.run(dict(feeds), keep=False, seed=0, strict=False)
 
 
-def _places(options: Options, refused: Sequence[Refusal]) -> set[tuple[str, str]]:
+def _places(options: RewriteOptions, refused: Sequence[RefusedRewrite]) -> set[tuple[str, str]]:
     """(rule, place) pairs to refuse: each refused place, and "" for rules that were refused twice before."""
     before = [rule for rule, _ in options.refused]
     rules = {refusal.rule for refusal in refused if before.count(refusal.rule) >= _TWICE}

@@ -97,7 +97,7 @@ def test_every_kind_knows_its_own(tmp_path: Path) -> None:
     output.write(tmp_path / "b.svg", b"<svg/>", kinds.SVG)
     output.write(tmp_path / "b.html", b"<html/>", kinds.PAGE)
     with pytest.raises(SaveError, match=r"a file is there that is not an SVG picture"):
-        output.write(tmp_path / "a.npz", b"<svg/>", kinds.Kind("an SVG picture", (".npz",), kinds.SVG.fits))
+        output.write(tmp_path / "a.npz", b"<svg/>", kinds.FileKind("an SVG picture", (".npz",), kinds.SVG.fits))
 
 
 # -- the command line ---------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import onnxlab
-from onnxlab.mcp.answers import MOST, PICTURE, Refused
+from onnxlab.mcp.answers import MOST, PICTURE, RefusedCall
 from onnxlab.mcp.call import Right
 from onnxlab.mcp.tools import TOOLS, answer
 from onnxlab.model.opening import EXAMPLE
@@ -73,7 +73,7 @@ def test_random_calls_change_nothing_that_they_may_not(
         tool = random_numbers.choice(cheap if number % 200 else ["run", "picture", "eval", "__class__"])
         try:
             text = answer({"digits": model, "file": looked}, rights, tool, arguments(random_numbers, tool))
-        except Refused as refusal:
+        except RefusedCall as refusal:
             longest = max(longest, len(str(refusal)))
             continue
         answered += 1
@@ -105,7 +105,7 @@ def test_edits_that_fit_are_undone_byte_for_byte() -> None:
         call = {"edit": edit, "on": "node", "subject": [random_numbers.choice(nodes)], "parameters": parameters}
         try:
             answer({"m": model}, frozenset({"look", "edit"}), "change", call)
-        except Refused:
+        except RefusedCall:
             continue
         steps += 1
     assert steps > 20

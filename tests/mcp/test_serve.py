@@ -19,7 +19,7 @@ import pytest
 import onnxlab
 from onnxlab.errors import OnnxlabError
 from onnxlab.mcp import places
-from onnxlab.mcp.answers import Refused
+from onnxlab.mcp.answers import RefusedCall
 from onnxlab.mcp.client import Served
 from onnxlab.model.opening import EXAMPLE
 
@@ -78,11 +78,11 @@ def test_a_folder_of_another_user_is_not_used(runtime: Path, monkeypatch: pytest
 def test_rights_are_those_of_both_sides() -> None:
     model = onnxlab.load()
     with onnxlab.serve(model):
-        with pytest.raises(Refused, match="with --edit"):
+        with pytest.raises(RefusedCall, match="with --edit"):
             Served(frozenset({"look"})).call("change", rename("first"))
         Served(frozenset({"look", "edit"})).call("change", rename("first"))
         assert model.nodes[0].name == "first"
-    with onnxlab.serve(model, edit=False), pytest.raises(Refused, match="with --edit"):
+    with onnxlab.serve(model, edit=False), pytest.raises(RefusedCall, match="with --edit"):
         Served(frozenset({"look", "edit"})).call("change", {**rename("second"), "subject": ["first"]})
 
 
@@ -103,14 +103,14 @@ def test_several_models_are_told_apart() -> None:
     with onnxlab.serve(first), onnxlab.serve(second) as other:
         assert other.name == "digits-2"
         client = Served(frozenset({"look"}))
-        with pytest.raises(Refused, match="several models are served"):
+        with pytest.raises(RefusedCall, match="several models are served"):
             client.call("summary", {})
         assert json.loads(client.call("summary", {"model": "digits-2"}))["edits"] == 0
         second.nodes[0].name = "renamed"
         assert json.loads(client.call("diff", {"other": "digits", "model": "digits-2"}))["total"] > 0
         with pytest.raises(OnnxlabError, match="another model is served as 'digits'"):
             onnxlab.serve(second, "digits")
-    with pytest.raises(Refused, match="no model is served"):
+    with pytest.raises(RefusedCall, match="no model is served"):
         Served(frozenset({"look"})).call("summary", {})
 
 
@@ -203,7 +203,7 @@ def test_a_process_that_does_not_answer_is_given_up(monkeypatch: pytest.MonkeyPa
     with onnxlab.serve(model):
         client.call("summary", {})
         monkeypatch.setattr("onnxlab.mcp.client.PATIENCE", 2.0)
-        with model.graph.lock, pytest.raises(Refused, match="did not answer within"):
+        with model.graph.lock, pytest.raises(RefusedCall, match="did not answer within"):
             client.call("summary", {})
         monkeypatch.undo()
 
@@ -213,6 +213,6 @@ def test_what_a_dead_process_left_is_cleared_away(runtime: Path) -> None:
     repository = str(Path(onnxlab.__file__).parents[1])
     subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": repository})
     assert [path.suffix for path in runtime.glob("*.json")] == [".json"]
-    with pytest.raises(Refused, match="no model is served"):
+    with pytest.raises(RefusedCall, match="no model is served"):
         Served(frozenset({"look"})).call("summary", {})
     assert list(runtime.glob("*.json")) == []

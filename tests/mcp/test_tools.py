@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import onnxlab
-from onnxlab.mcp.answers import MOST, NOTE, Refused
+from onnxlab.mcp.answers import MOST, NOTE, RefusedCall
 from onnxlab.mcp.call import Right
 from onnxlab.mcp.tools import TOOLS, allowed, answer
 
@@ -77,16 +77,16 @@ def test_a_change_is_one_step_that_tells_its_effects_and_is_undone() -> None:
     ],
 )
 def test_what_is_refused_and_why(tool: str, arguments: dict[str, Any], words: str) -> None:
-    with pytest.raises(Refused, match=words):
+    with pytest.raises(RefusedCall, match=words):
         answer({"digits": onnxlab.load()}, LOOK, tool, arguments)
 
 
 def test_an_edit_with_a_file_is_refused() -> None:
     model = onnxlab.load()
-    with pytest.raises(Refused, match="needs a file"):
+    with pytest.raises(RefusedCall, match="needs a file"):
         ask(model, "change", EDIT, edit="insert_model", on="model", parameters={"file": "/etc/passwd"})
     array = {"file": "/etc/passwd"}
-    with pytest.raises(Refused, match="no file"):
+    with pytest.raises(RefusedCall, match="no file"):
         ask(model, "change", EDIT, edit="add_initializer", on="model", parameters={"name": "w", "array": array})
     assert not model.dirty
 

@@ -13,7 +13,7 @@ import pytest
 
 import onnxlab
 from onnxlab.graph.edits import EDITS
-from onnxlab.graph.edits.recording.python_calls import Assign, Call, Item
+from onnxlab.graph.edits.recording.python_calls import Assign, Item, PythonCall
 from onnxlab.graph.handles.handles import Node, Value
 from onnxlab.notebook.edits.edit_requests import NOT_BY_HAND
 from onnxlab.notebook.edits.kinds import KINDS
@@ -137,7 +137,7 @@ def method_of(name: str) -> Callable[..., Any]:
     spec = EDITS[name]
     statement = spec.statement
     owner = onnxlab.Model if getattr(statement, "of_model", False) else OWNERS[spec.subject]
-    if isinstance(statement, Call):
+    if isinstance(statement, PythonCall):
         return getattr(owner, statement.method)
     if isinstance(statement, Assign):
         return getattr(owner, statement.attribute).fset
@@ -151,7 +151,7 @@ def test_methods_have_the_parameters_of_the_table(name: str) -> None:
     spec, method = EDITS[name], method_of(name)
     skip = 2 if getattr(spec.statement, "of_model", False) else 1
     theirs = list(inspect.signature(method).parameters.values())[skip:]
-    if not isinstance(spec.statement, Call):
+    if not isinstance(spec.statement, PythonCall):
         assert len(theirs) >= len(spec.parameters)
         return
     known = {formal.name: formal for formal in theirs}

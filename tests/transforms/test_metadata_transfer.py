@@ -5,7 +5,7 @@ import onnx.parser
 import pytest
 
 import onnxlab
-from onnxlab.transforms.metadata_transfer import Loss, statements
+from onnxlab.transforms.metadata_transfer import MetadataLoss, statements
 from tests.support import corpus
 
 HEAD = '<ir_version: 10, opset_import: ["" : 18]>'
@@ -34,7 +34,7 @@ def test_a_bypassed_node_speaks_through_what_makes_its_input() -> None:
     heir = model.proto.graph.node[0]
     assert metadata(heir) == {"from a": "1", "shared": "a", "from b": "1"}
     assert heir.doc_string == "doc of a\ndoc of b"
-    assert receipt.lost == (Loss("b", "shared", "b"),)
+    assert receipt.lost == (MetadataLoss("b", "shared", "b"),)
 
 
 def test_a_folded_node_speaks_through_the_tensor() -> None:

@@ -5,9 +5,9 @@ import pytest
 
 import onnxlab
 from onnxlab.errors import TransformError
-from onnxlab.graph.query.patterns.matcher import Failure
+from onnxlab.graph.query.patterns.matcher import Mismatch
 from onnxlab.graph.query.patterns.parser import parse, parse_rule
-from onnxlab.graph.query.patterns.syntax_tree import Call, Literal, Name
+from onnxlab.graph.query.patterns.syntax_tree import Literal, Name, NodePattern
 from onnxlab.transforms.passes import worklist
 from onnxlab.transforms.patterns.rule_match import match
 from onnxlab.transforms.rewriting import Rewriting
@@ -29,7 +29,7 @@ def test_a_pattern_is_printed_as_it_was_read(text: str) -> None:
 
 
 def test_what_a_text_means() -> None:
-    assert parse("Conv(x, w:const, b?, pads=[0, 0], group=g)")[0] == Call(
+    assert parse("Conv(x, w:const, b?, pads=[0, 0], group=g)")[0] == NodePattern(
         ("Conv",),
         "",
         (Name("x"), Name("w", constant=True), Name("b", optional=True)),
@@ -60,7 +60,7 @@ def why(body: str, text: str) -> str:
     held = rewriting(body)
     root = list(held.nodes())[-1]
     outcome = match(held, parse(text)[0], root)
-    return outcome.why if isinstance(outcome, Failure) else ""
+    return outcome.why if isinstance(outcome, Mismatch) else ""
 
 
 W = "w = Constant<value = float {2}>()"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import onnxlab
 from onnxlab.cli import main
 from onnxlab.errors import EditError
-from onnxlab.transforms.metadata_transfer import Loss
+from onnxlab.transforms.metadata_transfer import MetadataLoss
 from onnxlab.transforms.rules import built_in_rules, no_ops
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -241,7 +241,7 @@ def test_documentation_of_removed_nodes_is_counted() -> None:
     proto.graph.node[0].doc_string = "said"
     proto.graph.node[0].name = "first"
     receipt = onnxlab.load(proto).simplify()
-    assert receipt.lost == (Loss("first", "", "said"),)
+    assert receipt.lost == (MetadataLoss("first", "", "said"),)
     assert "lost: first: documentation 'said'" in str(receipt)
 
 

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from onnxlab.analysis.compare.collecting import collected
-from onnxlab.analysis.compare.comparison import Comparison, Entry, with_local
+from onnxlab.analysis.compare.comparison import ComparedValue, Comparison, with_local
 from onnxlab.analysis.compare.error import common_part, error, failed_to_run, floor_of
 from onnxlab.analysis.compare.local import local_errors
 from onnxlab.analysis.compare.sides import RecordedSide, RunSide, graph_reads, made_values, off_by_a_rounding
-from onnxlab.analysis.diff.matching import Matching
+from onnxlab.analysis.diff.matching import GraphMatching
 from onnxlab.errors import OnnxlabError, RunError
 from onnxlab.graph.edit.model_graph import ModelGraph
 
@@ -27,7 +27,7 @@ _AMPLIFIED = 10
 
 
 def compare_runs(
-    a: RunSide, b: RunSide, matching: Matching, feeds: Mapping[str, Any], b_feeds: Mapping[str, Any] | None = None,
+    a: RunSide, b: RunSide, matching: GraphMatching, feeds: Mapping[str, Any], b_feeds: Mapping[str, Any] | None = None,
     *, local: bool = False,
 ) -> Comparison:  # fmt: skip
     """Compare two models on inputs of the first one.
@@ -68,7 +68,7 @@ class _Work:
     is_cropped: bool
 
 
-def _entries(work: _Work, pairs: Pairs) -> Iterator[Entry]:
+def _entries(work: _Work, pairs: Pairs) -> Iterator[ComparedValue]:
     """Compare all pairs in one run of each side; where they do not fit into memory together, one half after the other.
 
     Each half computes again what it needs of the other: that takes more runs, and less memory.
@@ -85,7 +85,7 @@ def _entries(work: _Work, pairs: Pairs) -> Iterator[Entry]:
         yield from entries
 
 
-def _in_one_run(work: _Work, pairs: Pairs) -> list[Entry]:
+def _in_one_run(work: _Work, pairs: Pairs) -> list[ComparedValue]:
     a, b, feeds = work.a, work.b, work.feeds
     values, other = a.graph.values, b.graph.values
     names = [values[vid].name for vid, _ in pairs]
@@ -103,11 +103,13 @@ def _in_one_run(work: _Work, pairs: Pairs) -> list[Entry]:
             if work.is_cropped and _is_size(arrays[name]):
                 continue
             off = error(*(common_part(*sides) if work.is_cropped else sides))
-            entries.append(Entry(name, called, *nodes, off, explained))
+            entries.append(ComparedValue(name, called, *nodes, off, explained))
         else:
             why = b_failed.get(called) or a_failed.get(name, "it was not made")
             entries.append(
-                Entry(name, called, *nodes, failed_to_run(why, both=name in a_failed and called in b_failed), 0.0)
+                ComparedValue(
+                    name, called, *nodes, failed_to_run(why, both=name in a_failed and called in b_failed), 0.0
+                )
             )
     if not work.local:
         return entries
@@ -150,7 +152,7 @@ def compare_recorded(a: RunSide, b: RecordedSide, feeds: Mapping[str, Any]) -> C
     arrays = a.values(feeds, names)
     noise = _noise(a, feeds, names, arrays)
     entries = [
-        Entry(name, name, _maker(a.graph, vid), "", error(arrays[name], its[name]),
+        ComparedValue(name, name, _maker(a.graph, vid), "", error(arrays[name], its[name]),
               max(noise.get(name, 0.0), floor_of(arrays[name])))
         for vid, name in order if name in its
     ]  # fmt: skip
@@ -167,7 +169,7 @@ def _noise(side: RunSide, feeds: Mapping[str, Any], names: list[str], known: Map
     return {name: _AMPLIFIED * number for name, number in measured.items() if number < float("inf")}
 
 
-def renamed_feeds(feeds: Mapping[str, Any], a: ModelGraph, b: ModelGraph, matching: Matching) -> dict[str, Any]:
+def renamed_feeds(feeds: Mapping[str, Any], a: ModelGraph, b: ModelGraph, matching: GraphMatching) -> dict[str, Any]:
     """The inputs under the names of the second model; those that it does not have are left out."""
     renamed, inputs = {}, {b.values[vid].name for vid in b.main.inputs}
     for name, array in feeds.items():

@@ -16,7 +16,7 @@ _SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ComparedValue:
     """One pair of values.
 
     Attributes:
@@ -57,7 +57,7 @@ class Comparison(metaclass=ShortHelp):
         runs: how often each side was run.
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[ComparedValue, ...]
     unpaired: tuple[str, ...] = ()
     runs: tuple[int, int] = (0, 0)
 
@@ -67,10 +67,10 @@ class Comparison(metaclass=ShortHelp):
     def __len__(self) -> int:
         return len(self.entries)
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[ComparedValue]:
         return iter(self.entries)
 
-    def __getitem__(self, name: str) -> Entry:
+    def __getitem__(self, name: str) -> ComparedValue:
         """The pair of a value of the first model, by its name."""
         for entry in self.entries:
             if entry.a == name:
@@ -78,7 +78,7 @@ class Comparison(metaclass=ShortHelp):
         raise KeyError(f"{name!r} was not compared")
 
     @property
-    def first(self) -> Entry | None:
+    def first(self) -> ComparedValue | None:
         """The first pair that diverges, None where all agree.
 
         Examples:
@@ -88,7 +88,7 @@ class Comparison(metaclass=ShortHelp):
         return next((entry for entry in self.entries if entry.diverges), None)
 
     @property
-    def guilty(self) -> list[Entry]:
+    def guilty(self) -> list[ComparedValue]:
         """The pairs whose own node differs, the furthest off first; empty where local errors were not asked for.
 
         Examples:
@@ -100,7 +100,7 @@ class Comparison(metaclass=ShortHelp):
         entries = [entry for entry in self.entries if entry.is_guilty]
         return sorted(entries, key=lambda entry: -(entry.local.relative if entry.local else 0.0))
 
-    def worst(self, count: int = 10) -> list[Entry]:
+    def worst(self, count: int = 10) -> list[ComparedValue]:
         """Choose the pairs that are furthest apart.
 
         Args:
@@ -173,7 +173,7 @@ class Comparison(metaclass=ShortHelp):
         return json.dumps(self.as_dict(), allow_nan=False)
 
 
-def _entry(entry: Entry) -> dict[str, Any]:
+def _entry(entry: ComparedValue) -> dict[str, Any]:
     row = {"a": entry.a, "b": entry.b, "node": entry.node, "noise": _number(entry.noise)}
     return {**row, "diverges": entry.diverges, **_error(entry.error)} | (
         {"local": _error(entry.local)} if entry.local is not None else {}
@@ -195,6 +195,6 @@ def _number(number: float) -> float | str:
     return number if math.isfinite(number) else "nan" if math.isnan(number) else "inf" if number > 0 else "-inf"
 
 
-def with_local(entries: tuple[Entry, ...], local: Mapping[str, Error | None]) -> tuple[Entry, ...]:
+def with_local(entries: tuple[ComparedValue, ...], local: Mapping[str, Error | None]) -> tuple[ComparedValue, ...]:
     """The pairs with the errors of their own nodes, by name of the first model."""
     return tuple(replace(entry, local=local.get(entry.a)) for entry in entries)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from onnxlab.analysis.cost.counting import Counter
+from onnxlab.analysis.cost.counting import OperationCounter
 from onnxlab.analysis.cost.roofline import Roofline
 from onnxlab.analysis.profile import format_count, format_seconds
 from onnxlab.analysis.sizes import chosen_sizes, described, refusals
@@ -251,7 +251,7 @@ def cost(
     with graph.lock:
         sizes, assumed = chosen_sizes(graph, policy, dims, arrays)
         walker, frame = inferred(graph, policy, sizes)
-        counter, hierarchy = Counter(walker), Hierarchy()
+        counter, hierarchy = OperationCounter(walker), Hierarchy()
         hierarchy.refresh(graph.index)
         works = []
         for ident in graph.index.topological(graph.main):

@@ -10,7 +10,7 @@ import numpy as np
 from onnxlab.analysis.flops import flops
 from onnxlab.graph.index.records import NodeRecord, Scope
 from onnxlab.infer.questions.memory import Liveness, nbytes
-from onnxlab.infer.rules.fact_frame import Frame
+from onnxlab.infer.rules.fact_frame import FactFrame
 from onnxlab.infer.walk.function_calls import CallKey
 from onnxlab.infer.walk.walker import Walker
 from onnxlab.ops import find_traits
@@ -32,7 +32,7 @@ class Count(NamedTuple):
 NOTHING = Count()
 
 
-class Counter:
+class OperationCounter:
     """Counts what nodes do, by the facts of an inference.
 
     Attributes:
@@ -48,14 +48,14 @@ class Counter:
         self.open: dict[str, None] = {}
         self.iterating: dict[str, None] = {}
 
-    def scope(self, frame: Frame, scope: Scope) -> Count:
+    def scope(self, frame: FactFrame, scope: Scope) -> Count:
         """All nodes of a scope together."""
         total = NOTHING
         for ident in scope.node_ids:
             total = total.plus(self.node(frame, self._graph.nodes[ident]))
         return total
 
-    def node(self, frame: Frame, node: NodeRecord) -> Count:
+    def node(self, frame: FactFrame, node: NodeRecord) -> Count:
         """The work of a node, its bodies included."""
         if self._liveness.is_constant(frame, node) and node.id not in self._walker.catalogue.call_nodes:
             return NOTHING
@@ -70,7 +70,7 @@ class Counter:
             self.open[self._graph.label(node)] = None
         return Count(flops(name, inputs, outputs), *self._traffic(frame, node))
 
-    def _traffic(self, frame: Frame, node: NodeRecord) -> tuple[int, int]:
+    def _traffic(self, frame: FactFrame, node: NodeRecord) -> tuple[int, int]:
         """Bytes read and written: a view moves nothing, and of a table only the entries taken out of it are read."""
         row = find_traits(node.domain, node.op_type)
         if row.reshapes or node.op_type == "Identity":
@@ -83,7 +83,7 @@ class Counter:
             sizes[node.inputs[0]] = min(sizes.get(node.inputs[0], 0), written)
         return sum(sizes.values()), written
 
-    def _bodies(self, frame: Frame, node: NodeRecord) -> Count:
+    def _bodies(self, frame: FactFrame, node: NodeRecord) -> Count:
         """The costliest branch of several; the body of a loop as often as it is known to run, else once."""
         scopes = [self._graph.scopes[body] for bodies in node.bodies.values() for body in bodies]
         counts = [self.scope(frame, scope) for scope in scopes]
@@ -97,7 +97,7 @@ class Counter:
             total = total.plus(count, 1 if times is None else times)
         return total
 
-    def _iterations(self, frame: Frame, node: NodeRecord, scopes: list[Scope]) -> int | None:
+    def _iterations(self, frame: FactFrame, node: NodeRecord, scopes: list[Scope]) -> int | None:
         """The number of iterations: the trip count where it is known, or the length of what is scanned along axis 0."""
         first = frame.facts.get(node.inputs[0]) if node.inputs and node.inputs[0] else None
         if node.op_type == "Loop":
@@ -114,7 +114,7 @@ class Counter:
         length = shape[axes[0]]
         return length if isinstance(length, int) else None
 
-    def _key(self, frame: Frame, node: NodeRecord) -> CallKey | None:
+    def _key(self, frame: FactFrame, node: NodeRecord) -> CallKey | None:
         return self._walker.calls.key(frame, node.id) if node.id in self._walker.catalogue.call_nodes else None
 
     def _call(self, key: CallKey) -> Count:
@@ -127,11 +127,11 @@ class Counter:
             self._calls[key] = self.scope(call.frame, self._graph.scopes[key[0]])
         return self._calls[key]
 
-    def _nbytes(self, frame: Frame, vid: int) -> int:
+    def _nbytes(self, frame: FactFrame, vid: int) -> int:
         fact = frame.facts.get(vid)
         return 0 if fact is None else nbytes(fact) or 0
 
-    def _array(self, frame: Frame, vid: int) -> Any:
+    def _array(self, frame: FactFrame, vid: int) -> Any:
         """An array of the shape of a value that takes no memory; None where it is not known."""
         fact = frame.facts.get(vid)
         if fact is None or fact.shape is None or not all(isinstance(dim, int) for dim in fact.shape):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from onnxlab.analysis.datasets.part import Part
+from onnxlab.analysis.datasets.part import SampleCounts
 from onnxlab.errors import CheckpointWarning, LoadError
 from onnxlab.formats.arrays import read_arrays
 from onnxlab.formats.atomic import Replacement
@@ -20,7 +20,7 @@ _EVERY = 10.0  # seconds between two
 _FORM = "onnxlab/checkpoint/1"
 
 
-class Checkpoint:
+class JobCheckpoint:
     """The checkpoint file of a job.
 
     Args:
@@ -37,7 +37,7 @@ class Checkpoint:
         self._written = time.monotonic()
         self.failed = 0
 
-    def read(self, part: Part) -> int:
+    def read(self, part: SampleCounts) -> int:
         """Let a part become what the file says, and return how many chunks it counted; 0 where there is no file.
 
         Raises:
@@ -63,12 +63,12 @@ class Checkpoint:
         except (ValueError, KeyError, TypeError) as error:
             raise LoadError(f"the checkpoint {self.path.name} is damaged: {error}; remove it") from None
 
-    def note(self, part: Part, chunks: int) -> None:
+    def note(self, part: SampleCounts, chunks: int) -> None:
         """Write the file where the last time is some seconds ago."""
         if time.monotonic() - self._written >= _EVERY:
             self.write(part, chunks)
 
-    def write(self, part: Part, chunks: int) -> None:
+    def write(self, part: SampleCounts, chunks: int) -> None:
         """Write the file as a whole or not at all. Where that fails, a warning says so once, and the job goes on."""
         content = io.BytesIO()
         arrays = part.arrays()

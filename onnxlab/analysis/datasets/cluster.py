@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from onnxlab.analysis.datasets.jobs import Job, Models, run_chunk
-from onnxlab.analysis.datasets.part import Part
+from onnxlab.analysis.datasets.part import SampleCounts
 from onnxlab.analysis.datasets.samples import Chunk
 from onnxlab.errors import OnnxlabError, RunError
 
@@ -22,7 +22,7 @@ _TRIES = 5
 """How often a chunk is given out anew where workers are lost."""
 
 
-def parts_of(client: Any, job: Job, models: Models, chunks: Iterator[Chunk]) -> Iterator[Part]:
+def parts_of(client: Any, job: Job, models: Models, chunks: Iterator[Chunk]) -> Iterator[SampleCounts]:
     """The parts of chunks, in their order.
 
     Args:
@@ -70,11 +70,11 @@ class _Sender:
         items = self._client.compute(chunk.items) if chunk.is_delayed else chunk.items
         return self._client.submit(_work, self._sent, items, pure=False, retries=2)
 
-    def part(self, chunk: Chunk, future: Any) -> Part:
+    def part(self, chunk: Chunk, future: Any) -> SampleCounts:
         """The part of a chunk; given out anew where its worker, or the models, were lost."""
         for tries in range(_TRIES):
             try:
-                part: Part = future.result()
+                part: SampleCounts = future.result()
                 return part
             except OnnxlabError:
                 raise
@@ -93,5 +93,5 @@ def _is_lost(error: BaseException) -> bool:
     return type(error).__module__.partition(".")[0] in ("distributed", "concurrent", "asyncio")
 
 
-def _work(sent: tuple[Job, Models], items: Iterable[Any]) -> Part:
+def _work(sent: tuple[Job, Models], items: Iterable[Any]) -> SampleCounts:
     return run_chunk(*sent, items)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from onnxlab.analysis.datasets.part import Failure, Part
+from onnxlab.analysis.datasets.part import SampleCounts, SampleFailure
 from onnxlab.analysis.datasets.table import ValueStatistics, entry_of, failure_lines, number
 from onnxlab.printable import printable_lines
 from onnxlab.short_help import ShortHelp
@@ -59,7 +59,7 @@ class Evaluation(metaclass=ShortHelp):
     errors: tuple[ErrorStatistics, ...]
     metrics: Mapping[str, ValueStatistics]
     failed: Mapping[str, int] = field(default_factory=dict)
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[SampleFailure, ...] = ()
 
     def __len__(self) -> int:
         return len(self.errors)
@@ -159,7 +159,7 @@ def _numbers(entry: ValueStatistics) -> dict[str, Any]:
     }
 
 
-def evaluation_of(part: Part) -> Evaluation:
+def evaluation_of(part: SampleCounts) -> Evaluation:
     """The evaluation of a part that `EvaluationJob` counted."""
     reference, difference = part.tallies["reference"], part.tallies["difference"]
     relative, metrics = part.tallies["relative"], part.tallies["metrics"]

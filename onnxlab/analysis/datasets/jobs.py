@@ -10,9 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from onnxlab.analysis.datasets.metrics import Metric, measured
-from onnxlab.analysis.datasets.part import Part
+from onnxlab.analysis.datasets.part import SampleCounts
 from onnxlab.analysis.datasets.samples import label_of, sample_of
-from onnxlab.analysis.datasets.sessions import Payload, Session, session
+from onnxlab.analysis.datasets.sessions import Payload, SampleRunner, session
 from onnxlab.analysis.datasets.tally import SampleTally, Tally, numbers_of
 from onnxlab.errors import FeedError, LoadError, RunError, RunStopped, UnsupportedOperatorError
 from onnxlab.execution.program.run_observers import Take
@@ -29,11 +29,17 @@ class Job(Protocol):
     def digest(self) -> str:
         """Names the job and its models, to tell whether a checkpoint is of it."""
 
-    def start(self) -> Part:
+    def start(self) -> SampleCounts:
         """A part of no samples."""
 
     def count(
-        self, part: Part, sessions: Sequence[Session], feeds: dict[str, Any], target: Any, index: int, whole: bool
+        self,
+        part: SampleCounts,
+        sessions: Sequence[SampleRunner],
+        feeds: dict[str, Any],
+        target: Any,
+        index: int,
+        whole: bool,
     ) -> None:
         """Run one sample and count it.
 
@@ -44,7 +50,7 @@ class Job(Protocol):
             HalfCountedError: some values of the sample were counted, and others cannot be computed.
         """
 
-    def sessions(self, models: Models) -> list[Session]:
+    def sessions(self, models: Models) -> list[SampleRunner]:
         """The models of the job in this process."""
 
 
@@ -52,7 +58,7 @@ class HalfCountedError(Exception):
     """A sample of which some values are counted cannot be run to the end."""
 
 
-def run_chunk(job: Job, models: Models, items: Iterable[Any]) -> Part:
+def run_chunk(job: Job, models: Models, items: Iterable[Any]) -> SampleCounts:
     """Count some samples in a row. A sample that cannot be used is noted, and the next one is taken.
 
     Values are counted as they are computed. Where a sample fails halfway, the whole chunk is counted once more, each
@@ -68,7 +74,7 @@ def run_chunk(job: Job, models: Models, items: Iterable[Any]) -> Part:
         return _counted(job, sessions, samples, whole=True)
 
 
-def _counted(job: Job, sessions: Sequence[Session], samples: Sequence[Any], whole: bool) -> Part:
+def _counted(job: Job, sessions: Sequence[SampleRunner], samples: Sequence[Any], whole: bool) -> SampleCounts:
     part = job.start()
     for index, item in enumerate(samples):
         try:
@@ -103,17 +109,23 @@ class StatisticsJob:
         """Names the job."""
         return repr((self.model, self.names, sorted(self.channels.items()), self.providers))
 
-    def start(self) -> Part:
+    def start(self) -> SampleCounts:
         """A part of no samples."""
         places = [f"{name}[{place}]" for name, (_, size) in self.channels.items() for place in range(size)]
-        return Part({"values": Tally(self.names), "channels": Tally(places, histograms=False)})
+        return SampleCounts({"values": Tally(self.names), "channels": Tally(places, histograms=False)})
 
-    def sessions(self, models: Models) -> list[Session]:
+    def sessions(self, models: Models) -> list[SampleRunner]:
         """The one model."""
         return [session(models[self.model], self.providers)]
 
     def count(
-        self, part: Part, sessions: Sequence[Session], feeds: dict[str, Any], target: Any, index: int, whole: bool
+        self,
+        part: SampleCounts,
+        sessions: Sequence[SampleRunner],
+        feeds: dict[str, Any],
+        target: Any,
+        index: int,
+        whole: bool,
     ) -> None:
         """Run one sample and count its values."""
         values, channels = part.tallies["values"].sample(index), part.tallies["channels"].sample(index)
@@ -138,7 +150,7 @@ class StatisticsJob:
         values.finish()
         channels.finish()
 
-    def _hand(self, model: Session, feeds: dict[str, Any], take: Take, values: SampleTally) -> None:
+    def _hand(self, model: SampleRunner, feeds: dict[str, Any], take: Take, values: SampleTally) -> None:
         try:
             model.hand(feeds, self.names, take)
         except Exception as error:
@@ -194,10 +206,10 @@ class EvaluationJob:
         names = sorted(self.metrics)
         return repr((self.a, self.b, self.pairs, sorted(self.inputs.items()), names, self.providers, self.b_providers))
 
-    def start(self) -> Part:
+    def start(self) -> SampleCounts:
         """A part of no samples."""
         names = [name for name, _ in self.pairs]
-        return Part(
+        return SampleCounts(
             {
                 "reference": Tally(names, histograms=False),
                 "difference": Tally(names),
@@ -206,12 +218,18 @@ class EvaluationJob:
             }
         )
 
-    def sessions(self, models: Models) -> list[Session]:
+    def sessions(self, models: Models) -> list[SampleRunner]:
         """The reference and the other."""
         return [session(models[self.a], self.providers), session(models[self.b], self.b_providers)]
 
     def count(
-        self, part: Part, sessions: Sequence[Session], feeds: dict[str, Any], target: Any, index: int, whole: bool
+        self,
+        part: SampleCounts,
+        sessions: Sequence[SampleRunner],
+        feeds: dict[str, Any],
+        target: Any,
+        index: int,
+        whole: bool,
     ) -> None:
         """Run one sample by both models and count the errors."""
         names = dict.fromkeys([*self.pairs, *self.outputs])

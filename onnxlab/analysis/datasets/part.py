@@ -18,7 +18,7 @@ _LONGEST = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class SampleFailure:
     """A sample that could not be used.
 
     Attributes:
@@ -39,7 +39,7 @@ class Failure:
 
 
 @dataclass(slots=True)
-class Part:
+class SampleCounts:
     """Counts of some samples.
 
     Attributes:
@@ -53,7 +53,7 @@ class Part:
     tallies: dict[str, Tally]
     seen: int = 0
     failed: dict[str, int] = field(default_factory=dict)
-    failures: list[Failure] = field(default_factory=list)
+    failures: list[SampleFailure] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -66,15 +66,15 @@ class Part:
         kind, message = type(error).__name__, str(error)[:_LONGEST]
         self.failed[kind] = self.failed.get(kind, 0) + 1
         if len(self.failures) < _SHOWN:
-            self.failures.append(Failure(index, label, kind, message))
+            self.failures.append(SampleFailure(index, label, kind, message))
 
-    def merge(self, other: Part) -> None:
+    def merge(self, other: SampleCounts) -> None:
         """Add the part of the samples that come next."""
         for name, tally in self.tallies.items():
             tally.merge(other.tallies[name], self.seen)
         for failure in other.failures[: _SHOWN - len(self.failures)]:
             place = failure.index + self.seen
-            self.failures.append(Failure(place, failure.label, failure.kind, failure.message))
+            self.failures.append(SampleFailure(place, failure.label, failure.kind, failure.message))
         for kind, count in other.failed.items():
             self.failed[kind] = self.failed.get(kind, 0) + count
         self.texts = {**other.texts, **self.texts}
@@ -105,5 +105,5 @@ class Part:
             state = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
             self.tallies[name] = Tally.of_state(tally.names, state)
         self.seen, self.failed = int(notes["seen"]), {str(kind): int(count) for kind, count in notes["failed"].items()}
-        self.failures = [Failure(int(index), *map(str, words)) for index, *words in notes["failures"]]
+        self.failures = [SampleFailure(int(index), *map(str, words)) for index, *words in notes["failures"]]
         self.texts = {str(name): str(text) for name, text in notes["texts"].items()}

@@ -9,10 +9,10 @@ from os import PathLike
 from typing import Any
 
 from onnxlab.analysis.datasets import CHUNK
-from onnxlab.analysis.datasets.checkpoint import Checkpoint
+from onnxlab.analysis.datasets.checkpoint import JobCheckpoint
 from onnxlab.analysis.datasets.cluster import parts_of
 from onnxlab.analysis.datasets.jobs import Job, Models, Progress, run_chunk
-from onnxlab.analysis.datasets.part import Part
+from onnxlab.analysis.datasets.part import SampleCounts
 from onnxlab.analysis.datasets.samples import Chunk, samples_of
 from onnxlab.errors import RunError
 
@@ -26,7 +26,7 @@ def one_pass(
     checkpoint: str | PathLike[str] | None = None,
     client: Any = None,
     progress: Progress | None = None,
-) -> Part:
+) -> SampleCounts:
     """Count all samples once.
 
     Args:
@@ -46,7 +46,7 @@ def one_pass(
         raise ValueError(f"chunk is {chunk}: at least one sample is needed")
     source = samples_of(samples, chunk)
     total = job.start()
-    record = Checkpoint(checkpoint, f"{job.digest} {source.about} {chunk}") if checkpoint is not None else None
+    record = JobCheckpoint(checkpoint, f"{job.digest} {source.about} {chunk}") if checkpoint is not None else None
     done = record.read(total) if record else 0
     rest = islice(source.chunks, done, None)
     parts = _here(job, models, rest) if client is None else parts_of(client, job, models, rest)
@@ -75,7 +75,7 @@ def one_pass(
     return total
 
 
-def _here(job: Job, models: Models, chunks: Iterator[Chunk]) -> Iterator[Part]:
+def _here(job: Job, models: Models, chunks: Iterator[Chunk]) -> Iterator[SampleCounts]:
     for chunk in chunks:
         items = chunk.items.compute(scheduler="synchronous") if chunk.is_delayed else chunk.items
         yield run_chunk(job, models, items)

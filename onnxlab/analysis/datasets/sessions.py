@@ -23,7 +23,7 @@ _LARGEST = (1 << 31) - 1
 _KEPT = 4
 
 _lock = fork_safe(threading.Lock())
-_sessions: OrderedDict[tuple[str, tuple[str, ...] | None], Session] = OrderedDict()
+_sessions: OrderedDict[tuple[str, tuple[str, ...] | None], SampleRunner] = OrderedDict()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def payload_of(graph: ModelGraph, policy: Policy) -> Payload:
     return Payload(data, folder, policy, digest)
 
 
-class Session:
+class SampleRunner:
     """A model that runs one sample after the other.
 
     Attributes:
@@ -84,7 +84,7 @@ class Session:
         self._side.hand(feeds, names, take)
 
 
-def session(payload: Payload, providers: tuple[str, ...] | None) -> Session:
+def session(payload: Payload, providers: tuple[str, ...] | None) -> SampleRunner:
     """The session of a model in this process, made when it is first asked for."""
     key = payload.digest, providers
     with _lock:
@@ -92,7 +92,7 @@ def session(payload: Payload, providers: tuple[str, ...] | None) -> Session:
         if known is None:
             proto = onnx.ModelProto.FromString(payload.data)
             graph = ModelGraph(proto, None if payload.base_dir is None else Path(payload.base_dir))
-            known = _sessions[key] = Session(graph, Inference(graph, payload.policy), providers)
+            known = _sessions[key] = SampleRunner(graph, Inference(graph, payload.policy), providers)
             while len(_sessions) > _KEPT:
                 _sessions.popitem(last=False)
         _sessions.move_to_end(key)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from onnxlab.analysis.datasets import histogram
-from onnxlab.analysis.datasets.part import Failure, Part
+from onnxlab.analysis.datasets.part import SampleCounts, SampleFailure
 from onnxlab.analysis.datasets.tally import Tally
 from onnxlab.printable import printable_lines
 from onnxlab.short_help import ShortHelp
@@ -168,7 +168,7 @@ class DatasetStatistics(metaclass=ShortHelp):
 
     samples: int
     failed: Mapping[str, int]
-    failures: tuple[Failure, ...]
+    failures: tuple[SampleFailure, ...]
     _tally: Tally = field(repr=False)
     _channels: Tally = field(repr=False)
     _dtypes: Mapping[str, str] = field(repr=False)
@@ -274,7 +274,7 @@ class DatasetStatistics(metaclass=ShortHelp):
         return json.dumps(self.as_dict(), allow_nan=False)
 
 
-def table_of(part: Part) -> DatasetStatistics:
+def table_of(part: SampleCounts) -> DatasetStatistics:
     """The table of a part that `StatisticsJob` counted."""
     tallies = part.tallies
     return DatasetStatistics(
@@ -307,7 +307,7 @@ def entry_of(tally: Tally, place: int, dtypes: Mapping[str, str]) -> ValueStatis
     )
 
 
-def failure_lines(failed: Mapping[str, int], failures: tuple[Failure, ...]) -> list[str]:
+def failure_lines(failed: Mapping[str, int], failures: tuple[SampleFailure, ...]) -> list[str]:
     """The number of samples that could not be used, and the first of them."""
     if not failed:
         return []

@@ -12,7 +12,7 @@ from typing import Any
 import onnx
 from google.protobuf.unknown_fields import UnknownFieldSet
 
-from onnxlab.analysis.diff.matching import Matching
+from onnxlab.analysis.diff.matching import GraphMatching
 from onnxlab.analysis.diff.orders import longest_increasing
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import (
@@ -57,7 +57,7 @@ class Becoming:
         matching: pairs of ids of the two models.
     """
 
-    def __init__(self, graph: ModelGraph, target: ModelGraph, matching: Matching) -> None:
+    def __init__(self, graph: ModelGraph, target: ModelGraph, matching: GraphMatching) -> None:
         self._graph, self._target, self._matching = graph, target, matching
         self._pairs = {
             ident: other

@@ -25,7 +25,7 @@ _PRODUCER = frozenset(("producer_name", "producer_version", "domain", "model_ver
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ModelChange:
     """One difference.
 
     Attributes:

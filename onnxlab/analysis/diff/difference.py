@@ -8,11 +8,11 @@ from collections.abc import Collection, Iterable
 from functools import cached_property
 from typing import Any
 
-from onnxlab.analysis.diff.change import IGNORABLE, Change, Ignorable
+from onnxlab.analysis.diff.change import IGNORABLE, Ignorable, ModelChange
 from onnxlab.analysis.diff.identical import identical, same_places
 from onnxlab.analysis.diff.listing import Listing
-from onnxlab.analysis.diff.matching import Fingerprints, Matching, match
-from onnxlab.analysis.diff.regions import Region, regions
+from onnxlab.analysis.diff.matching import Fingerprints, GraphMatching, match
+from onnxlab.analysis.diff.regions import ChangedRegion, regions
 from onnxlab.garbage_collection import no_collection
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.printable import printable_lines
@@ -52,7 +52,7 @@ class Diff(metaclass=ShortHelp):
         self.versions = (a.version, b.version)
 
     @cached_property
-    def matching(self) -> Matching:
+    def matching(self) -> GraphMatching:
         """Pairs of ids of nodes, values and scopes.
 
         Examples:
@@ -63,7 +63,7 @@ class Diff(metaclass=ShortHelp):
             return same_places(self.a, self.b) if self._is_same else match(self.a, self.b, self._fingerprints)
 
     @cached_property
-    def changes(self) -> tuple[Change, ...]:
+    def changes(self) -> tuple[ModelChange, ...]:
         """Everything that differs and is not ignored.
 
         Examples:
@@ -79,7 +79,7 @@ class Diff(metaclass=ShortHelp):
             return tuple(change for change in listed if not change.is_ignored(self.ignored))
 
     @cached_property
-    def regions(self) -> tuple[Region, ...]:
+    def regions(self) -> tuple[ChangedRegion, ...]:
         """Nodes of one model that others of the other model stand for: "these five became that one".
 
         Examples:
@@ -109,7 +109,7 @@ class Diff(metaclass=ShortHelp):
     def __iter__(self) -> Any:
         return iter(self.changes)
 
-    def of_kind(self, *kinds: str) -> tuple[Change, ...]:
+    def of_kind(self, *kinds: str) -> tuple[ModelChange, ...]:
         """Choose the changes of some kinds.
 
         Args:
@@ -201,7 +201,7 @@ class Diff(metaclass=ShortHelp):
         total = max(len(self.a.nodes), 1)
         return f"{counts}; {len(self.matching.nodes):,} of {total:,} nodes matched"
 
-    def _listed(self) -> Iterable[tuple[str, tuple[Change, ...], int]]:
+    def _listed(self) -> Iterable[tuple[str, tuple[ModelChange, ...], int]]:
         """(kind, what is shown of it, how many more there are)."""
         for kind in ("removed", "added", "changed", "renamed", "moved"):
             changes = self.of_kind(kind)

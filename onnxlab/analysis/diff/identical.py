@@ -6,7 +6,7 @@ from pathlib import Path
 
 import onnx
 
-from onnxlab.analysis.diff.matching import Matching
+from onnxlab.analysis.diff.matching import GraphMatching
 from onnxlab.errors import LoadError
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.protos import external_data
@@ -45,9 +45,9 @@ def _same_elements(tensor: LazyTensor, other: LazyTensor) -> bool:
     return True
 
 
-def same_places(a: ModelGraph, b: ModelGraph) -> Matching:
+def same_places(a: ModelGraph, b: ModelGraph) -> GraphMatching:
     """The pairs of two models that are equal: everything by its place."""
-    matching = Matching()
+    matching = GraphMatching()
     for ident, other in zip(_scopes(a), _scopes(b), strict=True):
         scope, its = a.scopes[ident], b.scopes[other]
         matching.scopes[ident] = other

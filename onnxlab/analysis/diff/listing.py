@@ -9,8 +9,8 @@ from typing import Any
 import onnx
 
 from onnxlab.analysis.diff import contents, texts
-from onnxlab.analysis.diff.change import Change, Subject
-from onnxlab.analysis.diff.matching import Matching
+from onnxlab.analysis.diff.change import ModelChange, Subject
+from onnxlab.analysis.diff.matching import GraphMatching
 from onnxlab.analysis.diff.node_listing import NodeListing
 from onnxlab.analysis.diff.orders import moved
 from onnxlab.graph.edit.model_graph import ModelGraph
@@ -28,12 +28,12 @@ class Listing:
         tolerance: how far stored tensors may be apart, relative to the largest magnitude, to count as equal.
     """
 
-    def __init__(self, graphs: tuple[ModelGraph, ModelGraph], matching: Matching, tolerance: float) -> None:
+    def __init__(self, graphs: tuple[ModelGraph, ModelGraph], matching: GraphMatching, tolerance: float) -> None:
         self._a, self._b = graphs
         self._matching, self._tolerance = matching, tolerance
         self._nodes = NodeListing(graphs, matching)
 
-    def changes(self) -> Iterator[Change]:
+    def changes(self) -> Iterator[ModelChange]:
         """All of them: of the model, then scope by scope."""
         yield from self._model()
         for ident, other in self._matching.scopes.items():
@@ -48,7 +48,7 @@ class Listing:
 
     # -- the model --------------------------------------------------------------------------------------------------
 
-    def _model(self) -> Iterator[Change]:
+    def _model(self) -> Iterator[ModelChange]:
         header, other = self._a.header, self._b.header
         for field in _MODEL:
             yield from _text("model", "model", field, str(getattr(header, field)), str(getattr(other, field)))
@@ -58,22 +58,22 @@ class Listing:
         functions = {function_key(proto): proto for proto in header.functions}
         its = {function_key(proto): proto for proto in other.functions}
         for key in functions.keys() - its.keys():
-            yield Change("removed", "function", _name(key), "", old=f"{len(functions[key].node)} nodes")
+            yield ModelChange("removed", "function", _name(key), "", old=f"{len(functions[key].node)} nodes")
         for key in its.keys() - functions.keys():
-            yield Change("added", "function", "", _name(key), new=f"{len(its[key].node)} nodes")
+            yield ModelChange("added", "function", "", _name(key), new=f"{len(its[key].node)} nodes")
         common = [key for key in its if key in functions]
         for key in moved([*functions], common):
-            yield Change("moved", "function", _name(key), _name(key))
+            yield ModelChange("moved", "function", _name(key), _name(key))
         for number in range(len(header.training_info), len(other.training_info)):
-            yield Change("added", "model", "", f"training_info[{number}]")
+            yield ModelChange("added", "model", "", f"training_info[{number}]")
         for number in range(len(other.training_info), len(header.training_info)):
-            yield Change("removed", "model", f"training_info[{number}]", "")
+            yield ModelChange("removed", "model", f"training_info[{number}]", "")
 
-    def _scope(self, before: Scope, after: Scope, path: str) -> Iterator[Change]:
+    def _scope(self, before: Scope, after: Scope, path: str) -> Iterator[ModelChange]:
         proto, other = before.proto, after.proto
         subject: Subject = "function" if before.is_function else "graph"
         if proto.name != other.name:
-            yield Change("renamed", subject, proto.name, other.name, scope=path)
+            yield ModelChange("renamed", subject, proto.name, other.name, scope=path)
         yield from _text(subject, other.name, "documentation", proto.doc_string, other.doc_string, path)
         yield from _metadata("metadata", proto.metadata_props, other.metadata_props, path)
         if before.is_function:
@@ -82,9 +82,9 @@ class Listing:
                 ours, theirs = [*map(str, getattr(proto, field))], [*map(str, getattr(other, field))]
                 if ours != theirs:
                     joined = texts.shortened(" ".join(ours)), texts.shortened(" ".join(theirs))
-                    yield Change("changed", subject, proto.name, other.name, field, *joined, path)
+                    yield ModelChange("changed", subject, proto.name, other.name, field, *joined, path)
 
-    def _formals(self, before: Scope, after: Scope, path: str) -> Iterator[Change]:
+    def _formals(self, before: Scope, after: Scope, path: str) -> Iterator[ModelChange]:
         kinds: tuple[tuple[Subject, list[int], list[int]], ...] = (
             ("input", before.inputs, after.inputs), ("output", before.outputs, after.outputs),
         )  # fmt: skip
@@ -98,69 +98,71 @@ class Listing:
                     left.remove(values[vid])
                     pairs.append((position, theirs.index(values[vid])))
                 else:
-                    yield Change("removed", subject, named[vid].name, "", scope=path, a_id=vid)
+                    yield ModelChange("removed", subject, named[vid].name, "", scope=path, a_id=vid)
             for vid in left:
-                yield Change("added", subject, "", called[vid].name, scope=path, b_id=vid)
+                yield ModelChange("added", subject, "", called[vid].name, scope=path, b_id=vid)
             inverse = sorted((position, at) for at, position in pairs)
             for at in moved([at for at, _ in pairs], [at for _, at in inverse]):
                 name = named[ours[at]].name
-                yield Change("moved", subject, name, name, "position", str(at), scope=path, a_id=ours[at])
+                yield ModelChange("moved", subject, name, name, "position", str(at), scope=path, a_id=ours[at])
             if not before.is_function:
                 for at, position in pairs:
                     infos = getattr(before.proto, subject)[at], getattr(after.proto, subject)[position]
                     yield from self._info(subject, *infos, path, (ours[at], theirs[position]))
 
-    def _info(self, subject: Subject, info: Any, other: Any, path: str, ids: tuple[int, int]) -> Iterator[Change]:
+    def _info(self, subject: Subject, info: Any, other: Any, path: str, ids: tuple[int, int]) -> Iterator[ModelChange]:
         old, new = texts.type_text(info), texts.type_text(other)
         if info.type != other.type:
-            yield Change("changed", subject, info.name, other.name, "type", old, new, path, *ids)
+            yield ModelChange("changed", subject, info.name, other.name, "type", old, new, path, *ids)
         yield from _text(subject, other.name, "documentation", info.doc_string, other.doc_string, path)
         yield from _metadata(f"metadata of {other.name}", info.metadata_props, other.metadata_props, path)
 
     # -- values -----------------------------------------------------------------------------------------------------
 
-    def _values(self, before: Scope, after: Scope, path: str) -> Iterator[Change]:
+    def _values(self, before: Scope, after: Scope, path: str) -> Iterator[ModelChange]:
         values, named, called = self._matching.values, self._a.values, self._b.values
         for vid in before.names.values():
             value = named[vid]
             if vid not in values:
                 if value.initializer is not None:
                     text = texts.stored_text(value.initializer)
-                    yield Change("removed", "initializer", value.name, "", old=text, scope=path, a_id=vid)
+                    yield ModelChange("removed", "initializer", value.name, "", old=text, scope=path, a_id=vid)
                 continue
             other = called[values[vid]]
             if value.name != other.name:
-                yield Change("renamed", "value", value.name, other.name, scope=path, a_id=vid, b_id=other.id)
+                yield ModelChange("renamed", "value", value.name, other.name, scope=path, a_id=vid, b_id=other.id)
             if value.initializer is not None or other.initializer is not None:
                 yield from self._stored(value, other, path)
         matched = set(values.values())
         for vid in after.names.values():
             if vid not in matched and (stored := called[vid].initializer) is not None:
                 text = texts.stored_text(stored)
-                yield Change("added", "initializer", "", called[vid].name, new=text, scope=path, b_id=vid)
+                yield ModelChange("added", "initializer", "", called[vid].name, new=text, scope=path, b_id=vid)
 
-    def _stored(self, value: ValueRecord, other: ValueRecord, path: str) -> Iterator[Change]:
+    def _stored(self, value: ValueRecord, other: ValueRecord, path: str) -> Iterator[ModelChange]:
         before, after = contents.constant_of(self._a, value), contents.constant_of(self._b, other)
         ids = (value.id, other.id)
         if before is None or after is None:
             kinds = ["no data" if stored is None else texts.stored_text(stored) for stored in (before, after)]
-            yield Change("changed", "initializer", value.name, other.name, "data", kinds[0], kinds[1], path, *ids)
+            yield ModelChange("changed", "initializer", value.name, other.name, "data", kinds[0], kinds[1], path, *ids)
             return
         if (value.initializer is None) != (other.initializer is None):
             kinds = ["a Constant" if record.initializer is None else "an initializer" for record in (value, other)]
-            yield Change("changed", "value", value.name, other.name, "storage", kinds[0], kinds[1], path, *ids)
+            yield ModelChange("changed", "value", value.name, other.name, "storage", kinds[0], kinds[1], path, *ids)
         if contents.content(self._a, before) == contents.content(self._b, after):
             if type(before) is type(after) and not _stored_alike(before, after):
-                yield Change("changed", "value", value.name, other.name, "storage", "one field", "another", path, *ids)
+                yield ModelChange(
+                    "changed", "value", value.name, other.name, "storage", "one field", "another", path, *ids
+                )
             return
         old, new = texts.stored_text(before), texts.stored_text(after)
         apart = texts.distance(texts.array_of(self._a, before), texts.array_of(self._b, after))
         if apart > self._tolerance:
             if old == new:
                 new += f", {apart:.2g} of the peak apart" if apart < float("inf") else ", other elements"
-            yield Change("changed", "initializer", value.name, other.name, "data", old, new, path, *ids)
+            yield ModelChange("changed", "initializer", value.name, other.name, "data", old, new, path, *ids)
 
-    def _entries(self, before: Scope, after: Scope, path: str) -> Iterator[Change]:
+    def _entries(self, before: Scope, after: Scope, path: str) -> Iterator[ModelChange]:
         names = {self._a.values[vid].name: self._b.values[other].name
                  for vid, other in self._matching.values.items() if self._a.values[vid].scope == before.id}  # fmt: skip
         for field in ("value_info", "quantization_annotation"):
@@ -170,15 +172,15 @@ class Listing:
             for name, info in theirs.items():
                 was = ours.get(name)
                 if was is None:
-                    yield Change("added", subject, "", name, new=texts.type_text(info), scope=path)
+                    yield ModelChange("added", subject, "", name, new=texts.type_text(info), scope=path)
                 elif field == "value_info":
                     yield from self._info(subject, was, info, path, (0, 0))
                 elif _renamed(was, names) != info:
-                    yield Change("changed", subject, was.tensor_name, name, scope=path)
+                    yield ModelChange("changed", subject, was.tensor_name, name, scope=path)
             for entry in getattr(before.proto, field):
                 name = entry_name(field, entry)
                 if names.get(name) not in theirs:
-                    yield Change("removed", subject, name, "", old=texts.type_text(entry), scope=path)
+                    yield ModelChange("removed", subject, name, "", old=texts.type_text(entry), scope=path)
 
 
 def _renamed(annotation: onnx.TensorAnnotation, names: dict[str, str]) -> onnx.TensorAnnotation:
@@ -201,31 +203,31 @@ def _name(key: Sequence[str]) -> str:
     return "::".join(part for part in key if part)
 
 
-def _text(subject: Subject, name: str, field: str, old: str, new: str, path: str = "") -> Iterator[Change]:
+def _text(subject: Subject, name: str, field: str, old: str, new: str, path: str = "") -> Iterator[ModelChange]:
     if old != new:
-        yield Change("changed", subject, name, name, field, texts.shortened(old), texts.shortened(new), path)
+        yield ModelChange("changed", subject, name, name, field, texts.shortened(old), texts.shortened(new), path)
 
 
-def _opsets(imports: Iterable[Any], other: Iterable[Any], path: str) -> Iterator[Change]:
+def _opsets(imports: Iterable[Any], other: Iterable[Any], path: str) -> Iterator[ModelChange]:
     before = {entry.domain or "ai.onnx": str(entry.version) for entry in imports}
     after = {entry.domain or "ai.onnx": str(entry.version) for entry in other}
     yield from _keyed("opset", before, after, path)
 
 
-def _metadata(name: str, props: Iterable[Any], other: Iterable[Any], path: str) -> Iterator[Change]:
+def _metadata(name: str, props: Iterable[Any], other: Iterable[Any], path: str) -> Iterator[ModelChange]:
     before, after = ({entry.key: entry.value for entry in entries} for entries in (props, other))
     for change in _keyed("metadata", before, after, path):
         of = "" if name == "metadata" else f"{name}: "
         yield replace(change, a=change.a and of + change.a, b=change.b and of + change.b)
 
 
-def _keyed(subject: Subject, before: dict[str, str], after: dict[str, str], path: str) -> Iterator[Change]:
+def _keyed(subject: Subject, before: dict[str, str], after: dict[str, str], path: str) -> Iterator[ModelChange]:
     for key, value in before.items():
         if key not in after:
-            yield Change("removed", subject, key, "", old=texts.shortened(value), scope=path)
+            yield ModelChange("removed", subject, key, "", old=texts.shortened(value), scope=path)
         elif after[key] != value:
             old, new = texts.shortened(value), texts.shortened(after[key])
-            yield Change("changed", subject, key, key, "", old, new, path)
+            yield ModelChange("changed", subject, key, key, "", old, new, path)
     for key, value in after.items():
         if key not in before:
-            yield Change("added", subject, "", key, new=texts.shortened(value), scope=path)
+            yield ModelChange("added", subject, "", key, new=texts.shortened(value), scope=path)

@@ -34,7 +34,7 @@ Fingerprints = tuple[Mapping[int, bytes], Mapping[int, bytes]]
 
 
 @dataclass(slots=True)
-class Matching:
+class GraphMatching:
     """Pairs of two models: ids of the one to those of the other.
 
     Attributes:
@@ -47,13 +47,13 @@ class Matching:
     names_agree: bool = True
 
 
-def match(model: ModelGraph, other: ModelGraph, fingerprints: Fingerprints | None = None) -> Matching:
+def match(model: ModelGraph, other: ModelGraph, fingerprints: Fingerprints | None = None) -> GraphMatching:
     """Find what two models have in common.
 
     Args:
         fingerprints: fingerprints of values, which break ties that structure cannot.
     """
-    matching = Matching()
+    matching = GraphMatching()
     roots, other_roots = (
         {root: scope for scope in graph.scopes.values() if (root := _root_key(scope))} for graph in (model, other)
     )
@@ -78,7 +78,10 @@ def _root_key(scope: Scope) -> tuple[str, ...] | None:
 
 
 def _match_scopes(
-    graphs: tuple[ModelGraph, ModelGraph], scopes: tuple[Scope, Scope], matching: Matching, prints: Fingerprints | None
+    graphs: tuple[ModelGraph, ModelGraph],
+    scopes: tuple[Scope, Scope],
+    matching: GraphMatching,
+    prints: Fingerprints | None,
 ) -> None:
     matching.scopes[scopes[0].id] = scopes[1].id
     vertices = Vertices(graphs, scopes)
@@ -105,7 +108,7 @@ def _match_scopes(
     _store(graphs, vertices, growth, matching)
 
 
-def _enter_known(vertices: Vertices, growth: Growth, scopes: tuple[Scope, Scope], matching: Matching) -> None:
+def _enter_known(vertices: Vertices, growth: Growth, scopes: tuple[Scope, Scope], matching: GraphMatching) -> None:
     """Enter the values that were matched outside; formals of bodies and functions go by their place."""
     ours, theirs = vertices.index
     for vid, vertex in list(ours.items()):
@@ -205,7 +208,7 @@ def _value_names(graph: ModelGraph, index: Mapping[int, int]) -> dict[str, int]:
     return {graph.values[vid].name: at for vid, at in index.items() if vid in graph.values}
 
 
-def _store(graphs: tuple[ModelGraph, ModelGraph], vertices: Vertices, growth: Growth, matching: Matching) -> None:
+def _store(graphs: tuple[ModelGraph, ModelGraph], vertices: Vertices, growth: Growth, matching: GraphMatching) -> None:
     """Write the pairs down by ids; Constants go with what they make."""
     ids, values = vertices.ids, (graphs[0].values, graphs[1].values)
     for vertex in range(vertices.first):

@@ -8,8 +8,8 @@ from itertools import zip_longest
 import onnx
 
 from onnxlab.analysis.diff import texts
-from onnxlab.analysis.diff.change import Change, Ignorable
-from onnxlab.analysis.diff.matching import Matching
+from onnxlab.analysis.diff.change import Ignorable, ModelChange
+from onnxlab.analysis.diff.matching import GraphMatching
 from onnxlab.analysis.diff.orders import longest_increasing
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.constants import is_constant
@@ -22,13 +22,13 @@ from onnxlab.infer.walk.operator_catalogue import signature
 class NodeListing:
     """Changes of nodes of a pair of models."""
 
-    def __init__(self, graphs: tuple[ModelGraph, ModelGraph], matching: Matching) -> None:
+    def __init__(self, graphs: tuple[ModelGraph, ModelGraph], matching: GraphMatching) -> None:
         self._a, self._b = graphs
         self._matching = matching
         self._matched = set(matching.nodes.values())
         self._matched_values = set(matching.values.values())
 
-    def changes(self, before: Scope, after: Scope, path: str) -> Iterator[Change]:
+    def changes(self, before: Scope, after: Scope, path: str) -> Iterator[ModelChange]:
         """All changes of nodes of two scopes."""
         pairs = self._matching.nodes
         paired = []
@@ -36,14 +36,16 @@ class NodeListing:
             node = self._a.nodes[ident]
             if ident not in pairs:
                 if not self._stays_as_value(node):
-                    yield Change("removed", "node", self._a.label(node), "", old=_call(node), scope=path, a_id=ident)
+                    yield ModelChange(
+                        "removed", "node", self._a.label(node), "", old=_call(node), scope=path, a_id=ident
+                    )
             else:
                 paired.append(ident)
         for ident in after.node_ids:
             if ident not in self._matched:
                 node = self._b.nodes[ident]
                 if not self._came_as_value(node):
-                    yield Change("added", "node", "", self._b.label(node), new=_call(node), scope=path, b_id=ident)
+                    yield ModelChange("added", "node", "", self._b.label(node), new=_call(node), scope=path, b_id=ident)
         for ident in paired:
             yield from self._pair(self._a.nodes[ident], self._b.nodes[pairs[ident]], path)
         yield from self._moves(before, after, paired, path)
@@ -55,12 +57,12 @@ class NodeListing:
     def _came_as_value(self, node: NodeRecord) -> bool:
         return is_constant(node) and all(vid in self._matched_values for vid in node.outputs if vid)
 
-    def _pair(self, node: NodeRecord, other: NodeRecord, path: str) -> Iterator[Change]:
+    def _pair(self, node: NodeRecord, other: NodeRecord, path: str) -> Iterator[ModelChange]:
         name, called = self._a.label(node), self._b.label(other)
         ids = (node.id, other.id)
         before, after = node.proto, other.proto
         if before.name != after.name:
-            yield Change(
+            yield ModelChange(
                 "renamed", "node", before.name or name, after.name or called, scope=path, a_id=node.id, b_id=other.id
             )
         if signature(before.SerializeToString(), False) != signature(after.SerializeToString(), False):
@@ -70,17 +72,17 @@ class NodeListing:
             if (values.get(vid, -1) if vid else 0) != new:
                 old_name = self._a.values[vid].name if vid else ""
                 new_name = self._b.values[new].name if new else ""
-                yield Change("changed", "node", name, called, f"input {slot}", old_name, new_name, path, *ids)
+                yield ModelChange("changed", "node", name, called, f"input {slot}", old_name, new_name, path, *ids)
         if [bool(vid) for vid in node.outputs] != [bool(vid) for vid in other.outputs]:
             counts = str(len(node.outputs)), str(len(other.outputs))
-            yield Change("changed", "node", name, called, "outputs", *counts, path, *ids)
+            yield ModelChange("changed", "node", name, called, "outputs", *counts, path, *ids)
 
-    def _fields(self, node: NodeRecord, other: NodeRecord, path: str) -> Iterator[Change]:
+    def _fields(self, node: NodeRecord, other: NodeRecord, path: str) -> Iterator[ModelChange]:
         name, called = self._a.label(node), self._b.label(other)
         ids = (node.id, other.id)
         before, after = node.proto, other.proto
         if (old := _operator(before)) != (new := _operator(after)):
-            yield Change("changed", "node", name, called, "operator", old, new, path, *ids)
+            yield ModelChange("changed", "node", name, called, "operator", old, new, path, *ids)
         ours, theirs = ({attribute.name: attribute for attribute in proto.attribute} for proto in (before, after))
         for key in {**ours, **theirs}:
             was, now = ours.get(key), theirs.get(key)
@@ -92,14 +94,16 @@ class NodeListing:
             if now is None or was is None:
                 same = self._is_default(node, was) if now is None else self._is_default(other, now)
                 besides = "defaults" if same else besides
-            yield Change("changed", "node", name, called, f"attribute {key}", old, new, path, *ids, besides=besides)
+            yield ModelChange(
+                "changed", "node", name, called, f"attribute {key}", old, new, path, *ids, besides=besides
+            )
         if before.doc_string != after.doc_string:
             old, new = texts.shortened(before.doc_string), texts.shortened(after.doc_string)
-            yield Change("changed", "node", name, called, "documentation", old, new, path, *ids)
+            yield ModelChange("changed", "node", name, called, "documentation", old, new, path, *ids)
         notes = [{entry.key: entry.value for entry in proto.metadata_props} for proto in (before, after)]
         if notes[0] != notes[1]:
             shown = [texts.shortened(", ".join(f"{key}={value}" for key, value in note.items())) for note in notes]
-            yield Change("changed", "node", name, called, "metadata", shown[0], shown[1], path, *ids)
+            yield ModelChange("changed", "node", name, called, "metadata", shown[0], shown[1], path, *ids)
 
     def _is_default(self, node: NodeRecord, attribute: onnx.AttributeProto | None) -> bool:
         """Whether an attribute is set to what the schema says anyway."""
@@ -111,7 +115,7 @@ class NodeListing:
         value = decode(attribute)
         return isinstance(value, int | float | str | list | tuple) and bool(value == spec.default)
 
-    def _moves(self, before: Scope, after: Scope, paired: list[int], path: str) -> Iterator[Change]:
+    def _moves(self, before: Scope, after: Scope, paired: list[int], path: str) -> Iterator[ModelChange]:
         inverse = {self._matching.nodes[ident]: at for at, ident in enumerate(paired)}
         order = [inverse[ident] for ident in after.node_ids if ident in inverse]
         stays = longest_increasing(order)
@@ -120,7 +124,7 @@ class NodeListing:
                 node = self._a.nodes[paired[at]]
                 other = self._b.nodes[self._matching.nodes[node.id]]
                 places = str(before.position(node)), str(after.position(other))
-                yield Change("moved", "node", self._a.label(node), self._b.label(other), "position", *places, path,
+                yield ModelChange("moved", "node", self._a.label(node), self._b.label(other), "position", *places, path,
                              node.id, other.id)  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from onnxlab.analysis.diff.becoming import Becoming
 from onnxlab.analysis.diff.difference import Diff
 from onnxlab.analysis.diff.identical import identical, same_places
-from onnxlab.analysis.diff.matching import Matching, match
+from onnxlab.analysis.diff.matching import GraphMatching, match
 from onnxlab.analysis.diff.transfer import Transfer, refuse_missing
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.model_graph import ModelGraph
@@ -52,9 +52,9 @@ def patch(graph: ModelGraph, diff: Diff, *, strict: bool = True, label: str = ""
         return transfer.missing
 
 
-def _through(pairs: Matching, diff: Diff) -> Matching:
+def _through(pairs: GraphMatching, diff: Diff) -> GraphMatching:
     """The pairs of a difference, of a model that is equal to its first one."""
-    matching = Matching()
+    matching = GraphMatching()
     matching.nodes = {pairs.nodes[ident]: other for ident, other in diff.matching.nodes.items() if ident in pairs.nodes}
     matching.values = {
         pairs.values[ident]: other for ident, other in diff.matching.values.items() if ident in pairs.values

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from onnxlab.analysis.diff.matching import Matching
+from onnxlab.analysis.diff.matching import GraphMatching
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.constants import is_constant
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class ChangedRegion:
     """Nodes of the first model and what computes the same values in the second one.
 
     Attributes:
@@ -26,7 +26,7 @@ class Region:
     text: str
 
 
-def regions(a: ModelGraph, b: ModelGraph, matching: Matching) -> list[Region]:
+def regions(a: ModelGraph, b: ModelGraph, matching: GraphMatching) -> list[ChangedRegion]:
     """Regions whose sides have different numbers of nodes, larger first.
 
     A region begins with nodes without partners that are connected by values without partners. The pair of nodes that
@@ -89,7 +89,9 @@ def _join(parts: _Parts, graph: ModelGraph, side: int, nodes: Mapping[int, int],
                 parts.join((side, maker), (side, reader))
 
 
-def _region(a: ModelGraph, b: ModelGraph, matching: Matching, members: list[tuple[int, int]]) -> Region | None:
+def _region(
+    a: ModelGraph, b: ModelGraph, matching: GraphMatching, members: list[tuple[int, int]]
+) -> ChangedRegion | None:
     before = sorted((ident for side, ident in members if not side), key=lambda ident: a.nodes[ident].label)
     after = sorted((ident for side, ident in members if side), key=lambda ident: b.nodes[ident].label)
     if not before or not after or len(before) == len(after) == 1:
@@ -103,7 +105,7 @@ def _region(a: ModelGraph, b: ModelGraph, matching: Matching, members: list[tupl
             shared.append((vid, matching.values[vid]))
     if not shared:
         return None
-    return Region(tuple(before), tuple(after), tuple(shared), f"{_words(a, before)} became {_words(b, after)}")
+    return ChangedRegion(tuple(before), tuple(after), tuple(shared), f"{_words(a, before)} became {_words(b, after)}")
 
 
 def _words(graph: ModelGraph, nodes: list[int]) -> str:

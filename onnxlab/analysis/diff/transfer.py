@@ -10,7 +10,7 @@ import onnx
 
 from onnxlab.analysis.diff import contents
 from onnxlab.analysis.diff.difference import Diff
-from onnxlab.analysis.diff.matching import Matching
+from onnxlab.analysis.diff.matching import GraphMatching
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import (
     InsertFormal,
@@ -48,7 +48,7 @@ class Transfer:
         missing: labels of what was to be changed and is not in this model.
     """
 
-    def __init__(self, diff: Diff, graph: ModelGraph, matching: Matching, do: Do) -> None:
+    def __init__(self, diff: Diff, graph: ModelGraph, matching: GraphMatching, do: Do) -> None:
         self._diff, self._graph, self._matching, self._do = diff, graph, matching, do
         self._a, self._b, self._pairs = diff.a, diff.b, diff.matching
         self._back = {other: a_id for a_id, other in self._pairs.values.items()}

@@ -21,7 +21,7 @@ Share = Literal["none", "live", "onnxruntime"]
 
 
 @dataclass(slots=True)
-class Buffer:
+class MemoryBuffer:
     """Memory that one value or several take in turn.
 
     Attributes:
@@ -38,7 +38,7 @@ class Buffer:
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class ValueSizes:
     """The facts on values that a plan needs.
 
     Attributes:
@@ -57,9 +57,9 @@ class Values:
     held: frozenset[int]
 
 
-def plan(order: Sequence[NodeRecord], values: Values, share: Share) -> list[Buffer]:
+def plan(order: Sequence[NodeRecord], values: ValueSizes, share: Share) -> list[MemoryBuffer]:
     """The buffers of a run of nodes in their order, those that hold constants left out."""
-    buffers = {vid: Buffer(values.nbytes(vid), [vid], -1, len(order) - 1) for vid in values.inputs}
+    buffers = {vid: MemoryBuffer(values.nbytes(vid), [vid], -1, len(order) - 1) for vid in values.inputs}
     distinct = list(buffers.values())
     free = _Free(values.shape)
     for position, node in enumerate(order):
@@ -74,7 +74,7 @@ def plan(order: Sequence[NodeRecord], values: Values, share: Share) -> list[Buff
                 if host is None and share == "onnxruntime" and vid not in values.outputs:
                     host = free.taken(vid, position)
             if host is None:
-                host = Buffer(values.nbytes(vid), [], position, last)
+                host = MemoryBuffer(values.nbytes(vid), [], position, last)
                 distinct.append(host)
                 free.add(vid, host)
             host.values.append(vid)
@@ -88,14 +88,14 @@ class _Free:
 
     def __init__(self, shape: Shape) -> None:
         self._shape = shape
-        self._buffers: dict[Any, list[Buffer]] = {}
+        self._buffers: dict[Any, list[MemoryBuffer]] = {}
 
-    def add(self, vid: int, buffer: Buffer) -> None:
+    def add(self, vid: int, buffer: MemoryBuffer) -> None:
         """Enter the buffer that was made for a value."""
         if shape := self._shape(vid):
             self._buffers.setdefault(shape, []).append(buffer)
 
-    def taken(self, vid: int, position: int) -> Buffer | None:
+    def taken(self, vid: int, position: int) -> MemoryBuffer | None:
         """The buffer of a value of the same type and shape that was let go last, None where none was."""
         free = [buffer for buffer in self._buffers.get(self._shape(vid), ()) if buffer.last < position]
         return max(free, key=lambda buffer: buffer.last, default=None)
@@ -106,8 +106,8 @@ def _is_view(node: NodeRecord) -> bool:
 
 
 def _shared(
-    node: NodeRecord, position: int, vid: int, nbytes: Nbytes, buffers: Mapping[int, Buffer]
-) -> Buffer | None:  # fmt: skip
+    node: NodeRecord, position: int, vid: int, nbytes: Nbytes, buffers: Mapping[int, MemoryBuffer]
+) -> MemoryBuffer | None:  # fmt: skip
     """The buffer of an input in which a result may stand, None where it needs one of its own."""
     if vid != node.outputs[0]:
         return None

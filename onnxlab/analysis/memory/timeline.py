@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from onnxlab.analysis.memory.buffers import Buffer, Share, Values, plan
+from onnxlab.analysis.memory.buffers import MemoryBuffer, Share, ValueSizes, plan
 from onnxlab.analysis.memory.drawing import area, sparkline
 from onnxlab.analysis.sizes import chosen_sizes, described, refusals
 from onnxlab.errors import Diagnostic, NameLookupError
@@ -20,7 +20,7 @@ from onnxlab.graph.index.records import NodeRecord
 from onnxlab.infer import Inference
 from onnxlab.infer.questions.memory import Liveness, nbytes
 from onnxlab.infer.questions.what_if import inferred
-from onnxlab.infer.rules.fact_frame import Frame
+from onnxlab.infer.rules.fact_frame import FactFrame
 from onnxlab.limits import format_bytes
 from onnxlab.ops import find_traits
 from onnxlab.printable import printable_lines
@@ -33,7 +33,7 @@ _SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class MemoryStep:
     """A node of the schedule.
 
     Attributes:
@@ -94,7 +94,7 @@ class MemoryTimeline(metaclass=ShortHelp):
 
     dims: Mapping[str, int]
     assumed: tuple[str, ...]
-    steps: tuple[Step, ...] = field(repr=False)
+    steps: tuple[MemoryStep, ...] = field(repr=False)
     allocations: tuple[Allocation, ...] = field(repr=False)
     weights: int
     inputs: int
@@ -287,7 +287,7 @@ class _Schedule:
         self,
         graph: ModelGraph,
         liveness: Liveness,
-        frame: Frame,
+        frame: FactFrame,
         nodes: Sequence[NodeRecord],
         fact: Callable[[int], Fact],
     ) -> None:
@@ -337,12 +337,12 @@ class _Schedule:
             return None
         return fact.dtype, fact.shape
 
-    def measure(self, share: Share) -> tuple[tuple[Step, ...], tuple[Allocation, ...], int, int, tuple[str, ...]]:
+    def measure(self, share: Share) -> tuple[tuple[MemoryStep, ...], tuple[Allocation, ...], int, int, tuple[str, ...]]:
         """Steps, allocations, bytes of weights and of inputs, and names of values of unknown size."""
         graph = self._graph
         inputs = [vid for vid in graph.main.inputs if vid not in self._stored]
         weights = sum(self._nbytes(vid) for vid in self._stored)
-        values = Values(
+        values = ValueSizes(
             self._nbytes, self._shape, self._last_reads(), inputs, frozenset(graph.main.outputs), self._stored
         )
         buffers = plan(self._nodes, values, share)
@@ -355,7 +355,7 @@ class _Schedule:
             alive += difference
             inner = self._liveness.inside(self._frame, node)
             self._open.update(dict.fromkeys(inner.unknown))
-            steps.append(Step(node.id, graph.label(node), alive + inner.peak, inner.peak))
+            steps.append(MemoryStep(node.id, graph.label(node), alive + inner.peak, inner.peak))
         allocations = tuple(self._allocation(buffer) for buffer in buffers if buffer.nbytes)
         names = tuple(graph.values[vid].name for vid in self._open)
         return tuple(steps), allocations, weights, sum(self._nbytes(vid) for vid in inputs), names
@@ -374,7 +374,7 @@ class _Schedule:
                     last[vid] = max([places[node.id], *(places.get(reader, 0) for reader in readers)])
         return last
 
-    def _allocation(self, buffer: Buffer) -> Allocation:
+    def _allocation(self, buffer: MemoryBuffer) -> Allocation:
         label = self._graph.label
         names = tuple(self._graph.values[vid].name for vid in buffer.values)
         maker = label(self._nodes[buffer.first]) if buffer.first >= 0 else ""

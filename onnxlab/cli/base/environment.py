@@ -27,7 +27,7 @@ _NODES = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class EnvironmentCheck:
     """The state of one part of the environment.
 
     Attributes:
@@ -51,34 +51,36 @@ class Finding:
         return printable(f"{mark} {self.name}: {self.words}" + (f" ({self.hint})" if self.hint else ""))
 
 
-def examined() -> Iterator[Finding]:
+def examined() -> Iterator[EnvironmentCheck]:
     """All findings; a question that raises becomes a finding."""
     for name, question in QUESTIONS.items():
         try:
             yield from question()
         except Exception as error:  # any error is a finding
-            yield Finding(name, "error", f"{type(error).__name__}: {error}")
+            yield EnvironmentCheck(name, "error", f"{type(error).__name__}: {error}")
 
 
-def _versions() -> Iterator[Finding]:
+def _versions() -> Iterator[EnvironmentCheck]:
     import onnxlab
 
     machine = f"{platform.python_implementation()} {platform.python_version()}, {platform.platform()}"
-    yield Finding("Python", "ok", machine)
-    yield Finding("onnxlab", "ok", f"{onnxlab.__version__} in {Path(onnxlab.__file__).parent}")
+    yield EnvironmentCheck("Python", "ok", machine)
+    yield EnvironmentCheck("onnxlab", "ok", f"{onnxlab.__version__} in {Path(onnxlab.__file__).parent}")
     for name in REQUIRED:
         version = _version(name)
-        yield Finding(
+        yield EnvironmentCheck(
             name, "ok" if version else "error", version or "not installed", "" if version else f"pip install {name}"
         )
 
 
-def _extras() -> Iterator[Finding]:
+def _extras() -> Iterator[EnvironmentCheck]:
     for name, (purpose, hint) in OPTIONAL.items():
         version = _version(name)
-        yield Finding(name, "ok" if version else "absent", version or f"needed for {purpose}", "" if version else hint)
+        yield EnvironmentCheck(
+            name, "ok" if version else "absent", version or f"needed for {purpose}", "" if version else hint
+        )
     dot = shutil.which("dot")
-    yield Finding(
+    yield EnvironmentCheck(
         "Graphviz",
         "ok" if dot else "absent",
         dot or "static pictures are laid out in rows",
@@ -93,14 +95,16 @@ def _version(name: str) -> str:
         return ""
 
 
-def _machine() -> Iterator[Finding]:
+def _machine() -> Iterator[EnvironmentCheck]:
     from onnxlab import threads
 
     cores = f"{os.cpu_count() or '?'} processors, {format_bytes(available_memory())} of memory free"
-    yield Finding("machine", "ok", cores if threads.are_there() else f"{cores}, no threads: runs cannot be interrupted")
+    yield EnvironmentCheck(
+        "machine", "ok", cores if threads.are_there() else f"{cores}, no threads: runs cannot be interrupted"
+    )
 
 
-def _example() -> Iterator[Finding]:
+def _example() -> Iterator[EnvironmentCheck]:
     """Load, edit, undo and run the example."""
     import numpy as np
 
@@ -112,16 +116,16 @@ def _example() -> Iterator[Finding]:
     result = model.run({"image": np.zeros((1, 1, 8, 8), np.float32)})["probabilities"]
     works = len(model.nodes) == _NODES and result.shape == (1, 10) and abs(float(result.sum()) - 1) < 1e-5
     words = "opens, is edited, undone and run" if works else f"a run gave {result!r}"
-    yield Finding("example", "ok" if works else "error", words)
+    yield EnvironmentCheck("example", "ok" if works else "error", words)
 
 
-def _bundle() -> Iterator[Finding]:
+def _bundle() -> Iterator[EnvironmentCheck]:
     from onnxlab.notebook.widgets.bundle import bundled
 
-    yield Finding("widget's bundle", "ok", format_bytes(len(bundled("widget.js"))))
+    yield EnvironmentCheck("widget's bundle", "ok", format_bytes(len(bundled("widget.js"))))
 
 
-def _kernels() -> Iterator[Finding]:
+def _kernels() -> Iterator[EnvironmentCheck]:
     from onnxlab.execution.numba.machine import availability, object_cache
 
     if availability.missing():
@@ -129,16 +133,18 @@ def _kernels() -> Iterator[Finding]:
     folder = Path(object_cache.folder())
     count = len(list(folder.glob("*.o"))) if folder.is_dir() else 0
     hint = "" if count else "`onnxlab warm` compiles them once"
-    yield Finding("compiled kernels", "ok", f"{count} in {folder}", hint)
+    yield EnvironmentCheck("compiled kernels", "ok", f"{count} in {folder}", hint)
 
 
-def _terminal() -> Iterator[Finding]:
+def _terminal() -> Iterator[EnvironmentCheck]:
     encoding = getattr(sys.stdout, "encoding", None) or "?"
     able = encoding.lower().replace("-", "") in ("utf8", "utf16")
-    yield Finding("terminal", "ok" if able else "absent", encoding, "" if able else "PYTHONUTF8=1 shows all names")
+    yield EnvironmentCheck(
+        "terminal", "ok" if able else "absent", encoding, "" if able else "PYTHONUTF8=1 shows all names"
+    )
 
 
-QUESTIONS: dict[str, Callable[[], Iterator[Finding]]] = {
+QUESTIONS: dict[str, Callable[[], Iterator[EnvironmentCheck]]] = {
     "versions": _versions,
     "extras": _extras,
     "machine": _machine,

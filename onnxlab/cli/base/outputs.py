@@ -11,7 +11,7 @@ from onnxlab.cli.base.answers import STDOUT, deliver
 from onnxlab.cli.base.exits import UsageError
 
 if TYPE_CHECKING:
-    from onnxlab.formats.kinds import Kind
+    from onnxlab.formats.kinds import FileKind
     from onnxlab.model import Model
 
 
@@ -49,7 +49,7 @@ def save_model(model: "Model", path: str, inputs: Iterable[Path | None], form: s
 
 
 def write(
-    path: str, content: bytes | Callable[[IO[bytes]], object], kind: "Kind", inputs: Iterable[Path | None] = ()
+    path: str, content: bytes | Callable[[IO[bytes]], object], kind: "FileKind", inputs: Iterable[Path | None] = ()
 ) -> None:
     """Write what is made of a model to a file, or for "-" to standard output."""
     from onnxlab.formats import output

@@ -31,7 +31,7 @@ new_stamp = itertools.count(1).__next__
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class StoreState:
     """The stored values, by id. Immutable: a run may read it while another merges.
 
     Attributes:
@@ -61,7 +61,7 @@ class State:
         """Whether the value's array is there and up to date."""
         return value in self.arrays and value not in self.stale
 
-    def without_sources(self, values: Collection[int]) -> State:
+    def without_sources(self, values: Collection[int]) -> StoreState:
         """The state without what these values, which have new content, were made from."""
         sources, fingerprints = ({value: item for value, item in mapping.items() if value not in values}
                                  for mapping in (self.sources, self.fingerprints))  # fmt: skip
@@ -108,7 +108,7 @@ class ValueStore:
         self._graph = graph
         self._budget = budget
         self._lock = fork_safe(threading.RLock())
-        self._state = State()
+        self._state = StoreState()
         self.in_use = False
         self._seen = 0  # the model's version when nothing was kept: an edit then changes no values
         self._marks = Marks()  # of commits before the noted run
@@ -134,7 +134,7 @@ class ValueStore:
         return total(self.state.arrays.values())
 
     @property
-    def state(self) -> State:
+    def state(self) -> StoreState:
         """The stored values and which of them are stale, without the latest commits; see `current`."""
         return self._state if self._noted is None else self.current()
 
@@ -182,7 +182,7 @@ class ValueStore:
         """The node of the main graph that is a node or holds it; -1 (all) where that is in a function."""
         return self._graph.index.owner_in(self._graph.nodes[node], self._graph.main.id) or -1
 
-    def current(self) -> State:
+    def current(self) -> StoreState:
         """The state after all commits so far, with the values stale that they made stale."""
         with self._graph.lock, self._lock:
             if not self.in_use and self._seen != self._graph.version:
@@ -204,11 +204,11 @@ class ValueStore:
         self._noted, self._marks, self._later = None, Marks(), Marks()
         self._replace_state(state)
 
-    def _replace_state(self, state: State) -> None:
+    def _replace_state(self, state: StoreState) -> None:
         """Take over a state that contains every noted run."""
         self._state, self.in_use = state, bool(state.stamps)
 
-    def _after_run(self, state: State, run: LastRun) -> State:
+    def _after_run(self, state: StoreState, run: LastRun) -> StoreState:
         """The state after a run that kept its inputs and some values, without the values that other inputs made."""
         fed, values = run.inputs(), run.values()
         known = fed | values
@@ -228,7 +228,7 @@ class ValueStore:
             generation=state.generation + 1, held=total(arrays.values()),
         )  # fmt: skip
 
-    def _after_edits(self, state: State, marks: Marks) -> State:
+    def _after_edits(self, state: StoreState, marks: Marks) -> StoreState:
         graph, arrays = self._graph, dict(state.arrays)
         nodes = graph.main.order() if -1 in marks.edited else [node for node in marks.edited if node in graph.nodes]
         dirty = marks.pinned.union(value for node in nodes for value in graph.nodes[node].outputs if value)
@@ -244,7 +244,7 @@ class ValueStore:
             generation=state.generation + 1,
         )  # fmt: skip
 
-    def _is_replaced(self, value: int, state: State) -> bool:
+    def _is_replaced(self, value: int, state: StoreState) -> bool:
         """Whether a touched value has content that no node of the graph makes: an initializer, or a new input."""
         record = self._graph.values.get(value)
         given = record is not None and record.producer is None
@@ -339,7 +339,7 @@ class ValueStore:
                 )
             )  # fmt: skip
 
-    def merge(self, began: State, new: State) -> bool:
+    def merge(self, began: StoreState, new: StoreState) -> bool:
         """Take over the values of a run, unless the model or the state changed since it began; tells whether it did."""
         if not began.arrays:
             about_to_hold(new.held)
@@ -355,7 +355,7 @@ class ValueStore:
         """Forget every value."""
         with self._lock:
             self._noted = self._recent = None
-            self._replace_state(State(generation=self._state.generation + 1))
+            self._replace_state(StoreState(generation=self._state.generation + 1))
             self._marks, self._later = Marks(), Marks()
 
 

@@ -23,7 +23,7 @@ from onnxlab.execution.program.executor import NodeContext, ProgramBody
 from onnxlab.graph.edit.snapshot import NodeView
 from onnxlab.graph.protos import tensors
 from onnxlab.graph.protos.attributes import AttributeRef, BodyRef
-from onnxlab.ops import Kernel, find_kernel, find_traits
+from onnxlab.ops import KernelEntry, find_kernel, find_traits
 from onnxlab.schemas import Schema
 from onnxlab.shapes import TensorFact
 
@@ -80,7 +80,7 @@ def schema_of(node: NodeView, scope: ScopeCompiler) -> Schema | None:
     return schemas.find(node.domain, node.op_type, version)
 
 
-def _kernel(node: NodeView, schema: Schema | None, scope: ScopeCompiler) -> Kernel | None:
+def _kernel(node: NodeView, schema: Schema | None, scope: ScopeCompiler) -> KernelEntry | None:
     version = schema.since_version if schema else scope.scope.opsets.get(node.domain, 1)
     return find_kernel(node.domain, node.op_type, version)
 
@@ -191,7 +191,7 @@ def check_arity(node: NodeView, schema: Schema, attributes: Mapping[str, Any]) -
 
 
 def _kernel_step(
-    node: NodeView, scope: ScopeCompiler, kernel: Kernel, schema: Schema | None, attributes: Mapping[str, Any]
+    node: NodeView, scope: ScopeCompiler, kernel: KernelEntry, schema: Schema | None, attributes: Mapping[str, Any]
 ) -> Step:
     keywords = _keywords(schema, attributes)
     if node.op_type == "Constant" and not node.domain:

@@ -15,7 +15,7 @@ from onnxlab.execution.base.provider import PartitionView, Step
 from onnxlab.execution.program.executor import NodeContext
 from onnxlab.graph.protos.lazy_tensor import LazyTensor
 from onnxlab.limits import Limits, Loading
-from onnxlab.ops import Kernel
+from onnxlab.ops import KernelEntry
 
 Array = np.ndarray[Any, Any]
 
@@ -24,7 +24,7 @@ WINDOW = 1 << 24
 same memory."""
 
 
-class Window:
+class StoredWindow:
     """A tensor in its file as a kernel's `StoredOperand`.
 
     Args:
@@ -85,7 +85,7 @@ class StoredInputs:
             if place != self._place or self._windowed is None:
                 inputs[place] = self._whole(tensor, context)
         if self._windowed is not None:
-            inputs[self._place] = Window(self._stored[self._place], context)
+            inputs[self._place] = StoredWindow(self._stored[self._place], context)
             result = self._windowed(*inputs)
             if result is not None:
                 return result
@@ -100,7 +100,7 @@ class StoredInputs:
 
 
 def reading(
-    step: Step, view: PartitionView, kernel: Kernel | None, attributes: Callable[[], Mapping[str, Any]]
+    step: Step, view: PartitionView, kernel: KernelEntry | None, attributes: Callable[[], Mapping[str, Any]]
 ) -> Step:
     """The step that reads its inputs from files when it runs; `step` itself where no input is left in a file.
 

@@ -20,7 +20,7 @@ from onnxlab.execution.planning.compiler import Compiler, FactOf, Forgetful
 from onnxlab.execution.planning.inlining import truth
 from onnxlab.execution.program.program import Program
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.infer.rules.fact_frame import Frame
+from onnxlab.infer.rules.fact_frame import FactFrame
 from onnxlab.infer.walk.walker import Walker
 from onnxlab.shapes import UNKNOWN, Fact, TensorFact
 
@@ -119,7 +119,7 @@ class Branches(Forgetful):
 
 def _facts(graph: ModelGraph, general: Compiler, shapes: Mapping[str, tuple[int, ...]]) -> FactOf:
     """The inferred facts for inputs of these shapes; for values inside functions, those that hold for any shapes."""
-    walker, frame, main = Walker(graph), Frame(), graph.main
+    walker, frame, main = Walker(graph), FactFrame(), graph.main
     for value in main.inputs:
         record = graph.values[value]
         fact = walker.sources.fact(record)

@@ -17,7 +17,7 @@ from typing import Any
 from onnxlab.execution.base.background import paced
 from onnxlab.execution.base.provider import Part, PartitionView
 from onnxlab.execution.planning.scope_names import ScopeNames
-from onnxlab.graph.edit.snapshot import AttributeRef, Attributes, BodyRef, NodeView, ScopeView
+from onnxlab.graph.edit.snapshot import AttributeRef, BodyRef, NodeView, ScopeView, SnapshotAttributes
 from onnxlab.shapes import Fact, TensorFact
 
 _DEEPEST = 32  # calls within calls
@@ -35,7 +35,7 @@ class BoundAttributes(Mapping[str, Any]):
 
     bodies = ()
 
-    def __init__(self, attributes: Attributes, bindings: Mapping[str, Any]) -> None:
+    def __init__(self, attributes: SnapshotAttributes, bindings: Mapping[str, Any]) -> None:
         self._own = attributes
         values = {name: attributes[name] for name in attributes}
         referred = {name: bindings.get(value.name) for name, value in values.items() if isinstance(value, AttributeRef)}

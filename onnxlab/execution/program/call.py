@@ -12,7 +12,7 @@ from onnxlab.execution.base import background, blas, worker
 from onnxlab.execution.program.constant_folding import Folder
 from onnxlab.execution.program.executor import Observer, run_program
 from onnxlab.execution.program.program import Program
-from onnxlab.execution.program.run_observers import BorderValues, Counter, Position
+from onnxlab.execution.program.run_observers import BorderValues, Position, StepCounter
 from onnxlab.execution.program.run_state import Run
 from onnxlab.limits import Limits, Loading
 from onnxlab.threads import thread_time
@@ -61,7 +61,7 @@ class Call:
             self.limits.check()
             return program.results(program.frame(feeds))
         self.run.is_kept = border is not None
-        observer = Counter(self.position) if self.progress is not None else watch
+        observer = StepCounter(self.position) if self.progress is not None else watch
         nbytes = sum(array.nbytes for array in feeds if isinstance(array, np.ndarray))
         fed, seconds = program.notes.get(PACE, (0, 1.0))
 

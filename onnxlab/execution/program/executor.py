@@ -21,7 +21,7 @@ from onnxlab.execution.program.loop_body import loop_body
 from onnxlab.execution.program.program import Instruction, Program, Row
 from onnxlab.execution.program.run_errors import failure
 from onnxlab.execution.program.run_observers import BorderValues
-from onnxlab.execution.program.run_state import SMALL, Memory, Run
+from onnxlab.execution.program.run_state import SMALL, Run, RunMemory
 from onnxlab.limits import Body, Repeated, Repetition
 from onnxlab.shapes import Fact
 
@@ -324,7 +324,7 @@ def ask(size: Callable[..., int], inputs: tuple[Any, ...], run: Run) -> None:
         run.limits.release(nbytes)
 
 
-def spread(instruction: Instruction, frame: list[Any], result: Any, memory: Memory) -> None:
+def spread(instruction: Instruction, frame: list[Any], result: Any, memory: RunMemory) -> None:
     """Put several outputs, or one that is not a plain array, into their slots."""
     slots = instruction.results
     if isinstance(result, tuple):

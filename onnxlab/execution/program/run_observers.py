@@ -29,7 +29,7 @@ def step_row(instruction: Instruction, value: int) -> StepRow:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Steps:
+class InstructionRows:
     """Instructions to run, in order, and a row for each."""
 
     instructions: Sequence[Instruction]
@@ -62,7 +62,7 @@ class Position:
         self.total = total
 
 
-class Counter:
+class StepCounter:
     """An observer that only counts steps and lets arrays go as usual."""
 
     def __init__(self, position: Position) -> None:

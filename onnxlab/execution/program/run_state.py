@@ -25,7 +25,7 @@ class Run:
 
     def __init__(self, limits: Limits, seed: int | None = None) -> None:
         self.limits = limits
-        self.memory = Memory(limits)
+        self.memory = RunMemory(limits)
         self.seen: dict[int, list[Any]] = {}  # {value id: arrays of a watched value, one for each run of its body}
         self.is_kept = False  # whether values of the run may be asked for afterwards
         self._seed = seed
@@ -39,7 +39,7 @@ class Run:
         return self._rng
 
 
-class Memory:
+class RunMemory:
     """Bytes of the large arrays in a run's frames, each buffer counted once however many views share it."""
 
     def __init__(self, limits: Limits) -> None:

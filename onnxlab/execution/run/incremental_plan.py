@@ -15,12 +15,12 @@ from typing import Any
 
 from onnxlab.execution.base import border
 from onnxlab.execution.base.provider import Part
-from onnxlab.execution.base.value_store import State
+from onnxlab.execution.base.value_store import StoreState
 from onnxlab.execution.planning.carry import Carried, SnapshotDiff
 from onnxlab.execution.planning.compiler import Compiler, ScopeCompiler
 from onnxlab.execution.planning.scope_names import ScopeNames
 from onnxlab.execution.program.program import Instruction, Program
-from onnxlab.execution.program.run_observers import StepRow, Steps, step_row
+from onnxlab.execution.program.run_observers import InstructionRows, StepRow, step_row
 from onnxlab.graph.edit.snapshot import NodeView, Snapshot
 from onnxlab.ops.base.prepared_constants import mark_constant
 
@@ -39,7 +39,7 @@ class Worklist:
     """
 
     stale: frozenset[int]
-    steps: Steps
+    steps: InstructionRows
     values: tuple[int, ...]
     border: tuple[tuple[int, int], ...]
     made: frozenset[int]
@@ -65,7 +65,7 @@ class Worklist:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan(Carried["Plan"]):
+class IncrementalPlan(Carried["IncrementalPlan"]):
     """A program with every value visible, and where its values are.
 
     Attributes:
@@ -94,7 +94,7 @@ class Plan(Carried["Plan"]):
     rows: Sequence[StepRow]
     last: list[Worklist] = field(default_factory=list)
 
-    def select(self, state: State, stale: frozenset[int], frame: list[Any]) -> Worklist:
+    def select(self, state: StoreState, stale: frozenset[int], frame: list[Any]) -> Worklist:
         """Select what must run for the outputs; stored values that it reads are put into the frame.
 
         The last selection is reused where the same values are stale: if the store now holds values that it would make,
@@ -107,7 +107,7 @@ class Plan(Carried["Plan"]):
         self.last[:] = [worklist]
         return worklist
 
-    def _walk(self, state: State, stale: frozenset[int], frame: list[Any]) -> Worklist:
+    def _walk(self, state: StoreState, stale: frozenset[int], frame: list[Any]) -> Worklist:
         program, values, arrays, makers = self.program, self.values, state.arrays, self.maker
         chosen, border = set[int](), []
         waiting = [slot for slot in program.output_slots if frame[slot] is None]
@@ -128,11 +128,13 @@ class Plan(Carried["Plan"]):
                     seen.add(read)
                     waiting.append(read)
         numbers = sorted(chosen)
-        steps = Steps([program.instructions[number] for number in numbers], [self.rows[number] for number in numbers])
+        steps = InstructionRows(
+            [program.instructions[number] for number in numbers], [self.rows[number] for number in numbers]
+        )
         parts = tuple([self.made[number] for number in numbers])
         return Worklist(stale, steps, parts, tuple(border), frozenset(parts))
 
-    def after(self, diff: SnapshotDiff, scope: ScopeNames) -> Plan | None:
+    def after(self, diff: SnapshotDiff, scope: ScopeNames) -> IncrementalPlan | None:
         """The plan for a later snapshot; None where a change may be inside a part of several nodes."""
         if diff.old is diff.new:
             return self
@@ -161,7 +163,7 @@ class Plan(Carried["Plan"]):
         return replace(self, snapshot=diff.new, program=changed, rows=tuple(step_rows), last=last)
 
 
-def plan_of(compiler: Compiler, program: Program) -> Plan:
+def plan_of(compiler: Compiler, program: Program) -> IncrementalPlan:
     """The plan of a program in which every value stays readable."""
     ids = compiler.ids
     values = [0] * len(program.template)
@@ -170,7 +172,7 @@ def plan_of(compiler: Compiler, program: Program) -> Plan:
     held = compiler.main.scope.initializers
     constants = [(name, slot) for name, slot in program.slots.items() if program.template[slot] is not None]
     instructions = program.instructions
-    return Plan(
+    return IncrementalPlan(
         compiler.snapshot,
         program,
         tuple(values),

@@ -9,13 +9,13 @@ from typing import Any
 
 from onnxlab.execution.base.array_memory import copied, same
 from onnxlab.execution.base.lru import Lru
-from onnxlab.execution.base.value_store import State, ValueStore, new_stamp
+from onnxlab.execution.base.value_store import StoreState, ValueStore, new_stamp
 from onnxlab.execution.planning.carry import carry
 from onnxlab.execution.planning.compiler import Compiler
 from onnxlab.execution.planning.programs import Programs
 from onnxlab.execution.program.call import Call
 from onnxlab.execution.program.program import Program
-from onnxlab.execution.run.incremental_plan import Plan, plan_of
+from onnxlab.execution.run.incremental_plan import IncrementalPlan, plan_of
 from onnxlab.execution.run.recorder import Recorder
 from onnxlab.execution.run.requests import RunRequest
 from onnxlab.graph.edit.model_graph import ModelGraph
@@ -43,10 +43,10 @@ class IncrementalRunner:
         self._make = make
         self._graph = graph
         self._store = store
-        self.plans: Lru[tuple[tuple[str, ...], tuple[str, ...]], Plan] = Lru("incremental plans", _PLANS)
+        self.plans: Lru[tuple[tuple[str, ...], tuple[str, ...]], IncrementalPlan] = Lru("incremental plans", _PLANS)
 
     def run(
-        self, compiler: Compiler, state: State, arrays: dict[str, Any], names: tuple[str, ...], call: Call,
+        self, compiler: Compiler, state: StoreState, arrays: dict[str, Any], names: tuple[str, ...], call: Call,
         copies: bool = True,
     ) -> dict[str, Any]:  # fmt: skip
         """Run what is not fresh, watched by a Recorder, and merge what came out.
@@ -82,7 +82,7 @@ class IncrementalRunner:
         results = zip(names, program.results(frame), strict=True) if copies else ()
         return {name: copied(array) for name, array in results}
 
-    def cheaper(self, programs: Programs, request: RunRequest, seconds: float) -> tuple[Compiler, State] | None:
+    def cheaper(self, programs: Programs, request: RunRequest, seconds: float) -> tuple[Compiler, StoreState] | None:
         """The compiler and state for a run from kept values, node by node, where that takes no more than `seconds`.
 
         The inputs are those of the run before: either an edit affects little of what was asked for, or all outputs are
@@ -95,7 +95,9 @@ class IncrementalRunner:
             return None
         return (compiler, state) if self.expected(compiler, state, request.arrays, request.names) <= seconds else None
 
-    def expected(self, compiler: Compiler, state: State, arrays: Mapping[str, Any], names: tuple[str, ...]) -> float:
+    def expected(
+        self, compiler: Compiler, state: StoreState, arrays: Mapping[str, Any], names: tuple[str, ...]
+    ) -> float:
         """Seconds that `run` would take by what its nodes took before; infinite if some never ran, or feeds differ."""
         ids = compiler.ids
         for name, array in arrays.items():
@@ -112,7 +114,7 @@ class IncrementalRunner:
         return plan.select(state, stale, plan.program.frame(arrays.values())).expected(state.seconds)
 
     def completed(
-        self, compiler: Compiler, state: State, arrays: dict[str, Any], names: tuple[str, ...]
+        self, compiler: Compiler, state: StoreState, arrays: dict[str, Any], names: tuple[str, ...]
     ) -> dict[str, Any]:
         """The feeds of a what-if, with the values of the last run that `names` need and the feeds do not change."""
         ids, held = compiler.ids, compiler.main.scope.initializers
@@ -126,7 +128,7 @@ class IncrementalRunner:
         border = compiler.main.border(names, given)
         return arrays | {name: state.arrays[ids[name]] for name in border if name not in arrays}
 
-    def _stamped(self, state: State, feeds: dict[int, Any]) -> tuple[dict[int, tuple[Any, int]], list[int]]:
+    def _stamped(self, state: StoreState, feeds: dict[int, Any]) -> tuple[dict[int, tuple[Any, int]], list[int]]:
         """({value id: (array, stamp)}, ids of values that changed): equal arrays keep their stamps."""
         fed, changed = {}, []
         for value, array in feeds.items():
@@ -137,7 +139,7 @@ class IncrementalRunner:
                 changed.append(value)
         return fed, changed
 
-    def plan(self, compiler: Compiler, feeds: tuple[str, ...], outputs: tuple[str, ...]) -> Plan:
+    def plan(self, compiler: Compiler, feeds: tuple[str, ...], outputs: tuple[str, ...]) -> IncrementalPlan:
         """The program with every value visible: that of an earlier version of the model where it still fits."""
         key = (feeds, outputs)
         with self._graph.lock:

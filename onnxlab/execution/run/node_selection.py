@@ -8,7 +8,7 @@ from typing import Any
 
 from onnxlab.errors import FeedError, NameLookupError
 from onnxlab.execution.base.synthetic_inputs import make_up
-from onnxlab.execution.base.value_store import State
+from onnxlab.execution.base.value_store import StoreState
 from onnxlab.execution.planning.compiler import Compiler
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.limits import Limits
@@ -27,12 +27,12 @@ class NodeSelection:
     outputs: tuple[str, ...]
     border: tuple[str, ...]
 
-    def stale(self, state: State, fed: Mapping[str, Any]) -> list[str]:
+    def stale(self, state: StoreState, fed: Mapping[str, Any]) -> list[str]:
         """The outer values that are read, not fed, and not up to date in the store."""
         ids = self.compiler.ids
         return [name for name in self.border if name not in fed and not state.fresh(ids.get(name, 0))]
 
-    def kept(self, state: State, pins: Mapping[int, Any], fed: Mapping[str, Any]) -> dict[str, Any]:
+    def kept(self, state: StoreState, pins: Mapping[int, Any], fed: Mapping[str, Any]) -> dict[str, Any]:
         """The outer values that are read, not fed, and pinned or known."""
         values = {name: self.compiler.ids.get(name, 0) for name in self.border if name not in fed}
         return {

@@ -10,11 +10,11 @@ import numpy as np
 
 from onnxlab.execution.base.array_memory import buffers, differs, freeze, same
 from onnxlab.execution.base.output_sizes import fits
-from onnxlab.execution.base.value_store import State, new_stamp
+from onnxlab.execution.base.value_store import StoreState, new_stamp
 from onnxlab.execution.program.executor import ask, call_step, spread
 from onnxlab.execution.program.program import Instruction
 from onnxlab.execution.program.run_errors import failure
-from onnxlab.execution.program.run_observers import Position, Steps
+from onnxlab.execution.program.run_observers import InstructionRows, Position
 from onnxlab.execution.program.run_state import SMALL, Run
 
 _GONE = object()  # in the place of an array that is not kept
@@ -34,7 +34,7 @@ class Recorder:
 
     def __init__(
         self,
-        state: State,
+        state: StoreState,
         values: Sequence[int],
         constants: Mapping[int, Any],
         fed: Mapping[int, tuple[Any, int]],
@@ -73,7 +73,7 @@ class Recorder:
         self.arrays[value] = array
         self._nbytes += sum(buffers((array,)).values())
 
-    def execute(self, frame: list[Any], run: Run, steps: Steps) -> None:
+    def execute(self, frame: list[Any], run: Run, steps: InstructionRows) -> None:
         """Run the instructions whose results are not known, on a frame that holds what they read.
 
         Raises:
@@ -87,7 +87,7 @@ class Recorder:
         self._sort_in(used)
         self.position.done = self.position.total
 
-    def _loop(self, frame: list[Any], run: Run, steps: Steps) -> int:
+    def _loop(self, frame: list[Any], run: Run, steps: InstructionRows) -> int:
         """Run the instructions; returns the bytes that they made and that are not counted yet.
 
         As in the executor's loop, the code uses local names and makes no avoidable call. Nor does it read memory that
@@ -237,7 +237,7 @@ class Recorder:
             if dropped % 16 == 0 or not self._dead:
                 self._recount()
 
-    def state(self, stale: frozenset[int]) -> State:
+    def state(self, stale: frozenset[int]) -> StoreState:
         """The state after the run; `stale` are the values that were stale when it began, also by changed inputs."""
         old = self._state
         computed = {*self.sources, *self.given}
@@ -249,7 +249,7 @@ class Recorder:
         if held > self._budget:
             arrays = evicted(arrays, seconds, self._budget)
             held = sum(buffers(arrays.values()).values())
-        return State(
+        return StoreState(
             arrays,
             self.stamps,
             {**old.sources, **self.sources},

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 from onnxlab.errors import FeedError, NameLookupError
 from onnxlab.execution.base import watching
 from onnxlab.execution.base.array_memory import copied
-from onnxlab.execution.base.value_store import State, ValueStore
+from onnxlab.execution.base.value_store import StoreState, ValueStore
 from onnxlab.execution.base.watching import Watched
 from onnxlab.execution.planning.compiler import Compiler, FactOf
 from onnxlab.execution.program import feeds as checks
@@ -38,7 +38,7 @@ class RunRequest:
     """
 
     compiler: Compiler
-    state: State
+    state: StoreState
     unchecked: Mapping[str, Any]
     arrays: dict[str, Any]
     asked: Sequence[str] | None
@@ -168,7 +168,7 @@ class Requests:
         facts = {name: inputs[name] if name in inputs else _dtype_only(self._fact(ids[name])) for name in feeds}
         return checks.convert(feeds, facts)
 
-    def again(self, compiler: Compiler, state: State) -> dict[str, Any]:
+    def again(self, compiler: Compiler, state: StoreState) -> dict[str, Any]:
         """The kept inputs, checked against the current declarations.
 
         Raises:
@@ -209,7 +209,7 @@ class Requests:
         for value in names.values() if name is None else (names[name],):
             store.unpin(value)
 
-    def last_inputs(self, compiler: Compiler, state: State) -> dict[str, Any]:
+    def last_inputs(self, compiler: Compiler, state: StoreState) -> dict[str, Any]:
         """The graph's inputs that are kept, or pinned since."""
         main, pins = compiler.snapshot.main, self._store.pins
         return {

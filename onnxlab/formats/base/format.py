@@ -60,7 +60,7 @@ class Content:
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class FormatLoss:
     """A part of a model that a format cannot hold.
 
     Attributes:
@@ -80,7 +80,7 @@ class Loss:
 
 
 @dataclass(frozen=True, slots=True)
-class LossReport(Sequence[Loss]):
+class LossReport(Sequence[FormatLoss]):
     """The losses of writing a model in a format, known before anything is written; empty where there are none.
 
     Attributes:
@@ -89,17 +89,17 @@ class LossReport(Sequence[Loss]):
     """
 
     format: str
-    losses: tuple[Loss, ...] = ()
+    losses: tuple[FormatLoss, ...] = ()
 
     @property
-    def refused(self) -> tuple[Loss, ...]:
+    def refused(self) -> tuple[FormatLoss, ...]:
         """The reasons why the model cannot be written at all."""
         return tuple(loss for loss in self.losses if loss.refused)
 
     def __getitem__(self, index: Any) -> Any:
         return self.losses[index]
 
-    def __iter__(self) -> Iterator[Loss]:
+    def __iter__(self) -> Iterator[FormatLoss]:
         return iter(self.losses)
 
     def __len__(self) -> int:
@@ -113,7 +113,7 @@ class LossReport(Sequence[Loss]):
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedFile:
     """The result of reading: a model, further content of its file, and why it must not be edited, "" where it may."""
 
     model: onnx.ModelProto
@@ -152,7 +152,7 @@ class About:
         return printable_lines([*lines, *("  ".join(row) for row in [self.columns, *self.rows] if row)])
 
 
-Losses = Callable[[onnx.ModelProto, Any], Sequence[Loss]]
+Losses = Callable[[onnx.ModelProto, Any], Sequence[FormatLoss]]
 
 
 Notes = Callable[[Any, Any], Mapping[str, str]]
@@ -166,7 +166,7 @@ def _nothing(extra: Any) -> tuple[Mapping[str, str], tuple[str, ...], Sequence[t
     return {}, (), ()
 
 
-def _no_losses(model: onnx.ModelProto, extra: Any) -> Sequence[Loss]:
+def _no_losses(model: onnx.ModelProto, extra: Any) -> Sequence[FormatLoss]:
     return ()
 
 
@@ -202,7 +202,7 @@ class Format:
     title: str
     suffixes: tuple[str, ...]
     recognizes: Callable[[Content], bool]
-    read: Callable[[Content], Opened] | None = None
+    read: Callable[[Content], OpenedFile] | None = None
     write: Callable[[onnx.ModelProto, Any], Written] | None = None
     losses: Losses = field(default=_no_losses)
     rank: int = 50

@@ -7,7 +7,7 @@ import onnx
 from google.protobuf.message import EncodeError
 
 from onnxlab.errors import LoadError, SaveError
-from onnxlab.formats.base.format import Content, Format, Loss, Opened, Written, is_model
+from onnxlab.formats.base.format import Content, Format, FormatLoss, OpenedFile, Written, is_model
 from onnxlab.formats.base.numerals import as_written, numerals_of
 from onnxlab.formats.report import differences
 
@@ -60,12 +60,12 @@ def text_of(content: Content, title: str) -> str:
         raise LoadError(f"it is no {title}: {error}") from error
 
 
-def _opened(content: Content, title: str, decode: Decode) -> Opened:
+def _opened(content: Content, title: str, decode: Decode) -> OpenedFile:
     text = text_of(content, title)
     model = decode(text)
     if not is_model(model):
         raise LoadError(f"it is {title} without a graph")
-    return Opened(model, numerals_of(text))
+    return OpenedFile(model, numerals_of(text))
 
 
 def _written(model: onnx.ModelProto, title: str, encode: Encode, decode: Decode) -> Written:
@@ -81,15 +81,15 @@ def _written(model: onnx.ModelProto, title: str, encode: Encode, decode: Decode)
     return Written(text.encode(), warning)
 
 
-def _losses(model: onnx.ModelProto, title: str, encode: Encode, decode: Decode) -> list[Loss]:
+def _losses(model: onnx.ModelProto, title: str, encode: Encode, decode: Decode) -> list[FormatLoss]:
     try:
         text = encode(model)
     except (ValueError, EncodeError, SaveError) as error:
-        return [Loss("model", "", f"{title} cannot hold it: {error}", refused=True)]
+        return [FormatLoss("model", "", f"{title} cannot hold it: {error}", refused=True)]
     lost, unreadable = _lost(model, text, decode)
     if unreadable:
-        return [Loss("model", "", f"its {title} cannot be read back: {unreadable}")]
-    return [Loss("field", path, f"lost or changed {count} times" if count > 1 else "lost or changed")
+        return [FormatLoss("model", "", f"its {title} cannot be read back: {unreadable}")]
+    return [FormatLoss("field", path, f"lost or changed {count} times" if count > 1 else "lost or changed")
             for path, count in lost.items()]  # fmt: skip
 
 

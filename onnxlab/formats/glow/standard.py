@@ -8,7 +8,7 @@ import onnx
 from onnx import helper
 
 from onnxlab import dtypes
-from onnxlab.formats.base.format import Loss
+from onnxlab.formats.base.format import FormatLoss
 from onnxlab.graph.protos import glow_dialect, tensors
 from onnxlab.graph.protos.attributes import decode
 from onnxlab.ops.glow.operators import ELEM_KINDS
@@ -28,27 +28,29 @@ _NOTHING: Final = ("Quantize", "Dequantize")
 Attributes = Mapping[str, Any]
 
 
-def losses(model: onnx.ModelProto) -> list[Loss]:
+def losses(model: onnx.ModelProto) -> list[FormatLoss]:
     """The parts of a model in the dialect that ONNX has no place for, and the nodes that cannot be written."""
     if not glow_dialect.is_dialect(model):
-        return [Loss("dialect", "of the model", "it is not Glow's, so it is ONNX already: save it as .onnx", True)]
+        return [
+            FormatLoss("dialect", "of the model", "it is not Glow's, so it is ONNX already: save it as .onnx", True)
+        ]
     lost = [
-        Loss("properties", f"of {message.name!r}", "left out: " + ", ".join(properties))
+        FormatLoss("properties", f"of {message.name!r}", "left out: " + ", ".join(properties))
         for message in _described(model.graph)
         if (properties := glow_dialect.parse_doc(message.doc_string))
     ]
     if parts := [entry.key for entry in model.metadata_props if _of_partitions(entry.key)]:
-        lost.append(Loss("partitions", f"({len(parts)} entries of the metadata)", "left out"))
+        lost.append(FormatLoss("partitions", f"({len(parts)} entries of the metadata)", "left out"))
     for node in model.graph.node:
         options = [attribute.name for attribute in node.attribute if glow_dialect.is_own_attribute(attribute.name)]
         backend_options = [name for name in options if not name[1:2].isdigit()]
         if backend_options:
-            lost.append(Loss("options", f"of {node.name!r}", "left out: " + ", ".join(backend_options)))
+            lost.append(FormatLoss("options", f"of {node.name!r}", "left out: " + ", ".join(backend_options)))
         if node.op_type not in _BUILDERS and node.op_type not in _SAME and node.op_type != "Identity":
             why = "no operators of ONNX are known for it" if node.op_type.startswith(glow_dialect.PREFIX) else (
                 f"it is of another opset than {_OPSET}, in which the others are written"
             )  # fmt: skip
-            lost.append(Loss("node", f"{node.op_type} {node.name!r}", why, refused=True))
+            lost.append(FormatLoss("node", f"{node.op_type} {node.name!r}", why, refused=True))
     return lost
 
 

@@ -16,7 +16,7 @@ _LATEST = 1 << 37
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class JournalStep:
     """One record after the header.
 
     Attributes:
@@ -51,7 +51,7 @@ class Contents:
     """
 
     header: Mapping[str, Any] = field(default_factory=dict)
-    steps: list[Step] = field(default_factory=list)
+    steps: list[JournalStep] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
     oddity: str = ""
 
@@ -80,7 +80,7 @@ def _header(record: bytes) -> dict[str, Any]:
     return header
 
 
-def _step(record: bytes) -> Step:
+def _step(record: bytes) -> JournalStep:
     """Read one record; raises ValueError."""
     head, notes = change_codec.unpack(record)
     kind, label, time, sha256 = head.get("kind"), head.get("label", ""), head.get("time", 0.0), head.get("sha256", "")
@@ -88,10 +88,10 @@ def _step(record: bytes) -> Step:
         raise ValueError(f"there is no step of kind {kind!r:.80} and label {label!r:.80}")
     if not isinstance(time, int | float) or not math.isfinite(time) or not 0 <= time < _LATEST:
         raise ValueError(f"{time!r:.80} is no time")
-    return Step(kind, label, float(time), bool(head.get("by_hand")), sha256, notes)
+    return JournalStep(kind, label, float(time), bool(head.get("by_hand")), sha256, notes)
 
 
-def _count(step: Step, done: list[str], undone: list[str]) -> None:
+def _count(step: JournalStep, done: list[str], undone: list[str]) -> None:
     """Move a label between edits done and undone, as a step does; raises ValueError where there is nothing to move."""
     if step.kind == "edit":
         done.append(step.label)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from onnxlab.errors import EditError, JournalWarning, LoadError
 from onnxlab.formats.journals import change_codec, journal_steps
 from onnxlab.formats.journals.journal import FORMAT, SUFFIX, UNBORN, digest_of, lock, prefix, state_folder
-from onnxlab.formats.journals.journal_steps import Contents, Step
+from onnxlab.formats.journals.journal_steps import Contents, JournalStep
 from onnxlab.formats.source import Source, Stamp
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _all_kept(graph: "ModelGraph") -> Iterator[None]:
         graph.history.budget = budget
 
 
-def _replay(graph: "ModelGraph", steps: list[Step], origin: Recovery) -> int:
+def _replay(graph: "ModelGraph", steps: list[JournalStep], origin: Recovery) -> int:
     done = 0
     for step in steps:
         try:
@@ -141,7 +141,7 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _make(graph: "ModelGraph", step: Step, origin: Recovery) -> None:
+def _make(graph: "ModelGraph", step: JournalStep, origin: Recovery) -> None:
     if step.kind == "undo":
         graph.undo(origin)
     elif step.kind == "redo":

@@ -8,7 +8,7 @@ import onnx
 from google.protobuf import text_format
 
 from onnxlab.errors import LoadError
-from onnxlab.formats.base.format import Content, Format, Opened
+from onnxlab.formats.base.format import Content, Format, OpenedFile
 from onnxlab.formats.base.text import beginning, text_of
 from onnxlab.formats.caffe2.graph import DOMAIN, filled_by, graph_of
 from onnxlab.formats.caffe2.messages import net_def
@@ -32,13 +32,13 @@ def _parsed(text: str) -> Any:
         raise LoadError(f"it is no text of {_TITLE}: {error}") from error
 
 
-def _read(content: Content) -> Opened:
+def _read(content: Content) -> OpenedFile:
     net = _parsed(text_of(content, _TITLE))
     filled = [] if content.path is None else _filled_beside(content.path)
     model = onnx.ModelProto(ir_version=10, producer_name="caffe2")
     model.graph.CopyFrom(graph_of(net, filled))
     model.opset_import.add(domain=DOMAIN, version=1)
-    return Opened(model)
+    return OpenedFile(model)
 
 
 def _filled_beside(path: Path) -> list[onnx.TensorProto]:

@@ -8,7 +8,7 @@ import onnx
 from google.protobuf import text_format
 
 from onnxlab.errors import LoadError
-from onnxlab.formats.base.format import Content, Format, Opened, Written, is_model
+from onnxlab.formats.base.format import Content, Format, OpenedFile, Written, is_model
 from onnxlab.formats.base.numerals import as_written, numerals_of
 from onnxlab.formats.base.text import FIELDS, beginning, text_of
 from onnxlab.formats.known.protobuf_text import in_octal
@@ -24,7 +24,7 @@ def _recognizes(content: Content) -> bool:
     return head is not None and _BEGINS.match(head) is not None and _MARK.search(head) is not None
 
 
-def _read(content: Content) -> Opened:
+def _read(content: Content) -> OpenedFile:
     text, model = text_of(content, _TITLE), onnx.ModelProto()
     refusal = ""
     try:
@@ -37,7 +37,7 @@ def _read(content: Content) -> Opened:
             raise LoadError(f"it is no protobuf text of {_TITLE}: {worse}") from worse
     if not is_model(model):
         raise LoadError(f"it is {_TITLE} without a graph")
-    return Opened(model, numerals_of(text), read_only=refusal)
+    return OpenedFile(model, numerals_of(text), read_only=refusal)
 
 
 def _write(model: onnx.ModelProto, extra: object) -> Written:

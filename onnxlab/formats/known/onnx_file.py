@@ -5,7 +5,7 @@ from google.protobuf.message import DecodeError
 
 from onnxlab.errors import LoadError
 from onnxlab.formats import identify
-from onnxlab.formats.base.format import Content, Format, Opened, Written, is_model
+from onnxlab.formats.base.format import Content, Format, OpenedFile, Written, is_model
 from onnxlab.garbage_collection import about_to_hold
 
 
@@ -14,7 +14,7 @@ def _recognizes(content: Content) -> bool:
     return not identify.is_text(content.head)
 
 
-def _read(content: Content) -> Opened:
+def _read(content: Content) -> OpenedFile:
     about_to_hold(content.size)
     model = onnx.ModelProto()
     try:
@@ -23,7 +23,7 @@ def _read(content: Content) -> Opened:
         raise LoadError(identify.describe(content.data)) from None
     if not is_model(model):
         raise LoadError(identify.describe(content.data))
-    return Opened(model)
+    return OpenedFile(model)
 
 
 def _write(model: onnx.ModelProto, extra: object) -> Written:

@@ -5,17 +5,17 @@ from typing import Any
 
 import onnx
 
-from onnxlab.formats.base.format import Content, Format, Loss, Opened, Written
+from onnxlab.formats.base.format import Content, Format, FormatLoss, OpenedFile, Written
 
 
 def _recognizes(content: Content) -> bool:
     return content.head[4:8] == b"ORTM"
 
 
-def _read(content: Content) -> Opened:
+def _read(content: Content) -> OpenedFile:
     from onnxlab.formats.ort.decoding import decode
 
-    return Opened(*decode(content.data))
+    return OpenedFile(*decode(content.data))
 
 
 def _write(model: onnx.ModelProto, extra: Any) -> Written:
@@ -24,7 +24,7 @@ def _write(model: onnx.ModelProto, extra: Any) -> Written:
     return written(model, extra, 6)
 
 
-def _losses(model: onnx.ModelProto, extra: Any) -> Sequence[Loss]:
+def _losses(model: onnx.ModelProto, extra: Any) -> Sequence[FormatLoss]:
     from onnxlab.formats.ort.saving import losses
 
     return losses(model, extra)

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from onnxlab.formats.base.format import Content, Format, Opened
+from onnxlab.formats.base.format import Content, Format, OpenedFile
 from onnxlab.formats.pt2 import archive
 
 
-def _read(content: Content) -> Opened:
-    return Opened(archive.read(content))
+def _read(content: Content) -> OpenedFile:
+    return OpenedFile(archive.read(content))
 
 
 def _convert(content: Content, inputs: Sequence[Any]) -> bytes:

@@ -4,7 +4,7 @@ import io
 
 import onnx
 
-from onnxlab.formats.base.format import Content, Format, Opened
+from onnxlab.formats.base.format import Content, Format, OpenedFile
 from onnxlab.formats.weights import safetensors
 
 _INSTEAD = "save it as .onnx, or its weights with model.files.save_weights(path)"
@@ -14,7 +14,7 @@ def _recognizes(content: Content) -> bool:
     return safetensors.begins_like_one(content.head)
 
 
-def _read(content: Content) -> Opened:
+def _read(content: Content) -> OpenedFile:
     if content.path is not None:
         stored, metadata = safetensors.read(content.path, "it")
     else:
@@ -26,7 +26,7 @@ def _read(content: Content) -> Opened:
     model.graph.initializer.extend(stored.values())
     for key, value in metadata.items():
         model.metadata_props.add(key=key, value=value)
-    return Opened(model)
+    return OpenedFile(model)
 
 
 FORMAT = Format("safetensors", "safetensors", (), _recognizes, _read, instead=_INSTEAD, rank=30, weights=True)

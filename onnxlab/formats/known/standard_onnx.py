@@ -5,7 +5,7 @@ from typing import Any
 
 import onnx
 
-from onnxlab.formats.base.format import Content, Format, Loss, Written
+from onnxlab.formats.base.format import Content, Format, FormatLoss, Written
 
 
 def _recognizes(content: Content) -> bool:
@@ -23,7 +23,7 @@ def _write(model: onnx.ModelProto, extra: Any) -> Written:
     return Written(standard.standard(model).SerializeToString(), warning)
 
 
-def _losses(model: onnx.ModelProto, extra: Any) -> Sequence[Loss]:
+def _losses(model: onnx.ModelProto, extra: Any) -> Sequence[FormatLoss]:
     from onnxlab.formats.glow import standard
 
     return standard.losses(model)

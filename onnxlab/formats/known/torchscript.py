@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from onnxlab.errors import LoadError
-from onnxlab.formats.base.format import Content, Format, Opened
+from onnxlab.formats.base.format import Content, Format, OpenedFile
 
 _MARKS: Final = (b"/code/__torch__", b"/constants.pkl")
 
@@ -16,7 +16,7 @@ def _recognizes(content: Content) -> bool:
     return any(mark in content.head or mark in content.tail for mark in _MARKS)
 
 
-def _read(content: Content) -> Opened:
+def _read(content: Content) -> OpenedFile:
     raise LoadError(
         "it is TorchScript, and loading it runs code that is in it. Where you trust it, "
         "onnxlab.load(path, trust=True, inputs=['float32[N,3,224,224]']) converts it with torch, or "

@@ -5,14 +5,14 @@ from typing import Any
 
 import onnx
 
-from onnxlab.formats.base.format import Content, Format, Loss, Opened, Written
+from onnxlab.formats.base.format import Content, Format, FormatLoss, OpenedFile, Written
 
 
 def _recognizes(content: Content) -> bool:
     return content.head[4:8] == b"ODTC"
 
 
-def _read(content: Content) -> Opened:
+def _read(content: Content) -> OpenedFile:
     from onnxlab.formats.ort.checkpoint import decode
 
     checkpoint = decode(content.data, content.path)
@@ -20,14 +20,14 @@ def _read(content: Content) -> Opened:
     model.opset_import.add(version=21)
     model.graph.name = content.path.stem if content.path is not None else "checkpoint"
     model.graph.initializer.extend(checkpoint.parameters.values())
-    return Opened(model, checkpoint)
+    return OpenedFile(model, checkpoint)
 
 
 def _write(model: onnx.ModelProto, extra: Any) -> Written:
     from onnxlab.formats.ort import checkpoint
 
     lost = [f"{loss.what} {loss.where}" for loss in _losses(model, extra)]
-    if isinstance(extra, checkpoint.Checkpoint):
+    if isinstance(extra, checkpoint.TrainingCheckpoint):
         written, gone = checkpoint.with_values(extra, list(model.graph.initializer))
         lost += [f"the state of {name!r}" for name in gone]
     else:
@@ -35,10 +35,12 @@ def _write(model: onnx.ModelProto, extra: Any) -> Written:
     return Written(written.to_bytes(), f"a checkpoint does not hold {', '.join(lost[:8])}" if lost else "")
 
 
-def _losses(model: onnx.ModelProto, extra: Any) -> Sequence[Loss]:
+def _losses(model: onnx.ModelProto, extra: Any) -> Sequence[FormatLoss]:
     graph = model.graph
     counts = (("nodes", len(graph.node)), ("inputs", len(graph.input)), ("outputs", len(graph.output)))
-    return [Loss(part, f"({count})", "left out: a checkpoint has parameters alone") for part, count in counts if count]
+    return [
+        FormatLoss(part, f"({count})", "left out: a checkpoint has parameters alone") for part, count in counts if count
+    ]
 
 
 def _notes(extra: Any, message: Any) -> Mapping[str, str]:

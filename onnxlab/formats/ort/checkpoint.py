@@ -11,10 +11,10 @@ import onnx
 
 from onnxlab import dtypes
 from onnxlab.errors import LoadError, SaveError
-from onnxlab.formats.kinds import Kind
+from onnxlab.formats.kinds import FileKind
 from onnxlab.formats.ort.decoding import fill_tensor
 from onnxlab.formats.ort.encoding import tensor_table
-from onnxlab.formats.ort.reader import Buffer, Table, damaged
+from onnxlab.formats.ort.reader import FlatBuffer, FlatTable, damaged
 from onnxlab.formats.ort.writer import write
 from onnxlab.graph.protos import tensors
 from onnxlab.graph.protos.external_data import is_external
@@ -22,7 +22,7 @@ from onnxlab.printable import printable_lines
 
 IDENTIFIER: Final = b"ODTC"
 VERSIONS: Final = (1, 2)
-KIND: Final = Kind("a training checkpoint", (".ckpt", ""), lambda head: head[4:8] == IDENTIFIER)
+KIND: Final = FileKind("a training checkpoint", (".ckpt", ""), lambda head: head[4:8] == IDENTIFIER)
 _GROUP: Final = "group0"
 _LARGEST_INT: Final = (1 << 63) - 1
 
@@ -46,7 +46,7 @@ class OptimizerGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ParameterRow:
     """A row of a checkpoint's table for a parameter; statistics are None where the parameter has no values.
 
     Attributes:
@@ -77,7 +77,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Checkpoint:
+class TrainingCheckpoint:
     """A checkpoint: `table()` lists it, `compare` sets it against another or against a model's initializers.
 
     Attributes:
@@ -103,7 +103,7 @@ class Checkpoint:
             raise LoadError(f"it is a nominal checkpoint: it names {names} and has no values of them")
         return {**self.trained, **self.frozen}
 
-    def table(self) -> list[Row]:
+    def table(self) -> list[ParameterRow]:
         """A row for each parameter."""
         return [
             self._row(tensor, group)
@@ -111,8 +111,8 @@ class Checkpoint:
             for tensor in parameters.values()
         ]
 
-    def _row(self, tensor: onnx.TensorProto, group: str) -> Row:
-        row = Row(tensor.name, group, dtypes.name(tensor.data_type), tuple(tensor.dims))
+    def _row(self, tensor: onnx.TensorProto, group: str) -> ParameterRow:
+        row = ParameterRow(tensor.name, group, dtypes.name(tensor.data_type), tuple(tensor.dims))
         if self.nominal:
             return row
         array = tensors.to_array(tensor).astype(np.float64)
@@ -136,10 +136,10 @@ class Checkpoint:
         lines += [f"{name} = {value!r}" for name, value in self.properties.items()]
         return printable_lines([*lines, "nominal: names without values"] if self.nominal else lines)
 
-    def compare(self, other: "Checkpoint | onnx.ModelProto") -> dict[str, str]:
+    def compare(self, other: "TrainingCheckpoint | onnx.ModelProto") -> dict[str, str]:
         """{parameter: how it differs} from another checkpoint or a model's initializers; equal ones are left out."""
         ours = self.parameters
-        if isinstance(other, Checkpoint):
+        if isinstance(other, TrainingCheckpoint):
             theirs = other.parameters
         else:
             theirs = {tensor.name: tensor for tensor in other.graph.initializer if tensor.name in ours}
@@ -197,9 +197,9 @@ def _bag(properties: Mapping[str, Any]) -> dict[str, Any]:
     return bag
 
 
-def of_model(parameters: Iterable[onnx.TensorProto], base_dir: Path | None = None) -> Checkpoint:
+def of_model(parameters: Iterable[onnx.TensorProto], base_dir: Path | None = None) -> TrainingCheckpoint:
     """A checkpoint of initializers: float initializers are trained parameters, all others frozen."""
-    checkpoint = Checkpoint()
+    checkpoint = TrainingCheckpoint()
     for stored in parameters:
         external = is_external(stored)
         tensor = tensors.from_array(tensors.to_array(stored, base_dir), stored.name) if external else stored
@@ -208,7 +208,7 @@ def of_model(parameters: Iterable[onnx.TensorProto], base_dir: Path | None = Non
     return checkpoint
 
 
-def read_checkpoint(path: str | Path) -> Checkpoint:
+def read_checkpoint(path: str | Path) -> TrainingCheckpoint:
     """Read a checkpoint, its external data included. Raises LoadError where the file is none or damaged.
 
     Examples:
@@ -227,7 +227,7 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
         raise LoadError(f"cannot read the checkpoint {path}: {error}") from error
 
 
-def decode(data: bytes, path: Path | None = None) -> Checkpoint:
+def decode(data: bytes, path: Path | None = None) -> TrainingCheckpoint:
     """The checkpoint in a file; external data is in the file of the same name with ".data" behind it."""
     if data[4:8] != IDENTIFIER:
         raise LoadError("it is no training checkpoint of ONNX Runtime: its bytes 4 to 8 are not 'ODTC'")
@@ -237,8 +237,8 @@ def decode(data: bytes, path: Path | None = None) -> Checkpoint:
         raise error if isinstance(error, LoadError) else damaged(f"{error}") from None
 
 
-def _decoded(data: bytes, path: Path | None) -> Checkpoint:
-    root = Buffer(data).root("Checkpoint")
+def _decoded(data: bytes, path: Path | None) -> TrainingCheckpoint:
+    root = FlatBuffer(data).root("Checkpoint")
     version, state = root["version"], root["module_state"]
     if version not in VERSIONS:
         raise LoadError(f"it is in version {version} of checkpoints; versions 1 and 2 are read")
@@ -251,14 +251,14 @@ def _decoded(data: bytes, path: Path | None) -> Checkpoint:
         for name in ("requires_grad_params", "frozen_params")
     ]
     groups = tuple(_group(group, external) for group in root["optimizer_groups"])
-    return Checkpoint(parameters[0], parameters[1], groups, _properties(root["property_bag"]), nominal, version)
+    return TrainingCheckpoint(parameters[0], parameters[1], groups, _properties(root["property_bag"]), nominal, version)
 
 
 def _by_name(parameters: Iterable[onnx.TensorProto]) -> Parameters:
     return {tensor.name: tensor for tensor in parameters}
 
 
-def _properties(bag: Table | None) -> dict[str, int | float | str]:
+def _properties(bag: FlatTable | None) -> dict[str, int | float | str]:
     if bag is None:
         return {}
     numbers: dict[str, int | float | str] = {
@@ -267,7 +267,7 @@ def _properties(bag: Table | None) -> dict[str, int | float | str]:
     return numbers | {entry.text("name"): entry.text("value") for entry in bag["strings"]}
 
 
-def _group(group: Table, external: Callable[[int, int], bytes] | None) -> OptimizerGroup:
+def _group(group: FlatTable, external: Callable[[int, int], bytes] | None) -> OptimizerGroup:
     momentums = {
         state.text("param_name"): _by_name(_tensor(tensor, external, False) for tensor in state["momentums"])
         for state in group["optimizer_states"]
@@ -275,7 +275,7 @@ def _group(group: Table, external: Callable[[int, int], bytes] | None) -> Optimi
     return OptimizerGroup(group.text("group_name"), group["step"], group["initial_learning_rate"], momentums)
 
 
-def _tensor(stored: Table, external: Callable[[int, int], bytes] | None, nominal: bool) -> onnx.TensorProto:
+def _tensor(stored: FlatTable, external: Callable[[int, int], bytes] | None, nominal: bool) -> onnx.TensorProto:
     tensor = onnx.TensorProto()
     offset = stored["external_data_offset"]
     fill_tensor(stored, tensor, in_file=offset < 0)
@@ -307,7 +307,9 @@ def _external(path: Path | None) -> Callable[[int, int], bytes]:
     return read
 
 
-def with_values(checkpoint: Checkpoint, values: Sequence[onnx.TensorProto]) -> tuple[Checkpoint, list[str]]:
+def with_values(
+    checkpoint: TrainingCheckpoint, values: Sequence[onnx.TensorProto]
+) -> tuple[TrainingCheckpoint, list[str]]:
     """A checkpoint with the current values of initializers, and the names of parameters that are none of these."""
     current = {tensor.name: tensor for tensor in values}
     frozen = {name: current[name] for name in checkpoint.frozen if name in current}

@@ -9,7 +9,7 @@ from typing import Any, Final
 import onnx
 
 from onnxlab.errors import LoadError
-from onnxlab.formats.ort.reader import Buffer, Table, damaged
+from onnxlab.formats.ort.reader import FlatBuffer, FlatTable, damaged
 from onnxlab.formats.ort.runtime_optimizations import RuntimeOptimization, read_optimizations
 from onnxlab.graph.protos import tensors
 from onnxlab.schemas import canonical_domain
@@ -58,7 +58,7 @@ def decode(data: bytes) -> tuple[onnx.ModelProto, OrtExtra]:
 
 
 def _decoded(data: bytes) -> tuple[onnx.ModelProto, OrtExtra]:
-    session = Buffer(data).root("InferenceSession")
+    session = FlatBuffer(data).root("InferenceSession")
     version = session.text("ort_version")
     if version not in VERSIONS:
         raise LoadError(f"it is in version {version!r:.40} of ORT format; versions 1 to 6 are read")
@@ -97,7 +97,7 @@ def _needs_4(model: onnx.ModelProto) -> bool:
     return model.ir_version < 4 and any(tensor.name not in inputs for tensor in model.graph.initializer)
 
 
-def _kernel_types(resolver: Table) -> dict[str, Any]:
+def _kernel_types(resolver: FlatTable) -> dict[str, Any]:
     return {
         entry.text("op_id"): [
             (kind.text("kernel_type_str"), [(place["arg_type"], place["index"]) for place in kind["args"]])
@@ -117,7 +117,7 @@ class _Reader:
         self.sorted = True
         self.providers: dict[tuple[str, ...], str] = {}
 
-    def graph(self, stored: Table, graph: onnx.GraphProto, name: str) -> None:
+    def graph(self, stored: FlatTable, graph: onnx.GraphProto, name: str) -> None:
         """Fill a graph; the format has no names of graphs."""
         graph.name = name
         for tensor in stored["initializers"]:
@@ -143,7 +143,7 @@ class _Reader:
         if stored["runtime_optimizations"] is not None:
             self.optimizations += read_optimizations(stored["runtime_optimizations"], by_index)
 
-    def _node(self, stored: Table, node: onnx.NodeProto) -> None:
+    def _node(self, stored: FlatTable, node: onnx.NodeProto) -> None:
         node.op_type = stored.text("op_type")
         if domain := stored.text("domain"):
             node.domain = domain
@@ -162,7 +162,7 @@ class _Reader:
         op_id = f"{domain}:{node.op_type}:{stored['since_version']}"
         self.counts.setdefault(op_id, {})[len(node.input)] = counts
 
-    def _attribute(self, stored: Table, attribute: onnx.AttributeProto) -> None:
+    def _attribute(self, stored: FlatTable, attribute: onnx.AttributeProto) -> None:
         attribute.name, kind = stored.text("name"), stored["type"]
         if doc := stored.text("doc_string"):
             attribute.doc_string = doc
@@ -181,12 +181,12 @@ class _Reader:
             fill(attribute, stored[name])
 
 
-def _fill_tensors(attribute: onnx.AttributeProto, stored: Sequence[Table]) -> None:
+def _fill_tensors(attribute: onnx.AttributeProto, stored: Sequence[FlatTable]) -> None:
     for tensor in stored:
         fill_tensor(tensor, attribute.tensors.add())
 
 
-def _fill_one_tensor(attribute: onnx.AttributeProto, stored: Table | None) -> None:
+def _fill_one_tensor(attribute: onnx.AttributeProto, stored: FlatTable | None) -> None:
     if stored is None:
         raise damaged(f"the attribute {attribute.name!r:.100} has no tensor")
     fill_tensor(stored, attribute.t)
@@ -208,7 +208,7 @@ _FILL: Final[dict[int, tuple[str, Any]]] = {
 }  # fmt: skip
 
 
-def fill_tensor(stored: Table, tensor: onnx.TensorProto, in_file: bool = True) -> None:
+def fill_tensor(stored: FlatTable, tensor: onnx.TensorProto, in_file: bool = True) -> None:
     """Fill a TensorProto, with its data where `in_file` is set; raises LoadError where the file lacks the data."""
     tensor.name, tensor.data_type = stored.text("name"), stored["data_type"]
     if doc := stored.text("doc_string"):
@@ -224,7 +224,7 @@ def fill_tensor(stored: Table, tensor: onnx.TensorProto, in_file: bool = True) -
         tensor.raw_data = bytes(stored["raw_data"])
 
 
-def _fill_sparse(stored: Table, sparse: onnx.SparseTensorProto) -> None:
+def _fill_sparse(stored: FlatTable, sparse: onnx.SparseTensorProto) -> None:
     if stored["values"] is None or stored["indices"] is None:
         raise damaged("a sparse initializer lacks its values or indices")
     fill_tensor(stored["values"], sparse.values)
@@ -234,7 +234,7 @@ def _fill_sparse(stored: Table, sparse: onnx.SparseTensorProto) -> None:
     sparse.dims.extend(stored["dims"])
 
 
-def _fill_info(stored: Table | None, info: onnx.ValueInfoProto) -> None:
+def _fill_info(stored: FlatTable | None, info: onnx.ValueInfoProto) -> None:
     if stored is None:
         return
     if doc := stored.text("doc_string"):
@@ -243,7 +243,7 @@ def _fill_info(stored: Table | None, info: onnx.ValueInfoProto) -> None:
         _fill_type(stored["type"], info.type)
 
 
-def _fill_type(stored: Table, proto: onnx.TypeProto) -> None:
+def _fill_type(stored: FlatTable, proto: onnx.TypeProto) -> None:
     if denotation := stored.text("denotation"):
         proto.denotation = denotation
     kind = stored["value_type"]
@@ -266,7 +266,7 @@ def _fill_type(stored: Table, proto: onnx.TypeProto) -> None:
         _fill_type(inner_type, target)
 
 
-def _fill_dim(stored: Table, dim: onnx.TensorShapeProto.Dimension) -> None:
+def _fill_dim(stored: FlatTable, dim: onnx.TensorShapeProto.Dimension) -> None:
     if denotation := stored.text("denotation"):
         dim.denotation = denotation
     value = stored["value"]
@@ -278,7 +278,7 @@ def _fill_dim(stored: Table, dim: onnx.TensorShapeProto.Dimension) -> None:
         dim.dim_param = value.text("dim_param")
 
 
-def _sorted(nodes: Sequence[Table]) -> Iterator[tuple[int, Table]]:
+def _sorted(nodes: Sequence[FlatTable]) -> Iterator[tuple[int, FlatTable]]:
     """(place in the file, node) in topological order, else as in the file; nodes of a cycle come last."""
     maker = {name: place for place, node in enumerate(nodes) for name in node["outputs"] if name}
     needs = [

@@ -7,7 +7,7 @@ from onnx import helper
 
 from onnxlab import dtypes, runtime_schemas, schemas
 from onnxlab.errors import SaveError
-from onnxlab.formats.base.format import Loss
+from onnxlab.formats.base.format import FormatLoss
 from onnxlab.formats.ort.operators import schema_of
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.inlining import inline_functions
@@ -183,47 +183,49 @@ def _without_kernels(graph: onnx.GraphProto, outer: Mapping[str, int]) -> Iterat
                 yield from _without_kernels(attribute.g, types)
 
 
-def losses(model: onnx.ModelProto) -> Iterator[Loss]:
+def losses(model: onnx.ModelProto) -> Iterator[FormatLoss]:
     """The parts of a model that ORT format has no place for."""
     if model.graph.name not in ("", "graph"):  # the names of graphs without a name
-        yield Loss("name", f"of the graph, {model.graph.name!r}", "left out")
+        yield FormatLoss("name", f"of the graph, {model.graph.name!r}", "left out")
     for function in model.functions:
-        yield Loss("function", f"{function.domain}::{function.name}", "inlined where it is called")
+        yield FormatLoss("function", f"{function.domain}::{function.name}", "inlined where it is called")
     for entry in model.training_info[:1]:
-        yield Loss("training", f"{len(entry.algorithm.node)} nodes of its algorithm", "left out")
+        yield FormatLoss("training", f"{len(entry.algorithm.node)} nodes of its algorithm", "left out")
     if model.configuration:
-        yield Loss("devices", f"{len(model.configuration)} configurations", "left out")
+        yield FormatLoss("devices", f"{len(model.configuration)} configurations", "left out")
     for graph in graphs(model.graph):
         yield from _losses_of_graph(graph)
 
 
-def _losses_of_graph(graph: onnx.GraphProto) -> Iterator[Loss]:
+def _losses_of_graph(graph: onnx.GraphProto) -> Iterator[FormatLoss]:
     if graph.metadata_props:
-        yield Loss("metadata", f"of the graph {graph.name!r}", "left out")
+        yield FormatLoss("metadata", f"of the graph {graph.name!r}", "left out")
     for annotation in graph.quantization_annotation:
-        yield Loss("quantization", annotation.tensor_name, "left out")
+        yield FormatLoss("quantization", annotation.tensor_name, "left out")
     for node in graph.node:
         yield from _losses_of_node(node)
     for info in (*graph.input, *graph.output, *graph.value_info):
         if info.metadata_props:
-            yield Loss("metadata", f"of the value {info.name!r}", "left out")
+            yield FormatLoss("metadata", f"of the value {info.name!r}", "left out")
         if (kind := info.type.WhichOneof("value")) in ("optional_type", "opaque_type"):
-            yield Loss("type", f"of {info.name!r}", f"{kind.removesuffix('_type')} is not held", refused=True)
+            yield FormatLoss("type", f"of {info.name!r}", f"{kind.removesuffix('_type')} is not held", refused=True)
     for tensor in graph.initializer:
         if tensor.metadata_props:
-            yield Loss("metadata", f"of the initializer {tensor.name!r}", "left out")
+            yield FormatLoss("metadata", f"of the initializer {tensor.name!r}", "left out")
 
 
-def _losses_of_node(node: onnx.NodeProto) -> Iterator[Loss]:
+def _losses_of_node(node: onnx.NodeProto) -> Iterator[FormatLoss]:
     label = node.name or (node.output[0] if node.output else node.op_type)
     if node.metadata_props:
-        yield Loss("metadata", f"of the node {label!r}", "left out")
+        yield FormatLoss("metadata", f"of the node {label!r}", "left out")
     if node.device_configurations:
-        yield Loss("devices", f"of the node {label!r}", "left out")
+        yield FormatLoss("devices", f"of the node {label!r}", "left out")
     if node.op_type == "Constant" and node.domain in ("", "ai.onnx"):
-        yield Loss("constant", repr(label), "becomes an initializer")
+        yield FormatLoss("constant", repr(label), "becomes an initializer")
         return
     for attribute in node.attribute:
         kind = _A.AttributeType.Name(attribute.type)
         if kind in _BARE:
-            yield Loss("type", f"of attribute {attribute.name!r} of {label!r}", f"{kind} is not held", refused=True)
+            yield FormatLoss(
+                "type", f"of attribute {attribute.name!r} of {label!r}", f"{kind} is not held", refused=True
+            )

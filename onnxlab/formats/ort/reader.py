@@ -32,7 +32,7 @@ def damaged(why: str) -> LoadError:
     return LoadError(f"it is damaged: {why}; copy or make it again")
 
 
-class Buffer:
+class FlatBuffer:
     """The bytes of a file, with counters that limit how much is read."""
 
     def __init__(self, data: bytes) -> None:
@@ -42,9 +42,9 @@ class Buffer:
         self._items = _REREAD * len(data) + (1 << 16)
         self._strings: dict[int, bytes] = {}
 
-    def root(self, table: str) -> "Table":
+    def root(self, table: str) -> "FlatTable":
         """The table that the file begins with."""
-        return Table(self, self.offset(0), table, 0)
+        return FlatTable(self, self.offset(0), table, 0)
 
     def u32(self, at: int) -> int:
         """An unsigned number of 32 bits at a place."""
@@ -91,7 +91,7 @@ class Buffer:
             raise LoadError(f"its tables are nested deeper than {DEEPEST} levels")
 
 
-class Table:
+class FlatTable:
     """A table: `table["name"]` is a field, or the field's default where the file does not have it.
 
     Attributes:
@@ -100,7 +100,7 @@ class Table:
 
     __slots__ = ("_buffer", "_depth", "_ids", "_name", "_slots", "_vtable", "at")
 
-    def __init__(self, buffer: Buffer, at: int, name: str, depth: int) -> None:
+    def __init__(self, buffer: FlatBuffer, at: int, name: str, depth: int) -> None:
         buffer.visit(depth)
         vtable = at - int(_I32.unpack_from(buffer.data, at)[0])
         if not 0 <= vtable <= buffer.size - 4:
@@ -148,7 +148,7 @@ class Table:
             if not 0 < chosen < len(tables):
                 raise LoadError(f"it has a type of the unknown kind {chosen}")
             kind = tables[chosen]
-        return Table(self._buffer, self._buffer.offset(place), kind, self._depth + 1)
+        return FlatTable(self._buffer, self._buffer.offset(place), kind, self._depth + 1)
 
     def text(self, field: str) -> str:
         """A field that is a string; bytes that are no UTF-8 are escaped with backslashes."""
@@ -175,4 +175,4 @@ class Table:
         places = range(start, start + 4 * count, 4)
         if kind == "string":
             return [buffer.string(entry) for entry in places]
-        return [Table(buffer, buffer.offset(entry), kind, self._depth + 1) for entry in places]
+        return [FlatTable(buffer, buffer.offset(entry), kind, self._depth + 1) for entry in places]

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import onnx
 
-from onnxlab.formats.ort.reader import Table
+from onnxlab.formats.ort.reader import FlatTable
 
 ABSENT: Final = (1 << 32) - 1
 """The index of an absent optional node."""
@@ -65,7 +65,7 @@ class RuntimeOptimization:
         return places
 
 
-def read_optimizations(stored: Table, nodes: Mapping[int, onnx.NodeProto]) -> Iterator[RuntimeOptimization]:
+def read_optimizations(stored: FlatTable, nodes: Mapping[int, onnx.NodeProto]) -> Iterator[RuntimeOptimization]:
     """The records of a graph, without those that refer to missing nodes."""
     for optimizer in stored["records"]:
         for record in optimizer["runtime_optimization_records"]:

@@ -7,7 +7,7 @@ from typing import Any
 import onnx
 
 from onnxlab.errors import SaveError
-from onnxlab.formats.base.format import Loss, Written
+from onnxlab.formats.base.format import FormatLoss, Written
 from onnxlab.formats.ort.decoding import OrtExtra
 from onnxlab.formats.ort.encoding import encode
 from onnxlab.formats.ort.preparing import losses as lost_by_kind
@@ -32,26 +32,26 @@ def written(model: onnx.ModelProto, extra: Any, version: int) -> Written:
     return Written(data, _told(lost, [str(entry) for entry in dropped]))
 
 
-def losses(model: onnx.ModelProto, extra: Any) -> list[Loss]:
+def losses(model: onnx.ModelProto, extra: Any) -> list[FormatLoss]:
     """The parts of a model that ORT format does not hold."""
     lost = list(lost_by_kind(model))
     if isinstance(extra, OrtExtra):
         gone = [entry for entry in extra.optimizations if entry.present(model.graph) is None]
         why = "left out: an edit touched one of its nodes"
-        lost += [Loss("runtime optimization", str(entry), why) for entry in gone]
+        lost += [FormatLoss("runtime optimization", str(entry), why) for entry in gone]
     try:
         nodes = without_kernels(prepared(model))
     except SaveError as error:
-        return [*lost, Loss("types", "of values", str(error), refused=True)]
+        return [*lost, FormatLoss("types", "of values", str(error), refused=True)]
     if nodes and not _can_ask():
         why = "float16 has no kernel there, and onnxruntime, which inserts Casts, is not installed"
-        lost += [Loss("type", label, why, refused=True) for label in nodes]
+        lost += [FormatLoss("type", label, why, refused=True) for label in nodes]
     elif nodes:
-        lost.append(Loss("nodes", ", ".join(nodes[:4]), "onnxruntime inserts Casts around them, for float32"))
+        lost.append(FormatLoss("nodes", ", ".join(nodes[:4]), "onnxruntime inserts Casts around them, for float32"))
     return lost
 
 
-def _told(lost: list[Loss], dropped: list[str]) -> str:
+def _told(lost: list[FormatLoss], dropped: list[str]) -> str:
     """The sentence on lost parts, without those that have another form in the file, such as constants."""
     kinds: dict[str, int] = {}
     for loss in lost:

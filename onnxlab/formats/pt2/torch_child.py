@@ -15,7 +15,7 @@ from typing import Any
 OPSET = 20
 
 
-class Refused(Exception):
+class RefusedFile(Exception):
     """A file that cannot be converted as requested; the message says why."""
 
 
@@ -24,7 +24,7 @@ def main(folder: Path) -> None:
     request = json.loads((folder / "request.json").read_text("utf-8"))
     try:
         answer = {"torch": converted(folder, request)}
-    except Refused as error:
+    except RefusedFile as error:
         answer = {"error": str(error)}
     except ImportError as error:
         missing = (error.name or "").partition(".")[0]
@@ -61,7 +61,7 @@ def script(torch: Any, folder: Path, request: dict[str, Any]) -> None:
     entries = request["inputs"]
     if not least <= len(entries) <= len(formal):
         signature = ", ".join(f"{argument.name}: {argument.type}" for argument in formal)
-        raise Refused(
+        raise RefusedFile(
             f"it takes {len(formal)} inputs ({signature}), and a TorchScript file does not say their shapes: got "
             f"{len(entries)}, as in inputs=['float32[1,3,224,224]']"
         )
@@ -94,7 +94,7 @@ def example(torch: Any, folder: Path, entry: dict[str, Any], kind: str) -> Any:
         dims = [2 + place if isinstance(dim, str) else dim for place, dim in enumerate(entry["dims"])]
         dtype = getattr(torch, entry["dtype"], None)
         if dtype is None:
-            raise Refused(f"torch has no type {entry['dtype']}")
+            raise RefusedFile(f"torch has no type {entry['dtype']}")
         torch.manual_seed(0)
         argument = torch.randn(dims).to(dtype) if dtype.is_floating_point else torch.ones(dims, dtype=dtype)
     plain = {"int": int, "float": float, "bool": bool}.get(kind)

@@ -10,7 +10,7 @@ import onnx
 from onnxlab import dtypes
 from onnxlab.errors import LoadError, MissingKeyError, SaveError
 from onnxlab.formats import output
-from onnxlab.formats.kinds import Kind
+from onnxlab.formats.kinds import FileKind
 from onnxlab.formats.ort import checkpoint
 from onnxlab.formats.paths import PathProblem, absolute
 from onnxlab.formats.weights import npz, safetensors
@@ -19,8 +19,8 @@ from onnxlab.graph.protos.lazy_tensor import LazyTensor
 from onnxlab.limits import format_bytes
 from onnxlab.printable import printable_lines
 
-SAFETENSORS: Final = Kind("safetensors", (".safetensors",), safetensors.begins_like_one)
-NPZ: Final = Kind("an .npz archive", (".npz",), lambda head: head.startswith((b"PK\x03\x04", b"PK\x05\x06")))
+SAFETENSORS: Final = FileKind("safetensors", (".safetensors",), safetensors.begins_like_one)
+NPZ: Final = FileKind("an .npz archive", (".npz",), lambda head: head.startswith((b"PK\x03\x04", b"PK\x05\x06")))
 KINDS: Final = (SAFETENSORS, NPZ, checkpoint.KIND)
 """Kinds of files that weights are written to."""
 
@@ -181,7 +181,7 @@ def _sharded(index: Path) -> Weights:
     return Weights(index, {name: shards[shard][name] for name, shard in places.items()}, metadata)
 
 
-def kind_of(path: Any) -> Kind:
+def kind_of(path: Any) -> FileKind:
     """The kind of weight file that a name's suffix stands for.
 
     Raises:

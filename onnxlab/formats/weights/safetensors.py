@@ -45,7 +45,7 @@ _ELEM_TYPES: Final = {name: elem_type for elem_type, name in _NAMES.items()}
 _ORDER: Final = {elem_type: place for place, elem_type in enumerate(_NAMES)}
 
 
-class Entry(NamedTuple):
+class TensorEntry(NamedTuple):
     """One tensor of a header; the beginning and end of its bytes are counted from the end of the header."""
 
     name: str
@@ -64,7 +64,7 @@ class Header(NamedTuple):
         start: the offset in the file at which the bytes of tensors begin.
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[TensorEntry, ...]
     metadata: dict[str, str]
     start: int
 
@@ -118,7 +118,7 @@ def _without_doubles(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def _entry(name: str, row: Any, label: str) -> Entry:
+def _entry(name: str, row: Any, label: str) -> TensorEntry:
     """One row of the header, checked by itself; raises LoadError."""
     if not isinstance(row, dict) or row.keys() != {"dtype", "shape", "data_offsets"}:
         raise LoadError(f"{label}: the header says of {name!r:.200} something else than dtype, shape and data_offsets")
@@ -134,7 +134,7 @@ def _entry(name: str, row: Any, label: str) -> Entry:
         raise LoadError(
             f"{label}: {name!r:.200} lies in {offsets[1] - offsets[0]:,} bytes, {typed} takes {nbits / 8:,}"
         )
-    return Entry(name, elem_type, tuple(shape), *offsets)
+    return TensorEntry(name, elem_type, tuple(shape), *offsets)
 
 
 def _are_sizes(items: Any) -> bool:
@@ -145,7 +145,7 @@ def _are_sizes(items: Any) -> bool:
     )
 
 
-def _check_layout(entries: Sequence[Entry], actual: int, label: str) -> None:
+def _check_layout(entries: Sequence[TensorEntry], actual: int, label: str) -> None:
     """Refuse gaps, overlaps, and bytes that the file does not have, as the format's own library does."""
     position = 0
     for entry in entries:
@@ -187,7 +187,7 @@ def held(header: Header, data: bytes) -> dict[str, onnx.TensorProto]:
     return weights
 
 
-def _described(entry: Entry) -> onnx.TensorProto:
+def _described(entry: TensorEntry) -> onnx.TensorProto:
     return onnx.TensorProto(name=entry.name, data_type=entry.elem_type, dims=entry.shape)
 
 

@@ -26,7 +26,7 @@ class GraphCommit(NamedTuple):
     origin: Any = None
 
 
-class Journal(Protocol):
+class CommitLog(Protocol):
     """A log in which commits are written before followers are told; `formats.journals.journal` has the one for files.
 
     An exception from `append` takes the edit back, so that every commit is in the journal.

@@ -10,7 +10,7 @@ from typing import Any
 from onnxlab.errors import EditError, OnnxlabWarning
 from onnxlab.graph.edit.changes import SetField
 from onnxlab.graph.edit.node_changes import SetAttribute
-from onnxlab.graph.edit.script import LateText, ScriptStep, Step, to_python
+from onnxlab.graph.edit.script import HistoryStep, LateText, ScriptStep, to_python
 from onnxlab.graph.index.deferred_interrupt import UNINTERRUPTED
 from onnxlab.graph.protos.long_lists import Items
 from onnxlab.graph.state.change import Change
@@ -53,9 +53,9 @@ class History(Spelled, metaclass=ShortHelp):
     )
 
     def __init__(self, lock: Any = None) -> None:
-        self._done: list[Step] = []
-        self._undone: list[Step] = []
-        self._dropped: list[Step] = []  # without their changes and deeds
+        self._done: list[HistoryStep] = []
+        self._undone: list[HistoryStep] = []
+        self._dropped: list[HistoryStep] = []  # without their changes and deeds
         self._late: list[LateText] = []
         self._tokens = itertools.count(1)
         self._held = 0
@@ -74,11 +74,16 @@ class History(Spelled, metaclass=ShortHelp):
             self._keep_within_budget()
 
     def _push(
-        self, steps: list[Step], label: str, changes: tuple[Change, ...], token: int, deeds: tuple[ScriptStep, ...]
+        self,
+        steps: list[HistoryStep],
+        label: str,
+        changes: tuple[Change, ...],
+        token: int,
+        deeds: tuple[ScriptStep, ...],
     ) -> None:
         if held := held_bytes(changes):
             self._held += held
-        steps.append(Step(label, changes, token, deeds, held))
+        steps.append(HistoryStep(label, changes, token, deeds, held))
 
     # -- statements ---------------------------------------------------------------------------------------------------
 
@@ -280,7 +285,7 @@ class History(Spelled, metaclass=ShortHelp):
         steps = self._done[max(position - len(self._dropped), 0) :]
         return [change for step in reversed(steps) for change in reversed(step.changes)]
 
-    def next_undo(self) -> Step | None:
+    def next_undo(self) -> HistoryStep | None:
         """The step that undo takes back, None in the state that was loaded.
 
         Raises:
@@ -291,7 +296,7 @@ class History(Spelled, metaclass=ShortHelp):
         self.refuse_dropped(self.position - 1)
         return None
 
-    def next_redo(self) -> Step | None:
+    def next_redo(self) -> HistoryStep | None:
         """The step that redo would make again, None where there is none."""
         return self._undone[-1] if self._undone else None
 

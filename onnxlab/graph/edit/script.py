@@ -77,7 +77,7 @@ class ScriptStep(NamedTuple):
     shown: str | LateText | None = ""
 
 
-class Step(NamedTuple):
+class HistoryStep(NamedTuple):
     """One undoable edit.
 
     Attributes:
@@ -214,7 +214,7 @@ def _scope(graph: GraphState, scope: Scope) -> str:
     return f"model.graph.names.find_scope({graph.names.scope_path(scope, telling=True)!r})"
 
 
-def to_python(steps: Iterable[Step]) -> str:
+def to_python(steps: Iterable[HistoryStep]) -> str:
     """The script of some steps, oldest first.
 
     Raises:
@@ -236,7 +236,7 @@ MOST_CHARACTERS = 2000
 """Characters of a statement that are shown."""
 
 
-def shown(step: Step) -> str:
+def shown(step: HistoryStep) -> str:
     """An edit in Python as it is shown to people: a statement, or a block of several; what is too long is cut off."""
     deeds = [deed for deed in step.deeds if deed.said is not None and deed.shown is not None]
     lines = [

@@ -20,7 +20,7 @@ from onnxlab.graph.protos.long_lists import LISTS, LongList, long_list
 from onnxlab.graph.state.graph_state import GraphState
 
 
-class Attributes(Mapping[str, Any]):
+class SnapshotAttributes(Mapping[str, Any]):
     """The attributes that a node sets, decoded on first access; graphs are BodyRef or a list of these.
 
     `bodies` lists all BodyRefs without decoding anything. `implied` has attributes that the node leaves out: in Glow's
@@ -85,7 +85,7 @@ class NodeView:
     outputs: tuple[str, ...]
     input_ids: tuple[int, ...]
     output_ids: tuple[int, ...]
-    attributes: Attributes
+    attributes: SnapshotAttributes
     stamp: int
 
 
@@ -295,7 +295,8 @@ class Snapshots:
         view = NodeView(
             node_id, proto.name, graph.label(node), proto.op_type, node.domain, proto.overload,
             schema.since_version if schema else 0, tuple(proto.input), tuple(proto.output),
-            tuple(node.inputs), tuple(node.outputs), Attributes(node, (implied or {}).get(node_id)), self._stamp,
+            tuple(node.inputs), tuple(node.outputs),
+            SnapshotAttributes(node, (implied or {}).get(node_id)), self._stamp,
         )  # fmt: skip
         self._nodes[node_id] = view
         return view
@@ -319,4 +320,4 @@ class _Shared(dict[int, "np.ndarray[Any, Any]"]):
             graph.caches.arrays[value] = array
 
 
-__all__ = ["AttributeRef", "Attributes", "BodyRef", "NodeView", "ScopeView", "Snapshot", "Snapshots"]
+__all__ = ["AttributeRef", "BodyRef", "NodeView", "ScopeView", "Snapshot", "SnapshotAttributes", "Snapshots"]

@@ -16,7 +16,7 @@ import onnx
 from onnxlab.errors import EditError
 from onnxlab.graph.edit import validation
 from onnxlab.graph.edit.changes import SetAttribute, SetField, keeps_handles
-from onnxlab.graph.edit.commits import CommitKind, Completer, GraphCommit, Journal, OpenEdit
+from onnxlab.graph.edit.commits import CommitKind, CommitLog, Completer, GraphCommit, OpenEdit
 from onnxlab.graph.edit.history import History
 from onnxlab.graph.edit.ir_versions import INITIALIZERS_SINCE, raise_for_initializers
 from onnxlab.graph.edit.orphans import remove_orphans
@@ -50,7 +50,7 @@ class EditableGraph(GraphState):
         self.history = History(self.lock)
         self.followers: list[Follower] = []
         self.completer: Completer | None = None
-        self.journal: Journal | None = None
+        self.journal: CommitLog | None = None
         self.transaction: OpenEdit | None = None
         self.recorded: Recorded | None = None
         self.read_only = ""

@@ -33,7 +33,7 @@ from onnxlab.graph.edits import (
 )
 from onnxlab.graph.edits.cuts import cutting
 from onnxlab.graph.edits.recording.edit_spec import EDITS, EditSpec, Parameter
-from onnxlab.graph.edits.recording.python_calls import Assign, Call, Item, handle
+from onnxlab.graph.edits.recording.python_calls import Assign, Item, PythonCall, handle
 from onnxlab.graph.index.records import Scope
 from onnxlab.graph.protos.attributes import decode, kind_of
 from onnxlab.graph.protos.value_info import elem_type_of
@@ -164,7 +164,7 @@ _ROWS = (
     # of the model
     EditSpec(
         nodes.add_node, ("model",), lambda args: f"add {args['proto'].name or args['proto'].op_type}",
-        Call("add_node"), arguments=_new_node,
+        PythonCall("add_node"), arguments=_new_node,
         parameters={
             "op_type": Parameter("text"), "inputs": Parameter("values"), "outputs": Parameter("names"),
             "name": Parameter("text", default=""), "domain": Parameter("text", default=""), **_SCOPE,
@@ -173,7 +173,7 @@ _ROWS = (
     ),
     EditSpec(
         formals.add_input, ("model",), lambda args: f"add input {getattr(args['info'], 'name', args['info'])}",
-        Call("add_input"), arguments=_new_input,
+        PythonCall("add_input"), arguments=_new_input,
         parameters={
             "name": Parameter("name", "Name"), "dtype": Parameter("dtype", "Type", default=None),
             "shape": Parameter("shape", "Shape", f"{SHAPE_HINT}. Empty: unknown rank.", default=None),
@@ -181,7 +181,7 @@ _ROWS = (
         },
     ),
     EditSpec(
-        initializers.add_initializer, ("model",), "add initializer {name}", Call("add_initializer"),
+        initializers.add_initializer, ("model",), "add initializer {name}", PythonCall("add_initializer"),
         arguments=_in_scope,
         parameters={"name": Parameter("name", "Name"), "array": Parameter("array", "Elements"), **_SCOPE},
     ),
@@ -196,7 +196,7 @@ _ROWS = (
         written=_noted,
     ),
     EditSpec(
-        metadata.set_model_field, ("model",), "set {field} to {value}", Call("set_field"),
+        metadata.set_model_field, ("model",), "set {field} to {value}", PythonCall("set_field"),
         {"field": Parameter("text"), "value": Parameter("text", "Value")},
     ),
     EditSpec(
@@ -211,32 +211,31 @@ _ROWS = (
     ),
     EditSpec(
         metadata.set_binding, ("model",), lambda args: f"bind {args['variable']} to {args['output'] or 'nothing'}",
-        Call("bind"), parameters=metadata.BINDING,
+        PythonCall("bind"), parameters=metadata.BINDING,
     ),
     EditSpec(
-        opset_conversion.convert_opset, ("model",), "convert to ai.onnx {version}", Call("convert_opset"),
+        opset_conversion.convert_opset, ("model",), "convert to ai.onnx {version}", PythonCall("convert_opset"),
         {"version": Parameter("int", "Version", "Of ai.onnx; nodes whose operators changed are rewritten.")},
     ),
     EditSpec(
-        declaring.set_declarations, ("model",), "{action} declarations", Call("declarations"),
+        declaring.set_declarations, ("model",), "{action} declarations", PythonCall("declarations"),
         {"action": Parameter("text")},
     ),
-    EditSpec(cleaning.sort_nodes, ("model",), "sort nodes", Call("sort_nodes"),
+    EditSpec(cleaning.sort_nodes, ("model",), "sort nodes", PythonCall("sort_nodes"),
              arguments=lambda _, args: None if args["scope"] else {}),
-    EditSpec(cleaning.drop_dead_nodes, ("model",), "drop dead nodes", Call("drop_dead_nodes")),
+    EditSpec(cleaning.drop_dead_nodes, ("model",), "drop dead nodes", PythonCall("drop_dead_nodes")),
+    EditSpec(cleaning.drop_unused_initializers, ("model",), "drop unused initializers",
+             PythonCall("drop_unused_initializers")),
+    EditSpec(cleaning.drop_unused_functions, ("model",), "drop unused functions", PythonCall("drop_unused_functions")),
+    EditSpec(inlining.inline_functions, ("model",), "inline all functions", PythonCall("inline")),
     EditSpec(
-        cleaning.drop_unused_initializers, ("model",), "drop unused initializers", Call("drop_unused_initializers")
-    ),
-    EditSpec(cleaning.drop_unused_functions, ("model",), "drop unused functions", Call("drop_unused_functions")),
-    EditSpec(inlining.inline_functions, ("model",), "inline all functions", Call("inline")),
-    EditSpec(
-        inlining.inline_function, ("model",), "inline {function.name}", Call("inline"),
+        inlining.inline_function, ("model",), "inline {function.name}", PythonCall("inline"),
         {"function": Parameter("function", default="")},
         arguments=lambda graph, args: {"function": graph.scope_path(args["function"])},
     ),
     EditSpec(
         insertion.insert_model, ("model",), lambda args: f"insert {args['other'].proto.graph.name or 'a model'}",
-        Call("insert"), written=_inserted, exact=False,
+        PythonCall("insert"), written=_inserted, exact=False,
         parameters={
             "file": Parameter("model_file", "Model"), "connect": Parameter("values"), "feed": Parameter("values"),
             "prefix": Parameter("text", "Prefix", "Put before all of its names.", default=""),
@@ -244,7 +243,7 @@ _ROWS = (
         },
     ),
     EditSpec(
-        cutting.cut, ("model",), cutting.label_of, Call("cut"),
+        cutting.cut, ("model",), cutting.label_of, PythonCall("cut"),
         arguments=lambda _, args: {"outputs": tuple(args["outputs"]), "inputs": tuple(args["inputs"]),
                                    "siblings": args["siblings"]},
         parameters={
@@ -253,34 +252,33 @@ _ROWS = (
         },
     ),
     EditSpec(
-        formals.replace_dim, ("model",), "let the dim {old} be {new}", Call("replace_dim"),
+        formals.replace_dim, ("model",), "let the dim {old} be {new}", PythonCall("replace_dim"),
         {
             "old": Parameter("dim", "Dim"), "new": Parameter("dim", "Becomes", SHAPE_HINT),
             "axis": Parameter("int", default=None), "values": Parameter("values", default=None),
         },
     ),
-    EditSpec(grouping.clear_groups, ("model",), "clear groups made by hand", Call("clear_groups")),
+    EditSpec(grouping.clear_groups, ("model",), "clear groups made by hand", PythonCall("clear_groups")),
     # of nodes
     EditSpec(
         nodes.remove_nodes, ("nodes", "node"),
         lambda args: f"{'bypass' if args['bypass'] else 'remove'} {args['subject']}",
-        Call("remove", of_model=True, alone=True), {"bypass": _BYPASS},
+        PythonCall("remove", of_model=True, alone=True), {"bypass": _BYPASS},
     ),
+    EditSpec(nodes.duplicate_nodes, ("nodes", "node"), "duplicate {subject}",
+             PythonCall("duplicate", of_model=True, alone=True)),
     EditSpec(
-        nodes.duplicate_nodes, ("nodes", "node"), "duplicate {subject}", Call("duplicate", of_model=True, alone=True)
-    ),
-    EditSpec(
-        outlining.make_function, ("nodes",), "make {name} a function", Call("make_function", of_model=True),
+        outlining.make_function, ("nodes",), "make {name} a function", PythonCall("make_function", of_model=True),
         {
             "name": Parameter("name", "Name"), "domain": Parameter("name", "Domain", default="local"),
             "copies": Parameter("bool", "Call it in place of every copy of these nodes too", default=False),
         },
     ),
     EditSpec(
-        grouping.group_nodes, ("nodes",), "group {name}", Call("group_nodes", of_model=True),
+        grouping.group_nodes, ("nodes",), "group {name}", PythonCall("group_nodes", of_model=True),
         {"name": Parameter("name", "Name")},
     ),
-    EditSpec(grouping.ungroup_nodes, ("nodes",), "ungroup {subject}", Call("ungroup_nodes", of_model=True)),
+    EditSpec(grouping.ungroup_nodes, ("nodes",), "ungroup {subject}", PythonCall("ungroup_nodes", of_model=True)),
     EditSpec(outlining.for_each_copy, ("nodes",), "edit copies of {subject}", None),
     # of a node
     EditSpec(
@@ -294,42 +292,42 @@ _ROWS = (
     EditSpec(
         attributes.default_attributes, ("node",),
         lambda args: f"{'write out' if args['explicit'] else 'drop'} the defaults of {args['subject']}",
-        Call("default_attributes"), {"explicit": Parameter("bool", default=False)},
+        PythonCall("default_attributes"), {"explicit": Parameter("bool", default=False)},
     ),
     EditSpec(
         naming.rename_node, ("node",), "rename {subject} to {name}", Assign("name"), {"name": Parameter("text", "Name")}
     ),
     EditSpec(
-        nodes.move_node, ("node",), "move {subject}", Call("move"),
+        nodes.move_node, ("node",), "move {subject}", PythonCall("move"),
         {"position": Parameter("int", "Position", "0 is the first node.")},
     ),
     EditSpec(
-        operators.set_operator, ("node",), "make {subject} a {op_type}", Call("replace"), arguments=_operator,
+        operators.set_operator, ("node",), "make {subject} a {op_type}", PythonCall("replace"), arguments=_operator,
         parameters={"op_type": Parameter("text"), "domain": Parameter("text", default=None)},
     ),
     EditSpec(
-        wiring.set_input, ("node",), "rewire input {slot} of {subject}", Call("set_input"),
+        wiring.set_input, ("node",), "rewire input {slot} of {subject}", PythonCall("set_input"),
         {"slot": Parameter("int", "Input"), "value": Parameter("value?", "Reads")},
         arguments=lambda _, args: {"slot": args["slot"], "value": args["name"] or None},
     ),
     EditSpec(
-        wiring.set_inputs, ("node",), "rewire the inputs of {subject}", Call("set_inputs"),
+        wiring.set_inputs, ("node",), "rewire the inputs of {subject}", PythonCall("set_inputs"),
         {"values": Parameter("values", "Inputs")}, arguments=lambda _, args: {"values": _optional(args["names"])},
     ),
     EditSpec(
-        wiring.set_outputs, ("node",), "set the outputs of {subject}", Call("set_outputs"),
+        wiring.set_outputs, ("node",), "set the outputs of {subject}", PythonCall("set_outputs"),
         {"names": Parameter("names", "Outputs", "Names with commas between; an empty one is not made.")},
         arguments=lambda _, args: {"names": _optional(args["names"])},
     ),
     EditSpec(
         wiring.insert_on_edge, ("node",), lambda args: f"insert {args['proto'].op_type} before {args['subject']}",
-        Call("insert_before"), {"slot": Parameter("int", "Input"), **_OPERATOR}, arguments=_put_node,
+        PythonCall("insert_before"), {"slot": Parameter("int", "Input"), **_OPERATOR}, arguments=_put_node,
     ),
     EditSpec(
-        constants.constant_to_initializer, ("node",), "make {subject} an initializer", Call("to_initializer")
+        constants.constant_to_initializer, ("node",), "make {subject} an initializer", PythonCall("to_initializer")
     ),
     EditSpec(
-        inlining.inline_call, ("node",), "inline {subject}", Call("inline", of_model=True),
+        inlining.inline_call, ("node",), "inline {subject}", PythonCall("inline", of_model=True),
         {"nested": Parameter("bool", default=False)},
     ),
     # of a value
@@ -339,39 +337,40 @@ _ROWS = (
     ),
     EditSpec(
         wiring.redirect, ("value",), lambda args: f"read {args['new'].name} in place of {args['subject']}",
-        Call("replace_uses"),
+        PythonCall("replace_uses"),
         {"other": Parameter("value", "Read instead"), "readers": Parameter("nodes", default=None)},
     ),
     EditSpec(
         wiring.insert_after, ("value",), lambda args: f"insert {args['proto'].op_type} behind {args['subject']}",
-        Call("insert_after"), _OPERATOR, arguments=_put_node,
+        PythonCall("insert_after"), _OPERATOR, arguments=_put_node,
     ),
     EditSpec(
-        formals.set_shape, ("value",), "set shape of {subject}", Call("set_shape"),
+        formals.set_shape, ("value",), "set shape of {subject}", PythonCall("set_shape"),
         {"shape": Parameter("shape", "Shape", SHAPE_HINT)},
     ),
     EditSpec(
         formals.set_dim, ("value",),
         lambda args: f"set dim {args['axis']} of {args['subject']} to "
         f"{'?' if args['dim'] is None else args['dim']}",
-        Call("set_dim"), {"axis": Parameter("int", "Axis"), "dim": Parameter("dim", "Dim", SHAPE_HINT)},
+        PythonCall("set_dim"), {"axis": Parameter("int", "Axis"), "dim": Parameter("dim", "Dim", SHAPE_HINT)},
     ),
     EditSpec(
-        formals.set_dtype, ("value",), "set type of {subject}", Call("set_dtype"),
+        formals.set_dtype, ("value",), "set type of {subject}", PythonCall("set_dtype"),
         {"dtype": Parameter("dtype", "Type")},
         arguments=lambda _, args: {"dtype": dtypes.name(elem_type_of(args["dtype"]))},
     ),
     EditSpec(
-        cutting.remove_behind, ("value",), "remove what is behind {subject}", Call("remove_behind", of_model=True)
+        cutting.remove_behind, ("value",), "remove what is behind {subject}", PythonCall("remove_behind", of_model=True)
     ),
-    EditSpec(formals.remove_input, ("value",), "remove input {subject}", Call("remove_input", of_model=True)),
+    EditSpec(formals.remove_input, ("value",), "remove input {subject}", PythonCall("remove_input", of_model=True)),
     EditSpec(
-        exposing.add_output, ("value",), "make {subject} an output", Call("add_output", of_model=True), exact=False,
+        exposing.add_output, ("value",), "make {subject} an output",
+        PythonCall("add_output", of_model=True), exact=False,
         arguments=lambda _, args: {"position": args["position"]},
         parameters={"position": Parameter("int", default=None)},
     ),
     EditSpec(
-        formals.remove_output, ("value",), "remove output {subject}", Call("remove_output", of_model=True),
+        formals.remove_output, ("value",), "remove output {subject}", PythonCall("remove_output", of_model=True),
         arguments=_in_scope, parameters=_SCOPE,
     ),
     EditSpec(
@@ -380,17 +379,18 @@ _ROWS = (
     ),
     EditSpec(
         initializers.remove_initializer, ("value",), "remove initializer {subject}",
-        Call("remove_initializer", of_model=True),
+        PythonCall("remove_initializer", of_model=True),
     ),
     EditSpec(
-        initializers.initializer_to_input, ("value",), "make {subject} an input", Call("to_input"),
+        initializers.initializer_to_input, ("value",), "make {subject} an input", PythonCall("to_input"),
         {"keep_default": Parameter("bool", default=False)},
     ),
     EditSpec(
-        initializers.input_to_initializer, ("value",), "make {subject} an initializer", Call("to_initializer"),
+        initializers.input_to_initializer, ("value",), "make {subject} an initializer", PythonCall("to_initializer"),
         {"array": Parameter("array", default=None)},
     ),
-    EditSpec(constants.initializer_to_constant, ("value",), "make {subject} a Constant node", Call("to_constant")),
+    EditSpec(constants.initializer_to_constant, ("value",), "make {subject} a Constant node",
+             PythonCall("to_constant")),
 )  # fmt: skip
 
 EDITS.update({row.name: row for row in _ROWS})

@@ -107,7 +107,7 @@ def input_quantization(
 
 
 @dataclass(frozen=True, slots=True)
-class Partition:
+class GlowPartition:
     """A part of a graph that Glow gives to one backend, as the metadata of a model lists it.
 
     Attributes:
@@ -140,7 +140,7 @@ class Partition:
 COLUMNS: Final = ("Partition", "Backend", "Devices", "Bytes", "Copies", "Hints and options")
 
 
-def partitions(metadata: Mapping[str, str]) -> tuple[Partition, ...]:
+def partitions(metadata: Mapping[str, str]) -> tuple[GlowPartition, ...]:
     """The partitions that the metadata of a model lists; none where it lists none, or not in this form."""
     try:
         count = _count(metadata.get("numPartitions", "0"))
@@ -149,11 +149,11 @@ def partitions(metadata: Mapping[str, str]) -> tuple[Partition, ...]:
         return ()
 
 
-def _partition(metadata: Mapping[str, str], start: str) -> Partition:
+def _partition(metadata: Mapping[str, str], start: str) -> GlowPartition:
     hint = f"{start}BackendHint_"
     devices = range(_count(metadata[f"{start}numLogicalDevices"]))
     options = range(_count(metadata.get(f"{start}numBackendSpecificOpts", "0")))
-    return Partition(
+    return GlowPartition(
         metadata[f"{start}name"],
         tuple(int(metadata[f"{start}logicalDevice_{place}"]) for place in devices),
         metadata[f"{start}backendName"],

@@ -141,7 +141,7 @@ def paths(graph: ModelGraph, start: int, end: int, via: Via = "any") -> Iterator
 
 
 @dataclass(frozen=True, slots=True)
-class Boundary:
+class BoundaryIds:
     """The values that cross the edge of a selection, by id, in the order in which the nodes first read or make them.
 
     Attributes:
@@ -161,7 +161,7 @@ class Boundary:
     unused: tuple[int, ...]
 
 
-def boundary(graph: ModelGraph, nodes: Iterable[int]) -> Boundary:
+def boundary(graph: ModelGraph, nodes: Iterable[int]) -> BoundaryIds:
     """The inputs and outputs of a selection of nodes of one scope. Costs as much as the nodes' own wires."""
     chosen = {node.id: node for node in sorted((graph.nodes[at] for at in set(nodes)), key=lambda node: node.label)}
     computed = dict.fromkeys(vid for node in chosen.values() for vid in node.outputs if vid)
@@ -178,7 +178,7 @@ def boundary(graph: ModelGraph, nodes: Iterable[int]) -> Boundary:
             outputs.append(vid)
         else:
             (internal if values[vid].uses or values[vid].formal_outputs else unused).append(vid)
-    return Boundary(
+    return BoundaryIds(
         tuple(vid for vid in outside if values[vid].initializer is None), stored,
         tuple(vid for vid in outside if vid not in read), tuple(outputs), tuple(internal), tuple(unused),
     )  # fmt: skip

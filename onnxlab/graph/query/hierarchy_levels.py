@@ -41,7 +41,7 @@ class Box:
     units: int = 0
 
 
-class Row:
+class BoxRow:
     """The boxes of an open level side by side: nodes with the sources that feed them, and inner groups.
 
     Attributes:
@@ -287,7 +287,7 @@ class Level:
             hidden = sum(marks[nodes.start : nodes.stop] if isinstance(nodes, range) else map(marks.__getitem__, nodes))
         return len(box.children) + len(nodes) - hidden
 
-    def row(self, box: Box) -> Row:
+    def row(self, box: Box) -> BoxRow:
         """The boxes of an open box in topological order, sources with their first reader."""
         sources = self.sources
         loose = set(compress(box.nodes, map(sources.__getitem__, box.nodes))) if self._has_sources else set[int]()
@@ -299,7 +299,7 @@ class Level:
         heads = [node for node in box.nodes if node not in loose] if loose else box.nodes
         if boxes:  # without inner groups, the nodes are in order already
             heads = self._in_order(sorted([*heads, *boxes]), boxes)
-        row = Row(heads, boxes)
+        row = BoxRow(heads, boxes)
         place_of = row.places() if loose else {}
         for node in sorted(loose, reverse=True):  # producers of a source are sources too, at lower positions
             first = min(place_of[reader] for reader in consumers[node] if reader in place_of)
@@ -319,7 +319,7 @@ class Level:
                     producers[other].append(place)
         return [heads[place] for place in topological_order(range(len(heads)), producers.__getitem__)]
 
-    def spans(self, row: Row) -> Spans:
+    def spans(self, row: BoxRow) -> Spans:
         """From where to where each node's values live along a row, where they live at all."""
         if isinstance(row.heads, range) and not (row.boxes or row.fed or self._has_sources):
             return self._spans_between(row.heads.start, row.heads.stop)
@@ -355,7 +355,7 @@ class Level:
         lives = last > defined
         return defined[lives], last[lives]
 
-    def _places(self, row: Row) -> list[tuple[np.ndarray[Any, Any], Any]]:
+    def _places(self, row: BoxRow) -> list[tuple[np.ndarray[Any, Any], Any]]:
         """The nodes of a row with where they stand along it."""
         heads, where = np.array(row.heads, np.int64), np.arange(len(row.heads))
         if row.boxes:

@@ -11,7 +11,7 @@ from functools import cache, cached_property
 from itertools import chain
 
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
-from onnxlab.graph.query.hierarchy_levels import Box, Level, Row, inner_first, members, size_of
+from onnxlab.graph.query.hierarchy_levels import Box, BoxRow, Level, inner_first, members, size_of
 from onnxlab.graph.query.node_roles import BESIDE, SOURCE, TRUNK, heavy_operators, parameter_dims, roles
 from onnxlab.graph.query.unit_cuts import Pattern, joined, narrow_places, repeated
 from onnxlab.graph.query.unit_families import gather_families
@@ -97,7 +97,7 @@ class UnitFinder:
             direct += self._place(box, row, unit)
         box.nodes = sorted(direct)
 
-    def _place(self, box: Box, row: Row, unit: Unit) -> list[int]:
+    def _place(self, box: Box, row: BoxRow, unit: Unit) -> list[int]:
         """Put a unit into its box: as a box of its own or into its one group; returns what stands in it directly."""
         inner = [row.boxes[place] for place in unit.places if place in row.boxes]
         if len(unit.places) > 1 and all(size_of(box_of_unit) <= TINY for box_of_unit in inner):
@@ -118,7 +118,7 @@ class UnitFinder:
             box.children.append(Box((box.key, "unit", self._nodes[first].id), self._name(part), part, kind="unit"))
         return direct
 
-    def _wrap(self, box: Box, row: Row, unit: Unit, inner: list[Box]) -> list[int]:
+    def _wrap(self, box: Box, row: BoxRow, unit: Unit, inner: list[Box]) -> list[int]:
         """Make a box of a unit, with the small groups in it, where it is more than one box; returns what is in none."""
         nodes = sorted(chain.from_iterable(row.nodes[place] for place in unit.places if place not in row.boxes))
         inside = sorted(chain(nodes, *map(members, inner)))
@@ -157,7 +157,7 @@ class UnitFinder:
     def _shown(self, nodes: Sequence[int]) -> list[int]:
         return [node for node in nodes if self._roles[node] != SOURCE]
 
-    def _units(self, box: Box, row: Row) -> list[Unit]:
+    def _units(self, box: Box, row: BoxRow) -> list[Unit]:
         trunk, homes = self._trunk(row)
         starts = narrow_places(*self._readers(row, trunk))
         units = [
@@ -176,7 +176,7 @@ class UnitFinder:
             ]
         return self._with_sides(row, units, homes)
 
-    def _joined(self, box: Box, row: Row, units: list[Unit], pattern: Pattern) -> list[int]:
+    def _joined(self, box: Box, row: BoxRow, units: list[Unit], pattern: Pattern) -> list[int]:
         """The starts of what repeats: where most of it began before an edit, which may have broken the first one."""
         kinds, known, nodes = [unit.ops for unit in units], self._known, self._nodes
         heads = [self._members(row, unit.places[0]) for unit in units]
@@ -184,7 +184,7 @@ class UnitFinder:
         turns = [joined(kinds, pattern.turned(by)) for by in range(len(pattern.kinds) if any(began) else 1)]
         return max(turns, key=lambda bounds: sum(began[bound] for bound in bounds) / len(bounds))
 
-    def _layers(self, row: Row, units: list[Unit]) -> list[Unit]:
+    def _layers(self, row: BoxRow, units: list[Unit]) -> list[Unit]:
         """An attention and the MLP right behind it are one layer of a transformer."""
         words = [describe(Counter(unit.ops), unit.depthwise) for unit in units]
         layers: list[Unit] = []
@@ -194,7 +194,7 @@ class UnitFinder:
             layers.append(unit)
         return layers
 
-    def _trunk(self, row: Row) -> tuple[list[int], list[int]]:
+    def _trunk(self, row: BoxRow) -> tuple[list[int], list[int]]:
         """Places with something of the trunk, and the others."""
         trunk: list[int] = []
         others: list[int] = []
@@ -203,7 +203,7 @@ class UnitFinder:
             (trunk if on_trunk else others).append(place)
         return trunk, others
 
-    def _readers(self, row: Row, trunk: Sequence[int]) -> tuple[list[list[int]], list[list[int]]]:
+    def _readers(self, row: BoxRow, trunk: Sequence[int]) -> tuple[list[list[int]], list[list[int]]]:
         """By index along the trunk what reads each of it; and what reads each input of the scope."""
         index_of: dict[int, int] = {}
         for index, place in enumerate(trunk):
@@ -223,7 +223,7 @@ class UnitFinder:
                     readers[index].add(other)
         return [sorted(indices) for indices in readers], [sorted(indices) for indices in readers_of_input.values()]
 
-    def _unit(self, row: Row, places: list[int]) -> Unit:
+    def _unit(self, row: BoxRow, places: list[int]) -> Unit:
         ops: list[str] = []
         depthwise, halves = 0, False
         for place in places:
@@ -244,13 +244,13 @@ class UnitFinder:
                     )
         return Unit(list(places), tuple(ops), depthwise, halves)
 
-    def _members(self, row: Row, place: int) -> list[int]:
+    def _members(self, row: BoxRow, place: int) -> list[int]:
         return sorted(members(row.boxes[place])) if place in row.boxes else sorted(row.nodes[place])
 
     def _dims(self, record: NodeRecord) -> tuple[int, ...]:
         return parameter_dims(record.inputs[1], self._by_id, self._values) if len(record.inputs) > 1 else ()
 
-    def _glued(self, row: Row, units: list[Unit]) -> list[Unit]:
+    def _glued(self, row: BoxRow, units: list[Unit]) -> list[Unit]:
         """Activations, normalizations and the like stay with what they finish."""
         glued: list[Unit] = []
         for unit in units:
@@ -264,7 +264,7 @@ class UnitFinder:
             glued[:2] = [self._unit(row, glued[0].places + glued[1].places)]
         return glued
 
-    def _separable(self, row: Row, units: list[Unit]) -> list[Unit]:
+    def _separable(self, row: BoxRow, units: list[Unit]) -> list[Unit]:
         """A depthwise convolution in a chain takes the convolutions with it that widen and narrow the channels."""
         merged: list[Unit] = []
         place = 0
@@ -291,7 +291,7 @@ class UnitFinder:
             place += 1
         return merged
 
-    def _with_sides(self, row: Row, units: list[Unit], others: Sequence[int]) -> list[Unit]:
+    def _with_sides(self, row: BoxRow, units: list[Unit], others: Sequence[int]) -> list[Unit]:
         """Put what is beside the trunk to the unit that reads it first, or, where several units do, into a unit."""
         unit_of = {place: number for number, unit in enumerate(units) for place in unit.places}
         place_of = {node: place for place in range(len(row.heads)) for node in self._members(row, place)}
@@ -318,7 +318,7 @@ class UnitFinder:
             unit.places.sort()
         return [*([Unit(sorted(shared), ())] if shared else []), *units, *alone]
 
-    def _is_before(self, row: Row, place: int) -> bool:
+    def _is_before(self, row: BoxRow, place: int) -> bool:
         """Whether what stands at a place comes of inputs alone."""
         return not any(self._behind[node] for node in row.nodes[place])
 
@@ -396,5 +396,5 @@ class UnitFinder:
         box.about = "" if about == box.name else about
 
 
-def _has_box(row: Row, unit: Unit) -> bool:
+def _has_box(row: BoxRow, unit: Unit) -> bool:
     return any(place in row.boxes for place in unit.places)

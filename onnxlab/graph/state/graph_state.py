@@ -21,7 +21,7 @@ from onnxlab.graph.state.names import Names
 DeclarationKind = Literal["input", "output", "value_info"]
 
 
-class Place(NamedTuple):
+class DeclarationPlace(NamedTuple):
     """The place of a value's declaration, as `SetTypes` takes it, and its message."""
 
     scope: int
@@ -151,24 +151,24 @@ class GraphState:
             return self.values[ident].tensor
         return self.nodes[ident].proto if kind == "node" else self.scopes[ident].proto
 
-    def declared_at(self, value: ValueRecord) -> Iterator[Place]:
+    def declared_at(self, value: ValueRecord) -> Iterator[DeclarationPlace]:
         """All places where a value is declared, but for an input of the model."""
         scope = self.scopes[value.scope]
         if value.is_input and scope.kind == "subgraph":
             position = scope.inputs.index(value.id)
-            yield Place(scope.id, "input", position, scope.proto.input[position])
+            yield DeclarationPlace(scope.id, "input", position, scope.proto.input[position])
         elsewhere = value.is_input and not scope.is_function
         for ident, position in value.formal_outputs:
             where = self.scopes[ident]
             if not where.is_function:
                 elsewhere |= ident == scope.id
-                yield Place(ident, "output", position, where.proto.output[position])
+                yield DeclarationPlace(ident, "output", position, where.proto.output[position])
         if not elsewhere:
             if value.info is not None:
-                yield Place(scope.id, "value_info", value.name, value.info)
+                yield DeclarationPlace(scope.id, "value_info", value.name, value.info)
         elif len(scope.proto.value_info) and not value.is_input:
             for position in scope.places("value_info").positions(value.name):
-                yield Place(scope.id, "value_info", position, scope.proto.value_info[position])
+                yield DeclarationPlace(scope.id, "value_info", position, scope.proto.value_info[position])
 
     def array(self, value: int) -> "np.ndarray[Any, Any] | None":
         """The data of an initializer as a read-only array (dense also for a sparse one), decoded once; None for others.

@@ -40,7 +40,7 @@ class DeclarationChange(NamedTuple):
         return f"{self.value}: {self.old} → {self.new}"
 
 
-class Completer:
+class DeclarationUpdater:
     """Lets the declarations of a model follow an inference; see `graph.commits.Completer`."""
 
     def __init__(self, graph: ModelGraph, inference: Inference) -> None:

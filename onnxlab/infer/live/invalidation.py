@@ -8,7 +8,7 @@ from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import Scope, ValueRecord
 from onnxlab.graph.state.change_tracker import Touched
 from onnxlab.infer.live.declared_conflicts import Conflicts
-from onnxlab.infer.rules.fact_frame import Frame
+from onnxlab.infer.rules.fact_frame import FactFrame
 from onnxlab.infer.rules.operators import Operator
 from onnxlab.infer.walk.walker import Walker
 
@@ -16,7 +16,7 @@ from onnxlab.infer.walk.walker import Walker
 class Invalidation:
     """Forgets what commits make stale, of one walker and its frame of the model."""
 
-    def __init__(self, graph: ModelGraph, walker: Walker, frame: Frame, conflicts: Conflicts, prefer: str) -> None:
+    def __init__(self, graph: ModelGraph, walker: Walker, frame: FactFrame, conflicts: Conflicts, prefer: str) -> None:
         self._graph = graph
         self._walker = walker
         self._frame = frame

@@ -32,7 +32,7 @@ from onnxlab.infer.live.invalidation import Invalidation
 from onnxlab.infer.live.new_errors import Refusals
 from onnxlab.infer.questions.dim_explanation import Explainer, Explanation
 from onnxlab.infer.questions.what_if import Sized, with_dims
-from onnxlab.infer.rules.fact_frame import Frame
+from onnxlab.infer.rules.fact_frame import FactFrame
 from onnxlab.infer.walk.walker import Walker
 from onnxlab.shapes import UNKNOWN, Fact
 
@@ -148,7 +148,7 @@ class Inference:
             with self._graph.lock:
                 self._start()
 
-    def _frames(self) -> list[Frame]:
+    def _frames(self) -> list[FactFrame]:
         """The frame of the model, and that of each call that it makes."""
         calls = self._walker.calls.alive(self._frame) if self._graph.index.function_ids else {}
         return [self._frame, *(call.frame for call in calls.values())]
@@ -176,7 +176,7 @@ class Inference:
     def _infer_all(self) -> None:
         self._walker = Walker(self._graph, self._policy)
         self._walker.catalogue.identify_read()
-        self._frame = Frame()
+        self._frame = FactFrame()
         self._view = MappingProxyType(self._frame.facts)
         self._conflicts = Conflicts(self._graph, self._walker.sources)
         self._invalidation = Invalidation(self._graph, self._walker, self._frame, self._conflicts, self._policy.prefer)
@@ -328,7 +328,7 @@ def _only_declared(values: frozenset[int]) -> Touched:
     return Touched(none, none, none, none, none, none, False, False, False, False, values)
 
 
-def propagate(graph: ModelGraph, walker: Walker, frame: Frame, dirty: Iterable[int]) -> None:
+def propagate(graph: ModelGraph, walker: Walker, frame: FactFrame, dirty: Iterable[int]) -> None:
     """Infer dirty nodes in topological order, and the readers of every value whose fact changes."""
     nodes, values, scopes = graph.nodes, graph.values, graph.scopes
     heap: list[tuple[int, int, int]] = []

@@ -8,7 +8,7 @@ from math import inf
 from onnxlab.errors import Diagnostic
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import NodeRecord
-from onnxlab.infer.rules.fact_frame import Frame
+from onnxlab.infer.rules.fact_frame import FactFrame
 from onnxlab.infer.rules.operators import Problem
 from onnxlab.infer.walk.walker import Walker
 
@@ -28,7 +28,7 @@ class Refusals:
         self.known: set[_Refusal] | None = None
         self.first: Diagnostic | None = None
 
-    def look(self, walker: Walker, frames: Iterable[Frame]) -> None:
+    def look(self, walker: Walker, frames: Iterable[FactFrame]) -> None:
         """Compare with the last look; the first look finds nothing new."""
         refusals = {
             (node, problem)

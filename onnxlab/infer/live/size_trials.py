@@ -17,7 +17,7 @@ from onnxlab import threads
 from onnxlab.errors import Diagnostic
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer.live.live_inference import Changes, Inference
-from onnxlab.infer.rules.fact_frame import Frame
+from onnxlab.infer.rules.fact_frame import FactFrame
 from onnxlab.infer.walk.walker import Walker
 from onnxlab.shapes import Dim, map_dims, replace_symbols
 from onnxlab.shapes.arithmetic import sole_atom
@@ -140,7 +140,7 @@ class Trial:
         with graph.lock:
             if graph.version != version:
                 return None
-            walker, frame = Walker(graph, self._inference.policy), Frame()
+            walker, frame = Walker(graph, self._inference.policy), FactFrame()
             walker.budget.renew(0, SECONDS)  # limits a node with large bodies, which is one step of the loop below
             for vid in graph.main.inputs:
                 fact = walker.sources.fact(graph.values[vid])

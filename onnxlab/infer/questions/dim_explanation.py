@@ -17,9 +17,9 @@ from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.graph.protos.attributes import decode, kind_of
 from onnxlab.infer.facts.policy import is_unknown
-from onnxlab.infer.questions.provenance import Part, dependencies
+from onnxlab.infer.questions.provenance import FactPart, dependencies
 from onnxlab.infer.questions.unknown_dims import loss
-from onnxlab.infer.rules.fact_frame import Frame
+from onnxlab.infer.rules.fact_frame import FactFrame
 from onnxlab.infer.rules.operators import Operator
 from onnxlab.infer.walk.walker import Walker
 from onnxlab.printable import printable_lines
@@ -30,7 +30,7 @@ MAX_LINES = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ExplanationStep:
     """One value on the way.
 
     Attributes:
@@ -61,15 +61,15 @@ class Explanation:
 
     name: str
     fact: Fact
-    steps: tuple[Step, ...] = field(repr=False, default=())
+    steps: tuple[ExplanationStep, ...] = field(repr=False, default=())
 
     @property
-    def losses(self) -> tuple[Step, ...]:
+    def losses(self) -> tuple[ExplanationStep, ...]:
         """The steps at which something was lost, the one nearest to the model's inputs last."""
         return tuple(step for step in self.steps if step.lost)
 
     @property
-    def first_loss(self) -> Step | None:
+    def first_loss(self) -> ExplanationStep | None:
         """The first loss, seen from the model's inputs; None where nothing was lost."""
         return self.losses[-1] if self.losses else None
 
@@ -82,7 +82,7 @@ class Explanation:
         lines = [f"{self.name}: {self.fact}"]
         if (first := self.first_loss) is not None:
             lines.append(f"  lost first at {first.name}: {first.lost}")
-        passed: list[Step] = []
+        passed: list[ExplanationStep] = []
         for number, step in enumerate(self.steps):
             if len(lines) > MAX_LINES:
                 return printable_lines([*lines, f"  … and {len(self.steps) - number} more, see .steps"])
@@ -97,14 +97,14 @@ class Explanation:
         return {"text/plain": str(self)}
 
 
-def _passed(steps: list[Step]) -> list[str]:
+def _passed(steps: list[ExplanationStep]) -> list[str]:
     """One line for values that take the dim over as it is."""
     if len(steps) <= 1:
         return [f"  {step.name} = {step.what}: {step.how}" for step in steps]
     return [f"  the same through {len(steps)} values, from {steps[0].name} back to {steps[-1].name}"]
 
 
-def _notes(step: Step) -> Iterable[str]:
+def _notes(step: ExplanationStep) -> Iterable[str]:
     if step.lost:
         yield f"    lost here: {step.lost}"
     if step.edits:
@@ -115,16 +115,16 @@ def _notes(step: Step) -> Iterable[str]:
 class _Spot:
     """A part of a value in a frame; `callers` are the calls that lead to the frame, the innermost last."""
 
-    frame: Frame
+    frame: FactFrame
     value: int
-    part: Part
-    callers: tuple[tuple[Frame, NodeRecord], ...] = ()
+    part: FactPart
+    callers: tuple[tuple[FactFrame, NodeRecord], ...] = ()
 
 
 class Explainer:
     """Answers questions about the facts of one Walker's graph."""
 
-    def __init__(self, graph: ModelGraph, walker: Walker, frame: Frame, edits: dict[int, list[str]]) -> None:
+    def __init__(self, graph: ModelGraph, walker: Walker, frame: FactFrame, edits: dict[int, list[str]]) -> None:
         self._graph = graph
         self._walker = walker
         self._frame = frame
@@ -138,19 +138,19 @@ class Explainer:
         """
         start = self._frame_of(value)
         fact = start.frame.facts.get(value, UNKNOWN)
-        parts = [Part("rank")]
+        parts = [FactPart("rank")]
         if fact.shape is not None:
             rank = len(fact.shape)
             if axis is not None and not -rank <= axis < rank:
                 raise NameLookupError(f"{self._graph.values[value].name!r} is {fact}: it has no axis {axis}")
-            parts = [Part("dim", index) for index in (range(rank) if axis is None else [axis % rank])] or parts
+            parts = [FactPart("dim", index) for index in (range(rank) if axis is None else [axis % rank])] or parts
         roots = [_Spot(start.frame, value, part, start.callers) for part in parts]
         return Explanation(self._graph.values[value].name, fact, self._walk(roots))
 
-    def _walk(self, roots: list[_Spot]) -> tuple[Step, ...]:
+    def _walk(self, roots: list[_Spot]) -> tuple[ExplanationStep, ...]:
         """The steps from these roots on, breadth first, each spot once."""
         places = {spot: number for number, spot in enumerate(roots)}
-        pending, steps = deque(places), list[Step]()
+        pending, steps = deque(places), list[ExplanationStep]()
         while pending and len(steps) < MAX_STEPS:
             spot = pending.popleft()
             how, lost, sources, passes = self._origin(spot)
@@ -164,7 +164,9 @@ class Explainer:
             node = value.producers[0][0] if value.producers else 0
             edits = tuple(dict.fromkeys([*self._edits.get(spot.value, ()), *self._edits.get(node, ())]))
             shown = self._what(spot)
-            steps.append(Step(spot.value, self._name(spot), node, shown, how, lost, edits, tuple(numbers), passes))
+            steps.append(
+                ExplanationStep(spot.value, self._name(spot), node, shown, how, lost, edits, tuple(numbers), passes)
+            )
         return tuple(
             replace(step, sources=tuple(number for number in step.sources if number < len(steps))) for step in steps
         )
@@ -230,7 +232,7 @@ class Explainer:
         outer = _Spot(spot.frame, vid, spot.part, spot.callers)
         dim, theirs = self._dim(spot), self._dim(outer) if vid else None
         if vid and dim != theirs and spot.part.kind == "dim":  # the body gets slices: the dim of the next axis
-            outer = _Spot(spot.frame, vid, Part("dim", spot.part.index + 1), spot.callers)
+            outer = _Spot(spot.frame, vid, FactPart("dim", spot.part.index + 1), spot.callers)
         same = bool(vid) and dim is not None and dim == self._dim(outer)
         how = f"input {position} of the body of {self._label(owner)}"
         return how, "" if same or vid else "it changes from iteration to iteration", [outer] if same else [], same
@@ -261,7 +263,7 @@ class Explainer:
         passes = not why and bool(same) and all(same)
         return self._rule(label, node, spot, sources), why, sources, passes
 
-    def _at(self, spot: _Spot, node: NodeRecord, slot: int, part: Part) -> _Spot:
+    def _at(self, spot: _Spot, node: NodeRecord, slot: int, part: FactPart) -> _Spot:
         return _Spot(spot.frame, node.inputs[slot], part, spot.callers)
 
     def _is_lost(self, spot: _Spot, node: int) -> bool:
@@ -316,7 +318,7 @@ class Explainer:
         more = len(outer_fact.shape) - len(inner_fact.shape)
         index = max(spot.part.index - max(more, 0), 0)
         kind = spot.part.kind if index < len(inner_fact.shape) else "rank"
-        return _Spot(inner.frame, inner.value, Part(kind, index if kind != "rank" else 0), inner.callers)
+        return _Spot(inner.frame, inner.value, FactPart(kind, index if kind != "rank" else 0), inner.callers)
 
     def _frame_of(self, value: int) -> _Spot:
         """The frame that knows a value: the model's, or inside a function that of the function's first call."""
@@ -324,8 +326,8 @@ class Explainer:
         if root.is_function:
             for key, call in self._walker.calls.alive(self._frame).items():
                 if key[0] == root.id:
-                    return _Spot(call.frame, value, Part("rank"))
-        return _Spot(self._frame, value, Part("rank"))
+                    return _Spot(call.frame, value, FactPart("rank"))
+        return _Spot(self._frame, value, FactPart("rank"))
 
 
 def _shown(attribute: onnx.AttributeProto) -> str:

@@ -14,7 +14,7 @@ from typing import cast
 
 from onnxlab import dtypes
 from onnxlab.graph.index.records import NodeRecord, Scope
-from onnxlab.infer.rules.fact_frame import Frame
+from onnxlab.infer.rules.fact_frame import FactFrame
 from onnxlab.infer.rules.operators import Operator
 from onnxlab.infer.walk.function_calls import CallKey
 from onnxlab.infer.walk.walker import Walker
@@ -55,7 +55,7 @@ class Liveness:
         self._graph = walker.graph
         self._measured: dict[CallKey, Memory] = {}
 
-    def measure(self, frame: Frame, scope: Scope, own_inputs: bool = True) -> Memory:
+    def measure(self, frame: FactFrame, scope: Scope, own_inputs: bool = True) -> Memory:
         """The peak of a scope; `own_inputs`: whether its inputs are its own, not values of a scope around it."""
         order = self._graph.index.topological(scope)
         last = self._last_reads(frame, scope, order)
@@ -80,17 +80,17 @@ class Liveness:
             live -= size(last.get(position, ()))
         return Memory(peak, at, frozenset(unknown))
 
-    def inside(self, frame: Frame, node: NodeRecord) -> Memory:
+    def inside(self, frame: FactFrame, node: NodeRecord) -> Memory:
         """The most that the bodies of a node, or the function that it calls, hold besides the node's inputs."""
         parts = [self._inside(frame, node), *self._bodies(frame, node)]
         largest = max(parts, key=lambda part: part.peak)
         return Memory(largest.peak, largest.at, frozenset().union(*(part.unknown for part in parts)))
 
-    def is_constant(self, frame: Frame, node: NodeRecord) -> bool:
+    def is_constant(self, frame: FactFrame, node: NodeRecord) -> bool:
         """Whether a node holds its output as an attribute, as a Constant does."""
         return not isinstance(self._walker.catalogue.find(frame, node), Operator)
 
-    def _last_reads(self, frame: Frame, scope: Scope, order: list[int]) -> Mapping[int, list[int]]:
+    def _last_reads(self, frame: FactFrame, scope: Scope, order: list[int]) -> Mapping[int, list[int]]:
         """By position, the values that are not read later in the scope; its outputs stay."""
         places = {node: position for position, node in enumerate(order)}
         staying = {0, *scope.outputs}
@@ -108,11 +108,11 @@ class Liveness:
         index = self._graph.index
         return (index.owner_in(self._graph.nodes[reader], scope.id) for reader, _ in self._graph.values[vid].uses)
 
-    def _bodies(self, frame: Frame, node: NodeRecord) -> list[Memory]:
+    def _bodies(self, frame: FactFrame, node: NodeRecord) -> list[Memory]:
         scopes = (self._graph.scopes[body] for bodies in node.bodies.values() for body in bodies)
         return [self.measure(frame, scope, node.op_type != "If") for scope in scopes]
 
-    def _inside(self, frame: Frame, node: NodeRecord) -> Memory:
+    def _inside(self, frame: FactFrame, node: NodeRecord) -> Memory:
         """Memory that the function of a call holds besides the node's inputs; none for other nodes."""
         key = self._walker.calls.key(frame, node.id) if node.id in self._walker.catalogue.call_nodes else None
         call = self._walker.calls.memo.get(key) if key is not None else None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from onnxlab.graph.index.records import NodeRecord
-from onnxlab.infer.rules.fact_frame import Frame
+from onnxlab.infer.rules.fact_frame import FactFrame
 from onnxlab.infer.rules.operators import Operator
 from onnxlab.infer.walk.input_masks import Inputs
 from onnxlab.infer.walk.walker import Walker
@@ -25,7 +25,7 @@ Kind = Literal["dim", "element", "rank"]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FactPart:
     """A part of a fact: the dim of axis `index`, the element at flat position `index`, or the rank (index 0)."""
 
     kind: Kind
@@ -42,11 +42,11 @@ class Part:
         return known.items[self.index] if known is not None and self.index < len(known.items) else None
 
 
-Place = tuple[int, Part]
+Place = tuple[int, FactPart]
 """A part of a node's input, or output: (slot, part)."""
 
 
-def dependencies(walker: Walker, frame: Frame, node: NodeRecord, operator: Operator, place: Place) -> list[Place]:
+def dependencies(walker: Walker, frame: FactFrame, node: NodeRecord, operator: Operator, place: Place) -> list[Place]:
     """Parts of the inputs that decide a part of an output; empty where attributes alone do, or it cannot be told.
 
     Where a rule requires dims to be equal, a probe for one of them alone tells nothing: equal dims are then replaced
@@ -71,7 +71,9 @@ def dependencies(walker: Walker, frame: Frame, node: NodeRecord, operator: Opera
         if not any(source in sources for source in equal) and _differ(before, asked(_probed(inputs, equal))):
             sources.extend(equal)
     if not sources:
-        sources = [(at, Part("rank")) for at in _known_slots(inputs) if _differ(before, asked(_without(inputs, at)))]
+        sources = [
+            (at, FactPart("rank")) for at in _known_slots(inputs) if _differ(before, asked(_without(inputs, at)))
+        ]
     return sorted(sources, key=lambda source: (source[0], source[1].kind, source[1].index))
 
 
@@ -84,17 +86,17 @@ def _parts(inputs: Inputs) -> Iterator[Place]:
     for slot, fact in enumerate(inputs):
         if isinstance(fact, TensorFact) and fact.known is not None:
             for index in range(len(fact.known.items)):
-                yield slot, Part("element", index)
+                yield slot, FactPart("element", index)
         elif fact is not None:
             for axis in range(len(fact.shape or ())):
-                yield slot, Part("dim", axis)
+                yield slot, FactPart("dim", axis)
 
 
 def _dims_of_known(inputs: Inputs, sources: Iterable[Place]) -> list[Place]:
     """Dims of the inputs whose elements are known and do not count."""
     seen = {slot for slot, _ in sources}
     return [
-        (slot, Part("dim", axis))
+        (slot, FactPart("dim", axis))
         for slot, fact in enumerate(inputs)
         if slot not in seen and isinstance(fact, TensorFact) and fact.known is not None
         for axis in range(len(fact.shape or ()))

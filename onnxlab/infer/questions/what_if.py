@@ -13,7 +13,7 @@ from onnxlab.errors import Diagnostic, NameLookupError
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer.facts.policy import Policy
 from onnxlab.infer.questions.memory import Liveness, nbytes
-from onnxlab.infer.rules.fact_frame import Frame
+from onnxlab.infer.rules.fact_frame import FactFrame
 from onnxlab.infer.walk.walker import Walker
 from onnxlab.limits import format_bytes
 from onnxlab.printable import printable_lines
@@ -83,7 +83,7 @@ def with_dims(graph: ModelGraph, policy: Policy, dims: Mapping[str, int]) -> Siz
         return _sized(*inferred(graph, policy, dims), dims)
 
 
-def inferred(graph: ModelGraph, policy: Policy, dims: Mapping[str, int]) -> tuple[Walker, Frame]:
+def inferred(graph: ModelGraph, policy: Policy, dims: Mapping[str, int]) -> tuple[Walker, FactFrame]:
     """Infer the main graph as `with_dims` does.
 
     Returns:
@@ -93,7 +93,7 @@ def inferred(graph: ModelGraph, policy: Policy, dims: Mapping[str, int]) -> tupl
         NameLookupError, ValueError: as `with_dims`.
     """
     with graph.lock:
-        walker, frame = Walker(graph, policy), Frame()
+        walker, frame = Walker(graph, policy), FactFrame()
         facts = _input_facts(walker)
         _check(dims, sorted({atom.name for fact in facts.values() for atom in _symbols(fact)}))
 
@@ -131,7 +131,7 @@ def _check(dims: Mapping[str, int], known: list[str]) -> None:
             raise ValueError(f"{name}={size!r}: a dim is an int from 0 on")
 
 
-def _sized(walker: Walker, frame: Frame, dims: Mapping[str, int]) -> Sized:
+def _sized(walker: Walker, frame: FactFrame, dims: Mapping[str, int]) -> Sized:
     graph, liveness = walker.graph, Liveness(walker)
     names = {vid: name for name, vid in graph.main.names.items() if vid in frame.facts}
     counts = {vid: nbytes(frame.facts[vid]) for vid in names}

@@ -15,7 +15,7 @@ from onnxlab.shapes import UNKNOWN, Fact
 
 
 @dataclass(slots=True, eq=False)
-class Frame:
+class FactFrame:
     """Facts by value id.
 
     Attributes:

@@ -11,7 +11,7 @@ from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import NodeRecord, Scope
 from onnxlab.infer.facts.policy import Policy
 from onnxlab.infer.facts.value_sources import Sources
-from onnxlab.infer.rules.fact_frame import Frame
+from onnxlab.infer.rules.fact_frame import FactFrame
 from onnxlab.shapes import Fact
 
 
@@ -33,17 +33,17 @@ class BodyWalker(Protocol):
     sources: Sources
     token: int
 
-    def walk_scope(self, frame: Frame, scope: Scope) -> None:
+    def walk_scope(self, frame: FactFrame, scope: Scope) -> None:
         """Infer initializers and all nodes of a scope; its inputs have facts already."""
 
-    def walk_inside(self, frame: Frame, scope: Scope) -> None:
+    def walk_inside(self, frame: FactFrame, scope: Scope) -> None:
         """Walk a subgraph, or a function, of a node that is being inferred. Raises FactError where it is too deep."""
 
-    def walk_for(self, frame: Frame, owner: NodeRecord, body: ScopeBody, facts: Sequence[Fact]) -> list[Fact]:
+    def walk_for(self, frame: FactFrame, owner: NodeRecord, body: ScopeBody, facts: Sequence[Fact]) -> list[Fact]:
         """Facts of a body's outputs for these facts of its inputs, for a rule of the body's owner."""
         ...
 
-    def all_diagnostics(self, frame: Frame) -> list[Diagnostic]:
+    def all_diagnostics(self, frame: FactFrame) -> list[Diagnostic]:
         """The problems of a frame and of the calls that it makes."""
         ...
 

@@ -16,7 +16,7 @@ import onnx
 
 from onnxlab.errors import Severity
 from onnxlab.graph.index.records import NodeRecord, Scope
-from onnxlab.infer.rules.fact_frame import Frame
+from onnxlab.infer.rules.fact_frame import FactFrame
 from onnxlab.infer.rules.native import hole
 from onnxlab.infer.rules.operators import Operator, Problem
 from onnxlab.infer.walk.body_walker import BodyWalker
@@ -30,7 +30,7 @@ CallKey = tuple[int, bytes, "Inputs"]
 
 
 @dataclass(slots=True, eq=False)
-class Call:
+class FunctionCall:
     """A function walked with certain facts.
 
     Attributes:
@@ -39,7 +39,7 @@ class Call:
         inner: keys of the calls that the function makes itself, by node.
     """
 
-    frame: Frame
+    frame: FactFrame
     outputs: tuple[Fact, ...] = ()
     private: frozenset[int] = frozenset()
     inner: Mapping[int, CallKey] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Calls:
 
     def __init__(self, walker: BodyWalker) -> None:
         self._walker: BodyWalker = proxy(walker)  # a proxy: the walker holds this object
-        self.memo: dict[CallKey, Call] = {}
+        self.memo: dict[CallKey, FunctionCall] = {}
         self.made: dict[Hashable, dict[int, CallKey]] = {}
         self.changed = False
         self._active: list[int] = []
@@ -67,7 +67,7 @@ class Calls:
         self.changed = True
 
     def infer(
-        self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs, problems: list[Problem]
+        self, frame: FactFrame, node: NodeRecord, operator: Operator, inputs: Inputs, problems: list[Problem]
     ) -> Sequence[Fact]:
         """Facts of a call node's outputs."""
         operator.shared = False  # the memo of calls serves instead, and records the callers
@@ -109,10 +109,10 @@ class Calls:
             )
         return None
 
-    def _walk(self, scope: Scope, key: CallKey, operator: Operator) -> Call:
+    def _walk(self, scope: Scope, key: CallKey, operator: Operator) -> FunctionCall:
         attributes = _attributes(scope.proto, operator.proto)
         attribute_key = b"\0".join(attributes[name].SerializeToString() for name in sorted(attributes))
-        frame = Frame(key, attributes, attribute_key)
+        frame = FactFrame(key, attributes, attribute_key)
         for position, vid in enumerate(scope.inputs):
             frame.set(vid, (key[2][position] if position < len(key[2]) else None) or UNKNOWN)
         self._active.append(scope.id)
@@ -122,23 +122,23 @@ class Calls:
             self._active.pop()
         outputs = tuple(frame.facts.get(vid, UNKNOWN) for vid in scope.outputs)
         private = frozenset(slot for slot, fact in enumerate(outputs) if _holds_own(fact, key))
-        return Call(frame, outputs, private, self.made.pop(key, {}))
+        return FunctionCall(frame, outputs, private, self.made.pop(key, {}))
 
     def forget_node(self, node: int) -> None:
         """Drop the call of a node; to be called when the node is gone or calls something else."""
         if self.made.get(None, {}).pop(node, None) is not None:
             self.changed = True
 
-    def key(self, frame: Frame, node: int) -> CallKey | None:
+    def key(self, frame: FactFrame, node: int) -> CallKey | None:
         """The call that a node of a frame makes; None where it makes none."""
         calls = self.made.get(frame.call, {})
         around = self.memo.get(frame.call) if frame.call is not None else None  # type: ignore[call-overload]
         return calls.get(node) or (around.inner.get(node) if around is not None else None)
 
-    def alive(self, frame: Frame) -> dict[CallKey, Call]:
+    def alive(self, frame: FactFrame) -> dict[CallKey, FunctionCall]:
         """The calls that a frame makes now, directly or not."""
         pending = list(self.made.get(frame.call, {}).values())
-        calls: dict[CallKey, Call] = {}
+        calls: dict[CallKey, FunctionCall] = {}
         while pending:
             key = pending.pop()
             if key not in calls and key in self.memo:

@@ -18,7 +18,7 @@ from onnxlab.infer.facts.ge_descriptors import output_facts
 from onnxlab.infer.facts.policy import refined
 from onnxlab.infer.facts.symbols import has_holes
 from onnxlab.infer.rules import native, schema_checks
-from onnxlab.infer.rules.fact_frame import Frame
+from onnxlab.infer.rules.fact_frame import FactFrame
 from onnxlab.infer.rules.operators import Operator, Problem
 from onnxlab.infer.walk import schema_bodies
 from onnxlab.infer.walk.body_walker import BodyWalker
@@ -36,7 +36,7 @@ class Answers:
         self._policy = walker.policy
 
     def facts(
-        self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs, problems: list[Problem]
+        self, frame: FactFrame, node: NodeRecord, operator: Operator, inputs: Inputs, problems: list[Problem]
     ) -> tuple[Sequence[Fact], Sequence[Fact] | None]:
         """Facts of the outputs of a node that is no call, from those of its inputs; `problems` is told what is wrong.
 
@@ -121,7 +121,7 @@ class Answers:
         return [*both, *facts[len(both) :]]
 
     def _by_rule(
-        self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs, problems: list[Problem]
+        self, frame: FactFrame, node: NodeRecord, operator: Operator, inputs: Inputs, problems: list[Problem]
     ) -> Sequence[Fact]:
         assert operator.rule is not None
         context = RuleContext(self._walker, frame, node, operator)

@@ -22,7 +22,7 @@ from onnxlab.infer.facts.stored_constants import fact_of_constant
 from onnxlab.infer.facts.symbols import declared_token
 from onnxlab.infer.facts.value_sources import Sources
 from onnxlab.infer.rules import operator_cache, operators
-from onnxlab.infer.rules.fact_frame import Frame
+from onnxlab.infer.rules.fact_frame import FactFrame
 from onnxlab.infer.rules.operators import Operator, Problem
 from onnxlab.infer.walk.body_walker import ScopeBody
 from onnxlab.shapes import UNKNOWN, Fact
@@ -123,7 +123,7 @@ class Catalogue:
             for node in [node for node, entry in self.by_node.items() if id(entry) in unknown]:
                 self.forget_node(node)
 
-    def find(self, frame: Frame, node: NodeRecord) -> Found:
+    def find(self, frame: FactFrame, node: NodeRecord) -> Found:
         """The operator of a node; inside a function, with the attributes of the frame's call."""
         return self.by_node.get(node.id) or self.identify(frame, node)
 
@@ -147,7 +147,7 @@ class Catalogue:
     def _has_notes(self) -> bool:
         return self._annotated
 
-    def identify(self, frame: Frame, node: NodeRecord) -> Found:
+    def identify(self, frame: FactFrame, node: NodeRecord) -> Found:
         """Find the operator of a node that is not in `by_node`."""
         encoded = self._signatures.get(node.id)
         if encoded is not None and not (self._functions or self._annotated) and frame.call is None:
@@ -185,7 +185,7 @@ class Catalogue:
             self.by_node[node.id] = identified
         return identified
 
-    def _identify_large(self, frame: Frame, node: NodeRecord) -> Operator:
+    def _identify_large(self, frame: FactFrame, node: NodeRecord) -> Operator:
         """The operator of a node with a long list; no other node shares it, since comparing such lists takes longer."""
         attributes, refers = self._attributes(frame, node)
         operator = self._new(node, attributes, b"", 0)
@@ -196,7 +196,7 @@ class Catalogue:
             self.by_node[node.id] = operator
         return operator
 
-    def _identify_constant(self, frame: Frame, node: NodeRecord) -> Fact:
+    def _identify_constant(self, frame: FactFrame, node: NodeRecord) -> Fact:
         attributes, refers = self._attributes(frame, node)
         try:
             fact = constant_fact(attributes)
@@ -214,7 +214,7 @@ class Catalogue:
             self.by_node[node.id] = fact
         return fact
 
-    def _attributes(self, frame: Frame, node: NodeRecord) -> tuple[operators.Attributes, bool]:
+    def _attributes(self, frame: FactFrame, node: NodeRecord) -> tuple[operators.Attributes, bool]:
         """A node's attributes in a frame, and whether they differ from call to call."""
         if frame.call is None:
             return self._met.get(node.id) or node.proto.attribute, False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from onnxlab.graph.index.records import NodeRecord
-from onnxlab.infer.rules.fact_frame import Frame
+from onnxlab.infer.rules.fact_frame import FactFrame
 from onnxlab.infer.rules.native import hole
 from onnxlab.infer.rules.operators import Operator, Problem
 from onnxlab.infer.walk.body_walker import BodyWalker, ScopeBody
@@ -18,7 +18,7 @@ class RuleContext:
 
     __slots__ = ("_frame", "_node", "_walker", "outputs", "problems")
 
-    def __init__(self, walker: BodyWalker, frame: Frame, node: NodeRecord, operator: Operator) -> None:
+    def __init__(self, walker: BodyWalker, frame: FactFrame, node: NodeRecord, operator: Operator) -> None:
         self.outputs = operator.outputs
         self.problems: list[Problem] = []
         self._walker = walker

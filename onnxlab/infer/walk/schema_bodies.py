@@ -15,7 +15,7 @@ import onnx
 
 from onnxlab import schemas
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.infer.rules.fact_frame import Frame
+from onnxlab.infer.rules.fact_frame import FactFrame
 from onnxlab.infer.rules.operators import Operator, Problem
 from onnxlab.infer.walk.body_walker import BodyWalker
 from onnxlab.infer.walk.function_calls import as_seen_outside
@@ -49,7 +49,7 @@ def infer(
         message = f"the body of {operator.domain}::{operator.op_type} leads back to itself, which ONNX forbids"
         raise FactError(message, code="recursive-function")
     graph = ModelGraph(_model(operator, inputs, default_opset))
-    walker, frame = walk.of(graph), Frame()
+    walker, frame = walk.of(graph), FactFrame()
     for slot, fact in enumerate(inputs):
         if fact is not None:
             frame.set(graph.main.names[f"x{slot}"], fact)

@@ -18,7 +18,7 @@ from onnxlab.infer.facts.symbols import declared_token, has_holes, settle, settl
 from onnxlab.infer.facts.value_sources import Sources
 from onnxlab.infer.rules import schema_checks
 from onnxlab.infer.rules.budget import MAX_DEPTH, Budget
-from onnxlab.infer.rules.fact_frame import Frame
+from onnxlab.infer.rules.fact_frame import FactFrame
 from onnxlab.infer.rules.operators import Operator, Outcome, Problem
 from onnxlab.infer.walk.body_walker import ScopeBody
 from onnxlab.infer.walk.function_calls import Calls
@@ -56,7 +56,7 @@ class Walker:
 
     # -- walking ----------------------------------------------------------------------------------------------------
 
-    def walk_scope(self, frame: Frame, scope: Scope) -> None:
+    def walk_scope(self, frame: FactFrame, scope: Scope) -> None:
         """Infer initializers and all nodes of a scope; its inputs have facts already."""
         if not scope.is_function:
             self.walk_initializers(frame, scope)
@@ -93,7 +93,7 @@ class Walker:
         everything = not self.policy.data_prop
         return {vid for vid in scope.names.values() if everything or values[vid].info is not None}
 
-    def walk_initializers(self, frame: Frame, scope: Scope) -> None:
+    def walk_initializers(self, frame: FactFrame, scope: Scope) -> None:
         """Set the facts of the stored tensors of a scope."""
         if not scope.proto.initializer and not scope.proto.sparse_initializer:  # as where all constants are nodes
             return
@@ -103,7 +103,7 @@ class Walker:
             if value.initializer is not None and facts.get(vid) is not (fact := known(value)):
                 frame.set(vid, fact)
 
-    def walk_body(self, frame: Frame, body: ScopeBody, facts: Sequence[Fact]) -> list[Fact]:
+    def walk_body(self, frame: FactFrame, body: ScopeBody, facts: Sequence[Fact]) -> list[Fact]:
         """Facts of a body's outputs for these facts of its inputs; where one is UNKNOWN, its declared type counts.
 
         Raises:
@@ -117,7 +117,7 @@ class Walker:
         self.walk_inside(frame, scope)
         return [frame.facts.get(vid, UNKNOWN) for vid in scope.outputs]
 
-    def walk_inside(self, frame: Frame, scope: Scope) -> None:
+    def walk_inside(self, frame: FactFrame, scope: Scope) -> None:
         """Walk a subgraph, or a function, of a node that is being inferred. Raises FactError where it is too deep."""
         if self.depth >= MAX_DEPTH:
             message = f"functions and subgraphs nested more than {MAX_DEPTH} deep are not followed"
@@ -128,13 +128,13 @@ class Walker:
         finally:
             self.depth -= 1
 
-    def walk_for(self, frame: Frame, owner: NodeRecord, body: ScopeBody, facts: Sequence[Fact]) -> list[Fact]:
+    def walk_for(self, frame: FactFrame, owner: NodeRecord, body: ScopeBody, facts: Sequence[Fact]) -> list[Fact]:
         """Facts of a body's outputs, for a rule of its owner: holes in `facts` become symbols of any one iteration."""
         names = owner.proto.output
         settled = [settle_inside(fact, self.token, frame.call, owner.id, names) for fact in facts]
         return self.walk_body(frame, body, settled)
 
-    def _clear_bodies(self, frame: Frame, node: NodeRecord) -> None:
+    def _clear_bodies(self, frame: FactFrame, node: NodeRecord) -> None:
         """Forget what was found in a node's bodies: its rule may not walk them again."""
         bodies = itertools.chain.from_iterable(node.bodies.values())
         for scope in [self.graph.scopes[body] for body in bodies if body in frame.walked]:
@@ -145,7 +145,7 @@ class Walker:
                 frame.problems.pop(inner, None)
                 self._clear_bodies(frame, self.graph.nodes[inner])
 
-    def infer_node(self, frame: Frame, node: NodeRecord) -> Sequence[int]:
+    def infer_node(self, frame: FactFrame, node: NodeRecord) -> Sequence[int]:
         """Infer a node into the frame; return the ids of its outputs whose fact is another one than before."""
         frame.evaluated += 1
         operator = self._by_node.get(node.id) or self.catalogue.identify(frame, node)
@@ -155,7 +155,7 @@ class Walker:
         outcome = operator.memo.get(inputs) or self._outcome(frame, node, operator, inputs)
         return self._keep(frame, node, outcome)
 
-    def _keep(self, frame: Frame, node: NodeRecord, outcome: Outcome) -> Sequence[int]:
+    def _keep(self, frame: FactFrame, node: NodeRecord, outcome: Outcome) -> Sequence[int]:
         """Keep an outcome for a node, with all that comes with it; return the ids of the outputs that it changes."""
         facts, before, ident = frame.facts, frame.changed, node.id
         if outcome.problems:
@@ -176,7 +176,7 @@ class Walker:
                     before.setdefault(vid, old or UNKNOWN)
         return changed
 
-    def _outcome(self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs) -> Outcome:
+    def _outcome(self, frame: FactFrame, node: NodeRecord, operator: Operator, inputs: Inputs) -> Outcome:
         """The outcome for inputs that the memo lacks; None stands for an input that is absent or has no fact yet."""
         original = inputs
         if None in inputs:
@@ -196,7 +196,7 @@ class Walker:
             operator.remember(inputs, outcome)
         return outcome
 
-    def _fitted(self, frame: Frame, node: NodeRecord, outcome: Outcome) -> tuple[Fact, ...]:
+    def _fitted(self, frame: FactFrame, node: NodeRecord, outcome: Outcome) -> tuple[Fact, ...]:
         """The facts of an outcome for one node: holes filled with its own symbols, declared types by the policy."""
         facts: tuple[Fact, ...] = outcome.facts
         if outcome.holes:
@@ -206,7 +206,7 @@ class Walker:
             facts = tuple([self._adjusted(fact, vid) for vid, fact in zip(node.outputs, facts, strict=True)])
         return facts
 
-    def diagnostics(self, frame: Frame) -> list[Diagnostic]:
+    def diagnostics(self, frame: FactFrame) -> list[Diagnostic]:
         """The problems of a frame, by node id, with the labels that the nodes have now."""
         return [
             self.diagnostic(self.graph.nodes[node_id], problem)
@@ -214,7 +214,7 @@ class Walker:
             for problem in frame.problems[node_id]
         ]
 
-    def all_diagnostics(self, frame: Frame) -> list[Diagnostic]:
+    def all_diagnostics(self, frame: FactFrame) -> list[Diagnostic]:
         """The problems of a frame and of the calls that it makes."""
         frames = (frame, *(call.frame for call in self.calls.alive(frame).values()))
         return [problem for frame_of_call in frames for problem in self.diagnostics(frame_of_call)]
@@ -243,11 +243,11 @@ class Walker:
 
     # -- one node ---------------------------------------------------------------------------------------------------
 
-    def outcome(self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs) -> Outcome:
+    def outcome(self, frame: FactFrame, node: NodeRecord, operator: Operator, inputs: Inputs) -> Outcome:
         """The outcome of a node without bodies, not a call, for these inputs; nothing is kept, holes stay holes."""
         return self._infer(frame, node, operator, inputs)
 
-    def onnx_agrees(self, frame: Frame, vid: int) -> bool:
+    def onnx_agrees(self, frame: FactFrame, vid: int) -> bool:
         """Whether a value's declared type contradicts onnx's rule for its node too, not only onnxlab's facts.
 
         True where onnx's rule cannot be called for the node alone: then nothing speaks against the contradiction.
@@ -271,7 +271,7 @@ class Walker:
         value = self.graph.values[vid]
         return not value.producers or self.graph.nodes[value.producers[0][0]].op_type == "Constant"
 
-    def _infer(self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs) -> Outcome:
+    def _infer(self, frame: FactFrame, node: NodeRecord, operator: Operator, inputs: Inputs) -> Outcome:
         """The outcome for input facts that this operator has not met."""
         problems: list[Problem] = [] if operator.version else [schema_checks.missing_opset(operator)]
         if node.bodies:

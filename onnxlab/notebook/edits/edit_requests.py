@@ -12,7 +12,7 @@ from onnxlab.graph.edits.recording.edit_spec import EditSpec
 from onnxlab.graph.edits.recording.python_calls import handle
 from onnxlab.graph.handles.handles import Node, Value
 from onnxlab.notebook.edits import typed_tensors
-from onnxlab.notebook.edits.kinds import KINDS, Place, check, chosen_value, node_of, present_array
+from onnxlab.notebook.edits.kinds import KINDS, ParameterContext, check, chosen_value, node_of, present_array
 from onnxlab.notebook.protocol.messages import ProtocolError
 from onnxlab.notebook.protocol.uploads import Uploads
 
@@ -85,7 +85,7 @@ def perform(model: "Model", request: EditRequest, uploads: Uploads, origin: str)
             unset = spec.name == "clear_attribute" and request.parameters["name"] not in set(subject.attributes)
             if unset:
                 continue  # the default is in effect already
-            place = Place(model, request.on, subject, request.parameters, uploads)
+            place = ParameterContext(model, request.on, subject, request.parameters, uploads)
             caption = _caption(place, spec)
             _make(place, request)
             if caption is not None:
@@ -102,7 +102,7 @@ def _subjects(model: "Model", request: EditRequest) -> list[Any]:
     return [nodes] if "nodes" in request.spec.subjects else list(nodes)
 
 
-def _make(place: Place, request: EditRequest) -> None:
+def _make(place: ParameterContext, request: EditRequest) -> None:
     spec = request.spec
     args = {
         name: None if value is None else KINDS[spec.parameters[name].kind].read(place, value)
@@ -125,7 +125,7 @@ def _make(place: Place, request: EditRequest) -> None:
 # -- edits whose requests differ from Python ---------------------------------------------------------------------------
 
 
-def _add_node(place: Place, args: Mapping[str, Any]) -> None:
+def _add_node(place: ParameterContext, args: Mapping[str, Any]) -> None:
     model, op_type, domain = place.model, args["op_type"], args.get("domain", "")
     scope = args.get("scope", "")
     outputs = args.get("outputs") or _free_names(model, op_type, domain, bool(scope))
@@ -146,26 +146,26 @@ def _free_names(model: "Model", op_type: str, domain: str, inner: bool) -> list[
     return outputs
 
 
-def _add_input(place: Place, args: Mapping[str, Any]) -> None:
+def _add_input(place: ParameterContext, args: Mapping[str, Any]) -> None:
     dtype, shape = args.get("dtype"), args.get("shape")
     if shape is not None and dtype is None:
         raise EditError(f"{args['name']!r} is given a shape but no type; give both or neither")
     place.model.add_input(args["name"], dtype, shape, scope=args.get("scope", ""))
 
 
-def _set_input(place: Place, args: Mapping[str, Any]) -> None:
+def _set_input(place: ParameterContext, args: Mapping[str, Any]) -> None:
     if args["value"] is None:
         place.subject.set_input(args["slot"], None)
     else:
         place.model.connect(args["value"], place.subject, args["slot"])
 
 
-def _set_operator(place: Place, args: Mapping[str, Any]) -> None:
+def _set_operator(place: ParameterContext, args: Mapping[str, Any]) -> None:
     domain = args.get("domain", "")
     place.subject.replace(args["op_type"], None if domain == place.subject.domain else domain)
 
 
-def _set_field(place: Place, args: Mapping[str, Any]) -> None:
+def _set_field(place: ParameterContext, args: Mapping[str, Any]) -> None:
     """Set a field of the model; ir_version and model_version are numbers, all others are text."""
     field, value = args["field"], args["value"].strip()
     if field in ("ir_version", "model_version"):
@@ -176,7 +176,7 @@ def _set_field(place: Place, args: Mapping[str, Any]) -> None:
     place.model.set_field(field, value)
 
 
-def _insert(place: Place, args: Mapping[str, Any]) -> None:
+def _insert(place: ParameterContext, args: Mapping[str, Any]) -> None:
     connect, feed = _wires(args)
     place.model.insert(
         _other(args), connect, args.get("prefix", ""), args.get("outputs", True),
@@ -203,7 +203,7 @@ def _wires(args: Mapping[str, Any]) -> tuple[dict[str, Value], dict[str, Value]]
     return connect, feed
 
 
-def _set_metadata(place: Place, args: Mapping[str, Any]) -> None:
+def _set_metadata(place: ParameterContext, args: Mapping[str, Any]) -> None:
     entries = place.model.graph_metadata if place.on == "graph" else place.subject.metadata
     if args["text"] is None:
         entries.pop(args["key"], None)
@@ -211,7 +211,7 @@ def _set_metadata(place: Place, args: Mapping[str, Any]) -> None:
         entries[args["key"]] = args["text"]
 
 
-_OTHERWISE: Mapping[str, Callable[[Place, Mapping[str, Any]], None]] = {
+_OTHERWISE: Mapping[str, Callable[[ParameterContext, Mapping[str, Any]], None]] = {
     "add_node": _add_node,
     "add_input": _add_input,
     "set_input": _set_input,
@@ -225,7 +225,7 @@ _OTHERWISE: Mapping[str, Callable[[Place, Mapping[str, Any]], None]] = {
 # -- statements of edits with files or elements ------------------------------------------------------------------------
 
 
-def _caption(place: Place, spec: EditSpec) -> Recorded | None:
+def _caption(place: ParameterContext, spec: EditSpec) -> Recorded | None:
     """The statement of an edit for which the page sent a file, or single elements; None for all others."""
     payloads = place.given
     if spec.name == "insert_model":
@@ -244,7 +244,7 @@ def _caption(place: Place, spec: EditSpec) -> Recorded | None:
     return None
 
 
-def _insertion(place: Place) -> str:
+def _insertion(place: ParameterContext) -> str:
     payloads = place.given
     read = {name: KINDS[kind].read(place, payloads[name]) for name, kind in
             (("file", "model_file"), ("connect", "values"), ("feed", "values"))}  # fmt: skip

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ParameterContext:
     """The edit that a parameter belongs to.
 
     Attributes:
@@ -36,7 +36,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ParameterKind:
     """A kind of parameter.
 
     Attributes:
@@ -49,7 +49,7 @@ class Kind:
     words: str
     wire: str
     fits: Callable[[Any], bool]
-    read: Callable[[Place, Any], Any] = lambda _, payload: payload
+    read: Callable[[ParameterContext, Any], Any] = lambda _, payload: payload
 
 
 # -- what fits ---------------------------------------------------------------------------------------------------------
@@ -115,11 +115,11 @@ def value_of(model: "Model", ident: int) -> Value | None:
     return Value(model.graph, ident) if ident else None
 
 
-def _values(place: Place, idents: list[int]) -> list[Value | None]:
+def _values(place: ParameterContext, idents: list[int]) -> list[Value | None]:
     return [value_of(place.model, ident) for ident in idents]
 
 
-def _value(place: Place, ident: int) -> Value:
+def _value(place: ParameterContext, ident: int) -> Value:
     return chosen_value(place.model, ident)
 
 
@@ -131,7 +131,7 @@ def chosen_value(model: "Model", ident: int) -> Value:
     return value
 
 
-def _nodes(place: Place, idents: list[int]) -> list[Node]:
+def _nodes(place: ParameterContext, idents: list[int]) -> list[Node]:
     return [node_of(place.model, ident) for ident in idents]
 
 
@@ -142,7 +142,7 @@ def node_of(model: "Model", ident: int) -> Node:
     return Node(model.graph, ident)
 
 
-def _scope(place: Place, ident: int) -> str:
+def _scope(place: ParameterContext, ident: int) -> str:
     """The path of a scope, "" for id 0."""
     if not ident:
         return ""
@@ -155,11 +155,11 @@ def _dim(payload: int | str) -> int | str | None:
     return None if payload == "?" else payload
 
 
-def _upload(place: Place, file: str) -> Upload:
+def _upload(place: ParameterContext, file: str) -> Upload:
     return place.uploads.get(file)
 
 
-def _array(place: Place, payload: Mapping[str, Any]) -> Any:
+def _array(place: ParameterContext, payload: Mapping[str, Any]) -> Any:
     """An array: a new one, one from a file, or the subject's own with some elements changed."""
     if "file" in payload:
         return place.uploads.get(payload["file"]).array()
@@ -168,7 +168,7 @@ def _array(place: Place, payload: Mapping[str, Any]) -> Any:
     return typed_tensors.array(payload["dtype"], payload["shape"], payload["numbers"])
 
 
-def present_array(place: Place) -> Any:
+def present_array(place: ParameterContext) -> Any:
     """The array whose elements are changed: that of an initializer or an attribute.
 
     Raises:
@@ -187,7 +187,7 @@ def present_array(place: Place) -> Any:
     return attribute
 
 
-def _attribute(place: Place, payload: Any) -> Any:
+def _attribute(place: ParameterContext, payload: Any) -> Any:
     """An attribute's value; the payload's `type` is used where neither schema nor node has the attribute."""
     if isinstance(payload, dict) and "value" not in payload:
         return _array(place, payload)
@@ -211,41 +211,43 @@ WORDS: Mapping[str, tuple[str, str]] = {
 
 _ARRAY = "NewArray | NewElements"
 
-KINDS: Mapping[str, Kind] = {
-    "text": Kind("a text of at most 1000 characters", "string", _is_text),
-    "name": Kind("a text that is not empty", "string", lambda payload: bool(payload) and _is_text(payload)),
-    "text?": Kind("a text, or null", "string | null", lambda payload: payload is None or _is_text(payload)),
-    "long": Kind(
+KINDS: Mapping[str, ParameterKind] = {
+    "text": ParameterKind("a text of at most 1000 characters", "string", _is_text),
+    "name": ParameterKind("a text that is not empty", "string", lambda payload: bool(payload) and _is_text(payload)),
+    "text?": ParameterKind("a text, or null", "string | null", lambda payload: payload is None or _is_text(payload)),
+    "long": ParameterKind(
         f"a text of at most {MAX_TEXT} characters", "string",
         lambda payload: isinstance(payload, str) and len(payload) <= MAX_TEXT,
     ),
-    "names": Kind("a list of texts", "string[]", _list_of(_is_text, 1000)),
-    "bool": Kind("true or false", "boolean", lambda payload: isinstance(payload, bool)),
-    "int": Kind("an integer from 0", "number", lambda payload: is_id(payload) and payload < 1 << 31),
-    "version": Kind(
+    "names": ParameterKind("a list of texts", "string[]", _list_of(_is_text, 1000)),
+    "bool": ParameterKind("true or false", "boolean", lambda payload: isinstance(payload, bool)),
+    "int": ParameterKind("an integer from 0", "number", lambda payload: is_id(payload) and payload < 1 << 31),
+    "version": ParameterKind(
         "an integer from 0", "number", lambda payload: is_id(payload) and payload < 1 << 31,
         lambda _, payload: payload or None,
     ),
-    "value": Kind("the id of a value", "number", is_id, _value),
-    "value?": Kind("the id of a value, or 0", "number", is_id, lambda place, payload: value_of(place.model, payload)),
-    "values": Kind("a list of ids of values", "number[]", _list_of(is_id, 10_000), _values),
-    "nodes": Kind("a list of ids of nodes", "number[]", _list_of(is_id, 10_000), _nodes),
-    "scope": Kind("the id of a scope, 0 for the main graph", "number", is_id, _scope),
-    "function": Kind("the path of a function", "string", _is_text),
-    "dtype": Kind("the name of an element type", "string", _is_text, lambda _, payload: payload or None),
-    "dim": Kind("a dim", "Dim", _is_dim, lambda _, payload: _dim(payload)),
-    "shape": Kind(
+    "value": ParameterKind("the id of a value", "number", is_id, _value),
+    "value?": ParameterKind(
+        "the id of a value, or 0", "number", is_id, lambda place, payload: value_of(place.model, payload)
+    ),
+    "values": ParameterKind("a list of ids of values", "number[]", _list_of(is_id, 10_000), _values),
+    "nodes": ParameterKind("a list of ids of nodes", "number[]", _list_of(is_id, 10_000), _nodes),
+    "scope": ParameterKind("the id of a scope, 0 for the main graph", "number", is_id, _scope),
+    "function": ParameterKind("the path of a function", "string", _is_text),
+    "dtype": ParameterKind("the name of an element type", "string", _is_text, lambda _, payload: payload or None),
+    "dim": ParameterKind("a dim", "Dim", _is_dim, lambda _, payload: _dim(payload)),
+    "shape": ParameterKind(
         "a list of dims, or null", "Dim[] | null", lambda payload: payload is None or _are_dims(payload),
         lambda _, payload: None if payload is None else [_dim(dim) for dim in payload],
     ),
-    "array": Kind(
+    "array": ParameterKind(
         "an array: {dtype, shape, numbers}, {elements} or {file}", f"{_ARRAY} | {{ file: string }}", _is_array, _array
     ),
-    "attribute": Kind(
+    "attribute": ParameterKind(
         "a number, a text, a list of these, {type, value}, or an array",
         f"Numbers | {{ type: string; value: Numbers }} | {_ARRAY}", _is_attribute, _attribute,
     ),
-    "model_file": Kind("a file that was sent", "string", _is_text, _upload),
+    "model_file": ParameterKind("a file that was sent", "string", _is_text, _upload),
 }  # fmt: skip
 """The kinds of parameters in the table of edits, by name."""
 

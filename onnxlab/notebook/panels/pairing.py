@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from onnxlab.analysis.compare.comparison import Entry
+from onnxlab.analysis.compare.comparison import ComparedValue
 from onnxlab.analysis.compare.sides import RunSide
-from onnxlab.analysis.diff.change import Change
+from onnxlab.analysis.diff.change import ModelChange
 from onnxlab.analysis.diff.difference import Diff
-from onnxlab.analysis.diff.matching import Matching
+from onnxlab.analysis.diff.matching import GraphMatching
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.model.viewable_diffs import ModelComparison, ModelDiff
@@ -62,7 +62,7 @@ class Pairing:
             self._arrays = None
         a, b = self.models
         if b is None:
-            return {**self._recorded(), **self._errors(Matching())}
+            return {**self._recorded(), **self._errors(GraphMatching())}
         with a.graph.lock, b.graph.lock:
             diff = self._current()
             names = (printable(a.name), printable(b.name))
@@ -85,7 +85,7 @@ class Pairing:
             "colors": (colors, colors),
         }  # fmt: skip
 
-    def _errors(self, matching: Matching) -> JSON:
+    def _errors(self, matching: GraphMatching) -> JSON:
         comparison = self.comparison
         if comparison is None or comparison.compared is None:
             return {"errors": None, "stale": False}
@@ -146,7 +146,7 @@ def _pairs(ids: Mapping[int, int]) -> JSON:
     return {"a": list(ids), "b": list(ids.values())}
 
 
-def _change(diff: Diff, change: Change) -> JSON:
+def _change(diff: Diff, change: ModelChange) -> JSON:
     nodes = [_nodes(graph, change, ident) for graph, ident in ((diff.a, change.a_id), (diff.b, change.b_id))]
     is_node = change.subject == "node"
     return {
@@ -157,7 +157,7 @@ def _change(diff: Diff, change: Change) -> JSON:
     }  # fmt: skip
 
 
-def _nodes(graph: ModelGraph, change: Change, ident: int) -> list[int]:
+def _nodes(graph: ModelGraph, change: ModelChange, ident: int) -> list[int]:
     """The nodes of a side that show a change: the node itself, the maker of a value, or the readers of one without."""
     if change.subject == "node":
         return [ident] if ident else []
@@ -194,7 +194,7 @@ def _kinds(diff: Diff) -> tuple[dict[int, str], dict[int, str]]:
 
 def _columns(comparison: ModelComparison, graph: ModelGraph, other: ModelGraph | None) -> JSON:
     """The entries whose values the models still have, in columns."""
-    entries: list[tuple[int, int, Entry]] = []
+    entries: list[tuple[int, int, ComparedValue]] = []
     for entry in comparison:
         ours = graph.main.names.get(entry.a, 0)
         theirs = other.main.names.get(entry.b, 0) if other is not None else 0

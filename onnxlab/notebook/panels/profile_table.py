@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from onnxlab.analysis.cost.roofline import roofline
-from onnxlab.analysis.profile import Entry, profile
+from onnxlab.analysis.profile import NodeProfile, profile
 from onnxlab.limits import Limits
 from onnxlab.notebook.panels.overlay import Overlay
 from onnxlab.notebook.protocol.messages import JSON
@@ -18,7 +18,7 @@ RUNS = 2
 def measured(model: "Model", limits: Limits | None) -> tuple[JSON, Overlay]:
     """The table, and its seconds as an overlay. Raises the errors of a run of the model."""
     report = profile(model.runner, runs=RUNS, limits=limits)
-    entries: dict[int, list[Entry]] = {}
+    entries: dict[int, list[NodeProfile]] = {}
     for entry in report.entries:
         entries.setdefault(entry.node, []).append(entry)
     parts = model.partition().parts

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from onnxlab.notebook.panels.tensor_planes import Array, Picture, Plane, coded, numbers_of
+from onnxlab.notebook.panels.tensor_planes import Array, Plane, PlaneImage, coded, numbers_of
 
 FRAMES = 1 << 13
 """Most frames that are transformed."""
@@ -14,7 +14,7 @@ RANGE = 80.0
 """Decibels below the loudest that are shown; everything below looks the same."""
 
 
-def spectrogram(source: Any, plane: Plane, pixels: int) -> Picture:
+def spectrogram(source: Any, plane: Plane, pixels: int) -> PlaneImage:
     """Decibels [frequency, frame] of the plane's first row, the highest frequency on top.
 
     Frames overlap by half and are weighted by a Hann window; powers of frames in one column of pixels are averaged. A

@@ -101,7 +101,7 @@ def _cell(item: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class PlaneImage:
     """One plane or three as bytes [height, width, channels]: the codes NAN to MOST for numbers from low to high."""
 
     height: int
@@ -112,7 +112,7 @@ class Picture:
     data: bytes
 
 
-def heat(source: Any, plane: Plane, pixels: int = PIXELS) -> Picture:
+def heat(source: Any, plane: Plane, pixels: int = PIXELS) -> PlaneImage:
     """The plane, averaged to at most `pixels` rows and columns."""
     pooled = _reduced(source, plane, pixels)
     return coded(pooled[:, :, None])
@@ -129,7 +129,7 @@ def image_axes(shape: tuple[int, ...]) -> tuple[int, int, int] | None:
     return None
 
 
-def image(source: Any, whole: Plane, pixels: int = PIXELS) -> Picture:
+def image(source: Any, whole: Plane, pixels: int = PIXELS) -> PlaneImage:
     """Three channels as colors. Raises ProtocolError where the tensor cannot be an image."""
     axes = image_axes(whole.shape)
     if axes is None:
@@ -166,7 +166,7 @@ def numbers_of(array: Array) -> Array:
     return np.abs(array).astype(np.float64) if array.dtype.kind == "c" else array.astype(np.float64)
 
 
-def coded(array: Array) -> Picture:
+def coded(array: Array) -> PlaneImage:
     """Numbers [height, width, channels] as the bytes of a picture."""
     finite = np.isfinite(array)
     low, high = (float(array[finite].min()), float(array[finite].max())) if finite.any() else (0.0, 0.0)
@@ -175,4 +175,4 @@ def coded(array: Array) -> Picture:
     codes[finite] = np.rint((array[finite] - low) / span * (MOST - LEAST)).clip(0, MOST - LEAST) + LEAST
     codes[array == np.inf], codes[array == -np.inf] = POSITIVE, NEGATIVE
     height, width, channels = array.shape
-    return Picture(height, width, channels, low, high, codes.tobytes())
+    return PlaneImage(height, width, channels, low, high, codes.tobytes())

@@ -12,7 +12,7 @@ from onnxlab.graph.protos.lazy_tensor import LazyTensor
 from onnxlab.limits import Limits
 from onnxlab.notebook.panels import tensor_planes
 from onnxlab.notebook.panels.spectrograms import spectrogram
-from onnxlab.notebook.panels.tensor_planes import Picture, Plane
+from onnxlab.notebook.panels.tensor_planes import Plane, PlaneImage
 from onnxlab.notebook.protocol.messages import JSON, ProtocolError, number
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 KEPT = 1 << 28
 """Bytes of results that a view keeps after a run of some nodes; after a run of the whole model, the model does."""
 
-PICTURES: dict[str, Callable[[Any, Plane, int], Picture]] = {
+PICTURES: dict[str, Callable[[Any, Plane, int], PlaneImage]] = {
     "heat": tensor_planes.heat,
     "image": tensor_planes.image,
     "spectrogram": spectrogram,
@@ -165,6 +165,6 @@ def tensor_part(
     return {**payload, "picture": _on_wire(drawn)}, [drawn.data]
 
 
-def _on_wire(picture: Picture) -> JSON:
+def _on_wire(picture: PlaneImage) -> JSON:
     size = {"height": picture.height, "width": picture.width, "channels": picture.channels}
     return {**size, "low": number(picture.low), "high": number(picture.high)}

@@ -47,7 +47,7 @@ F = TypeVar("F", bound=Function)
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class KernelEntry:
     """A kernel and what it is for.
 
     `context` says whether the first argument is the RunContext, `custom` whether a user registered it.
@@ -69,7 +69,7 @@ class Kernel:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ShapeRule:
     """A shape rule and what it is for."""
 
     domain: str
@@ -78,7 +78,7 @@ class Rule:
     function: Function
 
 
-Entry = TypeVar("Entry", Kernel, Rule)
+Entry = TypeVar("Entry", KernelEntry, ShapeRule)
 
 
 class _Table(Generic[Entry]):
@@ -122,10 +122,10 @@ class _Table(Generic[Entry]):
         return {key: tuple(sorted(row.since for row in rows)) for key, rows in self._rows.items() if rows}
 
 
-_kernels: Final = _Table[Kernel]()
-_rules: Final = _Table[Rule]()
-_custom_kernels: Final = _Table[Kernel]()
-_custom_rules: Final = _Table[Rule]()
+_kernels: Final = _Table[KernelEntry]()
+_rules: Final = _Table[ShapeRule]()
+_custom_kernels: Final = _Table[KernelEntry]()
+_custom_rules: Final = _Table[ShapeRule]()
 _load_lock: Final = fork_safe(threading.RLock())
 _loaded = False
 _generation = 0
@@ -138,7 +138,7 @@ def kernel(op_type: str, since: int = 1, domain: str = "", context: bool = False
     """
 
     def add(function: F) -> F:
-        _kernels.add(Kernel(domain, op_type, since, function, context))
+        _kernels.add(KernelEntry(domain, op_type, since, function, context))
         return function
 
     return add
@@ -173,7 +173,7 @@ def windowed(op_type: str, since: int = 1, domain: str = "", place: int = 0) -> 
     return add
 
 
-def _registered(op_type: str, since: int, domain: str) -> Kernel:
+def _registered(op_type: str, since: int, domain: str) -> KernelEntry:
     registered = _kernels.find(domain, op_type, since)
     if registered is None or registered.since != since:
         raise LookupError(f"{op_type} since {since} has no kernel to be a form of")
@@ -189,13 +189,13 @@ def rule(op_types: str, since: int = 1, domain: str = "") -> Callable[[F], F]:
 
     def add(function: F) -> F:
         for op_type in op_types.split():
-            _rules.add(Rule(domain, op_type, since, function))
+            _rules.add(ShapeRule(domain, op_type, since, function))
         return function
 
     return add
 
 
-def find_kernel(domain: str, op_type: str, version: int) -> Kernel | None:
+def find_kernel(domain: str, op_type: str, version: int) -> KernelEntry | None:
     """Return the kernel with the greatest `since` that is not above `version`, or None.
 
     `version` is the schema's since_version or the opset version of the domain: both find the same kernel.
@@ -206,7 +206,7 @@ def find_kernel(domain: str, op_type: str, version: int) -> Kernel | None:
     return _custom_kernels.find(*key) or _kernels.find(*key)
 
 
-def find_rule(domain: str, op_type: str, version: int) -> Rule | None:
+def find_rule(domain: str, op_type: str, version: int) -> ShapeRule | None:
     """Return the shape rule with the greatest `since` that is not above `version`, or None.
 
     A custom operator has only the rule that was registered with this version of it: others may not hold for it.
@@ -263,7 +263,7 @@ def rules() -> dict[tuple[str, str], tuple[int, ...]]:
     return _rules.versions()
 
 
-def in_place_kernels() -> list[tuple[str, Kernel]]:
+def in_place_kernels() -> list[tuple[str, KernelEntry]]:
     """(operator, kernel) of those with a form that may overwrite an input."""
     load()
     versions = [(key, since) for key, sinces in _kernels.versions().items() for since in sinces]
@@ -314,9 +314,9 @@ def register(
     op_type = schema.op_type if isinstance(schema, schemas.Schema) else schema.name
     _generation += 1
     if kernel is not None:
-        _custom_kernels.add(Kernel(domain, op_type, since, kernel, context, True))
+        _custom_kernels.add(KernelEntry(domain, op_type, since, kernel, context, True))
     if infer is not None:
-        _custom_rules.add(Rule(domain, op_type, since, infer))
+        _custom_rules.add(ShapeRule(domain, op_type, since, infer))
     rows.add_custom(domain, op_type, since, traits)
 
 

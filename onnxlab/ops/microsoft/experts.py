@@ -35,7 +35,7 @@ Weights = Callable[[int], Array]
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class ExpertLayer:
     """One of the two or three linear layers of all experts: weights, and a bias [experts, outputs]."""
 
     weights: Weights
@@ -63,7 +63,7 @@ class Gate:
     fusion: int
     limit: float
 
-    def __call__(self, expert: int, rows: Array, first: Layer, third: Layer | None) -> Array:
+    def __call__(self, expert: int, rows: Array, first: ExpertLayer, third: ExpertLayer | None) -> Array:
         """Apply the first layer of one expert and the activation to its rows."""
         inner = first(expert, rows)
         if self.activation != "swiglu":
@@ -85,7 +85,7 @@ def mix(
     ctx: RunContext,
     x: Array,
     router: tuple[Array, Array | None],
-    layers: tuple[Layer, Layer, Layer | None],
+    layers: tuple[ExpertLayer, ExpertLayer, ExpertLayer | None],
     gate: Gate,
     k: int,
     normalize: bool | int,
@@ -149,7 +149,7 @@ def mixture_of_experts(
     """
     _refuse_mixer(use_sparse_mixer)
     layers = [
-        None if weights is None else Layer(lambda expert, weights=weights: widen(weights[expert]), bias)  # type: ignore[misc]
+        None if weights is None else ExpertLayer(lambda expert, weights=weights: widen(weights[expert]), bias)  # type: ignore[misc]
         for weights, bias in ((fc1, fc1_bias), (fc2, fc2_bias), (fc3, fc3_bias))
     ]
     gate = Gate(activation_type, activation_alpha, activation_beta, swiglu_fusion, swiglu_limit)
@@ -225,12 +225,12 @@ def quantized_mixture_of_experts(
     return mix(ctx, x, (router_probs, padded[12]), (first, second, third), gate, k, normalize)
 
 
-def _quantized_layer(arrays: Sequence[Array | None], number: int, bits: int, block_size: int) -> Layer | None:
+def _quantized_layer(arrays: Sequence[Array | None], number: int, bits: int, block_size: int) -> ExpertLayer | None:
     """The layer whose weights, scales and bias are the `number`th three inputs behind the router's scores."""
     weights, scales, bias = arrays[3 * number : 3 * number + 3]
     if weights is None or scales is None:
         return None
-    return Layer(partial(_dequantized, weights, scales, arrays[9 + number], bits, block_size), bias)
+    return ExpertLayer(partial(_dequantized, weights, scales, arrays[9 + number], bits, block_size), bias)
 
 
 # -- shape rules -------------------------------------------------------------------------------------------------------

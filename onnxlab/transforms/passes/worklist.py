@@ -4,7 +4,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 
 from onnxlab.graph.index.records import NodeRecord
-from onnxlab.graph.query.patterns.matcher import Failure
+from onnxlab.graph.query.patterns.matcher import Mismatch
 from onnxlab.transforms.rewriting import Rewriting
 from onnxlab.transforms.rules.rule import AnyRule, Procedure, Root, Rule
 
@@ -85,7 +85,7 @@ def _tried(rewriting: Rewriting, node: NodeRecord, rules: Sequence[AnyRule], dee
                 return [ident, *_near(rewriting, [nodes[reader] for reader in readers if reader in nodes], deepest)]
             continue
         match = rule.find(rewriting, node, makers)
-        if isinstance(match, Failure):
+        if isinstance(match, Mismatch):
             continue
         inputs = [matched_node for matched_node in match.nodes[1:] if matched_node.id in rewriting.graph.nodes]
         sources = [vid for matched_node in match.nodes for vid in matched_node.inputs if vid]

@@ -8,15 +8,15 @@ from typing import Any
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.graph.protos.attributes import decode
 from onnxlab.graph.query.patterns import matcher
-from onnxlab.graph.query.patterns.matcher import Failure
-from onnxlab.graph.query.patterns.syntax_tree import Call
-from onnxlab.graph.query.patterns.wiring import Source, Wiring
+from onnxlab.graph.query.patterns.matcher import Mismatch
+from onnxlab.graph.query.patterns.syntax_tree import NodePattern
+from onnxlab.graph.query.patterns.wiring import Producer, Wiring
 from onnxlab.shapes import TensorFact
 from onnxlab.transforms.rewriting import Array, Rewriting
 
 
 @dataclass(slots=True)
-class Match(matcher.Match[NodeRecord, ValueRecord]):
+class Match(matcher.PatternMatch[NodeRecord, ValueRecord]):
     """A place that a pattern matches.
 
     Attributes:
@@ -57,7 +57,7 @@ class Match(matcher.Match[NodeRecord, ValueRecord]):
         return default
 
 
-def match(rewriting: Rewriting, call: Call, root: NodeRecord) -> Match | Failure:
+def match(rewriting: Rewriting, call: NodePattern, root: NodeRecord) -> Match | Mismatch:
     """Match one way of writing a pattern at a node."""
     candidate = Match(root, call, rewriting=rewriting)
     return matcher.find(_Records(rewriting), candidate) or candidate
@@ -93,9 +93,9 @@ class _Records(Wiring[NodeRecord, ValueRecord]):
     def outputs(self, node: NodeRecord) -> list[ValueRecord | None]:
         return [self._values[vid] if vid else None for vid in node.outputs]
 
-    def source(self, value: ValueRecord, op_types: Collection[str] = ()) -> Source[NodeRecord] | None:
+    def source(self, value: ValueRecord, op_types: Collection[str] = ()) -> Producer[NodeRecord] | None:
         node = self._rewriting.maker(value)
-        return None if node is None else Source(node, value.producers[0][1])
+        return None if node is None else Producer(node, value.producers[0][1])
 
     def attribute(self, node: NodeRecord, name: str) -> Any:
         for attribute in node.proto.attribute:

@@ -13,7 +13,7 @@ from onnxlab.graph.edits.constants import is_constant
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.graph.protos.attributes import decode
 from onnxlab.graph.query.patterns.parser import is_operator
-from onnxlab.graph.query.patterns.syntax_tree import Argument, Call, Literal, Name, Number, Output
+from onnxlab.graph.query.patterns.syntax_tree import Argument, Literal, Name, NodeOutput, NodePattern, Number
 from onnxlab.transforms.rewriting import Array, Rewriting
 
 MOST_NODES: Final = 200
@@ -25,7 +25,7 @@ _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _RESERVED: Final = frozenset(("or", "none"))
 
 
-def pattern_of(rewriting: Rewriting, nodes: Sequence[NodeRecord], numbers: bool = True) -> Call:
+def pattern_of(rewriting: Rewriting, nodes: Sequence[NodeRecord], numbers: bool = True) -> NodePattern:
     """The pattern of some nodes: what they read from elsewhere is any value, or any constant.
 
     Its attributes are those that the nodes set. Where nodes outside of the selection read an inner node, the pattern
@@ -52,7 +52,7 @@ class _Selection:
         self._used: set[str] = set(_RESERVED)
         self._written: dict[int, int] = {}  # nodes that are written, with the output that has a name
 
-    def pattern(self) -> Call:
+    def pattern(self) -> NodePattern:
         """The pattern, or TransformError."""
         return self._call(self._root(), 0)
 
@@ -87,7 +87,7 @@ class _Selection:
 
     # -- pieces -----------------------------------------------------------------------------------------------------
 
-    def _call(self, node: NodeRecord, output: int) -> Call:
+    def _call(self, node: NodeRecord, output: int) -> NodePattern:
         """A node that is met for the first time, by one of its outputs."""
         self._written[node.id] = output
         values = self._graph.values
@@ -104,7 +104,7 @@ class _Selection:
             for vid in node.outputs
             if vid
         )
-        return Call((node.op_type,), node.domain, arguments, self._attributes(node), name, stays, output)
+        return NodePattern((node.op_type,), node.domain, arguments, self._attributes(node), name, stays, output)
 
     def _argument(self, node: NodeRecord, slot: int, value: ValueRecord | None) -> Argument:
         if value is None:
@@ -114,7 +114,7 @@ class _Selection:
         maker, at = value.producer or (0, 0)
         if maker in self._written:  # another output of a node that is written
             named = self._names[self._nodes[maker].outputs[self._written[maker]]]
-            return Output(named, at)
+            return NodeOutput(named, at)
         if maker in self._nodes:
             return self._call(self._nodes[maker], at)
         constant = self._rewriting.stored(value) is not None

@@ -12,7 +12,7 @@ from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertNode, RemoveNode
 from onnxlab.graph.edit.merging import adopt_opsets
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
-from onnxlab.graph.query.patterns.syntax_tree import Argument, Call, Literal, Name, Number, Output, Rest
+from onnxlab.graph.query.patterns.syntax_tree import Argument, Literal, Name, NodeOutput, NodePattern, Number, Rest
 from onnxlab.schemas import Schema
 from onnxlab.shapes import Fact
 from onnxlab.transforms.metadata_transfer import joined
@@ -21,7 +21,7 @@ from onnxlab.transforms.rewriting import Array, Rewriting
 
 
 def put(
-    rewriting: Rewriting, match: Match, replacement: Call | Name, computed: Mapping[str, Any]
+    rewriting: Rewriting, match: Match, replacement: NodePattern | Name, computed: Mapping[str, Any]
 ) -> tuple[list[NodeRecord], str]:
     """Put a replacement in the place of a match; nothing is changed where that cannot be.
 
@@ -59,7 +59,7 @@ def _bypass(rewriting: Rewriting, match: Match, name: Name) -> tuple[list[NodeRe
     return [graph.nodes[ident] for ident in readers if ident in graph.nodes], ""
 
 
-def _unavailable(rewriting: Rewriting, match: Match, replacement: Call) -> str:
+def _unavailable(rewriting: Rewriting, match: Match, replacement: NodePattern) -> str:
     """The reason why the model cannot have the operators of a replacement, "" where it can."""
     graph = rewriting.graph
     scope = graph.scopes[match.root.scope]
@@ -124,7 +124,7 @@ class _Builder:
         self._constants: dict[str, str] = {}
         self._named: dict[str, str] = {}
 
-    def put(self, replacement: Call) -> list[NodeRecord]:
+    def put(self, replacement: NodePattern) -> list[NodeRecord]:
         """Insert the nodes of the replacement, and remove those that they replace."""
         match, graph = self._match, self._graph
         root = match.root
@@ -152,7 +152,7 @@ class _Builder:
         vid = node.outputs[slot] if slot < len(node.outputs) else 0
         return bool(vid) and bool(self._graph.values[vid].uses or self._graph.values[vid].formal_outputs)
 
-    def _node(self, call: Call, outputs: list[str]) -> onnx.NodeProto:
+    def _node(self, call: NodePattern, outputs: list[str]) -> onnx.NodeProto:
         node = onnx.NodeProto(op_type=call.op_type, domain=call.domain, output=outputs)
         for argument in call.inputs:
             node.input.extend(self._input(argument))
@@ -181,7 +181,7 @@ class _Builder:
         return known.reshape(-1).tolist() if known.ndim else known.item()
 
     def _input(self, argument: Argument) -> list[str]:
-        if isinstance(argument, Call):
+        if isinstance(argument, NodePattern):
             if argument.name and argument.name in self._named:
                 return [self._named[argument.name]]
             name = self._rewriting.fresh(f"{self._label}_{argument.name or argument.op_type}")
@@ -193,11 +193,11 @@ class _Builder:
             return [value.name if value is not None else "" for value in self._match.values[argument.name]]
         if isinstance(argument, Number):
             return [self._number(argument)]
-        if isinstance(argument, Output):
+        if isinstance(argument, NodeOutput):
             return [self._output(argument)]
         return [self._value(argument.name)]
 
-    def _output(self, output: Output) -> str:
+    def _output(self, output: NodeOutput) -> str:
         """Another output of a node that stays, given by the pattern's name for one of its outputs."""
         value = self._match.values.get(output.name)
         if not isinstance(value, ValueRecord) or value.producer is None:

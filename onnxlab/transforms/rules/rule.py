@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from onnxlab.graph.index.records import NodeRecord
-from onnxlab.graph.query.patterns.matcher import CONDITION, Failure
+from onnxlab.graph.query.patterns.matcher import CONDITION, Mismatch
 from onnxlab.graph.query.patterns.parser import parse_rule
-from onnxlab.graph.query.patterns.syntax_tree import Call, Name
+from onnxlab.graph.query.patterns.syntax_tree import Name, NodePattern
 from onnxlab.transforms.patterns.rule_match import Match, match
-from onnxlab.transforms.regions import Recorder
+from onnxlab.transforms.regions import RegionRecorder
 from onnxlab.transforms.rewriting import Rewriting
 from onnxlab.transforms.rules.replacement import put
 
@@ -51,13 +51,13 @@ class Rule:
         object.__setattr__(self, "replacement", replacement)
         roots = dict.fromkeys((op_type, pattern.domain) for pattern in patterns for op_type in pattern.op_types)
         object.__setattr__(self, "roots", tuple(roots))
-        calls = replacement.calls() if isinstance(replacement, Call) else []
+        calls = replacement.calls() if isinstance(replacement, NodePattern) else []
         inside = {op_type for pattern in patterns for call in pattern.calls() for op_type in call.op_types}
         object.__setattr__(self, "operators", frozenset(inside))
         object.__setattr__(self, "brings", frozenset(call.domain for call in calls if call.domain))
 
-    patterns: tuple[Call, ...] = field(init=False)
-    replacement: Call | Name = field(init=False)
+    patterns: tuple[NodePattern, ...] = field(init=False)
+    replacement: NodePattern | Name = field(init=False)
     roots: tuple[Root, ...] = field(init=False)
     operators: frozenset[str] = field(init=False)
     brings: frozenset[str] = field(init=False)
@@ -71,7 +71,7 @@ class Rule:
         """The same rule with one more condition, and the words that say that it does not hold."""
         return replace(self, conditions={**self.conditions, words: holds})
 
-    def find(self, rewriting: Rewriting, node: NodeRecord, makers: frozenset[str] | None = None) -> Match | Failure:
+    def find(self, rewriting: Rewriting, node: NodeRecord, makers: frozenset[str] | None = None) -> Match | Mismatch:
         """The match at a node, or the failure of the alternative pattern that got furthest.
 
         Args:
@@ -79,7 +79,7 @@ class Rule:
             node: the node at which the outermost call is to match.
             makers: operators that make its inputs; alternatives that need others are then skipped. None to try all.
         """
-        failure = Failure((-1, 0), f"no node before it is one of those in {self.patterns[0].op_type}(…)")
+        failure = Mismatch((-1, 0), f"no node before it is one of those in {self.patterns[0].op_type}(…)")
         for pattern in self.patterns:
             if makers is not None and not pattern.may_read(makers):
                 continue
@@ -92,19 +92,19 @@ class Rule:
                 failure = outcome
         return failure
 
-    def _judged(self, rewriting: Rewriting, candidate: Match) -> Match | Failure:
+    def _judged(self, rewriting: Rewriting, candidate: Match) -> Match | Mismatch:
         if rewriting.output(candidate.root) is None:
             label = rewriting.graph.label(candidate.root).replace("{", "{{").replace("}", "}}")
-            return Failure(CONDITION, f"another output of {label} is read too")
+            return Mismatch(CONDITION, f"another output of {label} is read too")
         if rewriting.options.protected:
             calls = zip(candidate.nodes, candidate.pattern.calls(), strict=True)
             protected = next((node for node, call in calls if not call.stays and rewriting.stays(node)), None)
             if protected is not None:
                 label = rewriting.graph.label(protected).replace("{", "{{").replace("}", "}}")
-                return Failure(CONDITION, f"{label} is protected")
+                return Mismatch(CONDITION, f"{label} is protected")
         for number, (words, holds) in enumerate(self.conditions.items()):
             if not holds(candidate):
-                return Failure((CONDITION[0], number), words)
+                return Mismatch((CONDITION[0], number), words)
         return candidate
 
     def apply(self, rewriting: Rewriting, matched: Match) -> "tuple[list[NodeRecord], str]":
@@ -119,7 +119,7 @@ class Rule:
         computed = self.compute(matched) if self.compute is not None else {}
         if isinstance(computed, str):
             return [], computed
-        recorder = Recorder(rewriting, matched, self.name) if rewriting.options.regions else None
+        recorder = RegionRecorder(rewriting, matched, self.name) if rewriting.options.regions else None
         nodes, why = put(rewriting, matched, self.replacement, computed)
         if not why:
             if recorder is not None:
@@ -131,7 +131,7 @@ class Rule:
     def why_not(self, rewriting: Rewriting, node: NodeRecord) -> str:
         """The reason why the rule does not apply at a node, in words; "" where it does."""
         outcome = self.find(rewriting, node)
-        if isinstance(outcome, Failure):
+        if isinstance(outcome, Mismatch):
             return f"{self.name}: {outcome.why}"
         computed = self.compute(outcome) if self.compute is not None else {}
         return f"{self.name}: {computed}" if isinstance(computed, str) else ""

@@ -7,7 +7,7 @@ import pytest
 from onnxlab import garbage_collection
 from onnxlab.errors import FeedError, NameLookupError, NotComputedError
 from onnxlab.execution.base.array_memory import same
-from onnxlab.execution.base.value_store import State
+from onnxlab.execution.base.value_store import StoreState
 from onnxlab.execution.run.recorder import Recorder
 from onnxlab.graph import edits
 from onnxlab.graph.edit.changes import SetAttribute, SetField
@@ -191,7 +191,7 @@ def test_an_edit_during_a_run_drops_what_the_run_would_keep(run):
 def test_an_edit_during_the_very_first_run_drops_it_too(run):
     began = run.store.current()
     run.graph.apply(SetField(("node", node(run, "a")), "op_type", "Neg"))
-    assert not run.store.merge(began, State(arrays={value(run, "a"): X}, stamps={value(run, "a"): 1}))
+    assert not run.store.merge(began, StoreState(arrays={value(run, "a"): X}, stamps={value(run, "a"): 1}))
     assert len(run.store) == 0
 
 

@@ -14,7 +14,7 @@ from onnxlab.formats.ort import saving
 from onnxlab.formats.ort.decoding import decode
 from onnxlab.formats.ort.encoding import encode
 from onnxlab.formats.ort.preparing import prepared, without_kernels
-from onnxlab.formats.ort.reader import Buffer, Table
+from onnxlab.formats.ort.reader import FlatBuffer, FlatTable
 from tests.support.mutations import damaged
 from tests.support.ort_files import feeds, is_random, outputs, same, session
 from tests.support.samples import ort_pairs, samples
@@ -70,7 +70,7 @@ def test_sources_run_as_before_when_written(name: str, tmp_path: Path) -> None:
         assert same(outputs(ours, arrays), outputs(theirs, arrays))
 
 
-def nodes(graph: Table) -> dict[tuple[bytes, ...], Any]:
+def nodes(graph: FlatTable) -> dict[tuple[bytes, ...], Any]:
     return {
         tuple(node["outputs"]): (
             node["op_type"], node["domain"], node["since_version"], node["inputs"], list(node["input_arg_counts"]),
@@ -80,7 +80,7 @@ def nodes(graph: Table) -> dict[tuple[bytes, ...], Any]:
     }  # fmt: skip
 
 
-def edges(graph: Table) -> dict[tuple[bytes, ...], Any]:
+def edges(graph: FlatTable) -> dict[tuple[bytes, ...], Any]:
     names = {node["index"]: tuple(node["outputs"]) for node in graph["nodes"]}
     return {
         names[entry["node_index"]]: [
@@ -90,7 +90,7 @@ def edges(graph: Table) -> dict[tuple[bytes, ...], Any]:
     }
 
 
-def resolver(session_table: Table) -> list[Any]:
+def resolver(session_table: FlatTable) -> list[Any]:
     return [
         (entry["op_id"], [(kind["kernel_type_str"], [(arg["arg_type"], arg["index"]) for arg in kind["args"]])
                           for kind in entry["kernel_type_str_args"]])
@@ -102,7 +102,7 @@ def different(name: str) -> list[str]:
     """The differences of a source, when it is written, from onnxruntime's own file."""
     source, stored = PAIRS[name]
     data = saving.written(onnx.load_from_string(source), None, 6).data
-    ours, theirs = (Buffer(item).root("InferenceSession") for item in (data, stored))
+    ours, theirs = (FlatBuffer(item).root("InferenceSession") for item in (data, stored))
     our_graph, their_graph = ours["model"]["graph"], theirs["model"]["graph"]
     parts = {
         "nodes": nodes(our_graph) == nodes(their_graph), "resolver": resolver(ours) == resolver(theirs),
@@ -125,7 +125,7 @@ def test_the_package_flatbuffers_reads_what_is_written() -> None:
         assert data[4:8] == b"ORTM"
         root = InferenceSession.InferenceSession.GetRootAs(data, 0)
         graph = root.Model().Graph()
-        ours = Buffer(data).root("InferenceSession")["model"]["graph"]
+        ours = FlatBuffer(data).root("InferenceSession")["model"]["graph"]
         for place, node in enumerate(ours["nodes"]):
             theirs = graph.Nodes(place)
             assert (theirs.OpType(), theirs.SinceVersion(), theirs.Index()) == (
@@ -169,7 +169,7 @@ def test_it_is_told_by_its_content_and_saved_without_a_change(tmp_path: Path) ->
 
 def test_version_4_is_written_on_request(tmp_path: Path) -> None:
     path = onnxlab.load(PAIRS["126_conv_add"][0]).save(tmp_path / "m.ort", format="ort4")
-    root = Buffer(path.read_bytes()).root("InferenceSession")
+    root = FlatBuffer(path.read_bytes()).root("InferenceSession")
     assert (root["ort_version"], root["kernel_type_str_resolver"]) == (b"4", None)
     assert session(path.read_bytes()).get_outputs()
 
@@ -203,7 +203,7 @@ def test_execution_providers_of_nodes_come_back(tmp_path: Path) -> None:
     model.nodes[0].name = "renamed"
     model.add_node("Relu", [model.outputs[0].name])
     again = model.save(tmp_path / "m.ort").read_bytes()
-    nodes = Buffer(again).root("InferenceSession")["model"]["graph"]["nodes"]
+    nodes = FlatBuffer(again).root("InferenceSession")["model"]["graph"]["nodes"]
     providers = {node.text("op_type"): node.text("execution_provider_type") for node in nodes}
     assert providers.pop("Relu") == "CPUExecutionProvider"
     assert set(providers.values()) == {"DmlExecutionProvider"}
@@ -296,7 +296,7 @@ def test_what_refers_to_itself_is_refused() -> None:
     with pytest.raises(LoadError, match=r"damaged|without a graph|version"):
         decode(nested)
     stored = bytearray(PAIRS["399_scan9_sum"][1])
-    root = Buffer(bytes(stored)).root("InferenceSession")
+    root = FlatBuffer(bytes(stored)).root("InferenceSession")
     graph = root["model"]["graph"]
     attribute = next(entry for entry in graph["nodes"][0]["attributes"] if entry["name"] == b"body")
     place = attribute.place_of("g")

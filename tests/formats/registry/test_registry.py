@@ -9,7 +9,7 @@ import pytest
 import onnxlab
 from onnxlab.errors import LoadError, SaveError, SaveWarning
 from onnxlab.formats import registry
-from onnxlab.formats.base.format import Content, Format, Loss, LossReport, Opened, Written
+from onnxlab.formats.base.format import Content, Format, FormatLoss, LossReport, OpenedFile, Written
 from tests.graph.support.models import chain
 
 FORMATS = registry.formats()
@@ -90,21 +90,21 @@ def test_a_report_says_what_refuses() -> None:
 def lines(monkeypatch: pytest.MonkeyPatch) -> Format:
     """A format as CONTRIBUTING describes one: names of operators, with what is besides them."""
 
-    def read(content: Content) -> Opened:
+    def read(content: Content) -> OpenedFile:
         first, *operators = content.data.decode().split()
         if first != "LINES":
             raise LoadError("it begins with something else")
         model = onnx.ModelProto(ir_version=10)
         for number, op_type in enumerate(operators):
             model.graph.node.add(op_type=op_type, input=[f"v{number}"], output=[f"v{number + 1}"])
-        return Opened(model, extra=content.size)
+        return OpenedFile(model, extra=content.size)
 
     def write(model: onnx.ModelProto, extra: object) -> Written:
         return Written(" ".join(["LINES", *(node.op_type for node in model.graph.node)]).encode(), f"read {extra}")
 
     form = Format(
         "lines", "LINES", (".lines",), lambda content: content.head.startswith(b"LINES"), read, write,
-        lambda model, extra: [Loss("weights", tensor.name, "left out") for tensor in model.graph.initializer],
+        lambda model, extra: [FormatLoss("weights", tensor.name, "left out") for tensor in model.graph.initializer],
         rank=10, holds_external_data=False,
     )  # fmt: skip
     monkeypatch.setattr(registry, "formats", lambda: (form, *FORMATS))

@@ -9,7 +9,7 @@ import pytest
 
 import onnxlab
 from onnxlab.errors import EditError, LoadError, SaveError, SaveWarning
-from onnxlab.formats.ort.checkpoint import Checkpoint, decode, of_model, read_checkpoint
+from onnxlab.formats.ort.checkpoint import TrainingCheckpoint, decode, of_model, read_checkpoint
 from onnxlab.formats.ort.tables import IDS
 from onnxlab.graph import edits
 from onnxlab.graph.protos import tensors
@@ -104,7 +104,7 @@ def test_it_opens_as_a_model_of_initializers(tmp_path: Path) -> None:
     (tmp_path / "state").write_bytes(FILES["checkpoint_opt.ckpt"])
     model = onnxlab.load(tmp_path / "state")
     assert [tensor.name for tensor in model.proto.graph.initializer]
-    assert isinstance(model.files.extra, Checkpoint)
+    assert isinstance(model.files.extra, TrainingCheckpoint)
     assert model.save(tmp_path / "copy").read_bytes() == FILES["checkpoint_opt.ckpt"]
     value = model.graph.values[model.graph.main.names["fc2.bias"]]
     edits.set_initializer(model.graph, value, tensors.from_array(np.ones(4, np.float32), "fc2.bias"))

@@ -14,7 +14,7 @@ from onnxlab.graph.index.readonly_index import GlanceIndex
 from onnxlab.graph.index.rows import Rows
 from onnxlab.graph.query import sources
 from onnxlab.graph.query.hierarchy import Hierarchy
-from onnxlab.graph.query.hierarchy_levels import Level, Row
+from onnxlab.graph.query.hierarchy_levels import BoxRow, Level
 from onnxlab.graph.query.wires import Readers, Wires
 from onnxlab.render import picture
 from tests.support.corpus import Corpus
@@ -90,8 +90,8 @@ def test_spans_of_a_piece_are_those_of_its_nodes(seed: int) -> None:
     for _ in range(10):
         low = rng.randrange(60)
         high = rng.randrange(low + 1, 62)
-        quick = level.spans(Row(range(low, high), {}))
-        plain = level.spans(Row(list(range(low, high)), {}))
+        quick = level.spans(BoxRow(range(low, high), {}))
+        plain = level.spans(BoxRow(list(range(low, high)), {}))
         assert [part.tolist() for part in quick] == [part.tolist() for part in plain]
 
 

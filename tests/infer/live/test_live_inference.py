@@ -148,8 +148,8 @@ def test_a_rule_that_fails_is_a_diagnostic_or_gives_way_to_onnx(monkeypatch: pyt
     def broken(*_: object) -> None:
         raise KeyError("oops")
 
-    monkeypatch.setattr(registry, "find_rule", lambda *key: registry.Rule(*key, broken))  # type: ignore[call-arg]
-    monkeypatch.setattr("onnxlab.ops.find_rule", lambda *key: registry.Rule(*key, broken))  # type: ignore[call-arg]
+    monkeypatch.setattr(registry, "find_rule", lambda *key: registry.ShapeRule(*key, broken))  # type: ignore[call-arg]
+    monkeypatch.setattr("onnxlab.ops.find_rule", lambda *key: registry.ShapeRule(*key, broken))  # type: ignore[call-arg]
     graph = ModelGraph(chain())
     assert str(fact(graph, "y")) == "float32[N,4,4,4]"  # by onnx's own rules
 

@@ -31,7 +31,7 @@ _TAKES = {"affine": 2, "leakyrelu": 1, "thresholdedrelu": 1, "scaledtanh": 2, "h
 
 
 @dataclass(slots=True)
-class Layer:
+class RecurrentLayer:
     """One recurrent layer that is to be emitted.
 
     Attributes:

@@ -30,10 +30,10 @@ from onnxlab.execution.numba.plan.elementwise_chains import (
     emit_chain,
     supports,
 )
-from onnxlab.execution.numba.plan.lowering_cache import LoweringMemo, LoweringRecord, Table
+from onnxlab.execution.numba.plan.lowering_cache import LoweringMemo, LoweringRecord, TrackedDict
 from onnxlab.execution.numba.plan.plan import Result
 from onnxlab.execution.numba.plan.quantized_view import QuantizedView
-from onnxlab.execution.numba.plan.views import Array, Buffer, View, channels_last, constant_view, dense
+from onnxlab.execution.numba.plan.views import ArenaBuffer, Array, View, channels_last, constant_view, dense
 from onnxlab.execution.numba.plan.weight_packing import Key, Late, Packed, late
 from onnxlab.graph.edit.snapshot import NodeView
 
@@ -82,24 +82,24 @@ class RegionValues:
         self.builder = PlanBuilder()
         self.valued: set[int] = set()
         self.memo = LoweringMemo(before)
-        self.levels: Table[str, QuantizedView] = Table(self.memo)
-        self.looked: Table[str, bool] = Table(self.memo)
+        self.levels: TrackedDict[str, QuantizedView] = TrackedDict(self.memo)
+        self.looked: TrackedDict[str, bool] = TrackedDict(self.memo)
         self.packed = packed
-        self._halves = Table(self.memo, halves.items())
+        self._halves = TrackedDict(self.memo, halves.items())
         self._inputs = inputs
         self.precise = precise
-        self._follows = Table(self.memo, ((name, True) for name in follows))
+        self._follows = TrackedDict(self.memo, ((name, True) for name in follows))
         self._measuring = measuring
-        self._number = Table(self.memo, ((name, number) for number, name in enumerate(part.inputs)))
-        self._constants = Table(self.memo, constants.items())
-        self._values: Table[str, Value] = Table(self.memo)
-        self._emitted: Table[Chain, View] = Table(self.memo)
-        self._moved: Table[str, View] = Table(self.memo)
-        self._makers = Table(self.memo, ((output, node) for node in paced(part.nodes) for output in node.outputs))
+        self._number = TrackedDict(self.memo, ((name, number) for number, name in enumerate(part.inputs)))
+        self._constants = TrackedDict(self.memo, constants.items())
+        self._values: TrackedDict[str, Value] = TrackedDict(self.memo)
+        self._emitted: TrackedDict[Chain, View] = TrackedDict(self.memo)
+        self._moved: TrackedDict[str, View] = TrackedDict(self.memo)
+        self._makers = TrackedDict(self.memo, ((output, node) for node in paced(part.nodes) for output in node.outputs))
         uses = Counter(name for node in paced(part.nodes) for name in node.inputs if name)
-        self._uses = Table(self.memo, uses.items())
-        self._outputs = Table(self.memo, ((name, number) for number, name in enumerate(part.outputs)))
-        self._results: Table[int, Result] = Table(self.memo)
+        self._uses = TrackedDict(self.memo, uses.items())
+        self._outputs = TrackedDict(self.memo, ((name, number) for number, name in enumerate(part.outputs)))
+        self._results: TrackedDict[int, Result] = TrackedDict(self.memo)
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
@@ -245,7 +245,7 @@ class RegionValues:
     def allocate(self, name: str, shape: Sequence[int], dtype: Any, strides: Sequence[int] | None = None) -> View:
         """A place for a result: the caller's array if it leaves the region in this layout."""
         itemsize = np.dtype(dtype).itemsize
-        plain = View(Buffer("", 0), 0, tuple(shape), tuple(strides or dense(shape, itemsize)), np.dtype(dtype))
+        plain = View(ArenaBuffer("", 0), 0, tuple(shape), tuple(strides or dense(shape, itemsize)), np.dtype(dtype))
         if name in self._outputs and plain.contiguous and name not in self._halves:
             return self._output(name, tuple(shape), dtype)
         return self.builder.allocate(shape, dtype, strides)

@@ -8,10 +8,10 @@ from functools import lru_cache
 from onnxlab.execution.base import background
 from onnxlab.execution.base.background import paced
 from onnxlab.execution.numba.plan.memory import ALIGNMENT
-from onnxlab.execution.numba.plan.views import Buffer
+from onnxlab.execution.numba.plan.views import ArenaBuffer
 
 
-def lay_out(buffers: list[Buffer]) -> int:
+def lay_out(buffers: list[ArenaBuffer]) -> int:
     """Give each buffer an offset; returns the arena's size. Cached, since most edits leave sizes and uses alone."""
     offsets, total = _places(tuple((buffer.nbytes, buffer.first, buffer.last) for buffer in paced(buffers)))
     for buffer, offset in paced(zip(buffers, offsets, strict=True)):
@@ -22,8 +22,8 @@ def lay_out(buffers: list[Buffer]) -> int:
 @lru_cache(maxsize=32)
 def _places(spans: tuple[tuple[int, int, int], ...]) -> tuple[list[int], int]:
     """Offsets of buffers by (bytes, first and last use), the largest first; buffers alive at once do not overlap."""
-    buffers = [Buffer("arena", nbytes, first=first, last=last) for nbytes, first, last in paced(spans)]
-    placed: list[Buffer] = []
+    buffers = [ArenaBuffer("arena", nbytes, first=first, last=last) for nbytes, first, last in paced(spans)]
+    placed: list[ArenaBuffer] = []
     total = 0
     for buffer in sorted(buffers, key=lambda item: -item.nbytes):
         background.rest()  # it is clear of all that were placed before

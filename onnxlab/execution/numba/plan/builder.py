@@ -11,12 +11,12 @@ import numpy as np
 from onnxlab.execution.base.background import paced
 from onnxlab.execution.numba.machine.records import FIELDS, WORDS
 from onnxlab.execution.numba.plan import arena
-from onnxlab.execution.numba.plan.checkpoints import Trace
+from onnxlab.execution.numba.plan.checkpoints import StepTokens
 from onnxlab.execution.numba.plan.linking import Linker
 from onnxlab.execution.numba.plan.memory import address
-from onnxlab.execution.numba.plan.pieces import FAULT, Piece, Word
+from onnxlab.execution.numba.plan.pieces import FAULT, PlanPiece, Word
 from onnxlab.execution.numba.plan.plan import Plan, Result
-from onnxlab.execution.numba.plan.views import Array, Buffer, View, dense
+from onnxlab.execution.numba.plan.views import ArenaBuffer, Array, View, dense
 
 
 class PlanBuilder:
@@ -27,10 +27,10 @@ class PlanBuilder:
     """
 
     def __init__(self) -> None:
-        self.piece = Piece()
+        self.piece = PlanPiece()
         self._pieces = [self.piece]
 
-    def begin(self, piece: Piece) -> None:
+    def begin(self, piece: PlanPiece) -> None:
         """Append a piece, which may hold records already."""
         self.piece = piece
         self._pieces.append(piece)
@@ -57,7 +57,7 @@ class PlanBuilder:
         """The place where kernels report an index beyond its axis: an int64 that is 0 when a run begins."""
         return FAULT
 
-    def table(self, words: Sequence[Word]) -> tuple[Buffer, int]:
+    def table(self, words: Sequence[Word]) -> tuple[ArenaBuffer, int]:
         """Words beside the records, which may hold addresses; returns their place."""
         return self.piece.table(words)
 
@@ -90,7 +90,7 @@ class PlanBuilder:
         """Lay out the arena and make the plan; `address_of` is asked for the code of each kernel."""
         kernels = [kernel for piece in paced(self._pieces) for kernel in piece.kernels]
         alive = self._alive()
-        fault = Buffer("arena", 8, first=0, last=len(kernels))  # alive from the first record to the last
+        fault = ArenaBuffer("arena", 8, first=0, last=len(kernels))  # alive from the first record to the last
         faults = any(piece.faults for piece in self._pieces)
         nbytes = arena.lay_out([*alive, fault] if faults else alive)
         flat = [piece.flat() for piece in paced(self._pieces)]
@@ -108,7 +108,7 @@ class PlanBuilder:
         return Plan(template, patches, nbytes, inputs, tuple(outputs), (*arrays, *linked.kept), work, place,
                     linked.constants, trace)  # fmt: skip
 
-    def _trace(self, alive: Sequence[Buffer], sizes: Sequence[int]) -> Trace:
+    def _trace(self, alive: Sequence[ArenaBuffer], sizes: Sequence[int]) -> StepTokens:
         """The steps of the plan; `sizes` are of the pieces' rows, then of their tables, in the plan's table."""
         steps: list[tuple[object, int]] = []
         numbers, first = [], 0
@@ -120,7 +120,7 @@ class PlanBuilder:
         placed = paced(zip(numbers, self._pieces, strict=True))
         tables = [number for number, piece in placed for _ in piece.flat()[1:]]
         spans = [(buffer.offset, buffer.nbytes, buffer.first, buffer.last) for buffer in paced(alive)]
-        return Trace(
+        return StepTokens(
             tuple(token for token, _ in paced(steps)),
             np.array([*(record for _, record in paced(steps)), first]),
             np.cumsum([0, *sizes[:-1]]),
@@ -129,9 +129,9 @@ class PlanBuilder:
             np.array(spans, np.int64).reshape(-1, 4).T,
         )
 
-    def _alive(self) -> list[Buffer]:
+    def _alive(self) -> list[ArenaBuffer]:
         """The buffers of the arena, with the first and last record that uses each."""
-        alive: dict[int, Buffer] = {}
+        alive: dict[int, ArenaBuffer] = {}
         number = 0
         for piece in paced(self._pieces):
             for touched in piece.touched:

@@ -2,8 +2,9 @@
 
 Each step of a plan has a token. Where two plans begin with the same tokens and get equal inputs, the arena and the
 outputs are the same after these steps, bit by bit. So the first run of a plan after an edit copies the memory that is
-alive between some of its steps, where that is little, as a `State`. The first run of the next plan begins with the last
-`State` that the next edit does not affect. Runs without an edit before them neither copy nor reuse states.
+alive between some of its steps, where that is little, as a `MemoryState`. The first run of the next plan begins with
+the last `MemoryState` that the next edit does not affect. Runs without an edit before them neither copy nor reuse
+states.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 
 from onnxlab.execution.base.array_memory import same
 from onnxlab.execution.base.lru import Lru
-from onnxlab.execution.numba.plan.views import Array, Buffer
+from onnxlab.execution.numba.plan.views import ArenaBuffer, Array
 from onnxlab.forking import fork_safe
 
 _WORTH = 2e6  # nanoseconds of work from which a run may begin at a state
@@ -47,7 +48,7 @@ class Traced(Protocol):
 
     outputs: tuple[Any, ...]
     work: Array
-    trace: Trace | None
+    trace: StepTokens | None
     cheap: list[int] | None
 
     @property
@@ -56,7 +57,7 @@ class Traced(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Trace:
+class StepTokens:
     """The steps of a plan that have records.
 
     Attributes:
@@ -71,7 +72,7 @@ class Trace:
     firsts: Array
     starts: Array
     owners: Array
-    buffers: tuple[Buffer, ...]
+    buffers: tuple[ArenaBuffer, ...]
     spans: Array
     outputs: Mapping[int, int] = field(default_factory=dict)
 
@@ -79,11 +80,11 @@ class Trace:
         """The steps that words of the table belong to."""
         return self.owners[np.searchsorted(self.starts, words, side="right") - 1]  # type: ignore[no-any-return]
 
-    def knowing(self, outputs: Mapping[int, Array]) -> Trace:
+    def knowing(self, outputs: Mapping[int, Array]) -> StepTokens:
         """The trace with the words that are addresses in outputs."""
         return replace(self, outputs={number: int(self.steps_of(words).min()) for number, words in outputs.items()})
 
-    def changed(self, words: Iterable[int]) -> Trace:
+    def changed(self, words: Iterable[int]) -> StepTokens:
         """The trace with new tokens for the steps that own these changed words of the table."""
         changed = [*words]
         if not changed:
@@ -93,7 +94,7 @@ class Trace:
             tokens[step] = object()
         return replace(self, tokens=tuple(tokens[:-1]))
 
-    def alive(self, step: int) -> list[tuple[Buffer, slice]]:
+    def alive(self, step: int) -> list[tuple[ArenaBuffer, slice]]:
         """(buffer, its bytes in the arena) of the buffers that are written before a step and read by it or later."""
         record, (_, _, first, last) = self.firsts[step], self.spans
         numbers = np.flatnonzero((first < record) & (record <= last)).tolist()
@@ -114,15 +115,15 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class State:
+class MemoryState:
     """The memory before a step: buffers of the arena, as bytes, and outputs by number."""
 
-    arena: Mapping[Buffer, Array]
+    arena: Mapping[ArenaBuffer, Array]
     outputs: Mapping[int, Array]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Checkpoint:
+class PlanCheckpoint:
     """A run: the tokens of its steps, copies of its inputs, and {step: state before it} of some steps.
 
     `place` is the first step that the edit before the run had changed.
@@ -131,7 +132,7 @@ class Checkpoint:
     tokens: tuple[object, ...]
     place: int = -1
     inputs: tuple[Array, ...] = ()
-    states: Mapping[int, State] = field(default_factory=dict)
+    states: Mapping[int, MemoryState] = field(default_factory=dict)
 
     @property
     def nbytes(self) -> int:
@@ -176,7 +177,7 @@ class ResumedRun:
     """
 
     def __init__(
-        self, plan: Traced, trace: Trace, before: Checkpoint, inputs: Sequence[Array],
+        self, plan: Traced, trace: StepTokens, before: PlanCheckpoint, inputs: Sequence[Array],
         steps: Iterable[int] | None = None, latest: int | None = None,
     ) -> None:  # fmt: skip
         self._trace = trace
@@ -232,12 +233,12 @@ class ResumedRun:
         if step is not None:
             held = {buffer: arena[place].copy() for buffer, place in self._alive[step]}
             copies = {number: outputs[number].copy() for number, first in self._trace.outputs.items() if first < step}
-            self._states[step] = State(held, copies)
+            self._states[step] = MemoryState(held, copies)
 
-    def past(self) -> Checkpoint:
+    def past(self) -> PlanCheckpoint:
         """The checkpoint of this run for later runs, made when it is over."""
         inputs = tuple([array.copy() for array in self._given]) if self._inputs is None else self._inputs
-        return Checkpoint(self._trace.tokens, self._place, inputs, self._states)
+        return PlanCheckpoint(self._trace.tokens, self._place, inputs, self._states)
 
 
 def _nbytes(result: Any) -> int:
@@ -245,7 +246,7 @@ def _nbytes(result: Any) -> int:
     return int(np.prod(result[0])) * np.dtype(result[1]).itemsize if isinstance(result, tuple) else 0
 
 
-def _chosen(plan: Traced, trace: Trace, sizes: Array, common: int) -> Iterator[int]:
+def _chosen(plan: Traced, trace: StepTokens, sizes: Array, common: int) -> Iterator[int]:
     """The steps before which a state is worth its copying, the end among them.
 
     These are, in each span of the work, the step with the least memory alive, and the first step that the last edit
@@ -265,7 +266,7 @@ def _chosen(plan: Traced, trace: Trace, sizes: Array, common: int) -> Iterator[i
             yield step
 
 
-def cheap_steps(plan: Traced, trace: Trace, copied: int) -> list[int]:
+def cheap_steps(plan: Traced, trace: StepTokens, copied: int) -> list[int]:
     """Steps before which a state may be noted in every run, the middle and the end first: it takes next to no time.
 
     Args:
@@ -290,7 +291,7 @@ class Checkpoints:
 
     def __init__(self) -> None:
         self._lock = fork_safe(threading.Lock())
-        self._kept: Lru[object, Checkpoint] = Lru("runs of regions", _KEPT)
+        self._kept: Lru[object, PlanCheckpoint] = Lru("runs of regions", _KEPT)
 
     def course(self, about: object, plan: Traced, inputs: Sequence[Array]) -> ResumedRun | None:
         """A way to run a plan for the first time; None where there was no run before, or it is too short to matter.
@@ -304,13 +305,13 @@ class Checkpoints:
         with self._lock:
             before = self._kept.get(about)
         if before is None:
-            self.put(about, plan, Checkpoint(trace.tokens))
+            self.put(about, plan, PlanCheckpoint(trace.tokens))
             return None
         if sum(array.nbytes for array in inputs) > max(plan.constants_nbytes, _LEAST):
             return None
         return ResumedRun(plan, trace, before, inputs)
 
-    def get(self, about: object) -> Checkpoint | None:
+    def get(self, about: object) -> PlanCheckpoint | None:
         """The states of the last run; see `course`."""
         with self._lock:
             return self._kept.get(about)
@@ -322,9 +323,9 @@ class Checkpoints:
             return None
         if plan.cheap is None:
             plan.cheap = cheap_steps(plan, trace, sum(array.nbytes for array in inputs))
-        return ResumedRun(plan, trace, Checkpoint(trace.tokens), inputs, plan.cheap) if plan.cheap else None
+        return ResumedRun(plan, trace, PlanCheckpoint(trace.tokens), inputs, plan.cheap) if plan.cheap else None
 
-    def put(self, about: object, plan: Traced, past: Checkpoint) -> None:
+    def put(self, about: object, plan: Traced, past: PlanCheckpoint) -> None:
         """Remember a run in place of the one before. All runs together take no more than the constants of the plan."""
         with self._lock:
             self._kept.keep(about, past)

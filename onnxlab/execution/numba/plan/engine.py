@@ -19,7 +19,7 @@ from onnxlab.execution.base.worker import together
 from onnxlab.execution.numba.machine import compilation, compiler_process, object_cache, object_loading
 from onnxlab.execution.numba.machine.compiler_process import POLITE, CompilerProcess, NoCompilerError
 from onnxlab.execution.numba.machine.records import INTERPRETER, MODULES
-from onnxlab.execution.numba.plan.frame import Frame
+from onnxlab.execution.numba.plan.frame import PlanFrame
 from onnxlab.forking import in_child
 
 _making = threading.RLock()
@@ -137,7 +137,7 @@ def _running() -> CompilerProcess:
     return _process
 
 
-def interpret(frame: Frame, first: int, last: int, threads: int) -> None:
+def interpret(frame: PlanFrame, first: int, last: int, threads: int) -> None:
     """Run some records of a plan's frame with this many threads."""
     calls = frame.calls(threads)
     if threads == 1:
@@ -147,7 +147,7 @@ def interpret(frame: Frame, first: int, last: int, threads: int) -> None:
     together(lambda number: _interpret(calls[number], first, last), threads, frame.halt)
 
 
-def caller(frame: Frame, records: int, polite: bool = False) -> Callable[[], object]:
+def caller(frame: PlanFrame, records: int, polite: bool = False) -> Callable[[], object]:
     """A call that runs the first `records` records of a frame in one thread and keeps the GIL, unless it is polite.
 
     It is meant for some microseconds of work, which releasing the GIL would double. The frame has to live as long.

@@ -14,7 +14,7 @@ SCRATCH = 1 << 18
 """Bytes of scratch memory of a thread."""
 
 
-class Frame:
+class PlanFrame:
     """Memory of one run: arena, table with its addresses filled in, counters, stop flag and scratch of each thread.
 
     Args:

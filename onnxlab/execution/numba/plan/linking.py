@@ -10,7 +10,7 @@ import numpy as np
 from onnxlab.execution.base.background import paced
 from onnxlab.execution.numba.plan.memory import address
 from onnxlab.execution.numba.plan.pieces import Words
-from onnxlab.execution.numba.plan.views import Array, Buffer
+from onnxlab.execution.numba.plan.views import ArenaBuffer, Array
 
 Patches: TypeAlias = Mapping[tuple[str, int], tuple[Array, Array]]
 """{(kind, number) of a buffer: (words of the plan's table, offsets to add to its address)}."""
@@ -23,7 +23,7 @@ class Linker:
         constants: {address: words that are addresses in it}; `kept` are their arrays.
     """
 
-    def __init__(self, template: Array, fault: Buffer) -> None:
+    def __init__(self, template: Array, fault: ArenaBuffer) -> None:
         self._template = template
         self._fault = fault
         self._patches: dict[tuple[str, int], tuple[list[int], list[int]]] = {}
@@ -50,7 +50,7 @@ class Linker:
                     self._later(buffer.kind, buffer.index, base + at, offset)
             base += len(item.numbers)
 
-    def _constant(self, index: int, buffer: Buffer, offset: int) -> None:
+    def _constant(self, index: int, buffer: ArenaBuffer, offset: int) -> None:
         assert buffer.array is not None
         start = address(buffer.array)
         self._template[index] = start + offset

@@ -20,7 +20,7 @@ from typing import Any, Generic, TypeAlias, TypeVar, overload
 import numpy as np
 
 from onnxlab.execution.numba.plan.elementwise_chains import Chain
-from onnxlab.execution.numba.plan.pieces import Piece
+from onnxlab.execution.numba.plan.pieces import PlanPiece
 from onnxlab.execution.numba.plan.quantized_view import QuantizedView
 from onnxlab.execution.numba.plan.views import Array, View
 from onnxlab.execution.numba.plan.weight_packing import Key
@@ -44,7 +44,7 @@ class LoweringRecord:
     """
 
     step: object
-    piece: Piece
+    piece: PlanPiece
     reads: dict[tuple[int, Any], Any] = field(default_factory=dict)
     writes: dict[tuple[int, Any], Any] = field(default_factory=dict)
     packed: dict[Key, View] = field(default_factory=dict)
@@ -67,7 +67,7 @@ def _flat(items: Mapping[tuple[int, Any], Any]) -> _Flat:
     return tuple([number for number, _ in items]), tuple([key for _, key in items]), tuple(items.values())
 
 
-class Table(dict[K, V], Generic[K, V]):
+class TrackedDict(dict[K, V], Generic[K, V]):
     """A dict of the binder that notes each read and write on the record of the step that is being lowered."""
 
     def __init__(self, memo: LoweringMemo, items: Iterable[tuple[K, V]] = ()) -> None:
@@ -113,15 +113,15 @@ class LoweringMemo:
 
     def __init__(self, before: Mapping[object, LoweringRecord]) -> None:
         self._before = dict(before)
-        self._tables: list[Table[Any, Any]] = []
+        self._tables: list[TrackedDict[Any, Any]] = []
         self.made: dict[object, LoweringRecord] = {}
-        self.record = LoweringRecord(None, Piece())
+        self.record = LoweringRecord(None, PlanPiece())
 
     def close(self) -> None:
         """Drop the tables, which refer to this memo, once the plan is made."""
         self._tables.clear()
 
-    def number(self, table: Table[Any, Any]) -> int:
+    def number(self, table: TrackedDict[Any, Any]) -> int:
         """Enter a table and return its number, which depends only on the order of these calls."""
         self._tables.append(table)
         return len(self._tables) - 1
@@ -135,7 +135,9 @@ class LoweringMemo:
             for number, key, value in zip(numbers, keys, values, strict=True):
                 set_item(tables[number], key, value)
             return before
-        self.record = self.made[name] = LoweringRecord(step, Piece(before.piece.views if before is not None else ()))
+        self.record = self.made[name] = LoweringRecord(
+            step, PlanPiece(before.piece.views if before is not None else ())
+        )
         return None
 
     def _holds(self, record: LoweringRecord) -> bool:

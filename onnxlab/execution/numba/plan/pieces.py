@@ -9,17 +9,17 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from onnxlab.execution.numba.machine.records import WORDS
-from onnxlab.execution.numba.plan.views import Array, Buffer, View
+from onnxlab.execution.numba.plan.views import ArenaBuffer, Array, View
 
-FAULT = View(Buffer("fault", 8), 0, (1,), (8,), np.dtype(np.int64))
+FAULT = View(ArenaBuffer("fault", 8), 0, (1,), (8,), np.dtype(np.int64))
 """The place where kernels report an index beyond its axis."""
 
-Word: TypeAlias = "int | tuple[Buffer, int]"
+Word: TypeAlias = "int | tuple[ArenaBuffer, int]"
 """A number, or (buffer, offset): an address."""
 
 
 @dataclass(slots=True, eq=False)
-class Piece:
+class PlanPiece:
     """The records of one step of a plan, with symbolic addresses, so that several plans may share a piece.
 
     Attributes:
@@ -35,12 +35,12 @@ class Piece:
     views: list[View] = field(default_factory=list)
     kernels: list[str] = field(default_factory=list)
     work: list[float] = field(default_factory=list)
-    touched: list[list[Buffer]] = field(default_factory=list)
+    touched: list[list[ArenaBuffer]] = field(default_factory=list)
     kept: list[Array] = field(default_factory=list)
     faults: bool = False
     token: object = field(default_factory=object)
     _rows: list[Word] = field(default_factory=list)
-    _tables: list[tuple[Buffer, Sequence[Word]]] = field(default_factory=list)
+    _tables: list[tuple[ArenaBuffer, Sequence[Word]]] = field(default_factory=list)
     _flat: list[Words] | None = None
 
     def place(
@@ -49,13 +49,13 @@ class Piece:
     ) -> View:  # fmt: skip
         """A value in a buffer of its own."""
         number = len(self.views)
-        view = View(Buffer(kind, nbytes, index), 0, tuple(shape), tuple(strides), dtype)
+        view = View(ArenaBuffer(kind, nbytes, index), 0, tuple(shape), tuple(strides), dtype)
         if number < len(self.before) and _asks(self.before[number]) == _asks(view):
             view = self.before[number]
         self.views.append(view)
         return view
 
-    def add(self, kernel: str, row: Sequence[Word], touched: Iterable[Buffer], work: float) -> None:
+    def add(self, kernel: str, row: Sequence[Word], touched: Iterable[ArenaBuffer], work: float) -> None:
         """Append a record."""
         self._rows += row
         self._rows += [0] * (WORDS - len(row))
@@ -65,9 +65,9 @@ class Piece:
         self.touched.append([buffer for buffer in used if buffer.kind == "arena"])
         self.faults |= FAULT.buffer in used
 
-    def table(self, words: Sequence[Word]) -> tuple[Buffer, int]:
+    def table(self, words: Sequence[Word]) -> tuple[ArenaBuffer, int]:
         """Words beside the records; their address."""
-        buffer = Buffer("table", 8 * len(words))
+        buffer = ArenaBuffer("table", 8 * len(words))
         self._tables.append((buffer, tuple(words)))
         return buffer, 0
 
@@ -87,11 +87,11 @@ def _asks(view: View) -> tuple[object, ...]:
 class Words:
     """Words of a plan's table: `numbers`, 0 where there is an address, and [(place, buffer, offset)] of addresses."""
 
-    buffer: Buffer | None
+    buffer: ArenaBuffer | None
     numbers: Array
-    addresses: list[tuple[int, Buffer, int]]
+    addresses: list[tuple[int, ArenaBuffer, int]]
 
 
-def _words(buffer: Buffer | None, words: Sequence[Word]) -> Words:
+def _words(buffer: ArenaBuffer | None, words: Sequence[Word]) -> Words:
     numbers = np.array([word if isinstance(word, int) else 0 for word in words], np.int64)
     return Words(buffer, numbers, [(at, *word) for at, word in enumerate(words) if not isinstance(word, int)])

@@ -1,6 +1,6 @@
 """Plans: records for the interpreter, linked for one set of input shapes, and one run of them.
 
-A `Plan` is immutable; the memory that a run writes to is in a `Frame`, and each run has its own.
+A `Plan` is immutable; the memory that a run writes to is in a `PlanFrame`, and each run has its own.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 
 from onnxlab.execution.base.background import paced
 from onnxlab.execution.numba.plan import memory as run_memory
-from onnxlab.execution.numba.plan.checkpoints import Course, Trace
-from onnxlab.execution.numba.plan.frame import Frame
+from onnxlab.execution.numba.plan.checkpoints import Course, StepTokens
+from onnxlab.execution.numba.plan.frame import PlanFrame
 from onnxlab.execution.numba.plan.linking import Patches
 from onnxlab.execution.numba.plan.memory import address
 from onnxlab.execution.numba.plan.views import Array
@@ -42,7 +42,7 @@ class Plan:
     def __init__(
         self, template: Array, patches: Patches, arena: int, inputs: int,
         outputs: tuple[Result, ...], arrays: tuple[Array, ...], work: Array, fault: int = -1,
-        constants: Mapping[int, list[int]] | None = None, trace: Trace | None = None,
+        constants: Mapping[int, list[int]] | None = None, trace: StepTokens | None = None,
     ) -> None:  # fmt: skip
         self.template = template
         self.trace = trace
@@ -65,7 +65,7 @@ class Plan:
         )
         allocated = [result for result in outputs if isinstance(result, tuple)]
         self.nbytes = arena + sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in allocated)
-        self._idle: list[Frame] = []
+        self._idle: list[PlanFrame] = []
         self.stages = _stages(work)
         self.short = len(self.stages) == 1
         """Whether a run takes milliseconds, so that it needs no way to stop it."""
@@ -118,7 +118,7 @@ class Plan:
         return outputs
 
     def _run(
-        self, frame: Frame, outputs: Sequence[Array], interpret: Callable[[Frame, int, int], Any],
+        self, frame: PlanFrame, outputs: Sequence[Array], interpret: Callable[[PlanFrame, int, int], Any],
         check: Callable[[], None] | None, course: Course | None,
     ) -> None:  # fmt: skip
         """Run stage by stage."""
@@ -134,9 +134,9 @@ class Plan:
             if course is not None:
                 course.passed(last, frame.arena, outputs)
 
-    def frame(self) -> Frame:
+    def frame(self) -> PlanFrame:
         """Memory for one run."""
-        return Frame(self.template, self.patches, self.records, self.arena)
+        return PlanFrame(self.template, self.patches, self.records, self.arena)
 
     @cached_property
     def constants_nbytes(self) -> int:
@@ -169,7 +169,7 @@ class Plan:
         plan._kept.update((id(new), new) for new in moved.values())
         return plan
 
-    def _connect(self, frame: Frame, addresses: list[int]) -> None:
+    def _connect(self, frame: PlanFrame, addresses: list[int]) -> None:
         """Fill the addresses of the caller's arrays in."""
         if self.few is not None:
             words = frame.words

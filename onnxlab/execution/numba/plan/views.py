@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 
 @dataclass(eq=False, slots=True)
-class Buffer:
+class ArenaBuffer:
     """Memory that records read and write.
 
     Attributes:
@@ -44,7 +44,7 @@ class Buffer:
 class View:
     """A value: `shape` and `strides` (bytes) over a buffer, from `offset` bytes on."""
 
-    buffer: Buffer
+    buffer: ArenaBuffer
     offset: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -83,7 +83,7 @@ class View:
         return all(a == b for size, a, b in zip(self.shape, self.strides, strides, strict=True) if size > 1)
 
     @property
-    def where(self) -> tuple[Buffer, int]:
+    def where(self) -> tuple[ArenaBuffer, int]:
         """The address of the first element."""
         return self.buffer, self.offset
 
@@ -184,7 +184,7 @@ def channels_last(shape: Sequence[int], itemsize: int = 4) -> tuple[int, ...]:
 def constant_view(array: Array) -> View:
     """A view of an array that the plan keeps."""
     array = np.array(array, order="C", copy=None)  # keeps rank 0, unlike ascontiguousarray
-    buffer = Buffer("constant", array.nbytes, array=array)
+    buffer = ArenaBuffer("constant", array.nbytes, array=array)
     return View(buffer, 0, array.shape, array.strides, array.dtype)
 
 

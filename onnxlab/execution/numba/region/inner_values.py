@@ -16,7 +16,7 @@ import numpy as np
 
 from onnxlab.execution.numba.lowering.binder import Binder
 from onnxlab.execution.numba.plan import engine
-from onnxlab.execution.numba.plan.checkpoints import Checkpoint, ResumedRun
+from onnxlab.execution.numba.plan.checkpoints import PlanCheckpoint, ResumedRun
 from onnxlab.execution.numba.plan.plan import Plan
 from onnxlab.execution.numba.plan.views import Array, View, plain
 from onnxlab.execution.numba.rules.fusion.fusions import Fused
@@ -28,11 +28,11 @@ _TIMED = 3  # runs of a measurement; the shortest time of each step counts
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ArenaPlace:
     """The place of a value after the first `record` records of a plan.
 
     Attributes:
-        kind, number: of the buffer (see `views.Buffer`): the arena, or the caller's array of that number.
+        kind, number: of the buffer (see `views.ArenaBuffer`): the arena, or the caller's array of that number.
         offset, shape, strides, dtype: of its elements.
     """
 
@@ -51,9 +51,9 @@ class Place:
         return np.ndarray(self.shape, self.dtype, memory, self.offset, self.strides).copy()
 
 
-def places_of(binder: Binder) -> dict[str, Place]:
+def places_of(binder: Binder) -> dict[str, ArenaPlace]:
     """The places of the values of a plan that has just been finished, by name."""
-    places: dict[str, Place] = {}
+    places: dict[str, ArenaPlace] = {}
     written, record = dict[str, tuple[View, int]](), 0
     for step in binder.memo.made.values():
         record += len(step.piece.kernels)
@@ -65,7 +65,7 @@ def places_of(binder: Binder) -> dict[str, Place]:
         if buffer.kind == "arena" and buffer.last < after - 1:  # another name for a value that is not read any more
             after = buffer.last + 1
         offset = view.offset + (buffer.offset if buffer.kind == "arena" else 0)
-        places[name] = Place(after, buffer.kind, buffer.index, offset, view.shape, view.strides, view.dtype)
+        places[name] = ArenaPlace(after, buffer.kind, buffer.index, offset, view.shape, view.strides, view.dtype)
     return places
 
 
@@ -98,7 +98,7 @@ class InnerValues:
     """
 
     def __init__(
-        self, plan: Plan, places: Mapping[str, Place], steps: Sequence[tuple[tuple[NodeView, ...], int]]
+        self, plan: Plan, places: Mapping[str, ArenaPlace], steps: Sequence[tuple[tuple[NodeView, ...], int]]
     ) -> None:
         self._plan = plan
         self._places = places
@@ -107,7 +107,7 @@ class InnerValues:
 
     def read(
         self, names: Iterable[str], arrays: Sequence[Array], threads: int, context: NodeContext,
-        before: Checkpoint | None = None,
+        before: PlanCheckpoint | None = None,
     ) -> dict[str, Array]:  # fmt: skip
         """Run the plan as far as these values need, and copy them; none where the run fails, whose error NumPy raises.
 
@@ -131,7 +131,7 @@ class InnerValues:
         return copying.values
 
     def _resumed(
-        self, places: Iterable[Place], inputs: Sequence[Array], before: Checkpoint | None
+        self, places: Iterable[ArenaPlace], inputs: Sequence[Array], before: PlanCheckpoint | None
     ) -> ResumedRun | None:
         """The course that begins at a state before the first of these values is written; None where there is none."""
         trace = self._plan.trace
@@ -198,12 +198,14 @@ class CopyingCourse:
 
     nbytes = 0
 
-    def __init__(self, places: Mapping[str, Place], inputs: Sequence[Array], resumed: ResumedRun | None = None) -> None:
+    def __init__(
+        self, places: Mapping[str, ArenaPlace], inputs: Sequence[Array], resumed: ResumedRun | None = None
+    ) -> None:
         self.first = 0 if resumed is None else resumed.first
         self.inputs = list(inputs)
         self.values: dict[str, Array] = {}
         self._resumed = resumed
-        self._at: dict[int, list[tuple[str, Place]]] = {}
+        self._at: dict[int, list[tuple[str, ArenaPlace]]] = {}
         for name, place in places.items():
             self._at.setdefault(place.record, []).append((name, place))
 

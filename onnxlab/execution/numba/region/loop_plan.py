@@ -13,7 +13,7 @@ import numpy as np
 
 from onnxlab.execution.numba.machine.records import CALL, MOVE
 from onnxlab.execution.numba.plan import engine
-from onnxlab.execution.numba.plan.frame import Frame
+from onnxlab.execution.numba.plan.frame import PlanFrame
 from onnxlab.execution.numba.plan.memory import address
 from onnxlab.execution.numba.plan.plan import Plan
 from onnxlab.execution.numba.plan.views import Array, plain
@@ -30,7 +30,7 @@ _REPEATS, _DONE = CALL.index("repeats"), CALL.index("done")
 class _Bound(NamedTuple):
     """A frame, its arrays for carried and made values, and the call that runs it."""
 
-    frame: Frame
+    frame: PlanFrame
     call: Array
     moves: Array
     inputs: dict[int, Array]

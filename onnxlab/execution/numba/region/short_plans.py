@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onnxlab.execution.numba.plan import engine
-from onnxlab.execution.numba.plan.frame import Frame
+from onnxlab.execution.numba.plan.frame import PlanFrame
 from onnxlab.execution.numba.plan.memory import address
 from onnxlab.execution.numba.plan.plan import Plan
 from onnxlab.execution.numba.plan.views import Array, plain
@@ -31,7 +31,7 @@ class _Bound(NamedTuple):
     words: Any
     outputs: list[Array]
     call: Callable[[], object]
-    frame: Frame
+    frame: PlanFrame
 
 
 class ShortPlan:

@@ -21,8 +21,8 @@ from onnxlab.execution.base.provider import Part
 from onnxlab.execution.numba.plan.views import Array
 from onnxlab.graph.edit.snapshot import NodeView
 from onnxlab.graph.query.patterns import matcher
-from onnxlab.graph.query.patterns.syntax_tree import Call
-from onnxlab.graph.query.patterns.wiring import Source, Wiring
+from onnxlab.graph.query.patterns.syntax_tree import NodePattern
+from onnxlab.graph.query.patterns.wiring import Producer, Wiring
 
 _THROUGH = ("Identity", "Cast", "Dropout")
 
@@ -35,7 +35,7 @@ def _passes(node: NodeView) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class PartMatch:
     """Nodes of a part that a pattern describes.
 
     Attributes:
@@ -48,7 +48,7 @@ class Match:
     nodes: tuple[NodeView, ...]
     values: Mapping[str, str] = field(default_factory=dict)
     numbers: tuple[tuple[str, Any], ...] = ()
-    members: tuple[Match, ...] = ()
+    members: tuple[PartMatch, ...] = ()
 
     @property
     def output(self) -> str:
@@ -101,14 +101,14 @@ class _PartWiring(Wiring[NodeView, str]):
     def outputs(self, node: NodeView) -> list[str | None]:
         return [name or None for name in node.outputs]
 
-    def source(self, value: str, op_types: Collection[str] = ()) -> Source[NodeView] | None:
+    def source(self, value: str, op_types: Collection[str] = ()) -> Producer[NodeView] | None:
         passed: list[NodeView] = []
         node = self._makers.get(value)
         while node is not None and node.op_type not in op_types and _passes(node):
             passed.append(node)
             value = node.inputs[0]
             node = self._makers.get(value)
-        return None if node is None else Source(node, node.outputs.index(value), passed)
+        return None if node is None else Producer(node, node.outputs.index(value), passed)
 
     def attribute(self, node: NodeView, name: str) -> Any:
         if name in node.attributes:
@@ -152,16 +152,16 @@ class PartMatcher(_PartWiring):
         super().__init__(part, constants)
         self._operators: dict[int, frozenset[str]] = {}
 
-    def find(self, call: Call, root: NodeView) -> Match | None:
+    def find(self, call: NodePattern, root: NodeView) -> PartMatch | None:
         """The first way in which a pattern describes a node and those before it."""
         if len(root.outputs) != 1 or not call.may_read(self._sources(root)):
             return None
-        candidate: matcher.Match[NodeView, str] = matcher.Match(root, call)
+        candidate: matcher.PatternMatch[NodeView, str] = matcher.PatternMatch(root, call)
         if matcher.find(self, candidate) is not None:
             return None
         nodes = sorted({*candidate.nodes, *candidate.passed}, key=lambda node: self._place[node.id])
         values = {name: value for name, value in candidate.values.items() if isinstance(value, str)}
-        return Match(tuple(nodes), values, tuple(candidate.numbers))
+        return PartMatch(tuple(nodes), values, tuple(candidate.numbers))
 
     def only_reader(self, node: NodeView) -> NodeView | None:
         """The only reader of a node's output, None where there are several or the output leaves the part."""

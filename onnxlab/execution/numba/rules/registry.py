@@ -38,7 +38,7 @@ Accept: TypeAlias = Callable[[NodeView, StaticFacts], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class LoweringRule:
     """One operator.
 
     Attributes:
@@ -57,7 +57,7 @@ class Rule:
 
 
 FLOATS = (np.dtype(np.float32), *SMALL_FLOATS)
-RULES: dict[tuple[str, str], Rule] = {}
+RULES: dict[tuple[str, str], LoweringRule] = {}
 
 
 def floats(node: NodeView, view: StaticFacts) -> str:
@@ -130,13 +130,13 @@ def rule(
 
     def enter(lower: Lower) -> Lower:
         for op_type in op_types:
-            RULES[domain, op_type] = Rule(lower, _fitting(accept), since, weight, reads)
+            RULES[domain, op_type] = LoweringRule(lower, _fitting(accept), since, weight, reads)
         return lower
 
     return enter
 
 
-def find(node: NodeView) -> Rule | None:
+def find(node: NodeView) -> LoweringRule | None:
     """The rule of a node's operator in its version, which is 0 for operators without a schema."""
     entry = RULES.get((node.domain, node.op_type))
     return entry if entry is not None and (node.domain or node.since_version >= entry.since) else None

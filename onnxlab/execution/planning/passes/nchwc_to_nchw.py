@@ -21,7 +21,7 @@ import onnx.helper
 
 from onnxlab import schemas
 from onnxlab.execution.planning.passes.pass_list import NodeList, NodePass
-from onnxlab.graph.edit.snapshot import Attributes, NodeView
+from onnxlab.graph.edit.snapshot import NodeView, SnapshotAttributes
 from onnxlab.ops import find_traits
 from onnxlab.ops.base.image_layouts import BLOCKED, BLOCKS
 from onnxlab.shapes import Fact, TensorFact
@@ -273,7 +273,7 @@ class NchwcToNchw:
         known = Fixed((name, settings[name]) for name in settings if name in schema.attributes)
         return replace(
             node, op_type=op_type, domain="", since_version=schema.since_version,
-            inputs=node.inputs if inputs is None else inputs, attributes=cast("Attributes", known),
+            inputs=node.inputs if inputs is None else inputs, attributes=cast("SnapshotAttributes", known),
         )  # fmt: skip
 
     def _turned(self, node: NodeView, axes: tuple[int, ...]) -> NodeView:

@@ -54,7 +54,7 @@ def argument(names: Names, name: str, value: Any, keyword: bool) -> Argument:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class PythonCall:
     """`subject.method(…)`.
 
     Attributes:
@@ -118,7 +118,7 @@ class Item:
             entries[positional[0]] = positional[1]
 
 
-Statement = Call | Assign | Item
+Statement = PythonCall | Assign | Item
 
 
 def handle(names: Names, subject: Any) -> str:

@@ -7,7 +7,15 @@ from typing import Any, Generic
 import numpy as np
 
 from onnxlab import dtypes
-from onnxlab.graph.query.patterns.syntax_tree import Argument, Call, Name, Number, Output, Rest, element_types
+from onnxlab.graph.query.patterns.syntax_tree import (
+    Argument,
+    Name,
+    NodeOutput,
+    NodePattern,
+    Number,
+    Rest,
+    element_types,
+)
 from onnxlab.graph.query.patterns.wiring import Array, N, V, Wiring
 from onnxlab.ops import find_traits
 
@@ -21,7 +29,7 @@ CONDITION = (1 << 20, 0)
 
 
 @dataclass(slots=True)
-class Match(Generic[N, V]):
+class PatternMatch(Generic[N, V]):
     """A place that a pattern matches.
 
     Attributes:
@@ -36,7 +44,7 @@ class Match(Generic[N, V]):
     """
 
     root: N
-    pattern: Call
+    pattern: NodePattern
     nodes: list[N] = field(default_factory=list)
     passed: list[N] = field(default_factory=list)
     values: dict[str, Any] = field(default_factory=dict)
@@ -49,7 +57,7 @@ class Match(Generic[N, V]):
         return next(node for node in self.nodes if node.op_type == op_type)
 
 
-class Failure:
+class Mismatch:
     """A failed match: the point that was reached, and what failed there.
 
     Attributes:
@@ -73,7 +81,7 @@ class Failure:
         return self._words.format(*map(self._label, self._nodes))
 
 
-def find(wiring: Wiring[N, V], candidate: Match[N, V]) -> Failure | None:
+def find(wiring: Wiring[N, V], candidate: PatternMatch[N, V]) -> Mismatch | None:
     """Fill in a match of a pattern at its root; a failure where there is none.
 
     Args:
@@ -90,9 +98,9 @@ def find(wiring: Wiring[N, V], candidate: Match[N, V]) -> Failure | None:
 class _Attempt(Generic[N, V]):
     """One attempt: generators that bind, yield where all fits, and take back what they bound."""
 
-    def __init__(self, wiring: Wiring[N, V], candidate: Match[N, V]) -> None:
+    def __init__(self, wiring: Wiring[N, V], candidate: PatternMatch[N, V]) -> None:
         self.match = candidate
-        self.failure = Failure((-1, 0), "it was not tried")
+        self.failure = Mismatch((-1, 0), "it was not tried")
         self._wiring = wiring
         self._left = MOST_TRIED
 
@@ -100,12 +108,12 @@ class _Attempt(Generic[N, V]):
         """Keep a failure where none got further; one that is not `near` gives way to one that is."""
         depth = len(self.match.nodes), 2 * len(self.match.values) + near
         if depth > self.failure.depth:
-            self.failure = Failure(depth, words, self._wiring.label, nodes)
+            self.failure = Mismatch(depth, words, self._wiring.label, nodes)
         return False
 
     # -- nodes ------------------------------------------------------------------------------------------------------
 
-    def node(self, call: Call, node: N) -> Iterator[None]:
+    def node(self, call: NodePattern, node: N) -> Iterator[None]:
         """Match a call at a node, in every way."""
         op_type, inner = node.op_type, self.match
         if op_type not in call.op_types or node.domain != call.domain:
@@ -131,13 +139,13 @@ class _Attempt(Generic[N, V]):
             del inner.attributes[name]
         inner.attributes.update(before)
 
-    def _orders(self, call: Call, node: N) -> list[list[V | None]]:
+    def _orders(self, call: NodePattern, node: N) -> list[list[V | None]]:
         inputs = self._wiring.inputs(node)
         if len(inputs) == 2 and len(call.inputs) == 2 and find_traits(node.domain, node.op_type).commutative:
             return [inputs, inputs[::-1]]
         return [inputs]
 
-    def _attributes(self, call: Call, node: N) -> dict[str, Any] | None:
+    def _attributes(self, call: NodePattern, node: N) -> dict[str, Any] | None:
         """The values to which the call's attributes are bound; None where one differs."""
         bound: dict[str, Any] = {}
         for name, expected in call.attributes:
@@ -158,7 +166,7 @@ class _Attempt(Generic[N, V]):
 
     # -- inputs -----------------------------------------------------------------------------------------------------
 
-    def _inputs(self, call: Call, node: N, inputs: list[V | None], slot: int) -> Iterator[None]:
+    def _inputs(self, call: NodePattern, node: N, inputs: list[V | None], slot: int) -> Iterator[None]:
         """Match what a node reads from a slot on."""
         arguments = call.inputs
         if slot == len(arguments):
@@ -176,7 +184,7 @@ class _Attempt(Generic[N, V]):
         for _ in self._input(first, inputs[slot] if slot < len(inputs) else None, node):
             yield from self._inputs(call, node, inputs, slot + 1)
 
-    def _named(self, call: Call, node: N) -> Iterator[None]:
+    def _named(self, call: NodePattern, node: N) -> Iterator[None]:
         if not call.name:
             yield
             return
@@ -186,7 +194,7 @@ class _Attempt(Generic[N, V]):
             yield from self._bind(call.name, value)
 
     def _input(self, argument: Argument, value: V | None, node: N) -> Iterator[None]:
-        if isinstance(argument, Call):
+        if isinstance(argument, NodePattern):
             yield from self._made(argument, value, node)
         elif isinstance(argument, Number):
             if self._wiring.numbers_later and value is not None:
@@ -195,7 +203,7 @@ class _Attempt(Generic[N, V]):
                 self.match.numbers.pop()
             elif self._is_number(argument, value, node):
                 yield
-        elif isinstance(argument, Output):
+        elif isinstance(argument, NodeOutput):
             if self._is_output(argument, value, node):
                 yield
         elif isinstance(argument, Name):
@@ -207,7 +215,7 @@ class _Attempt(Generic[N, V]):
                     yield from self._bind(argument.name, value)
                 self.match.dims = before
 
-    def _made(self, call: Call, value: V | None, node: N) -> Iterator[None]:
+    def _made(self, call: NodePattern, value: V | None, node: N) -> Iterator[None]:
         """Match a call at the node that makes a value."""
         source = None if value is None else self._wiring.source(value, call.op_types)
         if source is None:
@@ -225,7 +233,7 @@ class _Attempt(Generic[N, V]):
         else:
             yield from self.node(call, source.node)
 
-    def _is_output(self, output: Output, value: V | None, node: N) -> bool:
+    def _is_output(self, output: NodeOutput, value: V | None, node: N) -> bool:
         """Whether a value is made by the node of the pattern that makes another one with a name."""
         named = self.match.values.get(output.name)
         if named is not None and value is not None:
@@ -333,7 +341,7 @@ class _Attempt(Generic[N, V]):
         return True
 
     def _fail_last(self, words: str, *nodes: N) -> bool:
-        self.failure = Failure((CONDITION[0] - 1, 0), words, self._wiring.label, nodes)
+        self.failure = Mismatch((CONDITION[0] - 1, 0), words, self._wiring.label, nodes)
         return False
 
 

@@ -27,7 +27,16 @@ from itertools import product
 from typing import Any, Final, NoReturn
 
 from onnxlab.errors import TransformError
-from onnxlab.graph.query.patterns.syntax_tree import Argument, Call, Literal, Name, Number, Output, Rest, element_types
+from onnxlab.graph.query.patterns.syntax_tree import (
+    Argument,
+    Literal,
+    Name,
+    NodeOutput,
+    NodePattern,
+    Number,
+    Rest,
+    element_types,
+)
 
 _TOKEN: Final = re.compile(
     r"""\s*(?:(?P<literal>"[^"]*"|'[^']*'|-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)"""
@@ -41,7 +50,7 @@ MOST_WAYS: Final = 256
 Attribute = tuple[str, Name | Literal]
 
 
-def parse_rule(text: str) -> tuple[tuple[Call, ...], Call | Name]:
+def parse_rule(text: str) -> tuple[tuple[NodePattern, ...], NodePattern | Name]:
     """The patterns before a `=>`, and what takes their place behind it.
 
     Raises:
@@ -52,7 +61,7 @@ def parse_rule(text: str) -> tuple[tuple[Call, ...], Call | Name]:
     parser.expect("=>", "=> and what takes the place of the pattern were expected")
     replacement = parser.argument()
     parser.end()
-    if len(replacement) != 1 or not isinstance(replacement[0], Call | Name):
+    if len(replacement) != 1 or not isinstance(replacement[0], NodePattern | Name):
         parser.fail("one operator or one name takes the place of a pattern", 0)
     return ways, replacement[0]
 
@@ -62,7 +71,7 @@ def is_operator(domain: str, op_type: str) -> bool:
     return _OPERATOR.fullmatch(f"{domain}::{op_type}" if domain else op_type) is not None
 
 
-def parse(text: str) -> tuple[Call, ...]:
+def parse(text: str) -> tuple[NodePattern, ...]:
     """The patterns that a text means: several where it has optional operators or says `or`.
 
     Raises:
@@ -122,13 +131,13 @@ class _Parser:
 
     # -- pieces -----------------------------------------------------------------------------------------------------
 
-    def ways(self) -> tuple[Call, ...]:
+    def ways(self) -> tuple[NodePattern, ...]:
         """Patterns, with `or` between them."""
-        calls: list[Call] = []
+        calls: list[NodePattern] = []
         while True:
             at = self._at
             for argument in self.argument():
-                if not isinstance(argument, Call):
+                if not isinstance(argument, NodePattern):
                     self.fail("a pattern begins with an operator, as in Add(a, b)", at)
                 calls.append(argument)
             if not self._word("or"):
@@ -149,14 +158,14 @@ class _Parser:
         if self._mark(":="):
             at = self._at
             arguments = self.argument()
-            if not all(isinstance(argument, Call) for argument in arguments):
+            if not all(isinstance(argument, NodePattern) for argument in arguments):
                 self.fail("an operator was expected behind :=", at)
-            return [replace(argument, name=name) for argument in arguments if isinstance(argument, Call)]
+            return [replace(argument, name=name) for argument in arguments if isinstance(argument, NodePattern)]
         if self._mark("(") or self._mark("|"):
             self._at -= 1
             return self._calls(name)
         if self._mark("."):
-            return [Output(name, self._output())]
+            return [NodeOutput(name, self._output())]
         return [self._value_name(name)]
 
     def _name(self, otherwise: str) -> str:
@@ -257,7 +266,7 @@ class _Parser:
         ways = list(product(*inputs))
         if len(ways) > MOST_WAYS:
             self.fail(f"it stands for {len(ways)} ways of writing, {MOST_WAYS} at most are tried")
-        return [Call(tuple(op_types), domain, way, tuple(attributes), "", stays, output) for way in ways]
+        return [NodePattern(tuple(op_types), domain, way, tuple(attributes), "", stays, output) for way in ways]
 
     def _output(self) -> int:
         literal = self._next("literal") or "x"

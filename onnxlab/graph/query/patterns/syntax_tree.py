@@ -56,7 +56,7 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class NodeOutput:
     """An output of a node of the pattern, by the name of another value that it makes.
 
     Attributes:
@@ -82,7 +82,7 @@ class Literal:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class NodePattern:
     """A node of an operator.
 
     Attributes:
@@ -103,12 +103,12 @@ class Call:
     stays: bool = False
     output: int = 0
     makers: tuple[frozenset[str], ...] = field(init=False, compare=False, repr=False)
-    _calls: "tuple[Call, ...]" = field(init=False, compare=False, repr=False)
+    _calls: "tuple[NodePattern, ...]" = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        calls = [call for call in self.inputs if isinstance(call, Call)]
+        calls = [call for call in self.inputs if isinstance(call, NodePattern)]
         object.__setattr__(self, "makers", tuple(frozenset(call.op_types) for call in calls))
-        inside = tuple(call for part in self.inputs if isinstance(part, Call) for call in part.calls())
+        inside = tuple(call for part in self.inputs if isinstance(part, NodePattern) for call in part.calls())
         object.__setattr__(self, "_calls", (self, *inside))
 
     @property
@@ -116,7 +116,7 @@ class Call:
         """The operator, the first of several."""
         return self.op_types[0]
 
-    def calls(self) -> "tuple[Call, ...]":
+    def calls(self) -> "tuple[NodePattern, ...]":
         """This call and all inside of it, outermost first."""
         return self._calls
 
@@ -126,7 +126,7 @@ class Call:
 
     def depth(self) -> int:
         """Calls inside of calls, the outermost counted."""
-        return 1 + max((part.depth() for part in self.inputs if isinstance(part, Call)), default=0)
+        return 1 + max((part.depth() for part in self.inputs if isinstance(part, NodePattern)), default=0)
 
     def __str__(self) -> str:
         parts = [*map(str, self.inputs), *(f"{name}={value}" for name, value in self.attributes)]
@@ -136,7 +136,7 @@ class Call:
         return f"{named}{'~' * self.stays}{domain}{'|'.join(self.op_types)}({', '.join(parts)}){output}"
 
 
-Argument = Call | Name | Rest | Number | Output
+Argument = NodePattern | Name | Rest | Number | NodeOutput
 
 KINDS = {
     "float": frozenset((dtypes.FLOAT, dtypes.FLOAT16, dtypes.DOUBLE, dtypes.BFLOAT16)),

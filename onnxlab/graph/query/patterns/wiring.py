@@ -30,7 +30,7 @@ N = TypeVar("N", bound=AnyNode)
 V = TypeVar("V")
 
 
-class Source(NamedTuple, Generic[N]):
+class Producer(NamedTuple, Generic[N]):
     """The maker of a value.
 
     Attributes:
@@ -78,7 +78,7 @@ class Wiring(ABC, Generic[N, V]):
         """The outputs of a node, by slot."""
 
     @abstractmethod
-    def source(self, value: V, op_types: Collection[str] = ()) -> Source[N] | None:
+    def source(self, value: V, op_types: Collection[str] = ()) -> Producer[N] | None:
         """The maker of a value, where a node of some operators is looked for; None where no node does."""
 
     @abstractmethod

@@ -66,7 +66,7 @@ def _activation(name: str, alpha: list[float], beta: list[float]) -> Activation:
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class LayerInputs:
     """Inputs of one call, widened, time first.
 
     Attributes:
@@ -94,7 +94,7 @@ def prepare(
     states: Sequence[Array | None],
     direction: str,
     layout: int,
-) -> Layer:
+) -> LayerInputs:
     """Check what the three layers share, and bring it into time-first order.
 
     Raises:
@@ -123,7 +123,9 @@ def prepare(
                     f"{hidden} hidden units"
                 )
             start.append(first)
-    return Layer(data, widen(w), widen(r), None if b is None else widen(b), lengths, tuple(start), hidden, direction)
+    return LayerInputs(
+        data, widen(w), widen(r), None if b is None else widen(b), lengths, tuple(start), hidden, direction
+    )
 
 
 def _reversed(x: Array, lengths: Array | None) -> Array:
@@ -137,7 +139,7 @@ def _reversed(x: Array, lengths: Array | None) -> Array:
 
 
 def scan_direction(
-    ctx: RunContext, layer: Layer, number: int, projected: Array, step: Step
+    ctx: RunContext, layer: LayerInputs, number: int, projected: Array, step: Step
 ) -> tuple[Array, tuple[Array, ...]]:
     """Run one direction.
 
@@ -176,7 +178,7 @@ def results(runs: Sequence[tuple[Array, tuple[Array, ...]]], layout: int, dtype:
     return tuple(narrow(array, dtype) for array in (y, *states))
 
 
-def _project(layer: Layer, number: int, bias: Array | float) -> Array:
+def _project(layer: LayerInputs, number: int, bias: Array | float) -> Array:
     """X times W of one direction plus a bias: [time, batch, gates·hidden]."""
     steps, batch, width = layer.x.shape
     flat = np.ascontiguousarray(layer.x).reshape(steps * batch, width)
@@ -275,7 +277,7 @@ def gru(
     return results(runs, layout, x.dtype)
 
 
-def biases(layer: Layer, number: int, gates: int) -> tuple[Array, Array]:
+def biases(layer: LayerInputs, number: int, gates: int) -> tuple[Array, Array]:
     """The input and recurrent biases of one direction, each [gates·hidden]."""
     width = gates * layer.hidden
     if layer.b is None:

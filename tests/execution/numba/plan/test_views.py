@@ -10,7 +10,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from onnxlab.execution.numba.plan.builder import PlanBuilder
 from onnxlab.execution.numba.plan.copies import emit_copy
-from onnxlab.execution.numba.plan.views import Buffer, View, dense
+from onnxlab.execution.numba.plan.views import ArenaBuffer, View, dense
 
 
 @given(st.data())
@@ -26,7 +26,7 @@ def test_reshaped_where_numpy_needs_no_copy(data):
         size = data.draw(st.sampled_from([size for size in range(2, left + 1) if left % size == 0]))
         shape += [size, *[1] * data.draw(st.integers(0, 1))]
         left //= size
-    view = View(Buffer("arena", array.nbytes), 0, array.shape, array.strides, array.dtype).reshaped(shape)
+    view = View(ArenaBuffer("arena", array.nbytes), 0, array.shape, array.strides, array.dtype).reshaped(shape)
     ghost = array.view()
     try:
         ghost.shape = tuple(shape)
@@ -41,7 +41,7 @@ def test_reshaped_where_numpy_needs_no_copy(data):
 def test_no_memory_is_looked_at():
     side = 1 << 20
     down, across = dense((side, side), 4)
-    view = View(Buffer("arena", 4 * side * side), 0, (side, side), (across, down), np.dtype(np.float32))
+    view = View(ArenaBuffer("arena", 4 * side * side), 0, (side, side), (across, down), np.dtype(np.float32))
     assert view.reshaped([side * side]) is None
 
 

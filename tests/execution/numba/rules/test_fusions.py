@@ -10,7 +10,7 @@ from onnxlab.execution.numba.rules.fusion.fusions import FUSIONS
 from onnxlab.execution.numba.rules.part_matcher import PartMatcher
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.query.patterns.parser import parse
-from onnxlab.graph.query.patterns.syntax_tree import Call, Number, Rest
+from onnxlab.graph.query.patterns.syntax_tree import NodePattern, Number, Rest
 from tests.execution.numba.rules.test_attention import fusions
 from tests.execution.support.internals import plans_of
 from tests.execution.support.regions import Both, Recipe, check
@@ -34,7 +34,7 @@ class Writer:
     def write(self, term):
         if isinstance(term, Number):
             return self.recipe.constant(np.float32(self.constants.get(term.value, term.value)))
-        if not isinstance(term, Call):
+        if not isinstance(term, NodePattern):
             return self.variable(term.name)
         if term.name in self.names:
             return self.names[term.name]

@@ -28,10 +28,10 @@ from onnxlab.execution.numba.plan.views import Array
 from onnxlab.execution.numba.rules.fusion.joined_products import has_one_factor, products
 from onnxlab.execution.numba.rules.onnx import attention, rows
 from onnxlab.execution.numba.rules.onnx.elementwise import activation
-from onnxlab.execution.numba.rules.part_matcher import Match, PartMatcher
+from onnxlab.execution.numba.rules.part_matcher import PartMatch, PartMatcher
 from onnxlab.graph.edit.snapshot import NodeView
 from onnxlab.graph.query.patterns.parser import parse
-from onnxlab.graph.query.patterns.syntax_tree import Call
+from onnxlab.graph.query.patterns.syntax_tree import NodePattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Fusion:
 
     name: str
     kernel: str
-    lower: Callable[[Binder, Match], None]
+    lower: Callable[[Binder, PartMatch], None]
     patterns: tuple[str, ...]
 
 
@@ -102,7 +102,7 @@ class Fused:
     """Nodes of a part that are one step of its plans."""
 
     fusion: Fusion
-    match: Match
+    match: PartMatch
 
     def lower(self, binder: Binder, lower_node: Callable[[Binder, NodeView], None]) -> None:
         """Emit the fusion's records, or lower the nodes one by one where the fusion cannot be lowered."""
@@ -124,9 +124,9 @@ def _is_number(binder: Binder, name: str, expected: Any) -> bool:
 
 
 @cache
-def _table() -> dict[str, list[tuple[Fusion, Call]]]:
+def _table() -> dict[str, list[tuple[Fusion, NodePattern]]]:
     """The rows by the operator of the last node, the patterns of each with most nodes first."""
-    table: dict[str, list[tuple[Fusion, Call]]] = {}
+    table: dict[str, list[tuple[Fusion, NodePattern]]] = {}
     for fusion in FUSIONS:
         rest()
         terms = [term for text in fusion.patterns for term in parse(text)]
@@ -166,7 +166,7 @@ def _of_others(step: NodeView | Fused, others: Mapping[NodeView, NodeView]) -> N
     return step if others.keys().isdisjoint(step.match.nodes) else Fused(step.fusion, _match_of(step.match, others))
 
 
-def _match_of(match: Match, others: Mapping[NodeView, NodeView]) -> Match:
+def _match_of(match: PartMatch, others: Mapping[NodeView, NodeView]) -> PartMatch:
     nodes = tuple(others.get(node, node) for node in match.nodes)
     return replace(match, nodes=nodes, members=tuple(_match_of(member, others) for member in match.members))
 
@@ -188,7 +188,7 @@ def _fused(part: Part, constants: Mapping[str, Array]) -> list[NodeView | Fused]
     return [steps.get(node.id, node) for node in paced(part.nodes) if node.id in steps or node.id not in gone]
 
 
-def _joined(part: Part, matcher: PartMatcher, constants: Mapping[str, Array], gone: set[int]) -> list[Match]:
+def _joined(part: Part, matcher: PartMatcher, constants: Mapping[str, Array], gone: set[int]) -> list[PartMatch]:
     """Products of one value with several constants, at the position of the first: they need no other value."""
     alike: dict[str, list[NodeView]] = {}
     for node in paced(part.nodes):
@@ -200,11 +200,11 @@ def _joined(part: Part, matcher: PartMatcher, constants: Mapping[str, Array], go
             continue
         group = [match for node in nodes if (match := _largest(matcher, node, constants, gone)) is not None]
         if len(group) > 1:
-            matches.append(Match(tuple(node for member in group for node in member.nodes), members=tuple(group)))
+            matches.append(PartMatch(tuple(node for member in group for node in member.nodes), members=tuple(group)))
     return matches
 
 
-def _largest(matcher: PartMatcher, node: NodeView, constants: Mapping[str, Array], gone: set[int]) -> Match | None:
+def _largest(matcher: PartMatcher, node: NodeView, constants: Mapping[str, Array], gone: set[int]) -> PartMatch | None:
     """The largest match of a product with the nodes after it."""
     roots = [node]
     while (reader := matcher.only_reader(roots[-1])) is not None and len(roots) < 3:
@@ -218,5 +218,5 @@ def _largest(matcher: PartMatcher, node: NodeView, constants: Mapping[str, Array
 
 
 @cache
-def _joined_terms() -> tuple[Call, ...]:
+def _joined_terms() -> tuple[NodePattern, ...]:
     return tuple(term for text in JOINED.patterns for term in parse(text))

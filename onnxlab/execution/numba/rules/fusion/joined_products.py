@@ -13,18 +13,18 @@ from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan.views import Array
 from onnxlab.execution.numba.plan.weight_packing import Late
 from onnxlab.execution.numba.rules.onnx.matmul import by_constant
-from onnxlab.execution.numba.rules.part_matcher import Match
+from onnxlab.execution.numba.rules.part_matcher import PartMatch
 
 _SMALL = 8e6
 """Multiplications from which joining gains nothing, while an edit of one matrix would pack the others too."""
 
 
-def has_one_factor(match: Match, constants: Mapping[str, Array]) -> bool:
+def has_one_factor(match: PartMatch, constants: Mapping[str, Array]) -> bool:
     """Whether the scale of a product, where it has one, is one number."""
     return "scale" not in match.values or constants[match.values["scale"]].size == 1
 
 
-def products(binder: Binder, match: Match) -> None:
+def products(binder: Binder, match: PartMatch) -> None:
     """Lower all members to one product; the result of each member is a view of a part of it."""
     members = match.members
     x = binder.shape(members[0].values["x"])
@@ -53,7 +53,7 @@ def _side_by_side(scales: Sequence[float], *weights: Array) -> Array:
     return np.concatenate([array * np.float32(scale) for array, scale in zip(weights, scales, strict=True)], axis=1)
 
 
-def _array(binder: Binder, match: Match, name: str) -> Array:
+def _array(binder: Binder, match: PartMatch, name: str) -> Array:
     array = binder.known(match.values[name])
     assert array is not None
     return array

@@ -15,13 +15,13 @@ from onnxlab.execution.numba.plan.views import View
 from onnxlab.execution.numba.rules.onnx.conv import convolution_reason
 from onnxlab.execution.numba.rules.onnx.matmul import batched, by_constant, check_depths
 from onnxlab.execution.numba.rules.registry import RULES, StaticFacts, floats, rule
-from onnxlab.graph.edit.snapshot import Attributes, NodeView
+from onnxlab.graph.edit.snapshot import NodeView, SnapshotAttributes
 
 DOMAIN = "com.microsoft"
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class FusedOperator:
     """An operator of ai.onnx whose first input is what the stage before it makes; `inputs` are the others."""
 
     op_type: str
@@ -30,28 +30,28 @@ class Stage:
     version: int = 22
 
 
-def in_stages(binder: Binder, node: NodeView, first: str, stages: Sequence[Stage]) -> None:
+def in_stages(binder: Binder, node: NodeView, first: str, stages: Sequence[FusedOperator]) -> None:
     """Lower a node as one stage after the other, from its input `first` on."""
     for number, stage in enumerate(stages):
         last = number == len(stages) - 1
         output = node.outputs[0] if last else cast("str", (node.outputs[0], number))  # no value of a model is called so
         alone = replace(
             node, op_type=stage.op_type, domain="", since_version=stage.version, inputs=(first, *stage.inputs),
-            outputs=(output,), attributes=cast("Attributes", stage.attributes),
+            outputs=(output,), attributes=cast("SnapshotAttributes", stage.attributes),
         )  # fmt: skip
         RULES["", stage.op_type].lower(binder, alone)
         first = output
 
 
-_ACTIVATIONS: dict[str, Callable[[Sequence[float]], tuple[Stage, ...]]] = {
+_ACTIVATIONS: dict[str, Callable[[Sequence[float]], tuple[FusedOperator, ...]]] = {
     "": lambda _: (),
-    "Relu": lambda _: (Stage("Relu"),),
-    "Tanh": lambda _: (Stage("Tanh"),),
-    "Sigmoid": lambda _: (Stage("Sigmoid"),),
-    "LeakyRelu": lambda parameters: (Stage("LeakyRelu", (), _named(parameters, "alpha")),),
-    "HardSwish": lambda _: (Stage("HardSwish"),),
-    "HardSigmoid": lambda parameters: (Stage("HardSigmoid", (), _named(parameters, "alpha", "beta")),),
-    "Clip": lambda parameters: (Stage("Clip", (), _named(parameters, "min", "max"), version=6),),
+    "Relu": lambda _: (FusedOperator("Relu"),),
+    "Tanh": lambda _: (FusedOperator("Tanh"),),
+    "Sigmoid": lambda _: (FusedOperator("Sigmoid"),),
+    "LeakyRelu": lambda parameters: (FusedOperator("LeakyRelu", (), _named(parameters, "alpha")),),
+    "HardSwish": lambda _: (FusedOperator("HardSwish"),),
+    "HardSigmoid": lambda parameters: (FusedOperator("HardSigmoid", (), _named(parameters, "alpha", "beta")),),
+    "Clip": lambda parameters: (FusedOperator("Clip", (), _named(parameters, "min", "max"), version=6),),
 }
 
 
@@ -64,7 +64,7 @@ def _without(node: NodeView, *gone: str) -> dict[str, Any]:
     return {name: node.attributes[name] for name in node.attributes if name not in gone}
 
 
-def _activated(node: NodeView, parameters: Sequence[float]) -> tuple[Stage, ...]:
+def _activated(node: NodeView, parameters: Sequence[float]) -> tuple[FusedOperator, ...]:
     """The activation at the end of a fused operator; its parameters are by position."""
     return _ACTIVATIONS[node.attributes.get("activation", "")](parameters)
 
@@ -82,9 +82,9 @@ def _conv_accept(node: NodeView, view: StaticFacts) -> str:
 def fused_conv(binder: Binder, node: NodeView) -> None:
     """activation(Conv(X, W, B) + Z)."""
     x, *others = node.inputs
-    stages = [Stage("Conv", tuple(others[:2]), _without(node, "activation", "activation_params"))]
+    stages = [FusedOperator("Conv", tuple(others[:2]), _without(node, "activation", "activation_params"))]
     if len(others) > 2 and others[2]:
-        stages.append(Stage("Add", (others[2],)))
+        stages.append(FusedOperator("Add", (others[2],)))
     in_stages(binder, node, x, [*stages, *_activated(node, node.attributes.get("activation_params", ()))])
 
 
@@ -99,28 +99,28 @@ def _gemm_accept(node: NodeView, view: StaticFacts) -> str:
 def fused_gemm(binder: Binder, node: NodeView) -> None:
     """activation(Gemm(A, B, C))."""
     parameters = [node.attributes.get(name, default) for name, default in _PARAMETERS.items()]
-    first = Stage("Gemm", node.inputs[1:], _without(node, "activation", *_PARAMETERS))
+    first = FusedOperator("Gemm", node.inputs[1:], _without(node, "activation", *_PARAMETERS))
     in_stages(binder, node, node.inputs[0], [first, *_activated(node, parameters)])
 
 
 @rule("BiasGelu", domain=DOMAIN)
 def bias_gelu(binder: Binder, node: NodeView) -> None:
     """gelu(A + B)."""
-    in_stages(binder, node, node.inputs[0], [Stage("Add", node.inputs[1:2]), Stage("Gelu")])
+    in_stages(binder, node, node.inputs[0], [FusedOperator("Add", node.inputs[1:2]), FusedOperator("Gelu")])
 
 
 @rule("FastGelu", domain=DOMAIN)
 def fast_gelu(binder: Binder, node: NodeView) -> None:
     """The approximation of gelu(X + bias) by tanh."""
-    added = [Stage("Add", (name,)) for name in node.inputs[1:2] if name]
-    in_stages(binder, node, node.inputs[0], [*added, Stage("Gelu", (), {"approximate": "tanh"})])
+    added = [FusedOperator("Add", (name,)) for name in node.inputs[1:2] if name]
+    in_stages(binder, node, node.inputs[0], [*added, FusedOperator("Gelu", (), {"approximate": "tanh"})])
 
 
 @rule("QuickGelu", domain=DOMAIN)
 def quick_gelu(binder: Binder, node: NodeView) -> None:
     """x · sigmoid(alpha·x)."""
     alpha = node.attributes.get("alpha", 1.702)
-    in_stages(binder, node, node.inputs[0], [Stage("Swish", (), {"alpha": alpha}, version=24)])
+    in_stages(binder, node, node.inputs[0], [FusedOperator("Swish", (), {"alpha": alpha}, version=24)])
 
 
 @rule("FusedMatMul", "TransposeMatMul", domain=DOMAIN, weight=4)

@@ -22,12 +22,12 @@ from onnxlab.execution.numba.plan.copies import contiguous, emit_copy
 from onnxlab.execution.numba.plan.views import View, dense
 from onnxlab.execution.numba.rules.onnx.matmul import with_inner_runs
 from onnxlab.execution.numba.rules.onnx.quantization import given
-from onnxlab.execution.numba.rules.part_matcher import Match
+from onnxlab.execution.numba.rules.part_matcher import PartMatch
 from onnxlab.execution.numba.rules.registry import FLOATS, StaticFacts, floats_at, reason_at, rule
 from onnxlab.graph.edit.snapshot import NodeView
 
 
-def decomposed(binder: Binder, match: Match) -> None:
+def decomposed(binder: Binder, match: PartMatch) -> None:
     """MatMul, scale, mask, Softmax and MatMul."""
     q, k, v = (binder.shape(match.values[name]) for name in "qkv")
     mask = match.values.get("mask")
@@ -51,7 +51,7 @@ def decomposed(binder: Binder, match: Match) -> None:
     binder.put(match.output, emit_attention(binder.builder, spec))
 
 
-def _scale(binder: Binder, match: Match) -> float:
+def _scale(binder: Binder, match: PartMatch) -> float:
     for name in ("scale", "divisor"):
         if name in match.values:
             number = binder.known(match.values[name])

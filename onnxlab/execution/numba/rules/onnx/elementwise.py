@@ -14,7 +14,7 @@ from onnxlab.execution.numba.plan.copies import contiguous
 from onnxlab.execution.numba.plan.elementwise_chains import Chain, Operand
 from onnxlab.execution.numba.plan.views import View
 from onnxlab.execution.numba.rules.onnx.integers import is_integer, lower_integers, or_integers
-from onnxlab.execution.numba.rules.part_matcher import Match
+from onnxlab.execution.numba.rules.part_matcher import PartMatch
 from onnxlab.execution.numba.rules.registry import StaticFacts, bools, floats, rule
 from onnxlab.graph.edit.snapshot import NodeView
 
@@ -279,10 +279,10 @@ def gelu(binder: Binder, node: NodeView) -> None:
 rule("Gelu", domain="com.microsoft")(gelu)
 
 
-def activation(operation: str) -> Callable[[Binder, Match], None]:
+def activation(operation: str) -> Callable[[Binder, PartMatch], None]:
     """A function that lowers a pattern of one value x to one operation."""
 
-    def lower(binder: Binder, match: Match) -> None:
+    def lower(binder: Binder, match: PartMatch) -> None:
         binder.combine(match.output, operation, [binder.operand(match.values["x"])])
 
     return lower

@@ -10,7 +10,7 @@ from onnxlab.execution.numba.lowering.binder import Binder
 from onnxlab.execution.numba.lowering.matrix_products import Product
 from onnxlab.execution.numba.lowering.recurrent_layers import (
     GATES,
-    Layer,
+    RecurrentLayer,
     functions,
     recurrent_levels,
     recurrent_weights,
@@ -131,7 +131,7 @@ def _emit(
     if lengths is not None:
         _expect("sequence_lens", lengths.shape, (batch,))
     states = [_state(binder, given(node, slot), swapped, (directions, batch, hidden)) for slot in (5, 6)[:count]]
-    layer = Layer(
+    layer = RecurrentLayer(
         kind, flag, projected, weights, y.transposed(order), states, lasts, lengths,
         _DIRECTIONS.index(attributes.get("direction", "forward")), table, attributes.get("clip") or inf, scales,
         side, peepholes=_peepholes(binder, node, directions, hidden) if kind == LSTM else None, bias=bias,

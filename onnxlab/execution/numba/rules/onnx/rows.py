@@ -13,7 +13,7 @@ from onnxlab.execution.numba.plan.copies import contiguous
 from onnxlab.execution.numba.plan.pieces import Word
 from onnxlab.execution.numba.plan.views import View, dense
 from onnxlab.execution.numba.rules.attribute_checks import axis_of
-from onnxlab.execution.numba.rules.part_matcher import Match
+from onnxlab.execution.numba.rules.part_matcher import PartMatch
 from onnxlab.execution.numba.rules.registry import StaticFacts, floats, rule
 from onnxlab.graph.edit.snapshot import NodeView
 
@@ -126,7 +126,7 @@ def skip_layer_normalization(binder: Binder, node: NodeView) -> None:
     binder.put(node.outputs[0], normalized)
 
 
-def _decomposed(binder: Binder, match: Match, mode: int) -> None:
+def _decomposed(binder: Binder, match: PartMatch, mode: int) -> None:
     """A norm of the last axis that is written as a reduction and arithmetic."""
     x = binder.shape(match.values["x"])
     for node in match.nodes:
@@ -146,12 +146,12 @@ def _decomposed(binder: Binder, match: Match, mode: int) -> None:
     binder.put(match.output, _standardized(binder, match.output, view, x[-1], least, mode, scale, bias))
 
 
-def decomposed_layer_norm(binder: Binder, match: Match) -> None:
+def decomposed_layer_norm(binder: Binder, match: PartMatch) -> None:
     """ReduceMean, Sub, Pow, ReduceMean, Add, Sqrt, Div, Mul and Add."""
     _decomposed(binder, match, 0)
 
 
-def decomposed_rms_norm(binder: Binder, match: Match) -> None:
+def decomposed_rms_norm(binder: Binder, match: PartMatch) -> None:
     """Pow, ReduceMean, Add, Sqrt, Div and Mul."""
     _decomposed(binder, match, 1)
 
