@@ -7,14 +7,13 @@ float32 arrays, rounded to numbers that 16 bits can hold: the same numbers, to t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from onnxlab import dtypes
 from onnxlab.execution.base.background import paced
 from onnxlab.execution.base.provider import Part, PartitionView, Step
 from onnxlab.graph.edit.snapshot import NodeView
@@ -22,7 +21,6 @@ from onnxlab.ops import find_traits
 from onnxlab.ops.base.half_arithmetic import HALVES, rounded
 from onnxlab.ops.base.kernel_helpers import narrow, widen
 from onnxlab.ops.base.traits import Half
-from onnxlab.shapes import TensorFact
 
 _KEPT, _HELD, _NARROWED = range(3)  # fates of an output: unchanged, rounded but held in float32, rounded
 
@@ -34,20 +32,14 @@ def held_wide(steps: Sequence[Step], nodes: Sequence[NodeView], part: Part, view
     """
     halves = _halves(nodes, part, view)
     held = _held(steps, nodes, halves, part)
-    if not held:
-        return list(steps)
-    return [_converting(step, node, halves, held) for step, node in zip(steps, nodes, strict=True)]
+    return [_converting(step, node, halves, held) if held else step for step, node in zip(steps, nodes, strict=True)]
 
 
 def _halves(nodes: Sequence[NodeView], part: Part, view: PartitionView) -> dict[str, np.dtype[Any]]:
     """{name: dtype} of the values known to be float16 or bfloat16."""
-    halves = {}
     names = dict.fromkeys(name for node in paced(nodes) for name in (*node.inputs, *node.outputs) if name)
-    for name in paced(names):
-        fact = view.fact(name)
-        if isinstance(fact, TensorFact) and fact.elem_type in (dtypes.FLOAT16, dtypes.BFLOAT16):
-            halves[name] = dtypes.to_numpy(fact.elem_type)
-    return halves
+    known = {name: view.fact(name).dtype for name in paced(names)}
+    return {name: dtype for name, dtype in known.items() if dtype is not None and dtype in HALVES}
 
 
 def _held(steps: Sequence[Step], nodes: Sequence[NodeView], halves: Mapping[str, Any], part: Part) -> frozenset[str]:
@@ -74,21 +66,14 @@ def _half(node: NodeView) -> Half:
 
 def _takes(node: NodeView) -> bool:
     """Whether a node makes the same results from 16-bit floats held in float32."""
-    if node.domain:
-        return False
-    if node.op_type == "Clip":  # a bound that is absent depends on the type
-        return len(node.inputs) == 3 and all(node.inputs)
-    return bool(_half(node)) or node.op_type == "Cast"
+    is_whole = node.op_type != "Clip" or (len(node.inputs) == 3 and all(node.inputs))  # an absent bound needs the type
+    return not node.domain and is_whole and (bool(_half(node)) or node.op_type == "Cast")
 
 
 def _makes(node: NodeView, halves: Mapping[str, Any]) -> bool:
     """Whether the node's float32 results, rounded, equal its results in 16 bits."""
-    return _takes(node) and node.op_type != "Cast" and all(name in halves for name in _measured(node))
-
-
-def _measured(node: NodeView) -> Iterable[str]:
-    """The inputs whose type determines that of the outputs: the first one whose elements are used."""
-    return node.inputs[1:2] if node.op_type == "Where" else node.inputs[:1]
+    measured = node.inputs[1:2] if node.op_type == "Where" else node.inputs[:1]  # it has the type of the outputs
+    return _takes(node) and node.op_type != "Cast" and all(name in halves for name in measured)
 
 
 def _converting(step: Step, node: NodeView, halves: Mapping[str, np.dtype[Any]], held: frozenset[str]) -> Step:
@@ -112,9 +97,9 @@ def _call(call: Any, leads: bool, fates: Sequence[tuple[int, Any]], *inputs: Any
     lead, arrays = (inputs[:1], inputs[1:]) if leads else ((), inputs)
     wide = [widen(x) if isinstance(x, np.ndarray) and x.dtype in HALVES else x for x in arrays]
     result = call(*lead, *wide)
-    if not isinstance(result, tuple):
-        return _done(result, *fates[0])
-    return tuple(_done(item, *fate) for item, fate in zip(result, fates, strict=False))
+    is_listed = isinstance(result, tuple)
+    done = [_done(item, *fate) for item, fate in zip(result if is_listed else (result,), fates, strict=False)]
+    return tuple(done) if is_listed else done[0]
 
 
 def _done(result: Any, fate: int, dtype: Any) -> Any:

@@ -36,13 +36,10 @@ class NumpyProvider(Provider):
 
     def get_capability(self, view: PartitionView) -> list[SubgraphClaim]:
         """Claim each node that has a kernel or a body."""
-        claimed = []
-        for node in view.nodes:
-            if self._runnable(node, view.scope):
-                claimed.append(node.id)
-            else:
-                view.refuse(node, f"no kernel for {operator(node)}")
-        return [SubgraphClaim(tuple(claimed))] if claimed else []
+        others = {node.id: operator(node) for node in view.nodes if not self._runnable(node, view.scope)}
+        view.refusals.update((node, f"no kernel for {name}") for node, name in others.items())
+        claimed = tuple(node.id for node in view.nodes if node.id not in others)
+        return [SubgraphClaim(claimed)] if claimed else []
 
     def compile(self, part: Part, view: PartitionView) -> list[Step]:
         """One step per node.
@@ -64,9 +61,8 @@ class NumpyProvider(Provider):
         if (node.domain, node.op_type, node.overload) in scope.compiler.snapshot.functions:
             return True
         schema = schema_of(node, scope)
-        if _kernel(node, schema, scope) or _is_gradient(node):
-            return True
-        return schema is not None and schema.has_function
+        by_schema = schema is not None and schema.has_function
+        return by_schema or _is_gradient(node) or _kernel(node, schema, scope) is not None
 
 
 def operator(node: NodeView) -> str:
@@ -76,8 +72,7 @@ def operator(node: NodeView) -> str:
 
 def schema_of(node: NodeView, scope: ScopeCompiler) -> Schema | None:
     """The operator's schema in the version that the node's graph imports."""
-    version = scope.scope.opsets.get(node.domain, 1)
-    return schemas.find(node.domain, node.op_type, version)
+    return schemas.find(node.domain, node.op_type, scope.scope.opsets.get(node.domain, 1))
 
 
 def _kernel(node: NodeView, schema: Schema | None, scope: ScopeCompiler) -> KernelEntry | None:
@@ -230,15 +225,10 @@ def _sized(step: Step, view: PartitionView) -> Step:
 
     Where values are kept, the estimate stays: the facts may change before the step runs again.
     """
-    if (
-        step.size is None
-        or view.keep
-        or not output_sizes.is_harmless(
-            [view.fact(name) for name in step.inputs if name], [view.fact(name) for name in step.outputs if name]
-        )
-    ):
+    if step.size is None or view.keep:
         return step
-    return replace(step, size=None)
+    inputs, outputs = ([view.fact(name) for name in names if name] for names in (step.inputs, step.outputs))
+    return replace(step, size=None) if output_sizes.is_harmless(inputs, outputs) else step
 
 
 def _large(step: Step, view: PartitionView) -> Step:
@@ -281,42 +271,20 @@ def _schema_step(node: NodeView, scope: ScopeCompiler, schema: Schema, attribute
     bindings = dict(_defaults(schema)) | dict(attributes)
     fixed = schema_functions.fixed_function(schema, scope.scope.opsets)
     if fixed is not None:
-        snapshot, inner = fixed
-        body = Compiler(snapshot, scope.compiler.providers).bound(inner, bindings)
-        return _function_step(node, scope, body)
-    call = _MadeBody(node, scope, schema, attributes, bindings)
+        return _function_step(node, scope, Compiler(fixed[0], scope.compiler.providers).bound(fixed[1], bindings))
+    bodies: dict[Any, ProgramBody] = {}  # by the types of the inputs, for which the schema makes them
+
+    def call(context: NodeContext, *arrays: Any) -> tuple[Any, ...]:
+        key = schema_functions.signature(arrays)
+        if key not in bodies:
+            function = schema_functions.made_function(schema, scope.scope.opsets, node, attributes, arrays)
+            if function is None:
+                raise _unsupported(node, scope, schema)
+            bodies[key] = Compiler(function[0], scope.compiler.providers).bound(function[1], bindings)
+        return _call_body(bodies[key], context, *arrays)
+
     return Step(node.label, operator(node), node.id, call, node.inputs, node.outputs, context=True,
                 opsets=scope.scope.opsets)  # fmt: skip
-
-
-class _MadeBody:
-    """The call of the body that a schema makes for the types of the inputs; each body is made once."""
-
-    def __init__(
-        self,
-        node: NodeView,
-        scope: ScopeCompiler,
-        schema: Schema,
-        attributes: Mapping[str, Any],
-        bindings: Mapping[str, Any],
-    ) -> None:
-        self._node, self._scope, self._schema = node, scope, schema
-        self._given, self._bindings = attributes, bindings
-        self._bodies: dict[Any, ProgramBody] = {}
-
-    def __call__(self, context: NodeContext, *arrays: Any) -> tuple[Any, ...]:
-        key = schema_functions.signature(arrays)
-        body = self._bodies.get(key)
-        if body is None:
-            function = schema_functions.made_function(
-                self._schema, self._scope.scope.opsets, self._node, self._given, arrays
-            )
-            if function is None:
-                raise _unsupported(self._node, self._scope, self._schema)
-            snapshot, inner = function
-            compiler = Compiler(snapshot, self._scope.compiler.providers)
-            body = self._bodies[key] = compiler.bound(inner, self._bindings)
-        return _call_body(body, context, *arrays)
 
 
 def _unsupported(node: NodeView, scope: ScopeCompiler, schema: Schema | None) -> UnsupportedOperatorError:

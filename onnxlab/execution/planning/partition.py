@@ -11,6 +11,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from heapq import heappop, heappush
 from numbers import Integral
 
 from onnxlab.errors import OnnxlabError
@@ -137,17 +139,18 @@ def _in_memory(claim: SubgraphClaim, view: PartitionView) -> SubgraphClaim:
     large = {node.id for node in paced(view.nodes) if not view.stored.keys().isdisjoint(node.inputs)}
     if large.isdisjoint(claim.nodes):
         return claim
-    for node in view.nodes:
-        if node.id in large:
-            view.refuse(node, "it reads a weight that is left in its file, since the model is larger than memory")
+    reason = "it reads a weight that is left in its file, since the model is larger than memory"
+    view.refusals.update(dict.fromkeys(large, reason))
     return SubgraphClaim(() if claim.whole else tuple(node for node in claim.nodes if node not in large))
 
 
 def _is_claim(claim: object) -> bool:
     """Whether a claim is well-formed: providers may be a user's."""
-    if not isinstance(claim, SubgraphClaim) or not isinstance(claim.nodes, Collection):
-        return False
-    return all(isinstance(node, Integral) for node in paced(claim.nodes))
+    return (
+        isinstance(claim, SubgraphClaim)
+        and isinstance(claim.nodes, Collection)
+        and all(isinstance(node, Integral) for node in paced(claim.nodes))
+    )
 
 
 class _Graph:
@@ -170,28 +173,25 @@ class _Graph:
         """Give a claim's free nodes to a provider; an all-or-nothing claim only if all are free and it is convex."""
         members = [self.index[node] for node in claim.nodes if node in self.index]
         free = [index for index in members if self.provider[index] < 0]
-        if not claim.whole:
-            for index in free:
-                self.provider[index] = order
-            return
-        if not free:
-            return
-        reason = ""
-        if len(free) < len(claim.nodes):
-            reason = "claimed as a whole, but some of its nodes are taken or not needed"
-        else:
-            before = list(self.cluster)
-            for index in members:
-                self.cluster[index] = members[0]
-            if self._order() is None:
-                self.cluster = before
-                reason = "claimed as a whole, but a path leaves the claim and comes back"
-        if reason:
+        taken = len(free) < len(claim.nodes)
+        if claim.whole and free and (taken or not self._close(members)):
+            fault = "some of its nodes are taken or not needed" if taken else "a path leaves the claim and comes back"
+            reason = f"claimed as a whole, but {fault}"
             view.refusals.update((view.nodes[index].id, reason) for index in free)
             return
-        self.closed.add(members[0])
-        for index in members:
+        for index in free:
             self.provider[index] = order
+
+    def _close(self, members: list[int]) -> bool:
+        """Make nodes one cluster, unless a path leaves them and comes back; tells whether they are one."""
+        before = list(self.cluster)
+        for index in members:
+            self.cluster[index] = members[0]
+        if self._order() is None:
+            self.cluster = before
+            return False
+        self.closed.add(members[0])
+        return True
 
     def _order(self) -> list[int] | None:
         """Clusters in topological order, or None if they form a cycle."""
@@ -227,23 +227,18 @@ class _Graph:
             number: {home[source] for index in members for source in self.sources[index]} - {number}
             for number, (_, members) in enumerate(groups)
         }
-        alive = list(range(len(groups)))
-        if len(groups) <= _MAX_JOINED:
-            for late in range(len(groups)):
-                for early in list(alive):
-                    if early >= late or late not in alive or groups[early][0] != groups[late][0]:
-                        continue
-                    if not _separated(needs, early, late) and not _separated(needs, late, early):
-                        groups[early][1].extend(groups[late][1])
-                        needs[early] = (needs[early] | needs.pop(late)) - {early, late}
-                        for sources in needs.values():
-                            if late in sources:
-                                sources.discard(late)
-                                sources.add(early)
-                        needs[early].discard(early)
-                        alive.remove(late)
-        order = _topological({number: needs[number] for number in alive}) or []
-        return [(groups[number][0][0], sorted(groups[number][1])) for number in order]
+        for late, (kind, members) in enumerate(groups if len(groups) <= _MAX_JOINED else ()):
+            alike = [early for early in needs if early < late and groups[early][0] == kind]
+            free = (early for early in alike if not (_separated(needs, early, late) or _separated(needs, late, early)))
+            early = next(free, None)
+            if early is not None:
+                groups[early][1].extend(members)
+                needs[early] = (needs[early] | needs.pop(late)) - {early, late}
+                for sources in needs.values():
+                    if late in sources:
+                        sources.discard(late)
+                        sources.add(early)
+        return [(groups[number][0][0], sorted(groups[number][1])) for number in _topological(needs) or []]
 
 
 def _separated(needs: dict[int, set[int]], early: int, late: int) -> bool:
@@ -261,25 +256,17 @@ def _separated(needs: dict[int, set[int]], early: int, late: int) -> bool:
 
 
 def _topological(needs: dict[int, set[int]]) -> list[int] | None:
-    """Keys, each after those that it needs, earliest keys preferred; None on a cycle."""
-    order: list[int] = []
-    state: dict[int, int] = {}
-    for root in needs:
-        stack = [(root, iter(sorted(needs[root])))] if root not in state else []
-        state.setdefault(root, 1)
-        while stack:
-            key, sources = stack[-1]
-            for source in sources:
-                if state.get(source) == 1:
-                    return None
-                if source not in state:
-                    state[source] = 1
-                    stack.append((source, iter(sorted(needs[source]))))
-                    break
-            else:
-                state[key] = 2
-                order.append(key)
-                stack.pop()
+    """Keys, each after those that it needs, the least of those that may follow first; None on a cycle."""
+    sorter, order, ready = TopologicalSorter(needs), list[int](), list[int]()
+    try:
+        sorter.prepare()
+    except CycleError:
+        return None
+    while sorter.is_active():
+        for key in sorter.get_ready():
+            heappush(ready, key)
+        order.append(heappop(ready))
+        sorter.done(order[-1])
     return order
 
 

@@ -55,9 +55,8 @@ def _convert(name: str, value: Any, fact: Fact) -> Any:
             raise _misfit(name, describe(value), fact, "give a dict")
         return {key: _number(item, fact.elem) for key, item in value.items()}
     dtype = fact.dtype if isinstance(fact, (TensorFact, SparseTensorFact)) else None
-    if dtype is None and (value is None or isinstance(value, (list, dict))):
-        return value  # nothing is declared: take it as it is
-    return _tensor(name, value, fact, dtype)
+    is_free = dtype is None and (value is None or isinstance(value, (list, dict)))  # nothing is declared
+    return value if is_free else _tensor(name, value, fact, dtype)
 
 
 def _number(value: Any, fact: Fact) -> Any:

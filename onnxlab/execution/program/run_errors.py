@@ -131,9 +131,8 @@ def failure(instruction: Instruction | None, frame: list[Any], error: Exception)
         return error if isinstance(error, RunError) else RunError(str(error))
     step = instruction.step
     if isinstance(error, RunError) and error.node is not None:
-        if str(error).count("; inside ") >= _LEVELS:
-            return error
-        return type(error)(f"{error}; inside {_node(step)}", error.node)
+        is_deep = str(error).count("; inside ") >= _LEVELS
+        return error if is_deep else type(error)(f"{error}; inside {_node(step)}", error.node)
     text = _explained(instruction, frame, error) or _rule(error)
     if isinstance(error, RunStopped):
         return RunStopped(f"{text} before {_node(step)}", step.label)

@@ -128,9 +128,5 @@ def _analyzed(program: Program) -> ShapeSpecialization | bool:
 
 def _signature(feeds: Sequence[Any]) -> Signature | None:
     """The shapes of feeds, None where one is not an array."""
-    shapes = []
-    for array in feeds:
-        if type(array) is not np.ndarray:
-            return None
-        shapes.append(array.shape)
-    return tuple(shapes)
+    shapes = tuple([array.shape for array in feeds if type(array) is np.ndarray])
+    return shapes if len(shapes) == len(feeds) else None

@@ -76,8 +76,7 @@ class NchwcToNchw:
 
     def fact(self, name: str) -> Fact:
         """The fact of a value of the model, or of one that this pass adds."""
-        fact = self._facts.get(name)
-        return self.draft.fact(name) if fact is None else fact
+        return self._facts.get(name) or self.draft.fact(name)
 
     def nodes(self) -> tuple[NodeView, ...]:
         """All nodes; those on blocks are replaced where that is possible."""
@@ -212,13 +211,12 @@ class NchwcToNchw:
             return [self._reshaped(node)]
         apart = not self._apart.isdisjoint(values)
         if not node.domain and node.op_type == "Concat":
-            if apart or node.attributes.get("axis") != 1 or len(values) < len(inputs):
-                raise _KeptError
+            same = not apart and node.attributes.get("axis") == 1 and len(values) == len(inputs)
         else:
             numbers = all(np.size(self.draft.constant(name)) == 1 for name in inputs if name not in values)
-            known = find_traits(node.domain, node.op_type).blockwise
-            if not known or not numbers or not self._alike(values, apart):
-                raise _KeptError
+            same = find_traits(node.domain, node.op_type).blockwise and numbers and self._alike(values, apart)
+        if not same:
+            raise _KeptError
         self._block(node)
         if apart:
             self._note_apart(node.outputs[0])
@@ -235,17 +233,16 @@ class NchwcToNchw:
     def _reshaped(self, node: NodeView) -> NodeView:
         """A Reshape between [N, C, H, W] and [N, C/b, H, W, b], for broadcasts: the plain value stays as it is."""
         source, shape = node.inputs[0], self.draft.constant(node.inputs[1]).tolist()
-        if node.attributes.get("allowzero", 0):
-            raise _KeptError
-        if source in self._apart:
-            if len(shape) != 4 or shape[0] != 0 or shape[2:] != [0, 0]:
-                raise _KeptError
-            self._block(node)
+        apart = source in self._apart
+        channels = None if apart else self._channels(source, 1)
+        if apart:
+            known = len(shape) == 4 and [shape[0], *shape[2:]] == [0, 0, 0]
         else:
-            channels = self._channels(source, 1)
-            if channels is None or shape != [0, -1, 0, 0, nchwc().block_of(channels)]:
-                raise _KeptError
-            self._block(node)
+            known = channels is not None and shape == [0, -1, 0, 0, nchwc().block_of(channels)]
+        if not known or node.attributes.get("allowzero", 0):
+            raise _KeptError
+        self._block(node)
+        if not apart:
             self._note_apart(node.outputs[0])
         return self._as(node, "Identity", inputs=(source,))
 
@@ -281,8 +278,7 @@ class NchwcToNchw:
 
     def _channels(self, name: str, axis: int) -> int | None:
         """The size of that axis of an image, None where it is not known."""
-        fact = self.draft.fact(name)
-        dims = fact.shape if isinstance(fact, TensorFact) else None
+        dims = self.draft.fact(name).shape
         if dims is None or len(dims) != 4:
             raise _KeptError
         size = dims[axis]

@@ -8,6 +8,7 @@ subtracting the values that it is the last to read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from graphlib import TopologicalSorter
 from itertools import pairwise
 
 from onnxlab.execution.base import background
@@ -56,14 +57,10 @@ def by_liveness(steps: Sequence[Step], outputs: Iterable[str], nbytes: Sizes) ->
 
 def _sizes(steps: Sequence[Step], nbytes: Sizes) -> dict[str, int] | None:
     """{name: bytes} of what the steps make; None where a size is not known."""
-    sizes: dict[str, int] = {}
-    for step in paced(steps):
-        for name in step.outputs:
-            size = nbytes(name) if name and step.constants is None else 0
-            if size is None:
-                return None
-            sizes[name] = size
-    return sizes
+    sizes = {name: nbytes(name) if name and step.constants is None else 0
+             for step in paced(steps) for name in step.outputs}  # fmt: skip
+    known = {name: size for name, size in sizes.items() if size is not None}
+    return known if len(known) == len(sizes) else None
 
 
 def _readers(steps: Sequence[Step], sizes: Mapping[str, int]) -> dict[str, set[int]]:
@@ -97,11 +94,9 @@ def _greedy(steps: Sequence[Step], ends: frozenset[str], sizes: Mapping[str, int
     impure = [number for number, step in enumerate(steps) if not step.pure]
     for earlier, later in pairwise(impure):
         needs[later].add(earlier)
-    followers: list[list[int]] = [[] for _ in steps]
-    for number, sources in enumerate(needs):
-        for source in sources:
-            followers[source].append(number)
-    ready, order = {number for number, sources in enumerate(needs) if not sources}, []
+    sorter = TopologicalSorter(dict(enumerate(needs)))
+    sorter.prepare()
+    ready, order = set(sorter.get_ready()), []
     while ready:
         background.rest()
         number = min(
@@ -111,10 +106,8 @@ def _greedy(steps: Sequence[Step], ends: frozenset[str], sizes: Mapping[str, int
         order.append(steps[number])
         for name in (*steps[number].inputs, *steps[number].captures):
             readers.get(name, set()).discard(number)
-        for follower in followers[number]:
-            needs[follower].discard(number)
-            if not needs[follower]:
-                ready.add(follower)
+        sorter.done(number)
+        ready.update(sorter.get_ready())
     return order
 
 
