@@ -227,21 +227,30 @@ class _Graph:
             number: {home[source] for index in members for source in self.sources[index]} - {number}
             for number, (_, members) in enumerate(groups)
         }
-        for late, (kind, members) in enumerate(groups if len(groups) <= _MAX_JOINED else ()):
-            alike = [early for early in needs if early < late and groups[early][0] == kind]
-            free = (early for early in alike if not (_separated(needs, early, late) or _separated(needs, late, early)))
-            early = next(free, None)
-            if early is not None:
-                groups[early][1].extend(members)
-                needs[early] = (needs[early] | needs.pop(late)) - {early, late}
-                for sources in needs.values():
-                    if late in sources:
-                        sources.discard(late)
-                        sources.add(early)
+        changed = len(groups) <= _MAX_JOINED
+        while changed:  # a group that was joined may have stood between two others
+            changed = False
+            for late in [*needs]:
+                alike = [early for early in needs if early < late and groups[early][0] == groups[late][0]]
+                free = (early for early in alike if not _separated(needs, early, late))
+                early = next(free, None)
+                if early is not None:
+                    changed = True
+                    groups[early][1].extend(groups[late][1])
+                    needs[early] = (needs[early] | needs.pop(late)) - {early, late}
+                    for sources in needs.values():
+                        if late in sources:
+                            sources.discard(late)
+                            sources.add(early)
         return [(groups[number][0][0], sorted(groups[number][1])) for number in _topological(needs) or []]
 
 
-def _separated(needs: dict[int, set[int]], early: int, late: int) -> bool:
+def _separated(needs: dict[int, set[int]], first: int, second: int) -> bool:
+    """Whether a path leads from one group to the other, in either direction, through a third."""
+    return any(_leads(needs, *pair) for pair in ((first, second), (second, first)))
+
+
+def _leads(needs: dict[int, set[int]], early: int, late: int) -> bool:
     """Whether a path leads from `early` to `late` through another group."""
     seen: set[int] = set()
     waiting = [source for source in needs[late] if source != early]

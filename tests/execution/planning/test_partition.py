@@ -1,7 +1,7 @@
 import numpy as np
 import onnx
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from onnxlab.execution.base.provider import Provider, SubgraphClaim
@@ -130,6 +130,7 @@ def random_graphs(draw):
 
 @settings(max_examples=150, deadline=None)
 @given(random_graphs())
+@example(([[], [0], [0, 1], [], [], [3, 0], [], [0, 1, 5]], [0, 2, 1, 1, 0, 1, 0, 1]))
 @pytest.mark.slow
 def test_parts_are_convex_in_order_and_cannot_be_joined(drawn):
     sources, owners = drawn
