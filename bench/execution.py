@@ -54,19 +54,19 @@ Clock = Callable[[], float]
 
 
 def best(action: Callable[[], Any], budget: float = BUDGET, clock: Clock = time.perf_counter) -> float:
-    """Seconds of the quickest call within a budget; the first is not counted, and short ones are timed together."""
+    """Seconds of the fastest call within a budget; the first is not counted, and short ones are timed together."""
     action()
     start = time.perf_counter()
     action()
     together = max(1, min(200, round(1e-3 / (time.perf_counter() - start))))
-    quickest, until = math.inf, clock() + budget
+    fastest, until = math.inf, clock() + budget
     while True:
         start = clock()
         for _ in range(together):
             action()
-        quickest = min(quickest, (clock() - start) / together)
+        fastest = min(fastest, (clock() - start) / together)
         if clock() > until:
-            return quickest
+            return fastest
 
 
 def runner(model: onnxlab.Model) -> Runner:
@@ -97,11 +97,11 @@ def against_onnxruntime() -> Iterator[Line]:
         ours, theirs = partial(runner(onnxlab.load(path)).run, feeds, keep=False), session(path)
         ours()  # the first run makes a plan, the second finds out what shapes decide
         seconds = [best(partial(theirs.run, None, feeds), BUDGET / 2, time.process_time)]
-        quickest = best(ours, clock=time.process_time)
+        fastest = best(ours, clock=time.process_time)
         seconds.append(best(partial(theirs.run, None, feeds), BUDGET / 2, time.process_time))
-        yield Row(f"run {name}", quickest, min(seconds), "onnxruntime")
+        yield Row(f"run {name}", fastest, min(seconds), "onnxruntime")
         if min(seconds) >= 1e-3:
-            ratios.append(quickest / min(seconds))
+            ratios.append(fastest / min(seconds))
     note = f"ours ÷ onnxruntime, geometric mean of {len(ratios)} models of 1 ms and more"
     yield Figure("run against onnxruntime", mean(ratios), "×", at_most=3, note=note)
 

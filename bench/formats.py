@@ -109,7 +109,7 @@ def speed(pairs: dict[str, tuple[bytes, bytes]]) -> Iterator[Line]:
     names = ("resnet50", "bert_base")
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "m.ort"
-        ours, theirs = quickest(
+        ours, theirs = fastest(
             lambda: [written(onnx.load_from_string(source), None, 6) for source in sources],
             lambda: [session(source, target) for source in sources],
         )
@@ -117,12 +117,12 @@ def speed(pairs: dict[str, tuple[bytes, bytes]]) -> Iterator[Line]:
         for name in names:
             path = str(corpus.path(name))
             model = onnx.load(path)
-            ours, theirs = quickest(lambda: written(model, None, 6), lambda: session(path, target), 9)  # noqa: B023
+            ours, theirs = fastest(lambda: written(model, None, 6), lambda: session(path, target), 9)  # noqa: B023
             yield Row(f"ort: write {name}", ours, theirs, "onnxruntime, session and save", 1.5)
 
 
-def quickest(ours: Callable[[], Any], theirs: Callable[[], Any], times: int = 3) -> tuple[float, float]:
-    """Seconds of the processor of the quickest of a few runs of two sides, by turns."""
+def fastest(ours: Callable[[], Any], theirs: Callable[[], Any], times: int = 3) -> tuple[float, float]:
+    """Seconds of the processor of the fastest of a few runs of two sides, by turns."""
     seconds: tuple[list[float], list[float]] = ([], [])
     for _ in range(times):
         for action, spent in zip((ours, theirs), seconds, strict=True):

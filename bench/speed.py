@@ -136,7 +136,7 @@ def against(
         sides = [lambda: opened.run(next(inputs_in_turn), threads=threads)]
     sides += [lambda reference=reference: reference.run(None, feeds) for reference in sessions]  # type: ignore[misc]
     with one_processor() if threads == 1 else nullcontext():
-        best = quickest(sides, threads, repeats)
+        best = fastest(sides, threads, repeats)
     return Row(label, best[0], min(best[1:]), "onnxruntime, its better one", promise)
 
 
@@ -158,8 +158,8 @@ def settle(model: Any, feeds: Feeds, threads: int = 1) -> None:
         background.wait()
 
 
-def quickest(sides: list[Callable[[], Any]], threads: int, repeats: int) -> list[float]:
-    """Seconds of the quickest call of each side, in turn."""
+def fastest(sides: list[Callable[[], Any]], threads: int, repeats: int) -> list[float]:
+    """Seconds of the fastest call of each side, in turn."""
     for side in sides:
         side()
     inner = [max(1, min(200, round(2e-3 / min(timed(side) for _ in range(3))))) for side in sides]

@@ -37,7 +37,7 @@ class NodeProfile:
 
     Attributes:
         node: its id, 0 for a part of several that a provider compiled and does not time inside.
-        seconds: of the quickest of the runs; nodes that run as one step share its time by their operations.
+        seconds: of the fastest of the runs; nodes that run as one step share its time by their operations.
         read, written: bytes of its inputs and outputs.
         flops: floating-point operations, estimated.
         shapes: of its outputs, as "float32[1,64]".
@@ -90,7 +90,7 @@ class Profile:
         whole = self.seconds or 1.0
         lines = [
             f"{len(self.entries)} nodes, {format_seconds(self.seconds)}, {format_count(self.flops)}FLOP, "
-            f"quickest of {self.runs} runs"
+            f"fastest of {self.runs} runs"
         ]
         lines.append(f"{'operator':32} {'nodes':>6} {'time':>9} {'share':>6}")
         for op, (nodes, spent) in list(self.by_operator().items())[:12]:
@@ -118,7 +118,7 @@ def profile(
     seed: int | None = None,
     by: Programs | None = None,
 ) -> Profile:
-    """Run a few times, step by step, and keep the quickest time of each node. Values are not kept.
+    """Run a few times, step by step, and keep the fastest time of each node. Values are not kept.
 
     Args:
         feeds, outputs, limits, progress, seed: as of `Runner.run`; missing inputs are made up.

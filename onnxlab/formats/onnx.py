@@ -51,7 +51,7 @@ def read(source: Given, trust: bool = False, inputs: Sequence[Any] = ()) -> tupl
         form, opened = _opened(content)
         strings = _stand_ins(opened.model, content, form)
         return opened.model, Source(
-            kept=data,
+            data=data,
             origin_format=form.name,
             form=form.name,
             strings=strings,

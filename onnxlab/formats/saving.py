@@ -226,7 +226,7 @@ def _with_foreign_strings(data: bytes, path: Path, source: Source, form: Format)
 def _last_bytes(source: Source) -> bytes | None:
     """The file at `path` as it was last read or written, the bytes as loaded where there is no file."""
     if source.path is None or source.disk is None:
-        return source.kept
+        return source.data
     with contextlib.suppress(OSError):
         data = source.path.read_bytes()
         if source.disk.same_content(Stamp.of(source.path.stat())):
@@ -314,7 +314,7 @@ def _checked(data: bytes | None, path: Path) -> bytes:
 
 def _without_origin(source: Source) -> Source:
     """The source before its file is overwritten: its bytes are kept in memory, unless serializing gives them again."""
-    return replace(source, origin=None, stamp=None, kept=None if source.is_canonical() else source.original())
+    return replace(source, origin=None, stamp=None, data=None if source.is_canonical() else source.original())
 
 
 def _extra(source: Source) -> Any:

@@ -53,7 +53,7 @@ class Source:
         path: the file that the model was last read from or written to, None for bytes and protos.
         base_dir: the folder of its external data, None where there is none.
         origin, stamp: the file that holds the bytes as loaded, and its state then.
-        kept: the bytes as loaded, where no file has them.
+        data: the bytes as loaded, where no file has them.
         disk: the state of the file at `path` when it was last read or written here.
         layout: tensors of the live model whose bytes the last save put into data files.
         moved: new places of external data that the last save moved.
@@ -71,7 +71,7 @@ class Source:
     base_dir: Path | None = None
     origin: Path | None = None
     stamp: Stamp | None = None
-    kept: bytes | None = None
+    data: bytes | None = None
     disk: Stamp | None = None
     layout: Layout = field(default_factory=dict)
     moved: Moved = field(default_factory=dict)
@@ -90,13 +90,13 @@ class Source:
         A model without net edits is saved with these bytes. Where they are gone, serializing the model gives the same
         fields, and the same bytes for files that protobuf itself wrote.
         """
-        return self._read(lambda file: file.read()) if self.kept is None else self.kept
+        return self._read(lambda file: file.read()) if self.data is None else self.data
 
     @property
     def size(self) -> int | None:
         """Bytes of the model as loaded, None where they are not known."""
-        if self.kept is not None:
-            return len(self.kept)
+        if self.data is not None:
+            return len(self.data)
         return None if self.stamp is None else self.stamp.size
 
     def is_canonical(self) -> bool:

@@ -110,7 +110,7 @@ def _made(model: "Model", make: Callable[[], object], nothing: str = "that chang
         {"value": cut(name), "before": cut(before), "after": cut(after)}
         for name, (before, after) in list(commit.facts.items())[:1000]
     ]
-    refusal = commit.first_refusal
+    refusal = commit.first_error
     return {
         **page(facts, 0),
         "step": cut(commit.label),

@@ -45,7 +45,7 @@ class Copying(Saving):
         """The source of the model, whether it differs from its file, and the policy of what counts as true in it."""
         source = replace(self._source, layout={})  # the layout is about messages of this model
         if self.graph.history.state != 0:  # the bytes as loaded are not those of the copy before any edit
-            source = replace(source, origin=None, stamp=None, kept=None)
+            source = replace(source, origin=None, stamp=None, data=None)
         return source, self.dirty, self.inference.policy
 
 

@@ -96,7 +96,7 @@ class Measuring(Lookup, RunnerOwner):
             dims: sizes by symbol, for names that are no Python names.
             inputs: arrays by input, which tell sizes.
             measure: also run, and say how near each node comes to the roofline.
-            runs: number of measured runs; the quickest time of each node counts.
+            runs: number of measured runs; the fastest time of each node counts.
             threads: number of threads that the roofline is measured with.
             named: sizes by symbol.
 

@@ -98,7 +98,7 @@ class Model(FactQueries, Querying, Running, ModelRewriting, Comparing, Measuring
     @nesting_refused()
     def __init__(self, proto: onnx.ModelProto, source: Source | None = None) -> None:
         self._source = source or onnx_format.read(proto)[1]
-        read_here = self._source.path is not None or self._source.kept is not None
+        read_here = self._source.path is not None or self._source.data is not None
         with no_collection():
             self.graph = ModelGraph(proto, self._source.base_dir, shared=not read_here, size=self._source.size)
             self.graph.read_only, self.graph.uninferred = self._source.read_only, self._source.uninferred
@@ -348,7 +348,7 @@ class Model(FactQueries, Querying, Running, ModelRewriting, Comparing, Measuring
         names = {
             value.name if value.scope == main.id else Value(self.graph, value.id).path: facts for value, facts in known
         }
-        refusal = self.inference.first_refusal
+        refusal = self.inference.first_error
         commit = Commit(done.version, done.label, done.kind, changed, names, done.touched, done.origin, refusal)
         _set_last_change(self, commit)
         for follower in list(self._subscribers):

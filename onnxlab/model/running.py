@@ -219,7 +219,7 @@ class Running(Editing, Copying, RunnerOwner):
         Args:
             feeds: arrays by input; default: those of the last run, else made-up ones.
             outputs: values to compute; default: the graph's outputs.
-            runs: number of runs; the quickest time of each node counts.
+            runs: number of runs; the fastest time of each node counts.
             providers: as of `run`; the profile waits until their code is compiled. Default: NumPy, node by node.
             threads: as of `run`.
 

@@ -12,8 +12,8 @@ Files:
     occurrences        Matches of a pattern in text form in a model, as handles.
     optimizer_results  Results of other optimizers, brought back by the structural difference; parts that need no
                        change stay.
-    pipeline           Plans of `simplify`, `optimize` and `rewrite`: rules and passes over a model, inside of an edit
-                       that is open.
+    pipeline           Pipelines of `simplify`, `optimize` and `rewrite`: rules and passes over a model, inside of an
+                       edit that is open.
     receipt            The record of rewriting: each application of a rule or pass, lost notes, and the verdict of
                        running both models.
     regions            Regions: the nodes of one application before and after, run apart from the model on inputs of

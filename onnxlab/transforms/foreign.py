@@ -13,7 +13,7 @@ from onnxlab.formats.storage import embedded
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.printable import printable
 from onnxlab.transforms.optimizer_results import bring_back
-from onnxlab.transforms.pipeline import Plan
+from onnxlab.transforms.pipeline import Pipeline
 from onnxlab.transforms.rewriting import Rewriting
 
 Engine = Literal["onnxsim", "onnxruntime", "onnxscript"]
@@ -37,7 +37,7 @@ SCRIPTS: Final = {
 _LEVELS: Final = {"basic": "ORT_ENABLE_BASIC", "extended": "ORT_ENABLE_EXTENDED", "layout": "ORT_ENABLE_ALL"}
 
 
-def plan_of(engine: str, graph: ModelGraph, level: str = "basic") -> Plan:
+def plan_of(engine: str, graph: ModelGraph, level: str = "basic") -> Pipeline:
     """Run an engine on a model and make a plan of what it did.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Plans of `simplify`, `optimize` and `rewrite`: rules and passes over a model, inside of an edit that is open."""
+"""Pipelines of `simplify`, `optimize` and `rewrite`: rules and passes over a model, inside of an edit that is open."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -36,11 +36,11 @@ PASS_OF: Final[dict[str, str]] = {name: key for key, module in PASSES.items() fo
 MOST_ROUNDS: Final = 4
 """Rounds of passes and rules at most; a round that changes nothing ends them."""
 
-Plan = Callable[[Rewriting], None]
+Pipeline = Callable[[Rewriting], None]
 """A function that rewrites a graph inside of an open edit."""
 
 
-def standard(rules: Sequence[AnyRule], passes: Collection[str] = tuple(PASSES)) -> Plan:
+def standard(rules: Sequence[AnyRule], passes: Collection[str] = tuple(PASSES)) -> Pipeline:
     """A plan: rules and passes in turn, until nothing changes."""
     table = Rules(rules)
 
@@ -61,7 +61,7 @@ def standard(rules: Sequence[AnyRule], passes: Collection[str] = tuple(PASSES)) 
     return plan
 
 
-def only(rules: Sequence[AnyRule]) -> Plan:
+def only(rules: Sequence[AnyRule]) -> Pipeline:
     """A plan: apply these rules, then take out what they left unused."""
     table = Rules(rules)
 
@@ -73,7 +73,7 @@ def only(rules: Sequence[AnyRule]) -> Plan:
     return plan
 
 
-def asked(sources: RuleSource | Iterable[RuleSource]) -> tuple[Plan, list[AnyRule]]:
+def asked(sources: RuleSource | Iterable[RuleSource]) -> tuple[Pipeline, list[AnyRule]]:
     """The plan of rules, and of passes given by name; and the rules.
 
     Raises:
@@ -86,7 +86,7 @@ def asked(sources: RuleSource | Iterable[RuleSource]) -> tuple[Plan, list[AnyRul
 
 
 def rewrite(
-    graph: ModelGraph, facts: Mapping[int, Fact], compute: Compute, plan: Plan, options: RewriteOptions
+    graph: ModelGraph, facts: Mapping[int, Fact], compute: Compute, plan: Pipeline, options: RewriteOptions
 ) -> Rewriting:
     """Follow a plan, inside of an edit that is open; returns the rewriting with its applications.
 

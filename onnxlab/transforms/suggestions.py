@@ -15,7 +15,7 @@ from onnxlab.infer import Inference
 from onnxlab.limits import available_memory
 from onnxlab.printable import printable
 from onnxlab.transforms import pipeline, verification
-from onnxlab.transforms.pipeline import PASS_OF, PASSES, Plan, count_nodes
+from onnxlab.transforms.pipeline import PASS_OF, PASSES, Pipeline, count_nodes
 from onnxlab.transforms.receipt import Verdict
 from onnxlab.transforms.rewriting import RewriteOptions
 from onnxlab.transforms.rules.rule import AnyRule
@@ -90,7 +90,7 @@ def suggestions(
         tried = Rewrite(graph, inference, "suggest", pipeline.standard(rules), options, trust).look()
         by_name = {rule.name: rule for rule in rules}
         names = [name for name in tried.counts if name in by_name]
-        plans: dict[str, Plan] = {name: pipeline.only([by_name[name]]) for name in names}
+        plans: dict[str, Pipeline] = {name: pipeline.only([by_name[name]]) for name in names}
         plans |= {name: pipeline.standard((), (name, "unused")) for name in PASSES}
         subject = Subject(graph, inference)
         known = subject.cases(trust) if trust.verify else []
@@ -172,7 +172,7 @@ def _session(graph: ModelGraph) -> Any:
 
 
 def _tried(
-    graph: ModelGraph, inference: Inference, name: str, doc: str, plan: Plan, options: RewriteOptions,
+    graph: ModelGraph, inference: Inference, name: str, doc: str, plan: Pipeline, options: RewriteOptions,
     known: list[verification.Case], before: _Measured,
 ) -> Suggestion | None:  # fmt: skip
     subject = Subject(graph, inference)

@@ -13,7 +13,7 @@ from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer import Inference
 from onnxlab.transforms import verification
 from onnxlab.transforms.metadata_transfer import MetadataLoss, lost, statements
-from onnxlab.transforms.pipeline import Plan, count_nodes, rewrite
+from onnxlab.transforms.pipeline import Pipeline, count_nodes, rewrite
 from onnxlab.transforms.receipt import Application, Receipt, RefusedRewrite
 from onnxlab.transforms.regions import Regions
 from onnxlab.transforms.rewriting import RewriteOptions, Rewriting
@@ -63,7 +63,7 @@ class Rewrite:
     """
 
     def __init__(
-        self, graph: ModelGraph, inference: Inference, label: str, plan: Plan, options: RewriteOptions, trust: Trust
+        self, graph: ModelGraph, inference: Inference, label: str, plan: Pipeline, options: RewriteOptions, trust: Trust
     ) -> None:
         self._graph = graph
         self._inference = inference

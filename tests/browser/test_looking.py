@@ -119,15 +119,15 @@ def read_to_the_right(lab: Lab, widget: Widget, first: int, later: int) -> None:
 def edit_and_see_what_changed(lab: Lab, widget: Widget, node: int, value: int) -> None:
     """An edit: old and new shapes, who refuses, and why."""
     lab.add_cell(f"model.node({node}).attributes['strides'] = [2, 2]")
-    widget.get("radius").wait_for()
+    widget.get("impact").wait_for()
     for _ in range(50):  # it slides in
-        if is_at_lower_edge(widget.get("radius"), widget.get("stage")):
+        if is_at_lower_edge(widget.get("impact"), widget.get("stage")):
             break
         lab.page.wait_for_timeout(100)
-    assert is_at_lower_edge(widget.get("radius"), widget.get("stage"))
-    changed = widget.evaluate("(handle, value) => handle.app.blast.radius.value.changed.get(value)", value)
+    assert is_at_lower_edge(widget.get("impact"), widget.get("stage"))
+    changed = widget.evaluate("(handle, value) => handle.app.impact.effects.value.changed.get(value)", value)
     assert changed[0] != changed[1]
-    widget.get("radius-list").click()
+    widget.get("impact-list").click()
     widget.get("changed-row").first.wait_for()
     widget.get("changed-row").first.get_by_text("why").click()
     widget.get("explanation").get_by_text("strides").first.wait_for()

@@ -7,7 +7,7 @@
 
 import { Cutting } from "./edit/cutting.ts";
 import { Dialogs } from "./edit/dialogs.ts";
-import { Blast } from "./edit/edit_impact.ts";
+import { EditImpact } from "./edit/edit_impact.ts";
 import { FileTransfer } from "./edit/file_transfer.ts";
 import { ModelEdits } from "./edit/model_edits.ts";
 import { OperatorPalette } from "./edit/operator_palette.ts";
@@ -56,7 +56,7 @@ export class App {
   readonly cutting = new Cutting(this);
   readonly rewriting = new Rewriting(this);
   readonly profile = new Profile(this);
-  readonly blast = new Blast(this);
+  readonly impact = new EditImpact(this);
   readonly blocks = new Blocks(this);
   readonly runs = new Runs(this);
   readonly numbers = new Numbers(this);
@@ -183,7 +183,7 @@ export class App {
 
   dispose(): void {
     for (const off of this.#offs) off();
-    this.blast.dispose();
+    this.impact.dispose();
     this.blocks.dispose();
     this.watches.dispose();
     this.notices.dispose();
@@ -203,7 +203,7 @@ export class App {
   #afterCommit(change: CommitChange): void {
     this.finder.invalidate();
     this.picked.dropMissing();
-    this.blast.follow(change);
+    this.impact.follow(change);
     this.cutting.giveUp();
     this.rewriting.forget();
     this.numbers.forget();

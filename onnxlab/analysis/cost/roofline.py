@@ -129,7 +129,7 @@ def _measured(threads: int) -> Roofline:
     left = np.full((_SIDE, _SIDE), 0.5, np.float32)
     result = np.empty_like(left)
     with blas.limited(threads):
-        seconds = _quickest(lambda: np.matmul(left, left, out=result))
+        seconds = _fastest(lambda: np.matmul(left, left, out=result))
     bandwidth, cached = _copying(_BYTES, threads, 1), _copying(CACHED // 4, threads, _ROUNDS)
     return Roofline(2 * _SIDE**3 / seconds, bandwidth, cached, threads)
 
@@ -144,14 +144,14 @@ def _copying(nbytes: int, threads: int, rounds: int) -> float:
             np.copyto(target, source)
 
     if threads == 1:
-        seconds = _quickest(lambda: copy(targets[0], sources[0]))
+        seconds = _fastest(lambda: copy(targets[0], sources[0]))
         return 2 * rounds * sources[0].nbytes / seconds
     with ThreadPoolExecutor(threads) as pool:
-        seconds = _quickest(lambda: list(pool.map(copy, targets, sources)))
+        seconds = _fastest(lambda: list(pool.map(copy, targets, sources)))
     return 2 * rounds * sum(source.nbytes for source in sources) / seconds
 
 
-def _quickest(action: Callable[[], object]) -> float:
+def _fastest(action: Callable[[], object]) -> float:
     action()
     best = float("inf")
     for _ in range(_REPEATS):

@@ -25,7 +25,7 @@ def add(verbs: Verbs) -> None:
     cost.add_argument(
         "--measure", action="store_true", help="also run the model, and say how near each node comes to the limit"
     )
-    cost.add_argument("--runs", type=int, default=3, help="number of runs of --measure; the quickest time counts (3)")
+    cost.add_argument("--runs", type=int, default=3, help="number of runs of --measure; the fastest time counts (3)")
     cost.add_argument("--threads", type=int, default=1, help="number of threads for the machine's limits (1)")
 
 

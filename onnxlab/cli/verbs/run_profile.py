@@ -24,9 +24,7 @@ def add(verbs: Verbs) -> None:
 
     profile = verbs.add("profile", _profile, "run the model and say where the time goes")
     entries.feeds(profile)
-    profile.add_argument(
-        "--runs", type=int, default=3, help="number of runs; the quickest time of each node counts (3)"
-    )
+    profile.add_argument("--runs", type=int, default=3, help="number of runs; the fastest time of each node counts (3)")
     words = "comma-separated: numpy, numba, onnxruntime; default: numpy"
     profile.add_argument("--providers", metavar="NAMES", help=words)
 

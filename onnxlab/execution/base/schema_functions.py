@@ -72,9 +72,9 @@ def _node_proto(schema: Schema, node: NodeView, attributes: Mapping[str, Any]) -
     """The node with its references to attributes resolved."""
     references = {name for name, value in node.attributes.items() if isinstance(value, AttributeRef)}
     types = {name: formal.type for name, formal in schema.attributes.items()}
-    own = [node.attributes.proto(name) for name in node.attributes if name not in references]
+    stored = [node.attributes.proto(name) for name in node.attributes if name not in references]
     resolved = [codec.encode(name, attributes[name], types.get(name)) for name in attributes if name in references]
-    return node_proto(node, [*own, *resolved])
+    return node_proto(node, [*stored, *resolved])
 
 
 def _type_proto(array: Any) -> onnx.TypeProto:

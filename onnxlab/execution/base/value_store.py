@@ -247,8 +247,8 @@ class ValueStore:
     def _is_replaced(self, value: int, state: StoreState) -> bool:
         """Whether a touched value has content that no node of the graph makes: an initializer, or a new input."""
         record = self._graph.values.get(value)
-        given = record is not None and record.producer is None
-        return given and (value in state.sources or self._graph.values[value].initializer is not None)
+        is_source = record is not None and record.producer is None
+        return is_source and (value in state.sources or self._graph.values[value].initializer is not None)
 
     def invalidate_all(self) -> None:
         """Mark every node as changed, because operators were registered or replaced."""

@@ -209,11 +209,13 @@ def _model(
     view: PartitionView,
 ) -> onnx.ModelProto:
     """A model of these nodes alone; shapes are left to onnxruntime."""
-    fed, made = ([make_tensor_value_info(name, _elem_type(name, view), None) for name in names]
+    read, written = ([make_tensor_value_info(name, _elem_type(name, view), None) for name in names]
                  for names in (inputs, outputs))  # fmt: skip
     stored = [tensors.from_array(array, name) for name, array in constants.items()]
     protos = list(map(_node_proto, nodes))
-    return model_of(onnx.GraphProto(name="part", node=protos, input=fed, output=made, initializer=stored), view.opsets)
+    return model_of(
+        onnx.GraphProto(name="part", node=protos, input=read, output=written, initializer=stored), view.opsets
+    )
 
 
 def _node_proto(node: NodeView) -> onnx.NodeProto:

@@ -196,7 +196,7 @@ class Programs:
             programs.keep(key, programs.get(key, program))  # a concurrent run may have made it meanwhile
         return program
 
-    def kept(self, compiler: Compiler, feeds: tuple[str, ...], outputs: tuple[str, ...]) -> Program:
+    def with_all_values(self, compiler: Compiler, feeds: tuple[str, ...], outputs: tuple[str, ...]) -> Program:
         """The program in which every value stays readable, or what stands in for it."""
         programs = compiler.notes.setdefault(_KEEPING, no_programs())
         return self.program(compiler, programs, dict.fromkeys(feeds), outputs, keep=True)

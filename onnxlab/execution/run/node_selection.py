@@ -32,7 +32,7 @@ class NodeSelection:
         ids = self.compiler.ids
         return [name for name in self.border if name not in fed and not state.fresh(ids.get(name, 0))]
 
-    def kept(self, state: StoreState, pins: Mapping[int, Any], fed: Mapping[str, Any]) -> dict[str, Any]:
+    def known(self, state: StoreState, pins: Mapping[int, Any], fed: Mapping[str, Any]) -> dict[str, Any]:
         """The outer values that are read, not fed, and pinned or known."""
         values = {name: self.compiler.ids.get(name, 0) for name in self.border if name not in fed}
         return {

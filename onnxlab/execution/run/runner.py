@@ -84,7 +84,7 @@ class Runner:
         self.programs = self._programs_by(tuple(providers or (NumpyProvider(),)), threads)
         self.on_demand = ValuesOnDemand(graph, self.store, self.programs, self.run, self.compute)
         self.value = self.on_demand.value
-        self._kept = IncrementalRunner(graph, self.store, self.programs.kept)
+        self._incremental = IncrementalRunner(graph, self.store, self.programs.with_all_values)
         self._noted = NotedRuns(self.store)
         self._usual: Lru[int, Programs] = Lru("usual programs by threads", _OTHERS)
         self.compiles = os.environ.get("ONNXLAB_COMPILE", "1") != "0"
@@ -93,7 +93,7 @@ class Runner:
 
     def _doubt(self, values: bool) -> None:
         """Forget kept plans, and values too where custom operators were registered or removed."""
-        self._kept.plans.clear()
+        self._incremental.plans.clear()
         if values:
             self.store.invalidate_all()
 
@@ -212,7 +212,7 @@ class Runner:
         request = self._requested(self.programs, None, names, True, limits, plain=False)
         call = Call(limits, None, None, self.programs.threads)
         with Loading(call.limits):
-            self._kept.run(request.compiler, request.state, request.arrays, request.names, call, copies=False)
+            self._incremental.run(request.compiler, request.state, request.arrays, request.names, call, copies=False)
 
     def _fast(
         self, owner: Programs, feeds: Mapping[str, Any], outputs: Sequence[str] | None, keep: Keep
@@ -251,13 +251,13 @@ class Runner:
         """Run a request: get its program, call it, and note or keep its values."""
         compiler, state, arrays, names = request.compiler, request.state, request.arrays, request.names
         if request.is_kept and request.keep is True:
-            return self._kept.run(compiler, state, arrays, names, call)
+            return self._incremental.run(compiler, state, arrays, names, call)
         if request.is_kept:
-            cheaper = self._kept.cheaper(self.programs, request, self._noted.seconds(tuple(arrays), names))
+            cheaper = self._incremental.cheaper(self.programs, request, self._noted.seconds(tuple(arrays), names))
             if cheaper is not None:
-                return request.picked(self._kept.run(*cheaper, arrays, names, call))
+                return request.picked(self._incremental.run(*cheaper, arrays, names, call))
         if request.keep and not (request.is_of_inputs or request.inner):
-            arrays = self._kept.completed(compiler, state, arrays, names)
+            arrays = self._incremental.completed(compiler, state, arrays, names)
         programs = owner.of(compiler)
         if request.inner:
             compiler, programs = owner.watching(compiler, watching.by_scope(request.inner)), no_programs()
@@ -363,10 +363,10 @@ class Runner:
         if state.stamps and last.keys() >= self._requests.input_facts(compiler).keys():  # of a run of the whole graph
             if not feeds:
                 with Loading(call.limits):
-                    return self._kept.run(compiler, state, self._requests.with_pins(compiler, last), names, call)
+                    return self._incremental.run(compiler, state, self._requests.with_pins(compiler, last), names, call)
             if stale := selection.stale(state, arrays):
                 arrays = self.run(None, stale, limits=limits, strict=strict) | arrays
-        arrays |= selection.kept(state, self.store.pins, arrays)
+        arrays |= selection.known(state, self.store.pins, arrays)
         selection.make_up(self.graph, arrays, seed, call.limits)
         with Loading(call.limits):
             program = self.programs.program(compiler, programs, arrays, names)

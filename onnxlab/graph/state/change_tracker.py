@@ -77,8 +77,8 @@ class Caches:
     """The caches of one graph; the changes say what they touch, by way of `ChangeTracker`.
 
     Attributes:
-        keeps: whether there is a cache in `kept`, or a view, that must be notified of changes.
-        kept: caches that inference keeps beside the records, by any key, entered by `keep`; notified of changes by
+        keeps: whether there is a cache in `by_key`, or a view, that must be notified of changes.
+        by_key: caches that inference keeps beside the records, by any key, entered by `keep`; notified of changes by
             `forget_node(id)`, `forget_scope(id)` and `forget_value(id)` (of an initializer), and dropped when the
             meaning of all nodes may change.
         arrays: data of initializers by value id, decoded once.
@@ -89,7 +89,7 @@ class Caches:
 
     def __init__(self, names: Names) -> None:
         self.keeps = False
-        self.kept: dict[Any, Any] = {}
+        self.by_key: dict[Any, Any] = {}
         self.arrays: dict[int, np.ndarray[Any, Any]] = {}
         self.opsets: dict[int, dict[str, int]] = {}
         self.schemas: dict[tuple[int, str, str], Schema] = {}
@@ -98,15 +98,15 @@ class Caches:
         self.forget_name = names.forget
 
     def keep(self, key: Any, cache: Any) -> None:
-        """Put into `kept` what is to be told of edits from now on."""
-        self.kept[key] = cache
+        """Put into `by_key` what is to be told of edits from now on."""
+        self.by_key[key] = cache
         self.keeps = True
 
     def forget_node(self, node: NodeRecord) -> None:
         """Drop what is known of a node."""
         if self.views is not None:
             self.views.forget_node(node)
-        for cache in self.kept.values():
+        for cache in self.by_key.values():
             cache.forget_node(node.id)
 
     def forget_all_nodes(self) -> None:
@@ -115,11 +115,11 @@ class Caches:
             self.views.forget_all()
         self.opsets.clear()
         self.schemas.clear()
-        self.kept.clear()
+        self.by_key.clear()
 
     def forget_scope(self, scope: int) -> None:
         """Drop what is known of a scope."""
-        for cache in self.kept.values():
+        for cache in self.by_key.values():
             cache.forget_scope(scope)
         if self.views is not None:
             self.views.forget_scope(scope)
@@ -127,7 +127,7 @@ class Caches:
     def forget_data(self, scope: int, value: int) -> None:
         """Drop what is cached of the data of an initializer of a scope."""
         self.forget_array(value)
-        for cache in self.kept.values():
+        for cache in self.by_key.values():
             cache.forget_scope(scope)
         if self.views is not None:
             self.views.forget_data(value)
@@ -135,7 +135,7 @@ class Caches:
     def forget_array(self, value: int) -> None:
         """Drop the array of a value and what was derived from it."""
         self.arrays.pop(value, None)
-        for cache in self.kept.values():
+        for cache in self.by_key.values():
             cache.forget_value(value)
 
 
@@ -272,7 +272,7 @@ class ChangeTracker:
     def function(self, scope: Scope, removed: bool = False) -> None:
         """Note a function that was added, changed or removed."""
         self.functions = True
-        self._caches.kept.clear()  # any node may call the function, or no longer
+        self._caches.by_key.clear()  # any node may call the function, or no longer
         self.scope(scope)
 
     def field(self, target: Target, field: str) -> None:

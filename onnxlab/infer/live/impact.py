@@ -13,8 +13,8 @@ MAX_LINES = 12
 MAX_TEXT = 80
 
 
-def blast_radius(title: str, facts: Mapping[str, tuple[Fact, Fact]], refusal: Diagnostic | None) -> str:
-    """A few lines: how many facts changed and in what way, the first of them, the first refusal."""
+def impact_text(title: str, facts: Mapping[str, tuple[Fact, Fact]], refusal: Diagnostic | None) -> str:
+    """A few lines: how many facts changed and in what way, the first of them, the first error."""
     if not facts and refusal is None:
         return f"{title}: no fact changed"
     counts: dict[str, int] = {}
@@ -30,7 +30,7 @@ def blast_radius(title: str, facts: Mapping[str, tuple[Fact, Fact]], refusal: Di
     if len(facts) > MAX_LINES:
         lines.append(f"  … and {len(facts) - MAX_LINES} more, the last one {names[-1]}")
     if refusal is not None:
-        lines.append(f"  first refusal: {refusal}")
+        lines.append(f"  first error: {refusal}")
     return printable_lines(lines)
 
 

@@ -115,7 +115,7 @@ class Inference:
         return with_dims(self._graph, self._policy, dims)
 
     @property
-    def first_refusal(self) -> Diagnostic | None:
+    def first_error(self) -> Diagnostic | None:
         """The first node, in topological order, that refuses since the last commit what it took before."""
         return self._refusals.first
 

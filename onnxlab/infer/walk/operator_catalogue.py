@@ -47,7 +47,7 @@ _SPARE = 1000
 def catalogue_of(graph: ModelGraph, policy: Policy) -> Catalogue:
     """The catalogue of a graph: kept there, so that a second inference does not read every message again."""
     key = (Catalogue, policy)
-    cached = graph.caches.kept.get(key)
+    cached = graph.caches.by_key.get(key)
     if isinstance(cached, Catalogue) and cached.generation == schemas.registry.generation:
         cached.forget_unknown()
         return cached

@@ -37,8 +37,8 @@ def measured(model: "Model", limits: Limits | None) -> tuple[JSON, Overlay]:
         "ms": [1000 * seconds[node] for node in nodes],
         "flops": flops,
         "moved": moved,
-        "least": [1000 * quickest for quickest in least],
-        "arithmetic": [count / roof.flops >= quickest > 0 for count, quickest in zip(flops, least, strict=True)],
+        "least": [1000 * fastest for fastest in least],
+        "arithmetic": [count / roof.flops >= fastest > 0 for count, fastest in zip(flops, least, strict=True)],
         "providers": names,
         "provider": [by_node.get(node, -1) for node in nodes],
     }

@@ -27,7 +27,7 @@ class RunResult(TypedDict):
 
 
 class ProfileTable(TypedDict):
-    """The time of each node in the quickest of some runs, in columns; `provider` is a place in `providers`, or -1."""
+    """The time of each node in the fastest of some runs, in columns; `provider` is a place in `providers`, or -1."""
 
     seconds: float
     runs: int

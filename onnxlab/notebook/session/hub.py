@@ -85,7 +85,7 @@ class Hub:
             self._touched[ident] = (commit.version, commit.origin)
         delta = {**self.scene.delta(commit.touched, commit.fact_ids), **self.state(commit.touched.opsets)}
         delta["python"] = self.model.history.last_statement() if commit.kind == "edit" else f"model.{commit.kind}()"
-        delta["refusal"] = diagnostics([commit.first_refusal])[0] if commit.first_refusal else None
+        delta["refusal"] = diagnostics([commit.first_error])[0] if commit.first_error else None
         delta["diagnostics"] = diagnostics(self.model.diagnostics)
         for listener in list(self._listeners):
             listener(commit, delta)

@@ -66,12 +66,12 @@ def test_models_through_both_providers(name, corpus, feeds, ort_run):
 
 
 def test_a_part_that_does_not_compile_falls_to_the_last_provider(monkeypatch):
-    made = provider._session
+    first_session = provider._session
 
     def broken(model, *options):
         if len(model.graph.node) > 1:
             raise RuntimeError("no room")
-        return made(model, *options)
+        return first_session(model, *options)
 
     monkeypatch.setattr(provider, "_session", broken)
     providers = (OnnxRuntimeProvider(), NumpyProvider())

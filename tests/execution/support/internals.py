@@ -48,7 +48,7 @@ def fallbacks_of(runner: Runner | By) -> Any:
 
 def incremental_plans_of(runner: Runner | By) -> Any:
     """{key: plan} of the incremental runs."""
-    return runner._kept.plans
+    return runner._incremental.plans
 
 
 def specialized_of(runner: Runner | By) -> Any:

@@ -57,8 +57,8 @@ chain (float[n, 4] x) => (float[n, 4] d) {
 """
 
 
-def quickest(attempt, limit=1.0, times=4):
-    """Seconds of the first attempt below `limit`, else of the quickest: other tests may hold both cores a while."""
+def fastest(attempt, limit=1.0, times=4):
+    """Seconds of the first attempt below `limit`, else of the fastest: other tests may hold both cores a while."""
     durations = []
     for _ in range(times):
         start = time.perf_counter()

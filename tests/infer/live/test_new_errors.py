@@ -14,7 +14,7 @@ def test_changed_facts_come_in_topological_order_with_old_and_new() -> None:
     assert [name for name in names if name in order] == order
     old, new = change.facts["flat"]
     assert (str(old), str(new)) == ("float32[batch*seq,64]", "float32[2*n,64]")
-    assert change.first_refusal is None
+    assert change.first_error is None
 
 
 def test_a_restart_tells_in_topological_order_too() -> None:
@@ -32,18 +32,18 @@ def test_the_first_node_that_refuses_is_told() -> None:
     model.value("x").set_shape(["batch", "seq", 32])
     change = model.last_change
     assert change is not None
-    assert change.first_refusal is not None
-    assert model.graph.nodes[change.first_refusal.node].op_type == "MatMul"
-    assert (change.first_refusal.expected, change.first_refusal.found) == ("32", "64")
+    assert change.first_error is not None
+    assert model.graph.nodes[change.first_error.node].op_type == "MatMul"
+    assert (change.first_error.expected, change.first_error.found) == ("32", "64")
     text = str(change)
-    assert "first refusal: error" in text
+    assert "first error: error" in text
     assert "m: float32[batch*seq,32] → float32[?]" in text
     model.value("x").set_shape(["b", "seq", 32])  # it goes on refusing: nothing new
     assert model.last_change is not None
-    assert model.last_change.first_refusal is None
+    assert model.last_change.first_error is None
     model.undo()
     model.undo()
-    assert model.last_change.first_refusal is None
+    assert model.last_change.first_error is None
 
 
 def test_an_edit_without_effect_says_so() -> None:

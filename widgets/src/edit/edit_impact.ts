@@ -6,7 +6,7 @@ import { plural, valueLabel } from "../model/names.ts";
 import type { CommitChange } from "../model/store.ts";
 import { Cell } from "../state.ts";
 
-export interface Radius {
+export interface Effects {
   version: number;
   /** The edit. */
   label: string;
@@ -22,9 +22,9 @@ export interface Explained {
 /** Milliseconds that the notice of an edit that no node refuses stays. */
 const NOTICE_MS = 7000;
 
-export class Blast {
+export class EditImpact {
   /** The changed shapes of the last commit; null where it changed none. */
-  readonly radius = new Cell<Radius | null>(null);
+  readonly effects = new Cell<Effects | null>(null);
   /** Whether the notice shows. */
   readonly noticed = new Cell(false);
   /** The value whose explanation the inspector shows, 0: none, and which axis of it, null: all. */
@@ -38,7 +38,7 @@ export class Blast {
 
   follow({ version, label, labels, refusal }: CommitChange): void {
     const shows = labels.size > 0 || refusal !== null;
-    this.radius.value = shows ? { version, label, changed: labels, refusal } : null;
+    this.effects.value = shows ? { version, label, changed: labels, refusal } : null;
     this.noticed.value = shows;
     this.#app.picture?.setChanged(labels, refusal?.node ?? 0);
     clearTimeout(this.#timer);
@@ -79,7 +79,7 @@ export class Blast {
     if (value) return value;
     const { store } = this.#app;
     const inputs = (store.nodes.get(node)?.inputs ?? []).filter((id) => id > 0);
-    const changed = this.radius.value?.changed;
+    const changed = this.effects.value?.changed;
     return inputs.find((id) => changed?.has(id)) ?? inputs.find((id) => store.producer(id)) ?? inputs[0] ?? 0;
   }
 

@@ -13,9 +13,9 @@ test("an edit's changed shapes are kept with what they were, and the refusing no
   await app.start();
   const conv = [...store.nodes.values()].find(({ op }) => op === "Conv")!;
   await app.edits.setAttribute(conv.id, "strides", [1, 1], "ints");
-  const { radius } = app.blast;
-  assert.deepEqual(radius.value?.changed.get(conv.outputs[0]!), ["1×64×112×112", "1×64×224×224"]);
-  assert.ok(app.blast.noticed.value);
+  const { effects } = app.impact;
+  assert.deepEqual(effects.value?.changed.get(conv.outputs[0]!), ["1×64×112×112", "1×64×224×224"]);
+  assert.ok(app.impact.noticed.value);
   const after = store.uses(conv.outputs[0]!)[0]!.node;
   const refusal = {
     severity: "error" as const,
@@ -27,10 +27,10 @@ test("an edit's changed shapes are kept with what they were, and the refusing no
     found: "",
     hint: "",
   };
-  assert.equal(app.blast.culprit(refusal), conv.outputs[0]);
-  assert.equal(app.blast.culprit({ ...refusal, value: 77 }), 77);
+  assert.equal(app.impact.culprit(refusal), conv.outputs[0]);
+  assert.equal(app.impact.culprit({ ...refusal, value: 77 }), 77);
   await app.edits.renameNode(conv.id, "first");
-  assert.equal(radius.value, null, "a name changes no shape");
+  assert.equal(effects.value, null, "a name changes no shape");
   app.client.dispose();
   app.dispose();
 });

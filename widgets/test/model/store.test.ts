@@ -145,7 +145,7 @@ test("10,000 nodes are decoded in a few times of what their JSON alone would tak
   assert.ok(decode < 50 * parse, `${decode.toFixed(1)} ms against ${parse.toFixed(1)} ms`);
 });
 
-/** Milliseconds of the quickest of a dozen runs: a machine that is busy with other things does not count. */
+/** Milliseconds of the fastest of a dozen runs: a machine that is busy with other things does not count. */
 function best(action: () => unknown): number {
   let least = Infinity;
   for (let i = 0; i < 12; i++) {

@@ -50,7 +50,7 @@ class PlanBuilder:
 
     def keep(self, array: Array) -> int:
         """The address of an array that lives as long as the plan."""
-        self.piece.kept.append(array)
+        self.piece.arrays.append(array)
         return address(array)
 
     def fault(self) -> View:
@@ -99,13 +99,13 @@ class PlanBuilder:
         template[: len(kernels) * WORDS : WORDS] = [address_of(kernel) for kernel in paced(kernels)]
         linked = Linker(template, fault)
         linked.add(words)
-        arrays = [array for piece in paced(self._pieces) for array in piece.kept]
+        arrays = [array for piece in paced(self._pieces) for array in piece.arrays]
         work = np.array([cost for piece in paced(self._pieces) for cost in piece.work])
         place = fault.offset if faults else -1
         patches = linked.patches()
         trace = self._trace(alive, [len(item.numbers) for item in words]).knowing(
             {number: where for (kind, number), (where, _) in patches.items() if kind == "output"})  # fmt: skip
-        return Plan(template, patches, nbytes, inputs, tuple(outputs), (*arrays, *linked.kept), work, place,
+        return Plan(template, patches, nbytes, inputs, tuple(outputs), (*arrays, *linked.arrays), work, place,
                     linked.constants, trace)  # fmt: skip
 
     def _trace(self, alive: Sequence[ArenaBuffer], sizes: Sequence[int]) -> StepTokens:

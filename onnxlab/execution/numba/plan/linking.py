@@ -20,7 +20,7 @@ class Linker:
     """Fills the addresses of constants into a plan's table, and collects the words of addresses known only in a run.
 
     Attributes:
-        constants: {address: words that are addresses in it}; `kept` are their arrays.
+        constants: {address: words that are addresses in it}; `arrays` are their arrays.
     """
 
     def __init__(self, template: Array, fault: ArenaBuffer) -> None:
@@ -28,7 +28,7 @@ class Linker:
         self._fault = fault
         self._patches: dict[tuple[str, int], tuple[list[int], list[int]]] = {}
         self.constants: dict[int, list[int]] = {}
-        self.kept: list[Array] = []
+        self.arrays: list[Array] = []
 
     def add(self, words: Sequence[Words]) -> None:
         """Link these blocks of words, which follow each other in the table."""
@@ -54,7 +54,7 @@ class Linker:
         assert buffer.array is not None
         start = address(buffer.array)
         self._template[index] = start + offset
-        self.kept.append(buffer.array)
+        self.arrays.append(buffer.array)
         self.constants.setdefault(start, []).append(index)
 
     def _later(self, kind: str, number: int, index: int, offset: int) -> None:

@@ -26,7 +26,7 @@ class PlanPiece:
         before: values of the earlier piece, which are allocated again where size and layout are the same.
         views: the values that were allocated, in order.
         kernels, work, touched: of each record: its kernel, nanoseconds, and the buffers of the arena that it uses.
-        kept: arrays whose addresses the records hold.
+        arrays: arrays whose addresses the records hold.
         faults: whether a record may report an index beyond its axis.
         token: identity of the piece.
     """
@@ -36,7 +36,7 @@ class PlanPiece:
     kernels: list[str] = field(default_factory=list)
     work: list[float] = field(default_factory=list)
     touched: list[list[ArenaBuffer]] = field(default_factory=list)
-    kept: list[Array] = field(default_factory=list)
+    arrays: list[Array] = field(default_factory=list)
     faults: bool = False
     token: object = field(default_factory=object)
     _rows: list[Word] = field(default_factory=list)

@@ -23,7 +23,7 @@ def copies(count):
     return emit
 
 
-def test_the_quickest_way_is_remembered(forgotten):
+def test_the_fastest_way_is_remembered(forgotten):
     tried = []
     ways = {"many": copies(400), "one": copies(1), "several": copies(100)}
     ways = {name: lambda builder, name=name, emit=emit: (tried.append(name), emit(builder))

@@ -18,7 +18,7 @@ export interface RunResult {
   values: Statistics[];
 }
 
-/** The time of each node in the quickest of some runs, in columns; `provider` is a place in `providers`, or -1. */
+/** The time of each node in the fastest of some runs, in columns; `provider` is a place in `providers`, or -1. */
 export interface ProfileTable {
   seconds: number;
   runs: number;

@@ -1,4 +1,4 @@
-/** The blast radius of an edit: a notice over the picture, the list of what changed, and why a shape is what it is. */
+/** The effects of an edit: a notice over the picture, the list of what changed, and why a shape is what it is. */
 
 import type { App } from "../../app.ts";
 import type { ExplanationStep } from "../../kernel/protocol.ts";
@@ -9,17 +9,17 @@ import { Elided, Section, ToolButton } from "../parts/controls.tsx";
 import { Icon } from "../parts/icons.tsx";
 
 export function RadiusNotice({ app }: { app: App }) {
-  const radius = useCell(app.blast.radius);
-  const shown = useCell(app.blast.noticed);
-  if (!radius || !shown) return null;
-  const { changed, refusal } = radius;
+  const effects = useCell(app.impact.effects);
+  const shown = useCell(app.impact.noticed);
+  if (!effects || !shown) return null;
+  const { changed, refusal } = effects;
   return (
-    <div class={`ol-radius ${refusal ? "ol-radius-refused" : ""}`} role="status" data-testid="radius">
+    <div class={`ol-impact ${refusal ? "ol-impact-refused" : ""}`} role="status" data-testid="impact">
       {changed.size > 0 && (
         <button
           type="button"
           class="ol-link"
-          data-testid="radius-list"
+          data-testid="impact-list"
           onClick={() => {
             app.drawer.value = "changes";
           }}
@@ -37,25 +37,25 @@ export function RadiusNotice({ app }: { app: App }) {
             <button
               type="button"
               class="ol-link"
-              data-testid="radius-show"
+              data-testid="impact-show"
               onClick={() => app.picked.reveal(refusal.node)}
             >
               show
             </button>
           )}
-          {app.client.editable && app.blast.culprit(refusal) !== 0 && (
+          {app.client.editable && app.impact.culprit(refusal) !== 0 && (
             <button
               type="button"
               class="ol-link"
-              data-testid="radius-why"
-              onClick={() => app.blast.why(app.blast.culprit(refusal))}
+              data-testid="impact-why"
+              onClick={() => app.impact.why(app.impact.culprit(refusal))}
             >
               why
             </button>
           )}
         </>
       )}
-      <ToolButton icon="close" title="Dismiss" testid="radius-close" onClick={() => app.blast.dismiss()} />
+      <ToolButton icon="close" title="Dismiss" testid="impact-close" onClick={() => app.impact.dismiss()} />
     </div>
   );
 }
@@ -64,9 +64,9 @@ const SHOWN = 500;
 
 /** Every shape that the last edit changed, in the order in which values follow from it. */
 export function Changes({ app }: { app: App }) {
-  const radius = useCell(app.blast.radius);
-  if (!radius) return <p class="ol-empty">The last edit changed no shape.</p>;
-  const { changed, label } = radius;
+  const effects = useCell(app.impact.effects);
+  if (!effects) return <p class="ol-empty">The last edit changed no shape.</p>;
+  const { changed, label } = effects;
   return (
     <div class="ol-table-scroll" tabIndex={0} aria-label="Changed shapes">
       <table class="ol-table">
@@ -102,7 +102,7 @@ export function Changes({ app }: { app: App }) {
                 {now || "?"}
               </td>
               <td>
-                <button type="button" class="ol-link" onClick={() => app.blast.why(value)}>
+                <button type="button" class="ol-link" onClick={() => app.impact.why(value)}>
                   why
                 </button>
               </td>
@@ -117,7 +117,7 @@ export function Changes({ app }: { app: App }) {
 
 /** The reason for a value's shape: a way back through the values that it follows from. */
 export function Why({ app, value }: { app: App; value: number }) {
-  const { value: explained, axis } = useCell(app.blast.explained);
+  const { value: explained, axis } = useCell(app.impact.explained);
   if (!app.client.editable) return null;
   return (
     <Section title={explained === value && axis !== null ? `Why axis ${axis}?` : "Why this shape?"}>
@@ -129,7 +129,7 @@ export function Why({ app, value }: { app: App; value: number }) {
           class="ol-link"
           data-testid="why"
           onClick={() => {
-            app.blast.explained.value = { value, axis: null };
+            app.impact.explained.value = { value, axis: null };
           }}
         >
           follow every dim back to where it comes from

@@ -40,7 +40,7 @@ export function ProfileTable({ app }: { app: App }) {
           ))}
         </div>
         <span class={`ol-tabs-note ${stale ? "ol-stale" : "ol-dim"}`} data-testid="profile-note">
-          {milliseconds(1000 * profile.table.seconds)} in all, one node at a time, quickest of {profile.table.runs} runs
+          {milliseconds(1000 * profile.table.seconds)} in all, one node at a time, fastest of {profile.table.runs} runs
           {stale && " – the model was edited since"}
         </span>
         <button

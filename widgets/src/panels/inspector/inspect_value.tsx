@@ -121,7 +121,7 @@ function TypeLine({ app, value, label }: { app: App; value: number; label: strin
               class="ol-link ol-dim-link"
               title={`Why is axis ${axis} ${dim}? Lights the way that it comes`}
               data-testid={`value-dim-${axis}`}
-              onClick={() => void app.blast.whyDim(value, axis)}
+              onClick={() => void app.impact.whyDim(value, axis)}
             >
               {dim}
             </button>
