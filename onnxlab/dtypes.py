@@ -6,7 +6,7 @@ ml_dtypes is imported until one of the exotic types is needed; a test compares t
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -159,12 +159,15 @@ def from_numpy(dtype: np.dtype[Any] | type | str) -> int:
         ValueError: ONNX has no such type (datetimes, records, long doubles).
     """
     dtype = np.dtype(dtype)
-    if dtype.kind in "OUST":
-        return STRING
-    elem_type = _SPELLINGS.get(dtype.name)
+    elem_type = _of_numpy(dtype)
     if elem_type is None:
         raise ValueError(f"NumPy dtype {dtype} is no ONNX element type; convert the array first")
     return elem_type
+
+
+@lru_cache(256)
+def _of_numpy(dtype: np.dtype[Any]) -> int | None:
+    return STRING if dtype.kind in "OUST" else _SPELLINGS.get(dtype.name)
 
 
 def bits(elem_type: int) -> int:

@@ -4,6 +4,7 @@ protobuf says "Error parsing message" for all of them.
 """
 
 import codecs
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -43,6 +44,7 @@ _FIELDS: Final = {
     26: ("configuration", 2),
 }
 _FIXED: Final = {1: 8, 5: 4}  # wire type: bytes
+_CONTROL: Final = re.compile(rb"[\0-\x08\x0b\x0e-\x1f]")  # no byte of a text
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +90,12 @@ def is_text(data: bytes) -> bool:
 def _as_text(data: bytes) -> str | None:
     """The sentence for a text file, None if it is binary."""
     head = data[:4096]
+    if _CONTROL.search(head):
+        return None
     try:
         # the last character may be cut in two
         text = codecs.getincrementaldecoder("utf-8")().decode(head, final=len(data) <= len(head))
     except UnicodeDecodeError:
-        return None
-    if any(ord(character) < 32 and character not in "\t\n\r\f" for character in text):
         return None
     start = text.lstrip("\ufeff \t\r\n")
     if start[:20].lower().startswith(("<!doctype html", "<html")):

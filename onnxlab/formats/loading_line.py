@@ -4,7 +4,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from onnxlab.limits import format_bytes
@@ -14,14 +14,15 @@ LARGE = 50_000_000
 """Bytes of a file from which on the line is shown."""
 
 
-@contextmanager
-def told(source: Any) -> Iterator[None]:
+def told(source: Any) -> AbstractContextManager[None]:
     """Show that a large file is being loaded, in the output of a notebook's cell or in a terminal."""
     line = _line(source)
     show = _shown_by() if line else None
-    if line is None or show is None:
-        yield
-        return
+    return nullcontext() if line is None or show is None else _shown(line, show)
+
+
+@contextmanager
+def _shown(line: str, show: Any) -> Iterator[None]:
     began = time.monotonic()
     end = show(f"loading {line} …")
     done = ""

@@ -48,6 +48,16 @@ class Content:
             return file.read(HEAD)
         return b""
 
+    @cached_property
+    def beginning(self) -> str | None:
+        """The beginning of a text after blanks and comments; None for bytes that are no text."""
+        head = self.head.removeprefix(b"\xef\xbb\xbf").lstrip()
+        while head.startswith((b"#", b"//")):  # comments
+            head = head.partition(b"\n")[2].lstrip()
+        if not head[:1].isascii() or b"\0" in head:
+            return None
+        return head.decode("utf-8", "replace")
+
     @property
     def label(self) -> str:
         """The name of the content in messages."""

@@ -26,7 +26,7 @@ def text_format(
     """A format of text that is recognized by its beginning, comments apart."""
 
     def recognizes(content: Content) -> bool:
-        head = beginning(content)
+        head = content.beginning
         return head is not None and begins.match(head) is not None
 
     return Format(
@@ -40,16 +40,6 @@ def text_format(
         rank,
         encode,
     )
-
-
-def beginning(content: Content) -> str | None:
-    """The beginning of a text after blanks and comments; None for bytes that are no text."""
-    head = content.head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    while head.startswith((b"#", b"//")):  # comments
-        head = head.partition(b"\n")[2].lstrip()
-    if not head[:1].isascii() or b"\0" in head:
-        return None
-    return head.decode("utf-8", "replace")
 
 
 def text_of(content: Content, title: str) -> str:

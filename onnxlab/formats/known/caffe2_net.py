@@ -9,7 +9,7 @@ from google.protobuf import text_format
 
 from onnxlab.errors import LoadError
 from onnxlab.formats.base.format import Content, Format, OpenedFile
-from onnxlab.formats.base.text import beginning, text_of
+from onnxlab.formats.base.text import text_of
 from onnxlab.formats.caffe2.graph import DOMAIN, filled_by, graph_of
 from onnxlab.formats.caffe2.messages import net_def
 
@@ -21,7 +21,7 @@ _LARGEST: Final = 1 << 30
 
 
 def _recognizes(content: Content) -> bool:
-    head = beginning(content)
+    head = content.beginning
     return head is not None and _BEGINS.match(head) is not None and _OWN.search(head) is not None
 
 

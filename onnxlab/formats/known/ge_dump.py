@@ -10,7 +10,7 @@ from google.protobuf import text_format
 from onnxlab.errors import LoadError
 from onnxlab.formats.base.format import Content, Format, OpenedFile, Written, is_model
 from onnxlab.formats.base.numerals import as_written, numerals_of
-from onnxlab.formats.base.text import FIELDS, beginning, text_of
+from onnxlab.formats.base.text import FIELDS, text_of
 from onnxlab.formats.known.protobuf_text import in_octal
 from onnxlab.graph.protos import ge_dump
 
@@ -20,7 +20,7 @@ _MARK: Final = re.compile(r'op_type:\s*"ge:|producer_name:\s*"GE"')
 
 
 def _recognizes(content: Content) -> bool:
-    head = beginning(content)
+    head = content.beginning
     return head is not None and _BEGINS.match(head) is not None and _MARK.search(head) is not None
 
 

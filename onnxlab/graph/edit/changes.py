@@ -79,6 +79,9 @@ class SetField:
         return inverse
 
 
+_KEEPING = (SetInputs, SetTypes, ReplaceEntry)
+
+
 def keeps_handles(graph: GraphState, change: Change) -> bool:
     """Whether every node and value is found by the same expression as before: by its name, path or position."""
     if isinstance(change, SetField):
@@ -89,7 +92,7 @@ def keeps_handles(graph: GraphState, change: Change) -> bool:
     if isinstance(change, SetInitializer):  # a new initializer may be a new value
         field: EntryField = "sparse_initializer" if change.sparse else "initializer"
         return change.tensor is not None and bool(graph.scopes[change.scope].places(field).positions(change.name))
-    return isinstance(change, SetInputs | SetTypes | ReplaceEntry)
+    return isinstance(change, _KEEPING)
 
 
 def field_value(proto: Any, field: str) -> Any:

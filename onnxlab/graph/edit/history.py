@@ -67,7 +67,8 @@ class History(Spelled, metaclass=ShortHelp):
     def record(self, label: str, inverses: tuple[Change, ...], deeds: tuple[ScriptStep, ...] = ()) -> None:
         """Add an edit; what had been undone can no longer be redone."""
         if self._undone:
-            self._held -= sum(step.held for step in self._undone)
+            if held := sum([step.held for step in self._undone]):
+                self._held -= held
             self._undone.clear()
         self._push(self._done, label, inverses, next(self._tokens), deeds)
         if self._held > self._free:

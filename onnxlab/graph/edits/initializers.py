@@ -52,6 +52,10 @@ def tensor_of(array: Any, name: str, data_type: int = 0) -> onnx.TensorProto:
     return _stored(array, name, data_type)[0]
 
 
+_ARRAYS = (np.ndarray, np.generic)
+_DATA = (*_ARRAYS, bool, int, float, str, list, tuple)
+
+
 def _stored(array: Any, name: str, data_type: int) -> "tuple[onnx.TensorProto, np.ndarray[Any, Any] | None]":
     """The same, and the elements as an array of its own, where they are at hand. Raises as `tensor_of`."""
     if isinstance(array, onnx.TensorProto):
@@ -59,10 +63,10 @@ def _stored(array: Any, name: str, data_type: int) -> "tuple[onnx.TensorProto, n
         tensor.CopyFrom(array)
         tensor.name = name
         return tensor, None
-    if not isinstance(array, np.ndarray | np.generic | bool | int | float | str | list | tuple):
+    if not isinstance(array, _DATA):
         raise EditError(f"an initializer takes a NumPy array or TensorProto, got {type(array).__name__}")
     try:
-        if isinstance(array, np.ndarray | np.generic) or not data_type:
+        if isinstance(array, _ARRAYS) or not data_type:
             typed = np.asarray(array)
         elif data_type == dtypes.STRING:
             typed = np.asarray(array, object)

@@ -54,7 +54,9 @@ class Sources:
             fact = self._initializer(value)
             if value.id not in self.problems:
                 cache = self.tensors
-        cache[value.id] = fact = self._followed(value, fact)
+        if (shape := fact.shape) is None or len(shape) > MAX_RANK:
+            fact = self._followed(value, fact)
+        cache[value.id] = fact
         return fact
 
     def _followed(self, value: ValueRecord, fact: Fact) -> Fact:

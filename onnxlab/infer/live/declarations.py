@@ -53,7 +53,7 @@ class DeclarationUpdater:
         if graph is None or inference is None or touched.described or inference.policy.prefer == "declared":
             return
         changed = inference.foresee(touched)
-        for change in corrections(graph, changed):
+        for change in corrections(graph, changed) if changed else ():
             note = _told(graph, change)
             transaction.apply(change, None)
             if note not in transaction.label:  # the label has the note where a script repeats the edit

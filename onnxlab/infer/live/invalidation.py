@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 
 from onnxlab.graph.edit.model_graph import ModelGraph
@@ -32,11 +33,9 @@ class Invalidation:
         for node in touched.removed_nodes:
             self._forget_node(node)
         dirty = self.of_declarations(touched.declared) if touched.declared else set()
-        in_function = any(self.is_in_function(graph.scopes[scope]) for scope in touched.scopes)
         for node in touched.nodes:
             self._forget_node(node)
-            in_function |= self.is_in_function(graph.scopes[graph.nodes[node].scope])
-            dirty.add(node)
+        dirty.update(touched.nodes)
         for scope_id in touched.scopes:
             if owner := graph.scopes[scope_id].owner:
                 self._forget_node(owner)
@@ -44,11 +43,12 @@ class Invalidation:
         for vid in touched.values:
             walker.sources.forget(vid)
             value = graph.values[vid]
-            in_function |= self.is_in_function(graph.scopes[value.scope])
             self._set_source(value)
-            dirty.update(node for node, _ in value.uses)
-            dirty.update(node for node, _ in value.producers)
-        if in_function:
+            for node, _ in value.uses:
+                dirty.add(node)
+            for node, _ in value.producers:
+                dirty.add(node)
+        if graph.index.function_ids and self._is_in_functions(touched):
             walker.calls.forget()
             dirty.update(walker.catalogue.call_nodes)
         return dirty
@@ -95,6 +95,16 @@ class Invalidation:
             self._frame.set(value.id, self._walker.sources.fact(value))
         else:
             self._frame.drop(value.id)
+
+    def _is_in_functions(self, touched: Touched) -> bool:
+        """Whether an edit touched a part of a function."""
+        graph = self._graph
+        places = (
+            touched.scopes,
+            [graph.nodes[node].scope for node in touched.nodes],
+            [graph.values[value].scope for value in touched.values],
+        )
+        return any(self.is_in_function(graph.scopes[scope]) for scope in {*itertools.chain(*places)})
 
     def is_in_function(self, scope: Scope) -> bool:
         """Whether a scope is a function or inside of one."""
