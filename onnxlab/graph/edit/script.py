@@ -147,8 +147,8 @@ def without_copy(graph: GraphState, done: ScriptStep) -> ScriptStep:
             return done
         scope = graph.scopes[change.scope]
         stored = scope.proto.initializer[scope.places("initializer").positions(change.name)[-1]]
-        own = changes.SetInitializer(change.scope, change.name, stored, change.position, False, change.ids)
-        return ScriptStep(own, *done[1:])
+        change = changes.SetInitializer(change.scope, change.name, stored, change.position, False, change.ids)
+        return ScriptStep(change, *done[1:])
     if isinstance(change, changes.SetAttribute) and not isinstance(change.proto, Items | None):
         if change.proto.type not in _BULKY:
             return done
