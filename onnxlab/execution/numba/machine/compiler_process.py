@@ -21,7 +21,7 @@ from typing import Any
 from onnxlab.execution.numba.machine import object_cache
 from onnxlab.execution.numba.machine.host import VARIABLE, host
 
-POLITE = 10
+POLITE = 5
 """Niceness of a process that compiles kernels that runs asked for without waiting."""
 _PATIENCE = 900.0
 """Seconds that one kernel may take; on a busy machine one takes tens of them."""

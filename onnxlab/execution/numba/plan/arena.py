@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from bisect import insort
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import accumulate
+from operator import itemgetter
 
 from onnxlab.execution.base import background
 from onnxlab.execution.base.background import paced
 from onnxlab.execution.numba.plan.memory import ALIGNMENT
 from onnxlab.execution.numba.plan.views import ArenaBuffer
+
+Span = tuple[int, int, int]
+"""Bytes, first and last use of a buffer."""
+
+_TRIES = 24
+_TRIED = 20_000
+"""Buffers that are placed again in all tries: few layouts of many buffers are tried."""
 
 
 def lay_out(buffers: list[ArenaBuffer]) -> int:
@@ -20,22 +30,49 @@ def lay_out(buffers: list[ArenaBuffer]) -> int:
 
 
 @lru_cache(maxsize=32)
-def _places(spans: tuple[tuple[int, int, int], ...]) -> tuple[list[int], int]:
-    """Offsets of buffers by (bytes, first and last use), the largest first; buffers alive at once do not overlap."""
-    buffers = [ArenaBuffer("arena", nbytes, first=first, last=last) for nbytes, first, last in paced(spans)]
-    placed: list[ArenaBuffer] = []
-    total = 0
-    for buffer in sorted(buffers, key=lambda item: -item.nbytes):
-        background.rest()  # it is clear of all that were placed before
-        size = -(-buffer.nbytes // ALIGNMENT) * ALIGNMENT + ALIGNMENT
-        offset = 0
-        for other in placed:  # by offset
-            if other.first > buffer.last or other.last < buffer.first:
+def _places(spans: tuple[Span, ...]) -> tuple[list[int], int]:
+    """Offsets of buffers, and the size of the arena: the largest are placed first.
+
+    Where that takes more than what is alive at once, those that end last are placed before all others, again and again.
+    """
+    order = sorted(range(len(spans)), key=lambda number: -spans[number][0])
+    best = offsets, total = _placed(spans, order)
+    least = _alive(spans)
+    for _ in range(min(_TRIES, _TRIED // max(1, len(spans)))):
+        if best[1] <= least:
+            break
+        highest = [number for number in order if offsets[number] + _padded(spans[number]) == total]
+        order = [*highest, *(number for number in order if number not in highest)]
+        offsets, total = _placed(spans, order)
+        best = min(best, (offsets, total), key=itemgetter(1))
+    return best
+
+
+def _placed(spans: Sequence[Span], order: Sequence[int]) -> tuple[list[int], int]:
+    """Offsets and the arena's size where buffers are placed in this order, each as low as it is clear of the others."""
+    placed: list[tuple[int, int, int, int]] = []  # offset, end, first and last use, by offset
+    offsets = [0] * len(spans)
+    for number in order:
+        background.rest()
+        _, first, last = spans[number]
+        size, offset = _padded(spans[number]), 0
+        for start, end, since, until in placed:
+            if since > last or until < first:
                 continue
-            if other.offset - offset >= size:
+            if start - offset >= size:
                 break
-            offset = max(offset, other.offset + -(-other.nbytes // ALIGNMENT) * ALIGNMENT + ALIGNMENT)
-        buffer.offset = offset
-        total = max(total, offset + size)
-        insort(placed, buffer, key=lambda item: item.offset)
-    return [buffer.offset for buffer in buffers], total
+            offset = max(offset, end)
+        offsets[number] = offset
+        insort(placed, (offset, offset + size, first, last))
+    return offsets, max((end for _, end, _, _ in placed), default=0)
+
+
+def _alive(spans: Sequence[Span]) -> int:
+    """Bytes that are alive at once, at the most."""
+    changes = [(span[1], _padded(span)) for span in spans] + [(span[2] + 1, -_padded(span)) for span in spans]
+    return max(accumulate(change for _, change in sorted(changes)), default=0)
+
+
+def _padded(span: Span) -> int:
+    """Bytes that a buffer takes: whole cache lines, and one more between it and the next."""
+    return -(-span[0] // ALIGNMENT) * ALIGNMENT + ALIGNMENT

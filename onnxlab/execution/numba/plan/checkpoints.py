@@ -316,14 +316,21 @@ class Checkpoints:
         with self._lock:
             return self._kept.get(about)
 
-    def noting(self, plan: Traced, inputs: Sequence[Array]) -> ResumedRun | None:
-        """A run of a whole plan that notes some states, for `look` and for the first edit; None where it is short."""
+    def noting(self, about: object, plan: Traced, inputs: Sequence[Array]) -> ResumedRun | None:
+        """A run of a whole plan that notes some states, for `look` and for the first edit; None where it is short.
+
+        The states of the run before are dropped, so that the new ones take no further memory.
+        """
         trace = plan.trace
         if trace is None or plan.work.sum() < _WORTH:
             return None
         if plan.cheap is None:
             plan.cheap = cheap_steps(plan, trace, sum(array.nbytes for array in inputs))
-        return ResumedRun(plan, trace, PlanCheckpoint(trace.tokens), inputs, plan.cheap) if plan.cheap else None
+        if not plan.cheap:
+            return None
+        with self._lock:
+            self._kept.pop(about, None)
+        return ResumedRun(plan, trace, PlanCheckpoint(trace.tokens), inputs, plan.cheap)
 
     def put(self, about: object, plan: Traced, past: PlanCheckpoint) -> None:
         """Remember a run in place of the one before. All runs together take no more than the constants of the plan."""

@@ -147,7 +147,7 @@ class Region:
             return run()
         pasts, about = self._packed.shared.pasts, self._of_runs(arrays)
         course = pasts.course(about, plan, arrays) if is_first else None
-        course = course or (pasts.noting(plan, arrays) if context.is_kept else None)
+        course = course or (pasts.noting(about, plan, arrays) if context.is_kept else None)
         if course is None:
             return run()
         try:

@@ -1,0 +1,51 @@
+"""The layout of the arena."""
+
+import random
+
+import pytest
+
+from onnxlab.execution.numba.plan import arena
+from onnxlab.execution.numba.plan.views import ArenaBuffer
+
+
+def laid_out(spans):
+    buffers = [ArenaBuffer("arena", nbytes, first=first, last=last) for nbytes, first, last in spans]
+    return buffers, arena.lay_out(buffers)
+
+
+def overlapping(buffers):
+    return [
+        (one, other)
+        for number, one in enumerate(buffers)
+        for other in buffers[:number]
+        if one.first <= other.last and other.first <= one.last
+        if one.offset < other.offset + other.nbytes and other.offset < one.offset + one.nbytes
+    ]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_buffers_that_are_alive_at_once_do_not_overlap(seed):
+    chance = random.Random(seed)
+    spans = [(chance.choice([0, 1, 64, 1000, 4096, 9999]), number, number + chance.randrange(12))
+             for number in range(chance.randrange(1, 90))]  # fmt: skip
+    buffers, total = laid_out(spans)
+    assert overlapping(buffers) == []
+    assert all(buffer.offset % 64 == 0 and buffer.offset + buffer.nbytes <= total for buffer in buffers)
+    assert total >= arena._alive(spans)
+
+
+def test_a_chain_of_large_values_leaves_room_for_the_work_memory_between_them():
+    """Of two large values in turn, one lies so high that two smaller ones fit below it."""
+    spans = [(32_000, 0, 2), (32_000, 2, 6), (18_000, 3, 5), (18_000, 4, 5), (32_000, 6, 9)]
+    buffers, total = laid_out(spans)
+    assert overlapping(buffers) == []
+    assert total == arena._alive(spans)  # the largest first alone take a quarter more
+
+
+def test_many_buffers_are_placed_once(monkeypatch):
+    orders, placed = [], arena._placed
+    monkeypatch.setattr(arena, "_placed", lambda spans, order: orders.append(order) or placed(spans, order))
+    monkeypatch.setattr(arena, "_TRIED", 100)
+    spans = [(64 * (number % 7 + 1), number, number + 9) for number in range(101)]
+    assert overlapping(laid_out(spans)[0]) == []
+    assert len(orders) == 1
