@@ -24,7 +24,6 @@ from onnxlab.errors import Diagnostic
 from onnxlab.formats import onnx as onnx_format
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import Scope
-from onnxlab.graph.protos import ge_dump
 from onnxlab.graph.protos.nesting import nesting_refused
 from onnxlab.graph.state.change_tracker import Touched
 from onnxlab.infer import Inference
@@ -93,7 +92,7 @@ class Checker:
         """Everything that the rules find: of the model, then by scope, node and value, in the order of their ids."""
         graph = self._graph
         with graph.lock:
-            if ge_dump.is_dump(graph.header):
+            if graph.is_ge_dump:
                 return check_ge.problems(graph)
             findings = Findings()
             models.check_model(graph.proto, findings)
@@ -116,7 +115,7 @@ class Checker:
         """
         graph = self._graph
         with graph.lock:
-            if ge_dump.is_dump(graph.header):
+            if graph.is_ge_dump:
                 return []
             key = graph.version, nothing_else
             if self._doubts[0] != key:

@@ -15,7 +15,6 @@ from onnxlab.errors import Diagnostic
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import NodeRecord
-from onnxlab.graph.protos import ge_dump
 from onnxlab.infer import Inference
 
 REFUSED = frozenset(
@@ -42,7 +41,7 @@ class Judge:
     def refusals(self) -> list[Diagnostic]:
         """The errors as the model is now; those without a node are of the whole model."""
         with self._graph.lock:
-            if ge_dump.is_dump(self._graph.header):
+            if self._graph.is_ge_dump:
                 message = "this is a dump of GE, whose operators only that engine runs; it can be looked at and edited"
                 return [Diagnostic("error", GE_DUMP, message)]
             problems = chain(self._inference.problems, self._inference.output_conflicts)

@@ -7,7 +7,6 @@ import numpy as np
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import NodeRecord, Scope
-from onnxlab.graph.protos import ge_dump
 from onnxlab.graph.query.wires import Wires
 from onnxlab.render.constants import Constants
 
@@ -46,7 +45,7 @@ def drawn_scope(graph: ModelGraph) -> DrawnScope:
 
 def _looked_at(graph: ModelGraph, scope: Scope, weights: frozenset[int]) -> DrawnScope:
     wires = Wires(graph.index, scope)
-    return DrawnScope(scope, weights, wires, Constants(graph, scope, wires, weights, ge_dump.is_dump(graph.header)))
+    return DrawnScope(scope, weights, wires, Constants(graph, scope, wires, weights, graph.is_ge_dump))
 
 
 def _only_call(graph: ModelGraph, drawn: DrawnScope) -> NodeRecord | None:

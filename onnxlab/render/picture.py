@@ -114,7 +114,7 @@ class _Painter:
         self._scope, self._weights = drawn.scope, drawn.weights
         self._hierarchy = hierarchy
         self._wires = wires = drawn.wires
-        self._is_dump = ge_dump.is_dump(model.graph.header)
+        self._is_dump = model.graph.is_ge_dump
         self._constants = drawn.constants
         self._drawn = np.flatnonzero(~self._constants.in_scope)
         self._open = dict.fromkeys(self._unfold(max_boxes))

@@ -20,7 +20,6 @@ from onnxlab.graph.index.deferred_interrupt import UNINTERRUPTED
 from onnxlab.graph.index.networkx_view import Networks
 from onnxlab.graph.index.readonly_index import GlanceIndex
 from onnxlab.graph.index.records import Scope
-from onnxlab.graph.protos import ge_dump
 from onnxlab.graph.state.change import Change
 from onnxlab.graph.state.change_tracker import NO_TRANSACTION, ChangeTracker
 
@@ -51,7 +50,7 @@ class ModelGraph(EditableGraph):
         if size is not None and count >= _MANY and size <= _LEAN * (1000 + count):
             self.index_type = GlanceIndex
         super().__init__(proto, base_dir, shared)
-        self.networks = Networks(self.index, ge_dump.is_dump(proto))
+        self.networks = Networks(self.index, self.is_ge_dump)
         self._snapshots = Snapshots(self)
         self._edited = False
 

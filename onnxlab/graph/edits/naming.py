@@ -19,7 +19,7 @@ def rename_node(graph: ModelGraph, node: NodeRecord, name: str) -> None:
         if name and name != node.name and graph.names.nodes_called(scope, name):
             raise EditError(f"another node is called {name!r} already; choose a name that is not in use")
         with graph.edit() as edit:
-            if ge_dump.is_dump(graph.header):
+            if graph.is_ge_dump:
                 _rename_references(graph, node, name, scope)
             _rename_save(graph, node, name)
             edit.apply(SetField(("node", node.id), "name", name))

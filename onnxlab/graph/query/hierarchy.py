@@ -10,6 +10,7 @@ A Hierarchy keeps the ids of its groups while the model is edited, and depends o
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import compress
 from types import MappingProxyType
 
@@ -88,7 +89,6 @@ class Hierarchy:
         self._limit_of_level = limit
         self.groups: dict[int, Group] = {}
         self._members: list[tuple[Sequence[int], int]] = []
-        self._group_of: dict[int, int] | None = {}
         self._homes: dict[int, tuple[list[int] | Numbers, Numbers]] = {}
         self._waiting: dict[int, tuple[_Sorted, Box]] = {}
         self._names = NameScopes()
@@ -100,12 +100,10 @@ class Hierarchy:
         self._top: dict[int, int] = {}
         self._former: dict[int, int] = {}
 
-    @property
+    @cached_property
     def group_of(self) -> dict[int, int]:
         """Id of the innermost group around each node, by node id; 0 at the top of its scope. Not of lazy scopes."""
-        if self._group_of is None:
-            self._group_of = _by_node(self._members)
-        return self._group_of
+        return _by_node(self._members)
 
     @no_collection(most=PATIENCE * AGED)
     def refresh(self, graph: Connections, lazily: Mapping[int, Wires] = MappingProxyType({})) -> bool:
@@ -115,8 +113,8 @@ class Hierarchy:
             lazily: wires, by scope id, of scopes whose groups are cut only when `divide` asks for it: for a single
                 picture, which shows few groups. Until then, all nodes in a group count as direct members.
         """
-        groups, members_of, group_of = self.groups, self._members, self._group_of
-        self._claims, self._waiting, self._members, self._group_of = {}, {}, [], None
+        groups, members_of, group_of = self.groups, self._members, self.__dict__.pop("group_of", None)
+        self._claims, self._waiting, self._members = {}, {}, []
         self.by_hand, self._claimed_by_hand = {}, {}
         self._names.by_hand.clear()
         for table in (self._top, self._homes, self._former):

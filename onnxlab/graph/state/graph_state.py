@@ -13,7 +13,7 @@ from onnxlab.forking import fork_safe
 from onnxlab.garbage_collection import no_collection
 from onnxlab.graph.index.index import Index
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
-from onnxlab.graph.protos import tensors
+from onnxlab.graph.protos import ge_dump, tensors
 from onnxlab.graph.state.change_tracker import NO_TRANSACTION, Caches, Target
 from onnxlab.graph.state.deferred_nodes import NodeWriteBuffer
 from onnxlab.graph.state.names import Names
@@ -40,6 +40,7 @@ class GraphState:
 
     Attributes:
         header: the ModelProto, for access to all but the nodes of its graph, which may be deferred; see `proto`.
+        is_ge_dump: whether the model was read as a dump of GE, whose nodes onnx does not know.
         lock: held during every edit; to be held while several reads must be consistent.
         version: counts commits, undo and redo included.
         nodes, values, scopes: records by id; only the changes write to them.
@@ -52,6 +53,7 @@ class GraphState:
 
     def __init__(self, proto: onnx.ModelProto, base_dir: Path | None, shared: bool) -> None:
         self.header = proto
+        self.is_ge_dump = ge_dump.is_dump(proto)
         self.base_dir = base_dir
         self.lock = fork_safe(threading.RLock())
         self.version = 0

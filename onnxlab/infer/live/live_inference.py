@@ -22,7 +22,6 @@ from onnxlab.garbage_collection import no_collection
 from onnxlab.graph.edit.commits import GraphCommit
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import NodeRecord, Scope
-from onnxlab.graph.protos import ge_dump
 from onnxlab.graph.state.change_tracker import Touched
 from onnxlab.infer.facts.fact_join import join
 from onnxlab.infer.facts.policy import DEFAULT_POLICY, Policy
@@ -124,7 +123,7 @@ class Inference:
         """Every problem, by node: refused inputs, unknown operators, unreadable tensors; then conflicts of types."""
         self._notice_operators()
         with self._graph.lock:
-            if ge_dump.is_dump(self._graph.header):  # what the nodes of a dump say is not checked
+            if self._graph.is_ge_dump:  # what the nodes of a dump say is not checked
                 return []
             known = ChainMap(self._walker.overruled, self._frame.facts)
             return list(dict.fromkeys([*self.problems, *self._conflicts.diagnostics(known)]))

@@ -13,7 +13,7 @@ from weakref import proxy
 
 from onnxlab import schemas
 from onnxlab.graph.index.records import NodeRecord
-from onnxlab.graph.protos import ge_dump, glow_dialect
+from onnxlab.graph.protos import glow_dialect
 from onnxlab.infer.facts.ge_descriptors import output_facts
 from onnxlab.infer.facts.policy import refined
 from onnxlab.infer.facts.symbols import has_holes
@@ -174,7 +174,7 @@ class Answers:
 
     def _unknown_operator(self, node: NodeRecord, operator: Operator, problems: list[Problem]) -> Sequence[Fact]:
         """Types that the model declares, since nothing else is known of the operator."""
-        if ge_dump.is_dump(self._graph.header):
+        if self._graph.is_ge_dump:
             operator.shared = False
             return output_facts(node.proto, native.hole)
         name = f"{operator.domain}::{operator.op_type}" if operator.domain else operator.op_type

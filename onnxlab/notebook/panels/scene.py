@@ -51,7 +51,7 @@ class Scene:
         ids = _joined([row.nodes for row in rows])
         homes = [self.hierarchy.homes(scope, row.nodes) for scope, row in zip(graph.scopes, rows, strict=True)]
         names, node_op, first = _spoken(list(map(graph.nodes.__getitem__, ids.tolist())))
-        values, is_dump = list(graph.values.values()), ge_dump.is_dump(graph.header)
+        values, is_dump = list(graph.values.values()), graph.is_ge_dump
         label_numbers, labels, types = self._labels(list(graph.values))
         buffer, sections = _pack(
             {
@@ -208,7 +208,7 @@ class Scene:
             flags |= GRAPH_INPUT if value.scope == main else FORMAL
         for scope, _ in value.formal_outputs:
             flags |= GRAPH_OUTPUT if scope == main else FORMAL
-        return flags | (CONTROL if ge_dump.is_control(value.name) and ge_dump.is_dump(self._graph.header) else 0)
+        return flags | (CONTROL if ge_dump.is_control(value.name) and self._graph.is_ge_dump else 0)
 
 
 def op_name(node: NodeRecord) -> str:
