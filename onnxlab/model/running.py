@@ -57,7 +57,8 @@ class RunnerOwner:
             from onnxlab.analysis.run_refusals import Judge
             from onnxlab.execution.run.runner import Runner
 
-            new = Runner(self.graph, self.inference.fact, refuse=Judge(self.graph, self.inference))
+            judge = Judge(self.graph, self.inference)
+            new = Runner(self.graph, self.inference.fact, refuse=judge, facts=self.inference.state)
             with self.graph.lock:
                 if (runner := self._runner) is None:
                     runner = self._runner = new  # type: ignore[misc]

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import onnxlab.execution
 from onnxlab.execution.base.provider import CompiledPart, Provider
-from onnxlab.execution.planning.cached_partition import CachedPartition
 from onnxlab.execution.planning.carry import Carried
 from onnxlab.execution.run.fast_path import RunKey
-from onnxlab.execution.run.incremental_plan import IncrementalPlan
 from onnxlab.execution.run.provider_names import named
 from tests.support.statements import by_file
 
@@ -79,7 +77,11 @@ def test_one_runner_has_one_store_and_one_mechanism_makes_things_in_the_backgrou
 def test_one_function_says_what_an_edit_leaves_valid() -> None:
     askers = [file for file, call in calls("difference") if isinstance(call.func, ast.Name)]
     assert askers == ["planning/carry.py", "planning/programs.py"], "the other things ask `carry`"
-    assert {kind.__name__ for kind in Carried.__subclasses__()} == {CachedPartition.__name__, IncrementalPlan.__name__}
+    assert {kind.__name__ for kind in Carried.__subclasses__()} == {
+        "CachedPartition",
+        "EarlierProgram",
+        "IncrementalPlan",
+    }
 
 
 def test_runs_are_told_apart_by_one_key() -> None:

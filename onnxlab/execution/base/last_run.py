@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+_COMPUTED = "computed"  # note of a program, which holds after edits that leave its steps
+
 
 @dataclass(slots=True, eq=False)
 class LastRun:
@@ -44,11 +46,15 @@ class LastRun:
         """{value id: array} of what was fed."""
         return {self.ids[name]: array for name, array in zip(self.program.feeds, self.fed, strict=True)}
 
-    def computed(self) -> set[int]:
+    def computed(self) -> frozenset[int]:
         """Ids of all values that the run made, kept or not."""
-        ids, program = self.ids, self.program
-        parts = [step.part.names for step in (i.step for i in program.instructions) if step.part is not None]
-        return {ids[name] for names in (program.slots, *parts) for name in names if name in ids}
+        ids, notes = self.ids, self.program.notes
+        if _COMPUTED not in notes or notes[_COMPUTED][0] is not ids:
+            steps = [instruction.step for instruction in self.program.instructions]
+            parts = [step.part.names for step in steps if step.part is not None]
+            values = frozenset(ids[name] for names in (self.program.slots, *parts) for name in names if name in ids)
+            notes[_COMPUTED] = ids, values
+        return notes[_COMPUTED][1]  # type: ignore[no-any-return]
 
     def values(self) -> dict[int, Any]:
         """{value id: array} of what was made and kept."""

@@ -69,6 +69,8 @@ class CompiledPart:
         shares: `shares(context, *arrays)` times the steps of the part: [(nodes that run as one step, share of time)].
         state: the means by which the part runs now, and why it leaves nodes to another provider.
         ready: `ready(arrays)` makes what a call of these takes, in the background; None stands for an unknown array.
+        again: `again(part, view, names)` makes the part anew after an edit that changed no more than attributes of
+            nodes and the initializers `names`; None where it has to be compiled. An untouched part keeps its `call`.
         own_threads: whether the part needs no threads of BLAS.
         nodes: ids of the nodes of the part.
         names: of all values that these nodes make.
@@ -83,6 +85,7 @@ class CompiledPart:
     shares: Callable[..., Sequence[tuple[tuple[Any, ...], float]]] | None = None
     state: Callable[[], PartState] | None = None
     ready: Callable[[Sequence[Any]], None] | None = None
+    again: Callable[[Part, PartitionView, Collection[str]], CompiledPart | None] | None = None
     own_threads: bool = False
     nodes: tuple[int, ...] = ()
     names: tuple[str, ...] = ()

@@ -218,7 +218,7 @@ class ValueStore:
         others = fed.keys() - equal | (values.keys() & state.arrays.keys() - equal)
         gone = self.dependents.of(others) if others and (state.arrays or state.stale) else frozenset()
         stale = state.stale | gone
-        renewed = (run.computed() & stale) - known.keys() if stale else set[int]()
+        renewed = (run.computed() & stale) - known.keys() if stale else frozenset[int]()
         arrays = {value: array for value, array in state.arrays.items() if not (value in gone or value in renewed)}
         arrays.update(known)
         stamps = {**state.stamps, **{value: new_stamp() for value in renewed.union(known.keys() - equal)}}

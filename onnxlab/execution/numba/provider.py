@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import importlib
 import operator
-from collections.abc import Callable, Collection, MutableMapping
+from collections.abc import Callable, Collection, Mapping, MutableMapping
 from copy import copy
+from dataclasses import replace
 from functools import cache, partialmethod
 from typing import Any, TypeAlias
 
@@ -102,19 +103,25 @@ class NumbaProvider(Provider):
         claims: _Claims | None = view.notes.get(self)
         return self._region(part, view, frozenset(() if claims is None else claims.names))
 
-    def _region(self, part: Part, view: PartitionView, known: frozenset[str]) -> CompiledPart:
-        """A region of a part, or of a piece of one; `known` are values that follow from shapes."""
+    def _region(
+        self, part: Part, view: PartitionView, known: frozenset[str], constants: Mapping[str, Any] | None = None
+    ) -> CompiledPart:
+        """A region of a part, or of a piece of one.
+
+        Args:
+            known: values that follow from shapes.
+            constants: those of a part that can be compiled; default: gathered, after a check.
+        """
         from onnxlab.execution.numba.plan.elementwise_chains import SMALL_FLOATS
         from onnxlab.execution.numba.region.region import Region
 
-        packed = self._constants.region()
-        constants = _Constants(view, self._constants.derived).of(part)
+        if constants is None:
+            constants = _Constants(view, self._constants.derived).of(part)
+            NumpyProvider().check(part, view)  # by which the region runs at first
 
         @cache
         def step(node: NodeView) -> Step:
             return NumpyProvider().compile(Part("numpy", (node,), node.inputs, node.outputs), view)[0]
-
-        NumpyProvider().check(part, view)  # by which the region runs at first
 
         def program() -> Any:
             return assemble(NumpyProvider().compile(part, view), part.inputs, part.outputs, view.constant, "a region")
@@ -123,20 +130,25 @@ class NumbaProvider(Provider):
         facts = {name: view.fact(name) for name in part.outputs}
         halves = {name: fact.dtype for name, fact in facts.items() if fact.dtype in SMALL_FLOATS}
         region = Region(
-            part,
-            constants,
-            step,
-            view.opsets,
-            fallback,
-            halves,
-            lambda: self.threads,
-            self.capabilities.background,
-            self.precise,
-            packed,
+            part, constants, step, view.opsets, fallback, halves, lambda: self.threads, self.capabilities.background,
+            self.precise, self._constants.region(),
             lambda node: with_fallback(node, part, view, lambda piece, inner: self._region(piece, inner, known)),
             known.intersection(part.inputs),
-        )
-        return region.compiled_part()
+        )  # fmt: skip
+
+        def again(later: Part, now: PartitionView, names: Collection[str]) -> CompiledPart | None:
+            nonlocal view
+            others = [] if later.nodes == part.nodes else [*{*later.nodes} - {*part.nodes}]
+            if not others and constants.keys().isdisjoint(names) and region.edited_elsewhere():
+                view = now  # else the earlier model is kept
+                return CompiledPart(region)
+            if not constants.keys().isdisjoint(part.inputs):  # derived from other constants
+                return None
+            NumpyProvider().check(Part("numpy", tuple(others), (), ()), now)
+            replaced = {name: now.constant(name) for name in names if name in constants}
+            return self._region(later, now, known, {**constants, **replaced})
+
+        return replace(region.compiled_part(), again=again)
 
 
 class _Claims:

@@ -2,8 +2,10 @@
 
 Files:
     background_compile  Background compilation: programs that others stand in for, until a thread has compiled them.
-    cached_partition    Steps and partitions of earlier snapshots: after an edit only what it touched is compiled and
-                        judged again.
+    cached_partition    Steps, partitions and programs of earlier snapshots: after an edit only what it touched is
+                        compiled and judged again.
+    carried_programs    Programs after an edit: of an earlier program, only the steps and parts that the edit touched
+                        are compiled anew.
     carry               Carry-over after an edit: one comparison of two snapshots, by which `carry` judges all
                         artifacts of the first.
     compiler            Scopes to programs: the nodes that a run needs, partitioned, compiled by their providers,

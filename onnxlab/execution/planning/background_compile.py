@@ -15,13 +15,11 @@ from onnxlab.execution.base import background
 from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.base.provider import Provider
 from onnxlab.execution.base.tier import Tier
+from onnxlab.execution.planning.carried_programs import Key, carried, remember
 from onnxlab.execution.planning.compiler import Compiler
 from onnxlab.execution.program.call import PACE
 from onnxlab.execution.program.program import Program
 from onnxlab.garbage_collection import no_collection
-
-Key = tuple[tuple[str, ...], tuple[str, ...], bool]
-"""(names of feeds, names of outputs, whether every value stays readable)."""
 
 Made = Lru[Key, Program]
 """The programs of one compiler, stand-ins among them."""
@@ -80,7 +78,7 @@ class FallbackPrograms:
         if fallback is None:
             fallback = Compiler(compiler.snapshot, self._others, compiler.fact, compiler.steps, compiler.folder,
                                 stored=compiler.stored)  # fmt: skip
-            fallback.ids = compiler.ids
+            fallback.ids, fallback.facts = compiler.ids, compiler.facts
             compiler.notes[_NOTE] = fallback
         return fallback
 
@@ -98,9 +96,13 @@ class FallbackPrograms:
         """
         instead = max(self.tier.took.get((self._others, key), 0.0), _LITTLE * self.tier.instead.get((None, key), 0.0))
         slow = not self._slow.isdisjoint(compiler.providers)
+        program = carried(compiler, key)
+        if program is not None:
+            return program
         if not slow or self.tier.is_quick((compiler.providers, key), instead):
             return self._timed(compiler, key)
-        program = self._timed(self.compiler(compiler), key)
+        fallback = self.compiler(compiler)
+        program = carried(fallback, key) or self._timed(fallback, key)
 
         def make() -> None:
             if current():
@@ -110,6 +112,7 @@ class FallbackPrograms:
                 finally:
                     if current() and key in programs:  # else it may be made from facts of a later model
                         programs[key] = compiled
+                        compiler.steps.programs.pop((fallback.providers, key), None)
 
         program.notes[_NOTE] = True
         programs[key] = program  # before the job, which replaces it
@@ -130,4 +133,6 @@ class FallbackPrograms:
 
     def _timed(self, compiler: Compiler, key: Key) -> Program:
         with no_collection(before=not background.is_here()):  # a full collection stops all threads for 100 ms and more
-            return self.tier.timed((compiler.providers, key), lambda: compiler.program(*key))
+            program = self.tier.timed((compiler.providers, key), lambda: compiler.program(*key))
+        remember(compiler, key, program)
+        return program

@@ -1,4 +1,4 @@
-"""Steps and partitions of earlier snapshots: after an edit only what it touched is compiled and judged again.
+"""Steps, partitions and programs of earlier snapshots: after an edit only what it touched is compiled and judged again.
 
 An edit of attributes or of the data of initializers mostly leaves the provider of every node as it was. A
 `CachedPartition` holds what a partition was made from. A later snapshot takes the partition over where nodes, names and
@@ -8,7 +8,7 @@ facts are the same, changed initializers have the same shape and dtype as before
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
@@ -17,7 +17,7 @@ from onnxlab.execution.base.provider import PartitionView, Step
 from onnxlab.execution.planning.carry import Carried, SnapshotDiff, carry
 from onnxlab.execution.planning.inlining import Flattened
 from onnxlab.execution.planning.partition import Partition, partition
-from onnxlab.execution.planning.scope_names import ScopeNames
+from onnxlab.execution.planning.scope_names import ScopeNames, SnapshotReader
 from onnxlab.graph.edit.snapshot import NodeView, Snapshot
 
 T = TypeVar("T")
@@ -51,11 +51,16 @@ class FlattenedScope:
 
 
 class StepCache:
-    """Steps and partitions of earlier snapshots of a graph, so that a plan after an edit costs little."""
+    """Steps, partitions and programs of earlier snapshots of a graph, so that a plan after an edit costs little.
+
+    Attributes:
+        programs: the newest programs of the main graph (see `carried_programs`).
+    """
 
     def __init__(self) -> None:
         self._steps: dict[int, tuple[NodeView, Step]] = {}
         self._partitions: Lru[Any, CachedPartition] = Lru("partitions", _KEPT)
+        self.programs: Lru[Any, Any] = Lru("programs of earlier versions", _KEPT)
 
     def get(self, node: NodeView) -> Step | None:
         """The step compiled for this very view of a node, None where there is none."""
@@ -66,6 +71,14 @@ class StepCache:
         """Keep the step of a node without bodies that calls no function, so that the step depends on the node alone."""
         self._steps[node.id] = (node, step)
 
+    def holds(self, nodes: Set[int]) -> bool:
+        """Whether the steps of all these nodes depend on their nodes alone."""
+        return nodes <= self._steps.keys()
+
+    def forget(self) -> None:
+        """Drop programs, whose parts refer to a compiler, when none will be asked for any more."""
+        self.programs.clear()
+
     def partition(
         self,
         scope: ScopeNames,
@@ -74,24 +87,52 @@ class StepCache:
         make: Callable[[Sequence[str], Sequence[str]], PartitionView],
     ) -> tuple[PartitionView, Partition]:
         """The view of a run that keeps nothing, which `make` makes, and the provider of each of its nodes."""
-        compiler = scope.compiler
-        key = tuple(feeds), tuple(outputs), compiler.providers
-        main = scope.scope is compiler.snapshot.main
-        before = self._partitions.pop(key, None) if main else None
-        result = None if before is None else carry(before, scope)
+        result = self.carried(scope, feeds, outputs)
         if result is None:
             view = make(feeds, outputs)
-            result = view, partition(view, compiler.providers)
-        if main and result[0].written is not None and not compiler.stored:
-            self._partitions.keep(key, CachedPartition.of(compiler.snapshot, *result))
+            result = view, partition(view, scope.compiler.providers)
+            self._keep(scope, feeds, outputs, result, {})
         return result
+
+    def carried(
+        self, scope: ScopeNames, feeds: Sequence[str], outputs: Sequence[str]
+    ) -> tuple[PartitionView, Partition] | None:
+        """The view and partition of an earlier snapshot where they still hold, else None."""
+        before = self._partitions.get(_key(scope, feeds, outputs)) if _is_main(scope) else None
+        result = None if before is None else carry(before, scope)
+        if before is not None and result is not None:
+            self._keep(scope, feeds, outputs, result, before.readers)
+        return result
+
+    def _keep(
+        self, scope: ScopeNames, feeds: Sequence[str], outputs: Sequence[str],
+        result: tuple[PartitionView, Partition], readers: dict[str, list[int]],
+    ) -> None:  # fmt: skip
+        compiler = scope.compiler
+        if _is_main(scope) and result[0].written is not None and not compiler.stored:
+            cached = CachedPartition.of(compiler, *result, readers)
+            self._partitions.keep(_key(scope, feeds, outputs), cached)
+
+
+def _is_main(scope: ScopeNames) -> bool:
+    return scope.scope is scope.compiler.snapshot.main
+
+
+def _key(scope: ScopeNames, feeds: Sequence[str], outputs: Sequence[str]) -> Any:
+    return tuple(feeds), tuple(outputs), scope.compiler.providers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CachedPartition(Carried[tuple[PartitionView, Partition]]):
-    """A partition and what it was made from, without the compiler, which refers to it."""
+    """A partition and what it was made from, without the compiler, which refers to it.
+
+    Attributes:
+        state: differs wherever a fact does.
+        readers: {name: places of the nodes that read it}, made when it is first needed.
+    """
 
     snapshot: Snapshot
+    state: object
     written: Flattened
     constants: dict[str, Any]
     facts: dict[str, Any]
@@ -100,13 +141,17 @@ class CachedPartition(Carried[tuple[PartitionView, Partition]]):
     refusals: dict[int, str]
     notes: dict[Any, Any]
     parts: Partition
+    readers: dict[str, list[int]]
 
     @staticmethod
-    def of(snapshot: Snapshot, view: PartitionView, parts: Partition) -> CachedPartition:
+    def of(
+        compiler: SnapshotReader, view: PartitionView, parts: Partition, readers: dict[str, list[int]]
+    ) -> CachedPartition:
         """The cached form of a view whose calls are inlined."""
         written = view.written
         return CachedPartition(
-            snapshot,
+            compiler.snapshot,
+            compiler.facts,
             written.nodes.of(None),
             dict(written.constants),
             dict(written.facts),
@@ -115,6 +160,7 @@ class CachedPartition(Carried[tuple[PartitionView, Partition]]):
             dict(view.refusals),
             dict(view.notes),
             parts,
+            readers,
         )
 
     def after(self, diff: SnapshotDiff, scope: ScopeNames) -> tuple[PartitionView, Partition] | None:
@@ -124,7 +170,8 @@ class CachedPartition(Carried[tuple[PartitionView, Partition]]):
             return None
         written = self.written.of(scope)
         fact = written.fact
-        if not all(fact(name) is known or fact(name) == known for name, known in self.facts.items()):
+        same = self.state is not None and self.state == scope.compiler.facts
+        if not (same or all(fact(name) is known or fact(name) == known for name, known in self.facts.items())):
             return None
         names = self._other_constants(diff, scope)
         if names is None:
@@ -147,11 +194,19 @@ class CachedPartition(Carried[tuple[PartitionView, Partition]]):
         view = flattened.view(scope, nodes, self.visible)
         view.refusals.update(self.refusals)
         view.notes.update(self.notes)
-        touched = {*others.values(), *(node for node in nodes if names and not names.isdisjoint(node.inputs))}
+        touched = {*others.values(), *(nodes[place] for name in names for place in self._readers().get(name, ()))}
         for provider in scope.compiler.providers[:-1]:
             if not provider.still(view, touched):
                 return None
         return view, parts
+
+    def _readers(self) -> dict[str, list[int]]:
+        """{name: places of the nodes that read it}."""
+        if not self.readers:
+            for place, node in enumerate(self.nodes):
+                for name in node.inputs:
+                    self.readers.setdefault(name, []).append(place)
+        return self.readers
 
     def _other_nodes(self, diff: SnapshotDiff) -> dict[NodeView, NodeView] | None:
         """{old node: new node} of changed nodes; None where one was inlined or now has another operator."""
@@ -163,7 +218,7 @@ class CachedPartition(Carried[tuple[PartitionView, Partition]]):
         ids = set(diff.tensors)
         if not ids:
             return set()
-        names = {name for name, value in scope.scope.initializers.items() if value in ids}
+        names = scope.initializers_of(ids)
         if len(names) < len(ids):
             return None
         return (names | self.written.repeating(names)) & self.constants.keys()

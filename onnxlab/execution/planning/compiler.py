@@ -26,7 +26,7 @@ from onnxlab.execution.planning.inlining import Flattened
 from onnxlab.execution.planning.loop_invariants import invariant_inputs
 from onnxlab.execution.planning.partition import Partition, partition
 from onnxlab.execution.planning.passes.pass_list import NodeList, NodePass, StepList, StepPass, listed
-from onnxlab.execution.planning.scope_names import ScopeNames, SnapshotReader, value_ids
+from onnxlab.execution.planning.scope_names import ScopeNames, SnapshotReader
 from onnxlab.execution.program.constant_folding import Folder
 from onnxlab.execution.program.executor import ProgramBody
 from onnxlab.execution.program.program import Program, assemble
@@ -63,6 +63,9 @@ class Compiler(SnapshotReader, Forgetful):
         watched: {scope of a body: ((name, value id), …)} of values in bodies that are asked for.
         stored: {value id: tensor} of initializers that are left in their file.
         version: of the graph.
+
+    Attributes:
+        facts: differs wherever a fact does; None where that is not known.
     """
 
     def __init__(
@@ -79,6 +82,7 @@ class Compiler(SnapshotReader, Forgetful):
         self.snapshot = snapshot
         self.providers = tuple(providers)
         self.fact = fact
+        self.facts: object = None
         self.steps = StepCache() if steps is None else steps
         self.folder = Folder() if folder is None else folder
         self.watched = watched or {}
@@ -93,16 +97,6 @@ class Compiler(SnapshotReader, Forgetful):
     def main(self) -> ScopeCompiler:
         """The compiler of the main graph, made for each call since it refers to this one."""
         return ScopeCompiler(self, self.snapshot.main, {})
-
-    @cached_property
-    def ids(self) -> dict[str, int]:
-        """{name: value id} of everything that can be read in the main graph."""
-        return value_ids(self.snapshot.main)
-
-    @cached_property
-    def names(self) -> dict[int, str]:
-        """{value id: name} of everything that can be read in the main graph."""
-        return {value: name for name, value in self.ids.items()}
 
     def forget(self) -> None:
         """Drop all programs, whose parts refer to this compiler, when no program will be asked for any more."""
@@ -234,7 +228,7 @@ class ScopeCompiler(ScopeNames):
             view = self.view(feeds, outputs, keep)
             plan = partition(view, self.compiler.providers)
         else:
-            scope = self._fed(feeds)
+            scope = self.fed(feeds)
             view, plan = self.compiler.steps.partition(scope, feeds, outputs, scope.view)
         providers = {provider.name: provider for provider in self.compiler.providers}
         steps: list[Step] = []
@@ -264,7 +258,7 @@ class ScopeCompiler(ScopeNames):
         nbytes = fact.nbytes() if isinstance(fact, TensorFact) else None
         return nbytes if isinstance(nbytes, int) else None
 
-    def _fed(self, feeds: Sequence[str]) -> ScopeCompiler:
+    def fed(self, feeds: Sequence[str]) -> ScopeCompiler:
         """This scope for one program: its bodies may take initializers that are not fed for constants."""
         fed = set(feeds)
         constants = {value for name, value in self.scope.initializers.items() if name not in fed}

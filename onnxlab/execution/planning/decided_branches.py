@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from onnxlab.execution.base.lru import Lru
-from onnxlab.execution.planning.background_compile import Key, Made, make_ready, no_programs
+from onnxlab.execution.planning.background_compile import Made, make_ready, no_programs
+from onnxlab.execution.planning.carried_programs import Key
 from onnxlab.execution.planning.compiler import Compiler, FactOf, Forgetful
 from onnxlab.execution.planning.inlining import truth
 from onnxlab.execution.program.program import Program
@@ -43,9 +44,8 @@ class Branches(Forgetful):
         self._graph = graph
         self._general = general
         scopes = general.snapshot.scopes.values()
-        conditions = [
-            node.input_ids[0] for scope in scopes for node in scope.nodes if node.op_type == "If" and node.inputs
-        ]
+        nodes = (node for scope in scopes for node in scope.nodes) if any(s.kind == "subgraph" for s in scopes) else ()
+        conditions = [node.input_ids[0] for node in nodes if node.op_type == "If" and node.inputs]
         self._open = [value for value in conditions if truth(general.fact(value)) is None] if general.inlines else []
         self._seen: Lru[Signature, None] = Lru("shapes that came once", _SEEN)
         self._known: Lru[Signature, Specific] = Lru("compilers for shapes", _KEPT)

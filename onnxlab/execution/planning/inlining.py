@@ -8,7 +8,7 @@ its branch mean something else outside.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import replace
 from itertools import count
@@ -72,6 +72,7 @@ class Flattened:
         self._scope = scope
         self._given = fed
         self._held: dict[str, NodeView | str] = {}  # the Constant node, or the initializer that an Identity repeats
+        self._repeating: dict[str, list[str]] = {}  # by initializer
         self._arrays: dict[NodeView, Any] = {}  # of Constant nodes, since each is asked for several times
         self._functions = scope.compiler.snapshot.functions
         self._ids = count(-1, -1)
@@ -106,9 +107,9 @@ class Flattened:
         other._scope = scope  # type: ignore[assignment]  # None where no questions will be asked
         return other
 
-    def repeating(self, names: Container[str]) -> set[str]:
+    def repeating(self, names: Iterable[str]) -> set[str]:
         """Names that repeat one of these initializers."""
-        return {name for name, held in self._held.items() if isinstance(held, str) and held in names}
+        return {repeating for name in names for repeating in self._repeating.get(name, ())}
 
     def _initializer(self, name: str) -> Any:
         value = self._initializers.get(name)
@@ -126,7 +127,9 @@ class Flattened:
             source = node.inputs[0]
             if source not in self._held and (source in self._given or self._initializer(source) is None):
                 return False
-            self._held[node.outputs[0]] = self._held.get(source, source)
+            held = self._held[node.outputs[0]] = self._held.get(source, source)
+            if isinstance(held, str):
+                self._repeating.setdefault(held, []).append(node.outputs[0])
             return True
         dense = any(name.startswith("value") for name in node.attributes)
         if dense:

@@ -38,6 +38,7 @@ class Programs:
         doubt: gives a function to call when kept plans are out of date, with True where kept values are so too; gives
             None when nothing is kept.
         patient: compile in the background only programs that run long or more than once.
+        facts: gives what differs wherever a fact does.
 
     Attributes:
         steps: of nodes, for all versions of the graph.
@@ -57,6 +58,7 @@ class Programs:
         check: Callable[[Compiler, tuple[str, ...], tuple[str, ...]], None],
         doubt: Callable[[], Callable[[bool], None] | None],
         patient: bool = False,
+        facts: Callable[[], object] | None = None,
     ) -> None:
         self.graph = graph
         self.providers = tuple(providers)
@@ -68,7 +70,7 @@ class Programs:
         self.compiled: tuple[Compiler, Made] | None = None
         self.specialized: Lru[Any, Any] = Lru("specialized programs", _SPECIALIZED)
         self.ran: Program | None = None
-        self._fact = fact
+        self._fact, self._facts = fact, facts
         self._check = check
         self._doubt = doubt
         self._generation = registry.generation()
@@ -76,6 +78,7 @@ class Programs:
         self._is_steady = False  # whether `compiled` holds as long as the graph's version
 
     def __del__(self) -> None:
+        self.steps.forget()
         if self.compiled is not None:
             self.compiled[0].forget()
 
@@ -114,11 +117,14 @@ class Programs:
             compiler = Compiler(
                 snapshot, self.providers, self._fact, self.steps, self.folder, None, stored, self.graph.version
             )
+            compiler.facts = None if self._facts is None else self._facts()
             if before is not None:
                 self.folder.turn()
                 if difference(before[0].snapshot, snapshot) is not None:  # names have the same meaning
-                    compiler.ids = before[0].ids
+                    compiler.ids, compiler.names = before[0].ids, before[0].names
                     compiler.notes[_CHECKED] = before[0].notes.get(_CHECKED, frozenset())
+                else:
+                    self.steps.forget()
                 before[0].forget()
             self.specialized.clear()
             self.compiled, self.ran = (compiler, no_programs()), None
@@ -132,6 +138,7 @@ class Programs:
 
     def forget_steps(self) -> None:
         """Forget all steps; a program that is being made adds none to the new ones."""
+        self.steps.forget()
         self.steps = StepCache()
 
     def prepare(self, seconds: float = inf) -> None:

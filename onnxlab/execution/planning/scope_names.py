@@ -20,8 +20,19 @@ class SnapshotReader:
     snapshot: Snapshot
     providers: tuple[Provider, ...]
     fact: Callable[[int], Fact]
+    facts: object
     watched: Mapping[int, tuple[tuple[str, int], ...]]
     stored: Mapping[int, LazyTensor]
+
+    @cached_property
+    def ids(self) -> dict[str, int]:
+        """{name: value id} of everything that can be read in the main graph."""
+        return value_ids(self.snapshot.main)
+
+    @cached_property
+    def names(self) -> dict[int, str]:
+        """{value id: name} of everything that can be read in the main graph."""
+        return {value: name for name, value in self.ids.items()}
 
 
 class ScopeNames:
@@ -59,6 +70,11 @@ class ScopeNames:
         """Array of an initializer, None for any other name and for an initializer that is left in its file."""
         value = self.scope.initializers.get(name, self._captured.get(name))
         return None if value is None or value in self.compiler.stored else self.compiler.snapshot.array(value)
+
+    def initializers_of(self, values: Iterable[int]) -> set[str]:
+        """The names of those of these values that are initializers of the main graph."""
+        initializers, names = self.compiler.snapshot.main.initializers, self.compiler.names
+        return {name for value in values if initializers.get(name := names.get(value, "")) == value}
 
     def stored(self, fed: Container[str]) -> Mapping[str, LazyTensor]:
         """The initializers that are left in their file and not fed."""

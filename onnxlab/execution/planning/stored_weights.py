@@ -44,13 +44,23 @@ class StoredWeights:
     def of(self, snapshot: Snapshot) -> Mapping[int, LazyTensor]:
         """{value id: tensor} of the initializers to be left in their file: none of a model that fits."""
         if snapshot is not self._snapshot:
-            self._snapshot, self._large = snapshot, _large(snapshot)
+            if not self._still(snapshot):
+                self._large = _large(snapshot)
+            self._snapshot = snapshot
         if not self._large:
             return {}
         waiting = {value: tensor for value, tensor in self._large.items() if not snapshot.is_read(value)}
         budget = int(SHARE_OF_MEMORY * available_memory()) if self._budget is None else self._budget
         total = sum(tensors.nbytes(snapshot.tensor(value)) for value in waiting)
         return waiting if total > _SHARE_OF_BUDGET * budget else {}
+
+    def _still(self, snapshot: Snapshot) -> bool:
+        """Whether a later snapshot has the same large initializers, since only others have changed."""
+        before = self._snapshot
+        if before is None or before.scopes is not snapshot.scopes:
+            return False
+        changed = snapshot.other_tensors(before)
+        return not any(value in self._large or _is_large(snapshot.tensor(value)) for value in changed)
 
 
 def _large(snapshot: Snapshot) -> dict[int, LazyTensor]:

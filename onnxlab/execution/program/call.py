@@ -68,7 +68,8 @@ class Call:
         def work() -> list[Any]:
             began = thread_time()
             outputs = run_program(program, feeds, self.run, folder, observer, self.position.expect, border)
-            program.notes[PACE] = nbytes, thread_time() - began
+            if not self.run.is_resumed:
+                program.notes[PACE] = nbytes, thread_time() - began
             return outputs
 
         results: list[Any] = self._made(work, seconds if nbytes <= 2 * fed else 1.0)

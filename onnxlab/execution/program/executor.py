@@ -75,6 +75,10 @@ class NodeContext(StepContext):
         """Whether values of the run may be asked for afterwards, or reused after an edit."""
         return self._run.is_kept
 
+    def begins_at(self, record: int) -> None:
+        """Note where the call of a part begins: not with its first record where an earlier run did these."""
+        self._run.is_resumed |= record > 0
+
     @property
     def rng(self) -> np.random.Generator:
         """The run's generator of random numbers."""

@@ -28,6 +28,7 @@ class Run:
         self.memory = RunMemory(limits)
         self.seen: dict[int, list[Any]] = {}  # {value id: arrays of a watched value, one for each run of its body}
         self.is_kept = False  # whether values of the run may be asked for afterwards
+        self.is_resumed = False  # whether a part began where an edit matters: its time tells nothing of other runs
         self._seed = seed
         self._rng: np.random.Generator | None = None
 

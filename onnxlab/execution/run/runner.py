@@ -17,7 +17,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import inf
 from typing import Any
 from weakref import WeakMethod
 
@@ -34,6 +35,7 @@ from onnxlab.execution.planning.partition import Partition
 from onnxlab.execution.planning.programs import Programs
 from onnxlab.execution.program.call import PACE, QUICK, Call, Progress
 from onnxlab.execution.program.executor import Observer, execute
+from onnxlab.execution.program.program import Program
 from onnxlab.execution.program.run_errors import describe
 from onnxlab.execution.program.run_observers import BorderValues, HandedValues, Take
 from onnxlab.execution.run.fast_path import Specialization, owned, run_key
@@ -62,6 +64,7 @@ class Runner:
         keep_bytes: memory for kept values; default 40 % of the available memory.
         threads: threads of BLAS during runs (see `base.blas`); 0 changes nothing. More than one are of use for large
             products on idle cores. One is used where a provider has threads of its own, which BLAS's would slow down.
+        facts: gives what differs wherever a fact does.
         refuse: asked once per version of the graph for errors that keep nodes from running, and for which nodes.
 
     Attributes:
@@ -76,11 +79,12 @@ class Runner:
     def __init__(
         self, graph: ModelGraph, fact: FactOf | None = None, providers: Sequence[Provider] | None = None,
         keep_bytes: int | None = None, threads: int = 1, refuse: Refuse | None = None,
+        facts: Callable[[], object] | None = None,
     ) -> None:  # fmt: skip
         self.graph = graph
         self.store = ValueStore(graph, keep_bytes)
         self._requests = Requests(graph, self.store, fact)
-        self._fact = fact or self._requests.declared
+        self._fact, self._facts = fact or self._requests.declared, facts
         self.programs = self._programs_by(tuple(providers or (NumpyProvider(),)), threads)
         self.on_demand = ValuesOnDemand(graph, self.store, self.programs, self.run, self.compute)
         self.value = self.on_demand.value
@@ -110,9 +114,9 @@ class Runner:
         except TypeError:  # not a list, or a provider that is not hashable
             assert providers is not None
             return self._programs_by(named(providers, threads), threads)
-        return (
-            self._others[key] if known else self._others.keep(key, self._programs_by(named(key[0], threads), threads))
-        )
+        if not known:
+            self._others.keep(key, self._programs_by(named(key[0], threads), threads))
+        return self._others[key]
 
     def usual(self, threads: int = 1) -> Programs:
         """The programs by the fastest installed providers, which compile in the background; see `compiles`."""
@@ -126,7 +130,7 @@ class Runner:
 
     def _programs_by(self, providers: tuple[Provider, ...], threads: int, patient: bool = False) -> Programs:
         check, doubt = self._requests.check_missing, WeakMethod(self._doubt)  # weak: this runner holds the programs
-        return Programs(self.graph, providers, threads, self._fact, check, doubt, patient)
+        return Programs(self.graph, providers, threads, self._fact, check, doubt, patient, self._facts)
 
     def last_inputs(self) -> dict[str, Any]:
         """The inputs of the last run whose values were kept."""
@@ -153,20 +157,11 @@ class Runner:
         fed = (*compiler.snapshot.main.inputs, *feeds)
         return compiler.main.partition(fed, self._requests.outputs(compiler, outputs))
 
-    # -- running ----------------------------------------------------------------------------------------------------
-
     def run(
-        self,
-        feeds: Mapping[str, Any] | None = None,
-        outputs: Sequence[str] | None = None,
-        *,
-        limits: Limits | None = None,
-        progress: Progress | None = None,
-        keep: Keep = True,
-        seed: int | None = None,
-        strict: bool = True,
-        by: Programs | None = None,
-    ) -> dict[str, Any]:
+        self, feeds: Mapping[str, Any] | None = None, outputs: Sequence[str] | None = None, *,
+        limits: Limits | None = None, progress: Progress | None = None, keep: Keep = True, seed: int | None = None,
+        strict: bool = True, by: Programs | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
         """Run the main graph and return {name: array} of the outputs.
 
         Args:
@@ -275,7 +270,7 @@ class Runner:
         if settled and request.is_like_others:
             key = run_key(request.compiler.version, request.unchecked, request.asked)
             if key is not None:
-                seconds = program.notes.get(PACE, (0, 0.0))[1]
+                seconds = program.notes.get(PACE, (0, inf))[1]
                 before = owner.specialized.get(key)
                 if before is not None and before.program is program:
                     before.seconds = seconds
@@ -304,18 +299,12 @@ class Runner:
     ) -> dict[str, Any]:  # fmt: skip
         """Run once, step by step, with an observer; nothing is kept. `by` is as in `run`, and so are the errors."""
         owner = by or self.programs
-        with self.graph.lock:
-            compiler, programs = owner.current()
-            state = self.store.current()
-        names = self._requests.outputs(compiler, outputs)
-        unchecked = self._requests.last_inputs(compiler, state) if feeds is None else self._given(compiler, feeds)
-        arrays = self._requests.with_pins(compiler, self._requests.checked(compiler, unchecked))
         with Loading(call.limits):
-            program = owner.program(compiler, programs, arrays, names)
-        frame = program.frame(list(arrays.values()))
-        call.part(lambda: execute(program, frame, call.run, observer), len(program.rows), float("inf"))
+            _, program, arrays = self._watchable(owner, feeds, outputs)
+            frame = program.frame(list(arrays.values()))
+            call.part(lambda: execute(program, frame, call.run, observer), len(program.rows), inf)
         owner.prepare()
-        return owned(program.results(frame), names, (*arrays.values(),))
+        return owned(program.results(frame), program.outputs, (*arrays.values(),))
 
     def hand(
         self, feeds: Mapping[str, Any], outputs: Sequence[str], take: Take, seed: int | None = None,
@@ -323,15 +312,23 @@ class Runner:
     ) -> None:  # fmt: skip
         """Run once, and hand each of `outputs` over when it is made; nothing is kept. Raises as `run`."""
         owner = by or self.programs
-        with self.graph.lock:
-            compiler, programs = owner.within(limits)
-        names = self._requests.outputs(compiler, outputs)
-        arrays = self._requests.with_pins(compiler, self._requests.checked(compiler, dict(feeds)))
         call = Call(limits, None, seed, owner.threads, owner.prepare)
         with Loading(call.limits):
-            program = owner.program(compiler, programs, arrays, names)
+            compiler, program, arrays = self._watchable(owner, dict(feeds), outputs, limits)
             watch = HandedValues(program, take)
             watch.finish(call(program, list(arrays.values()), compiler.folder, watch=watch))
+
+    def _watchable(
+        self, owner: Programs, feeds: Any, outputs: Sequence[str] | None, limits: Limits | None = None
+    ) -> tuple[Compiler, Program, dict[str, Any]]:
+        """The compiler, the program and the checked feeds of a run whose steps are observed."""
+        with self.graph.lock:
+            compiler, programs = owner.within(limits)
+            state = self.store.current()
+        names = self._requests.outputs(compiler, outputs)
+        unchecked = self._requests.last_inputs(compiler, state) if feeds is None else self._given(compiler, feeds)
+        arrays = self._requests.with_pins(compiler, self._requests.checked(compiler, unchecked))
+        return compiler, owner.program(compiler, programs, arrays, names), arrays
 
     def run_nodes(
         self, nodes: Iterable[int], feeds: Mapping[str, Any] | None = None, *, limits: Limits | None = None,

@@ -48,6 +48,7 @@ class Inference:
         self._graph = graph
         self._policy = policy
         self._edits: dict[int, list[str]] = {}
+        self._changes = 0
         # of a foreseen edit: the version that it will make, the facts before it, and the changes
         self._foreseen: tuple[int, dict[int, Fact], Changes] | None = None
         with graph.lock:
@@ -60,6 +61,10 @@ class Inference:
         """{value id: fact}, live and read-only. Values inside functions have what is true of all their calls."""
         self._notice_operators()
         return self._view
+
+    def state(self) -> object:
+        """A token that differs wherever a fact does."""
+        return self._changes
 
     @property
     def evaluated(self) -> int:
@@ -169,6 +174,7 @@ class Inference:
 
     def _start(self) -> None:
         self._generation = schemas.registry.generation
+        self._changes += 1
         with no_collection():
             self._infer_all()
 
@@ -275,6 +281,7 @@ class Inference:
             return self._restart(old, before)
         finally:
             self._frame.changed = None
+        self._changes += bool(before)
         return self._delta(before, self._frame.facts)
 
     def _note(self, commit: GraphCommit) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from onnxlab.execution.base.provider import Part, Step
-from onnxlab.execution.numba.lowering.region_values import RegionValues, Value
+from onnxlab.execution.numba.lowering.region_values import RegionValues, UnbindableError, Value
 from onnxlab.execution.numba.plan.copies import emit_copy
 from onnxlab.execution.numba.plan.elementwise_chains import (
     SMALL_FLOATS,
@@ -23,6 +23,7 @@ from onnxlab.execution.numba.plan.weight_packing import Packed
 from onnxlab.graph.edit.snapshot import NodeView
 
 _INPUTS, _OUTPUTS = ("inputs",), ("outputs",)  # steps besides those of nodes
+_LARGEST = 1 << 28  # bytes that a value may take which is computed while binding
 
 
 class Binder(RegionValues):
@@ -138,3 +139,25 @@ class Binder(RegionValues):
                 emit_chain(self.builder, Chain("copy", (view,), view.shape), self._output(name, view.shape, half))
             elif view.buffer.kind != "output" or view.buffer.index != number or not view.contiguous:
                 emit_copy(self.builder, view, self._output(name, view.shape, view.dtype))
+
+
+class BareContext:
+    """The RunContext of kernels that run while binding, on small values, without bodies or random numbers."""
+
+    node = "a node that is computed while binding"
+    outputs = (True,)
+
+    def __init__(self, opsets: Mapping[str, int]) -> None:
+        self._opsets = opsets
+
+    def opset_version(self, domain: str = "") -> int:
+        """The imported version of a domain, 0 where it is not imported."""
+        return self._opsets.get(domain, 0)
+
+    def reserve(self, nbytes: int, what: str = "") -> None:
+        """Refuse constants that are too large to be part of a plan."""
+        if nbytes > _LARGEST:
+            raise UnbindableError(f"{what or 'a constant'} of {nbytes} bytes")
+
+    def check(self) -> None:
+        """Do nothing: there is no run to stop."""

@@ -190,7 +190,7 @@ class ResumedRun:
         self._begin = next(filter(self._serves, sorted(self._states, reverse=True)), 0)
         self._states = {step: state for step, state in self._states.items() if step <= self._begin}
         self.first = int(trace.firsts[self._begin])
-        self._place = common
+        self._place = common if steps is None else before.place
         self.nbytes = 0 if known else sum(array.nbytes for array in inputs)
         self._steps: dict[int, int] = {}
         if steps is not None:
@@ -266,18 +266,19 @@ def _chosen(plan: Traced, trace: StepTokens, sizes: Array, common: int) -> Itera
             yield step
 
 
-def cheap_steps(plan: Traced, trace: StepTokens, copied: int) -> list[int]:
-    """Steps before which a state may be noted in every run, the middle and the end first: it takes next to no time.
+def cheap_steps(plan: Traced, trace: StepTokens, copied: int, place: int) -> list[int]:
+    """Steps before which a state may be noted in every run, the most useful first: it takes next to no time.
 
     Args:
         copied: bytes that each run copies in any case.
+        place: the first step that the last edit affected: the next edit is often at the same place.
     """
     sizes = trace.sizes({number: _nbytes(result) for number, result in enumerate(plan.outputs)})
     spent = np.concatenate(([0.0], np.cumsum(plan.work)))[trace.firsts]
     room = min(spent[-1] * _ALWAYS / _AGAIN, max(plan.constants_nbytes, _LEAST)) - copied
-    chosen = []
-    for share in _SHARES:
-        first, last = np.searchsorted(spent, (np.array([-1, 1]) * _WIDTH + share) * spent[-1]).tolist()
+    spans = [np.searchsorted(spent, (np.array([-1, 1]) * _WIDTH + share) * spent[-1]).tolist() for share in _SHARES]
+    chosen: list[int] = []
+    for first, last in ([place, place + 1], *spans):
         near = [(int(sizes[step]), step) for step in range(max(first, 1), min(last, len(trace.tokens)))]
         nbytes, step = min(near, default=(0, 0))
         if step and nbytes <= room and step not in chosen:
@@ -317,20 +318,22 @@ class Checkpoints:
             return self._kept.get(about)
 
     def noting(self, about: object, plan: Traced, inputs: Sequence[Array]) -> ResumedRun | None:
-        """A run of a whole plan that notes some states, for `look` and for the first edit; None where it is short.
+        """A run of a whole plan that notes some states, for `look` and for the next edit; None where it is short.
 
         The states of the run before are dropped, so that the new ones take no further memory.
         """
         trace = plan.trace
         if trace is None or plan.work.sum() < _WORTH:
             return None
+        before = self.get(about)
+        place = -1 if before is None else before.place
         if plan.cheap is None:
-            plan.cheap = cheap_steps(plan, trace, sum(array.nbytes for array in inputs))
+            plan.cheap = cheap_steps(plan, trace, sum(array.nbytes for array in inputs), place)
         if not plan.cheap:
             return None
         with self._lock:
             self._kept.pop(about, None)
-        return ResumedRun(plan, trace, PlanCheckpoint(trace.tokens), inputs, plan.cheap)
+        return ResumedRun(plan, trace, PlanCheckpoint(trace.tokens, place), inputs, plan.cheap)
 
     def put(self, about: object, plan: Traced, past: PlanCheckpoint) -> None:
         """Remember a run in place of the one before. All runs together take no more than the constants of the plan."""

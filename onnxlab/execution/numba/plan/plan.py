@@ -148,6 +148,7 @@ class Plan:
 
         The two plans share no memory that runs write to; without pairs, the result is this plan without its frames.
         """
+        _ = self.constants_nbytes  # the copy has it, too
         plan = copy(self)
         plan._idle, plan.brief, plan.loops = [], None, {}
         exchanged = [*pairs]

@@ -19,7 +19,7 @@ from onnxlab.execution.base import background
 from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.base.provider import CompiledPart, Part, PartState, Step
 from onnxlab.execution.base.tier import Tier
-from onnxlab.execution.numba.lowering.binder import Binder
+from onnxlab.execution.numba.lowering.binder import BareContext, Binder
 from onnxlab.execution.numba.lowering.region_values import UnbindableError
 from onnxlab.execution.numba.plan import engine, weight_renewal
 from onnxlab.execution.numba.plan.plan import Plan
@@ -42,7 +42,6 @@ _PLANS = 16  # plans kept per region
 # Plans made for the same shapes after which a region whose plans depend on values is left to NumPy for such shapes.
 _MISSES = 64
 _UNCOUNTED = 1 << 16  # bytes that no budget counts, as in the executor
-_LARGEST = 1 << 28  # bytes that a value may take which is computed while binding
 
 
 class Region:
@@ -155,8 +154,16 @@ class Region:
         except LimitError:  # no room for states, which only later runs need
             return run()
         results = run(course)
+        context.begins_at(course.first)
         pasts.put(about, plan, course.past())
         return results
+
+    def edited_elsewhere(self) -> bool:
+        """Have the next runs begin where an edit of other nodes matters; False where parts of it hold the old model."""
+        for plan in (plans := list(self._plans.values())):
+            if isinstance(plan, Plan):
+                plan.new = True
+        return all(isinstance(plan, Plan) for plan in plans)
 
     def _of_runs(self, arrays: Sequence[Array]) -> Any:
         """The key of checkpoints of runs on arrays of these shapes, the same after edits of the region."""
@@ -168,7 +175,7 @@ class Region:
             plan = self._plans.get(self._key(arrays))
         except AttributeError:  # an optional input that is absent
             return None
-        if type(plan) is not Plan or not plan.short or plan.nbytes > _UNCOUNTED:
+        if type(plan) is not Plan or plan.new or not plan.short or plan.nbytes > _UNCOUNTED:
             return None
         if plan.brief is None:
             plan.brief = short_plan(plan, self._threads()) or False
@@ -228,10 +235,8 @@ class Region:
 
     def _bound_now(self, arrays: Sequence[Array]) -> Plan | NodeFallback | None:
         """The plan where it is made at once: kernels are loaded, constants packed, and making it takes little time."""
-        quick = self._tier.is_quick(None, self._tier.instead.get(None, 0.0))
-        if not quick or not (self._plans or self._packed.shares):
-            return None
-        if not engine.is_ready() or not self._lock.acquire(blocking=False):
+        quick = self._tier.is_quick(None, self._tier.instead.get(None, 0.0)) and engine.is_ready()
+        if not quick or not (self._plans or self._packed.shares) or not self._lock.acquire(blocking=False):
             return None
         try:
             return self._bind(arrays, engine.ready_address)
@@ -376,25 +381,3 @@ def lower(binder: Binder, node: Any) -> None:
         if rule is None:
             raise UnbindableError(f"{node.label} was taken to be known while binding")
         rule.lower(binder, node)
-
-
-class BareContext:
-    """The RunContext of kernels that run while binding, on small values, without bodies or random numbers."""
-
-    node = "a node that is computed while binding"
-    outputs = (True,)
-
-    def __init__(self, opsets: Mapping[str, int]) -> None:
-        self._opsets = opsets
-
-    def opset_version(self, domain: str = "") -> int:
-        """The imported version of a domain, 0 where it is not imported."""
-        return self._opsets.get(domain, 0)
-
-    def reserve(self, nbytes: int, what: str = "") -> None:
-        """Refuse constants that are too large to be part of a plan."""
-        if nbytes > _LARGEST:
-            raise UnbindableError(f"{what or 'a constant'} of {nbytes} bytes")
-
-    def check(self) -> None:
-        """Do nothing: there is no run to stop."""
