@@ -30,6 +30,12 @@ MULTIPLYING = frozenset((
 ))  # fmt: skip
 """Modules of onnxlab.ops with kernels that multiply matrices, or that run bodies, whose nodes may multiply matrices."""
 
+NOT_MULTIPLYING = frozenset((
+    "ArgMax", "ArgMin", "CumProd", "CumSum", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax",
+    "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare",
+))  # fmt: skip
+"""Operators of ONNX whose kernels are in one of these modules and multiply nothing."""
+
 _lock = fork_safe(threading.Lock())
 _active: dict[object, int] = {}  # threads that the runs under way ask for
 _before: list[int] = []  # threads of each library before the runs, to restore
@@ -78,7 +84,9 @@ def _apply() -> None:
 
 def used_by(step: Step) -> bool:
     """Whether a step may end up in BLAS: changing its threads for nothing costs 10 to 20 µs."""
-    return may_use(step.call) if step.part is None else not step.part.own_threads
+    if step.part is not None:
+        return not step.part.own_threads
+    return step.op not in NOT_MULTIPLYING and may_use(step.call)
 
 
 def may_use(call: Callable[..., Any]) -> bool:

@@ -93,6 +93,8 @@ class Specialization:
         self._threads = threads if any(map(_uses_blas, instructions)) else 0
         self._run: Function | None = None
         self._quiet = False
+        self._limit = 0  # threads of BLAS in a short run; bodies that have not run cannot run in it
+        self._missing: list[ProgramBody] = []  # these bodies
         self._is_body = is_body
         self._failures = self._pause = 0
         self._possible = 0 < len(instructions) <= _STEPS and all(_takes(i) for i in instructions if not i.constant)
@@ -116,14 +118,16 @@ class Specialization:
         if self._pause:
             self._pause -= 1
             return None
+        if self._missing and any(body.made is not None for body in self._missing):
+            self._run = None
         if (run := self._run or self._prepared(arrays)) is None:
             return None
         results: tuple[dict[str, Any], Sequence[Any]]
         try:
-            if self._quiet:
+            if self._quiet and not self._limit:
                 results = run(arrays, [_ITERATIONS])
             else:
-                with np.errstate(all="ignore"), blas.limited(self._threads) if self._threads else nullcontext():
+                with np.errstate(all="ignore"), blas.limited(self._limit) if self._limit else nullcontext():
                     results = run(arrays, [_ITERATIONS])
         except Exception:  # the run with a budget names the node
             self._failures = min(self._failures + 1, _LONGEST_PAUSE)
@@ -171,6 +175,9 @@ class Specialization:
         lines: list[Line] = []
         fresh: list[int] = []
         self._quiet = True
+        self._missing = []
+        used = [_uses_blas(row[0], self._missing) for row in begin.rows]
+        self._limit = self._threads if any(used) else 0
         for instruction, _, _, _, call, _, _ in begin.rows:
             bound, part, context = None, instruction.step.part, None
             if part is not None and part.bind is not None and all(read in fed for read in instruction.reads):
@@ -206,12 +213,17 @@ def _takes(instruction: Instruction) -> bool:
     return bool(bodies) and all(body.made is None or all(map(_takes, body.made.instructions)) for body in bodies)
 
 
-def _uses_blas(instruction: Instruction) -> bool:
-    """Whether a step, or one in its bodies, may end up in BLAS."""
-    programs = [body.made for body in _bodies(instruction)]
-    if not programs or None in programs:
+def _uses_blas(instruction: Instruction, missing: list[ProgramBody] | None = None) -> bool:
+    """Whether a step, or one in its bodies, may end up in BLAS; bodies that have not run go to `missing`, or may."""
+    bodies = _bodies(instruction)
+    if not bodies:
         return blas.used_by(instruction.step)
-    return any(_uses_blas(inner) for program in programs if program is not None for inner in program.instructions)
+    programs = [body.made for body in bodies]
+    if missing is not None:
+        missing += [body for body in bodies if body.made is None]
+    elif None in programs:
+        return True
+    return any([_uses_blas(inner, missing) for program in programs if program for inner in program.instructions])
 
 
 class _ShortBody(Lru[Any, Specialization]):
