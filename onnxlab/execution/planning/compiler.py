@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -23,12 +24,13 @@ from onnxlab.execution.base.background import paced
 from onnxlab.execution.base.provider import CompiledPart, Part, PartitionView, Provider, Step, part_step
 from onnxlab.execution.planning.cached_partition import FlattenedScope, MemoDict, StepCache
 from onnxlab.execution.planning.inlining import Flattened
-from onnxlab.execution.planning.loop_invariants import invariant_inputs
+from onnxlab.execution.planning.loop_carried import grown_inputs, invariant_inputs
 from onnxlab.execution.planning.partition import Partition, partition
 from onnxlab.execution.planning.passes.pass_list import NodeList, NodePass, StepList, StepPass, listed
 from onnxlab.execution.planning.scope_names import ScopeNames, SnapshotReader
 from onnxlab.execution.program.constant_folding import Folder
 from onnxlab.execution.program.executor import ProgramBody
+from onnxlab.execution.program.loop_body import Growth
 from onnxlab.execution.program.program import Program, assemble
 from onnxlab.graph.edit.snapshot import BodyRef, NodeView, ScopeView, Snapshot
 from onnxlab.graph.protos.lazy_tensor import LazyTensor
@@ -285,31 +287,49 @@ class ScopeCompiler(ScopeNames):
     def inner(self, ref: BodyRef) -> ProgramBody:
         """The body of a node of this scope."""
         scope = self.compiler.snapshot.scopes[ref.scope]
-        inner = ScopeCompiler(self.compiler, scope, self.bindings, self.persistent, self._invariant(ref))
+        owner = next((node for node in self.scope.nodes if ref in node.attributes.bodies), None)  # None in a function
+        invariant = {} if owner is None else self._invariant(owner, scope)
+        inner = ScopeCompiler(self.compiler, scope, self.bindings, self.persistent, invariant)
         inputs = tuple(name for name in scope.inputs if name not in scope.initializers)
-        return inner.body(inputs, tuple(name for name, value in scope.captures if value not in self.persistent))
+        captures = tuple(name for name, value in scope.captures if value not in self.persistent)
+        return inner.body(inputs, captures, owner)
 
-    def _invariant(self, ref: BodyRef) -> dict[str, int]:
+    def _invariant(self, owner: NodeView, body: ScopeView) -> dict[str, int]:
         """Inputs of a body that hold the same initializer whenever it runs."""
-        owner = next((node for node in self.scope.nodes if ref in node.attributes.bodies), None)
-        if owner is None:  # of a function that was inlined
-            return {}
-        pairs = invariant_inputs(owner, self.compiler.snapshot.scopes[ref.scope])
+        pairs = invariant_inputs(owner, body)
         values = {carried: self.invariant.get(source, self.ids[source]) for carried, source in pairs}
         return {carried: value for carried, value in values.items() if value in self.persistent}
 
-    def body(self, inputs: tuple[str, ...], captures: tuple[str, ...]) -> ProgramBody:
-        """This scope as a body that reads `captures` from outside."""
+    def body(self, inputs: tuple[str, ...], captures: tuple[str, ...], owner: NodeView | None = None) -> ProgramBody:
+        """This scope as a body of a node, or a function, that reads `captures` from outside."""
         facts = tuple(self.compiler.fact(value) for value in self.scope.output_ids)
-        feeds = (*inputs, *captures)
-
         watched = self.compiler.watched.get(self.scope.id, ())
+        outputs, growth = list(self.scope.outputs), list[Growth]()
+        if owner is not None and not self.compiler.watched and inputs == self.scope.inputs:
+            for place, output, node in grown_inputs(owner, self.scope, self._captured_names()):
+                outputs[output] = node.inputs[1]
+                growth.append(Growth(place, output, node.attributes.get("axis", 0), self._step_of(node)))
+        grown = {inputs[item.place] for item in growth}
+        feeds = tuple([name for name in (*inputs, *captures) if name not in grown])
 
         def make() -> Program:
-            return self.program(feeds, (*self.scope.outputs, *(name for name, _ in watched)))
+            return self.program(feeds, (*outputs, *(name for name, _ in watched)))
 
         return ProgramBody(inputs, self.scope.outputs, captures, facts, make, self.compiler.folder,
-                           [value for _, value in watched])  # fmt: skip
+                           [value for _, value in watched], growth)  # fmt: skip
+
+    def _captured_names(self) -> Counter[str]:
+        """{name: number of nodes of this scope whose bodies read it}."""
+        return Counter(name for node in self.scope.nodes for name in self.captures(node))
+
+    def _step_of(self, node: NodeView) -> Program:
+        """A node alone as a program of the last provider."""
+        provider, names = self.compiler.providers[-1], tuple(node.inputs)
+        compiled = self._compiled(
+            Part(provider.name, (node,), names, node.outputs), self.view(names, node.outputs, nodes=(node,)), provider
+        )
+        assert isinstance(compiled, list)
+        return assemble(compiled, names, node.outputs, lambda name: None, self.where)
 
 
 def _constant(view: PartitionView, name: str) -> Any:

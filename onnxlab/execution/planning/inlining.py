@@ -1,26 +1,33 @@
-"""Inline calls of functions, Ifs whose condition is known, and Constant nodes.
+"""Inline calls of functions, Ifs whose condition is known or whose branches are short, and Constant nodes.
 
 Inlining is for partitions only: the model is never changed. It lets a provider make regions of nodes across calls.
 A call stays as it is where its nodes would mean something else outside: at other opset versions, with bodies of their
 own, or where functions call each other in a cycle; also where there would be too many nodes. An If stays where names of
-its branch mean something else outside.
+its branch mean something else outside. Where both branches of an If take next to no time and cannot fail, both are
+computed and a Where chooses: one part runs what would be a part before the If, one in each branch and one behind.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import count
+from math import inf
 from typing import Any
 
 from onnxlab.execution.base.background import paced
 from onnxlab.execution.base.provider import Part, PartitionView
 from onnxlab.execution.planning.scope_names import ScopeNames
 from onnxlab.graph.edit.snapshot import AttributeRef, BodyRef, NodeView, ScopeView, SnapshotAttributes
+from onnxlab.ops import find_traits
 from onnxlab.shapes import Fact, TensorFact
 
 _DEEPEST = 32  # calls within calls
+_SHORT = 8  # nodes of a branch that is computed although the other is taken
+_ELEMENTS = 1 << 12  # largest number of elements of a value in it
+_WORK = 1 << 15  # most multiplications of a node in it
+_WHERE = 9  # version of ai.onnx since which Where is there
 _MOST = 100_000  # nodes of functions in one scope: nested functions with two calls each double them at every level
 
 
@@ -28,6 +35,28 @@ def truth(fact: Fact) -> bool | None:
     """The value of a condition; None where that is not known."""
     known = fact.value if isinstance(fact, TensorFact) else None
     return bool(known.reshape(())) if known is not None and known.size == 1 else None
+
+
+def _is_alike(a: Fact, b: Fact) -> bool:
+    """Whether values of two branches have one shape and one element type, and are few numbers."""
+    same = isinstance(a, TensorFact) and isinstance(b, TensorFact) and a.elem_type == b.elem_type and a.shape == b.shape
+    return same and 0 < _numbers(a) <= _ELEMENTS
+
+
+def _numbers(fact: Fact) -> float:
+    """The number of elements of a floating-point value of a known shape, infinity for any other value."""
+    dtype, nbytes = (fact.dtype, fact.nbytes()) if isinstance(fact, TensorFact) else (None, None)
+    return nbytes // dtype.itemsize if dtype is not None and dtype.kind == "f" and isinstance(nbytes, int) else inf
+
+
+def _is_total(node: NodeView, fact: Callable[[int], Fact]) -> bool:
+    """Whether a node cannot fail, whatever the elements of its inputs are, and takes next to no time."""
+    row, sizes = find_traits(node.domain, node.op_type), [_numbers(fact(value)) for value in node.output_ids]
+    if row.shape != "shapes" or row.random or node.attributes.bodies or max(sizes) > _ELEMENTS:
+        return False
+    if node.op_type in ("MatMul", "Gemm") and not node.domain:
+        return sizes[0] * _numbers(fact(node.input_ids[0])) <= _WORK
+    return row.category in ("elementwise", "activation")
 
 
 class BoundAttributes(Mapping[str, Any]):
@@ -144,8 +173,7 @@ class Flattened:
     def _add(self, node: NodeView, bindings: Mapping[str, Any], depth: int) -> None:
         if self._holds(node):
             return
-        if node.op_type == "If" and (branch := self._taken_branch(node)) is not None:
-            self._open(node, branch, bindings, depth)
+        if node.op_type == "If" and self._opened(node, bindings, depth):
             return
         called = self._called(node, depth)
         if called is None or (depth == 0 and self._size(called, 1) > self._left):
@@ -178,18 +206,53 @@ class Flattened:
             self._sizes[called, depth] = size
         return size
 
-    def _taken_branch(self, node: NodeView) -> ScopeView | None:
-        """The branch that an If takes, where that is known and the nodes of the branch can stand outside; else None."""
+    def _opened(self, node: NodeView, bindings: Mapping[str, Any], depth: int) -> bool:
+        """Replace an If by the branch that it takes, or by both and a choice; False where it has to stay."""
         branches = [node.attributes.get(name) for name in ("else_branch", "then_branch")]
         bodies = [body for body in branches if isinstance(body, BodyRef)]
         if node.domain or self._scope.compiler.watched or len(bodies) < 2 or not node.inputs:
-            return None
+            return False
         condition = self.asked[node.inputs[0]] = self.fact(node.inputs[0])
         way = truth(condition)
-        if way is None:
-            return None
-        scopes = self._scope.compiler.snapshot.scopes
-        branch = scopes[bodies[way].scope]
+        scopes = [self._scope.compiler.snapshot.scopes[body.scope] for body in bodies]
+        if way is not None:
+            if self._can_open(node, scopes[way]):
+                self._open(node, scopes[way], node.outputs, bindings, depth)
+                return True
+            return False
+        if not (self._is_choice(node, condition, scopes) and all(self._can_open(node, branch) for branch in scopes)):
+            return False
+        results = [tuple([f"{name} of branch {number} of {node.label}" for name in node.outputs]) for number in (0, 1)]
+        for branch, names in zip(scopes, results, strict=True):
+            self._open(node, branch, names, bindings, depth)
+        attributes: Any = BoundAttributes({}, {})  # type: ignore[arg-type]
+        for place, name in enumerate(node.outputs):
+            otherwise, then = results[0][place], results[1][place]
+            ids = node.input_ids[0], self._values[then], self._values[otherwise]
+            self.nodes.append(replace(
+                node, id=next(self._ids), op_type="Where", since_version=_WHERE, attributes=attributes, input_ids=ids,
+                inputs=(node.inputs[0], then, otherwise), outputs=(name,), output_ids=(node.output_ids[place],),
+            ))  # fmt: skip
+        return True
+
+    def _is_choice(self, node: NodeView, condition: Fact, branches: Sequence[ScopeView]) -> bool:
+        """Whether branches cannot fail, take next to no time, and make values that a Where can choose from."""
+        if "" in node.outputs or self._scope.scope.opsets.get("", 0) < _WHERE:
+            return False
+        if not isinstance(condition, TensorFact) or condition.shape != ():
+            return False
+        fact = self._scope.compiler.fact
+        pairs = [[fact(value) for value in branch.output_ids] for branch in branches]
+        if len({len(facts) for facts in pairs}) > 1 or not all(map(_is_alike, *pairs)):
+            return False
+        produced = [{name for inner in branch.nodes for name in inner.outputs} for branch in branches]
+        names = [produced[number] | branch.initializers.keys() for number, branch in enumerate(branches)]
+        if not names[0].isdisjoint(names[1]) or not all(len(branch.nodes) <= _SHORT for branch in branches):
+            return False
+        return all(_is_total(inner, fact) for branch in branches for inner in branch.nodes)
+
+    def _can_open(self, node: NodeView, branch: ScopeView) -> bool:
+        """Whether the nodes of a branch can stand in the place of its If."""
         if self._taken is None:
             self._taken = set(self._scope.ids)
         produced = {name for inner in branch.nodes for name in inner.outputs}
@@ -199,13 +262,15 @@ class Flattened:
         plain = plain and outputs <= produced and outputs.isdisjoint(read)
         free = self._taken.isdisjoint(produced) and self._taken.isdisjoint(branch.initializers)
         fed = any(name in self._given for name in (*node.outputs, *produced))
-        return branch if plain and free and not fed else None
+        return plain and free and not fed
 
-    def _open(self, node: NodeView, branch: ScopeView, bindings: Mapping[str, Any], depth: int) -> None:
-        """Add the nodes of a branch in the place of its If; its outputs are the If's."""
+    def _open(
+        self, node: NodeView, branch: ScopeView, results: Sequence[str], bindings: Mapping[str, Any], depth: int
+    ) -> None:
+        """Add the nodes of a branch in the place of its If; `results` are the names of its outputs there."""
         assert self._taken is not None
         names = {inner: outer or f"{inner} of {node.label}" for inner, outer in
-                 zip(branch.outputs, node.outputs, strict=True)}  # fmt: skip
+                 zip(branch.outputs, results, strict=True)}  # fmt: skip
         self._initializers.update(branch.initializers)
         self._values.update(branch.initializers)
         self._taken.update(branch.initializers)

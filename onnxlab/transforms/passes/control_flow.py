@@ -3,7 +3,7 @@
 import onnx
 
 from onnxlab.execution.planning.inlining import truth
-from onnxlab.execution.planning.loop_invariants import invariant_inputs
+from onnxlab.execution.planning.loop_carried import invariant_inputs
 from onnxlab.graph.edit.changes import InsertNode, RemoveNode, SetInitializer
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.protos.renaming import Renaming

@@ -176,3 +176,55 @@ def test_a_budget_of_nodes_is_for_all_calls_of_a_scope(monkeypatch):
     assert ours["y4"].tolist() == [1, 1]
     flat = Flattened(scope := compiler_of(both.hot).main, scope.scope.nodes)
     assert [node.op_type for node in flat.nodes].count("F3") == 3
+
+
+CHOICE = """
+<ir_version: 10, opset_import: ["" : 17]>
+g (float[2, 3] x, bool c) => (float[2, 3] y, float[2, 3] z)
+{
+    a = Exp (x)
+    y, z = If (c) <
+        then_branch = t () => (float[2, 3] ty, float[2, 3] tz)
+            <float[3, 3] tw = {1.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 3.0}> { ty = MatMul (a, tw)  tz = THEN (ty) }
+        , else_branch = e () => (float[2, 3] ey, float[2, 3] ez) { ey = Log (x)  ez = Neg (a) }
+    >
+}
+"""
+
+
+def test_both_branches_of_an_if_are_computed_where_they_are_short_and_cannot_fail(ort_run):
+    proto = onnx.parser.parse_model(CHOICE.replace("THEN", "Tanh"))
+    both = Both(proto)
+    x = np.array([[-1, 0, 1], [np.inf, np.nan, 90]], np.float32)
+    for condition in (True, False, True):
+        feeds = {"x": x, "c": np.array(condition)}
+        expected = ort_run(proto.SerializeToString(), feeds)
+        for results in both.run(feeds):
+            for name in expected:
+                np.testing.assert_allclose(results[name], expected[name], rtol=2e-6)
+    assert len(both.hot.partition().parts) == 1
+    assert [part.nodes[0].op_type for part in both.cold.partition(["y"]).parts] == ["Exp"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("tz = THEN (ty)", "two = Constant <value_ints: ints = [3, 2]> ()  tr = Reshape (ty, two)  "
+                           "three = Constant <value_ints: ints = [2, 3]> ()  tz = Reshape (tr, three)"),
+        ("tz = THEN (ty)", "i = Cast <to: int = 7> (c)  tg = Gather <axis = 0> (ty, i)  tz = Add (ty, tg)"),
+        ("tz = THEN (ty)", "tz = RandomNormalLike (ty)"),
+        ("float[2, 3] x", "float[1500, 3] x"),
+        ("float[2, 3] x", "float[n, 3] x"),
+        ("bool c)", "bool[1] c)"),
+    ],
+    ids=["Reshape", "Gather", "random", "large", "unknown", "not a scalar"],
+)  # fmt: skip
+def test_other_ifs_run_the_branch_that_is_taken(old, new):
+    text = CHOICE.replace(old, new).replace("THEN", "Tanh")
+    text = text.replace("[2, 3]", new[5:].removesuffix(" x")) if new.endswith(" x") else text
+    run = Both(onnx.parser.parse_model(text)).hot
+    run.partition()
+    scope = compiler_of(run).main
+    operators = [node.op_type for node in Flattened(scope, scope.scope.nodes).nodes]
+    assert "If" in operators
+    assert "Where" not in operators

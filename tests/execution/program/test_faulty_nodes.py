@@ -11,7 +11,7 @@ from onnxlab import OnnxlabError
 from onnxlab.errors import ProviderError, RunError
 from onnxlab.execution.base.provider import Provider, SubgraphClaim
 from onnxlab.execution.numba.provider import NumbaProvider
-from onnxlab.execution.planning.loop_invariants import invariant_inputs
+from onnxlab.execution.planning.loop_carried import invariant_inputs
 
 X = [("x", TensorProto.FLOAT, [2, 3])]
 
