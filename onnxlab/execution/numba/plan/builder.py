@@ -45,8 +45,8 @@ class PlanBuilder:
     def output(self, number: int, shape: Sequence[int], dtype: Any) -> View:
         """The caller's array of this number."""
         dtype = np.dtype(dtype)
-        nbytes = prod(shape) * dtype.itemsize
-        return self.piece.place("output", nbytes, shape, dense(shape, dtype.itemsize), dtype, number)
+        strides = dense(shape, dtype.itemsize)
+        return self.piece.place("output", prod(shape) * dtype.itemsize, shape, strides, dtype, number)
 
     def keep(self, array: Array) -> int:
         """The address of an array that lives as long as the plan."""

@@ -20,6 +20,7 @@ import numpy as np
 
 from onnxlab.execution.base.array_memory import same
 from onnxlab.execution.base.lru import Lru
+from onnxlab.execution.numba.plan.memory import allocated
 from onnxlab.execution.numba.plan.views import ArenaBuffer, Array
 from onnxlab.forking import fork_safe
 
@@ -205,7 +206,7 @@ class ResumedRun:
     def _choose(self, plan: Traced) -> None:
         """Choose the states to note."""
         trace = self._trace
-        sizes = trace.sizes({number: _nbytes(result) for number, result in enumerate(plan.outputs)})
+        sizes = trace.sizes({number: allocated(result) for number, result in enumerate(plan.outputs)})
         chosen = [step for step in _chosen(plan, trace, sizes, self._place) if step > self._begin]
         self._steps = {int(trace.firsts[step]): step for step in chosen}
         self.nbytes += int(sizes[chosen].sum())
@@ -241,11 +242,6 @@ class ResumedRun:
         return PlanCheckpoint(self._trace.tokens, self._place, inputs, self._states)
 
 
-def _nbytes(result: Any) -> int:
-    """Bytes of an output of a plan, 0 where it is the same array in every run."""
-    return int(np.prod(result[0])) * np.dtype(result[1]).itemsize if isinstance(result, tuple) else 0
-
-
 def _chosen(plan: Traced, trace: StepTokens, sizes: Array, common: int) -> Iterator[int]:
     """The steps before which a state is worth its copying, the end among them.
 
@@ -273,7 +269,7 @@ def cheap_steps(plan: Traced, trace: StepTokens, copied: int, place: int) -> lis
         copied: bytes that each run copies in any case.
         place: the first step that the last edit affected: the next edit is often at the same place.
     """
-    sizes = trace.sizes({number: _nbytes(result) for number, result in enumerate(plan.outputs)})
+    sizes = trace.sizes({number: allocated(result) for number, result in enumerate(plan.outputs)})
     spent = np.concatenate(([0.0], np.cumsum(plan.work)))[trace.firsts]
     room = min(spent[-1] * _ALWAYS / _AGAIN, max(plan.constants_nbytes, _LEAST)) - copied
     spans = [np.searchsorted(spent, (np.array([-1, 1]) * _WIDTH + share) * spent[-1]).tolist() for share in _SHARES]

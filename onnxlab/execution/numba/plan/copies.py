@@ -25,20 +25,14 @@ def merged(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list
     Returns:
         sizes, and for each layout its strides.
     """
-    sizes: list[int] = []
-    steps: list[list[int]] = [[] for _ in strides]
-    for axis, size in enumerate(shape):
-        if size == 1:
-            continue
-        if sizes and all(s[-1] == layout[axis] * size for s, layout in zip(steps, strides, strict=True)):
-            sizes[-1] *= size
-            for s, layout in zip(steps, strides, strict=True):
-                s[-1] = layout[axis]
-        else:
-            sizes.append(size)
-            for s, layout in zip(steps, strides, strict=True):
-                s.append(layout[axis])
-    return sizes, steps
+    dims: list[tuple[int, ...]] = []  # the size, and the stride in each layout
+    for size, *steps in zip(shape, *strides, strict=True):
+        if dims and all(outer == step * size for outer, step in zip(dims[-1][1:], steps, strict=True)):
+            dims[-1] = (dims[-1][0] * size, *steps)
+        elif size != 1:
+            dims.append((size, *steps))
+    sizes, *layouts = ([dim[place] for dim in dims] for place in range(1 + len(strides)))
+    return sizes, layouts
 
 
 def emit_copy(builder: PlanBuilder, source: View, target: View) -> None:
@@ -76,8 +70,7 @@ def emit_copy(builder: PlanBuilder, source: View, target: View) -> None:
     values: dict[str, Word] = {"source": source.where, "target": target.where, "item": item}
     for number, (size, read, write) in enumerate((*outer, *inner)):
         values |= {f"size{number}": size, f"from{number}": read, f"to{number}": write}
-    units = outer[0][0] * outer[1][0]
-    builder.emit("copy", units, values, [source], [target], work=prod(sizes) * 0.5)
+    builder.emit("copy", outer[0][0] * outer[1][0], values, [source], [target], work=prod(sizes) * 0.5)
 
 
 Dim = tuple[int, int, int]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from ctypes import c_size_t
+from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +26,11 @@ def aligned(nbytes: int) -> Array:
 
 
 # Where an array object has the address of its elements: the first field behind the object's own.
+def allocated(result: Any) -> int:
+    """Bytes that a run allocates for an output of a plan: 0 where the output is the same array in every run."""
+    return prod(result[0]) * np.dtype(result[1]).itemsize if isinstance(result, tuple) else 0
+
+
 _DATA = object.__basicsize__
 
 

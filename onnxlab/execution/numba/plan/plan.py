@@ -63,8 +63,7 @@ class Plan:
         self.few = (
             [*zip(where.tolist(), offsets.tolist(), numbers.tolist(), strict=True)] if len(where) <= _FEW else None
         )
-        allocated = [result for result in outputs if isinstance(result, tuple)]
-        self.nbytes = arena + sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in allocated)
+        self.nbytes = arena + sum(map(run_memory.allocated, outputs))
         self._idle: list[PlanFrame] = []
         self.stages = _stages(work)
         self.short = len(self.stages) == 1

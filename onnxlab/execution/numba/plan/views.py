@@ -67,10 +67,8 @@ class View:
         for size, stride in zip(self.shape, self.strides, strict=True):
             if size < 1:
                 return True
-            if stride < 0:
-                first += (size - 1) * stride
-            else:
-                end += (size - 1) * stride
+            first += min(0, (size - 1) * stride)
+            end += max(0, (size - 1) * stride)
         return first >= 0 and end <= self.buffer.nbytes
 
     @property
@@ -184,14 +182,12 @@ def channels_last(shape: Sequence[int], itemsize: int = 4) -> tuple[int, ...]:
 def constant_view(array: Array) -> View:
     """A view of an array that the plan keeps."""
     array = np.array(array, order="C", copy=None)  # keeps rank 0, unlike ascontiguousarray
-    buffer = ArenaBuffer("constant", array.nbytes, array=array)
-    return View(buffer, 0, array.shape, array.strides, array.dtype)
+    return View(ArenaBuffer("constant", array.nbytes, array=array), 0, array.shape, array.strides, array.dtype)
 
 
 def plain(arrays: Sequence[Array]) -> list[Array]:
     """Arrays as compiled code reads them: contiguous and aligned."""
-    plain_arrays = []
-    for array in arrays:
-        flags = array.flags
-        plain_arrays.append(array if flags.c_contiguous and flags.aligned else np.array(array, order="C"))
-    return plain_arrays
+    return [
+        array if (flags := array.flags).c_contiguous and flags.aligned else np.array(array, order="C")
+        for array in arrays
+    ]

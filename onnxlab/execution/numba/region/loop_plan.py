@@ -14,7 +14,7 @@ import numpy as np
 from onnxlab.execution.numba.machine.records import CALL, MOVE
 from onnxlab.execution.numba.plan import engine
 from onnxlab.execution.numba.plan.frame import PlanFrame
-from onnxlab.execution.numba.plan.memory import address
+from onnxlab.execution.numba.plan.memory import address, allocated
 from onnxlab.execution.numba.plan.plan import Plan
 from onnxlab.execution.numba.plan.views import Array, plain
 from onnxlab.limits import Repeated, Repetition
@@ -71,7 +71,8 @@ class LoopPlan:
             count = min(most - iterations, self._most)
             done = self._some(context, bound, count, pieces)
             iterations += done
-            if done < count or iterations >= most or self._ended(bound):
+            condition = self._repetition.condition
+            if done < count or iterations >= most or (condition >= 0 and not bound.outputs[condition].item()):
                 break
             context.check()
         self._idle.append(bound)
@@ -106,11 +107,6 @@ class LoopPlan:
         done = int(bound.call[_DONE])
         pieces.append({place: array if done == count else array[:done].copy() for place, array in collected.items()})
         return done
-
-    def _ended(self, bound: _Bound) -> bool:
-        """Whether the condition ends the loop."""
-        place = self._repetition.condition
-        return place >= 0 and not bound.outputs[place].item()
 
     def _outputs(self, bound: _Bound, pieces: list[dict[int, Array]]) -> list[Array]:
         """The last value of each output, or the values of all iterations."""
@@ -167,5 +163,4 @@ def loop_plan(plan: Plan, repetition: Repetition, inputs: Sequence[Array], threa
 
 def _nbytes(result: Any) -> int:
     """Bytes of an output of one iteration."""
-    shape, dtype = (result.shape, result.dtype) if isinstance(result, np.ndarray) else result
-    return int(np.prod(shape)) * np.dtype(dtype).itemsize
+    return result.nbytes if isinstance(result, np.ndarray) else allocated(result)

@@ -14,7 +14,7 @@ import numpy as np
 
 from onnxlab.execution.numba.plan import engine
 from onnxlab.execution.numba.plan.frame import PlanFrame
-from onnxlab.execution.numba.plan.memory import address
+from onnxlab.execution.numba.plan.memory import address, allocated
 from onnxlab.execution.numba.plan.plan import Plan
 from onnxlab.execution.numba.plan.views import Array, plain
 
@@ -76,12 +76,8 @@ class ShortPlan:
 
 def short_plan(plan: Plan, threads: int) -> ShortPlan | None:
     """A plan as a ShortPlan, None where it takes long, or has large or constant outputs."""
-    work = float(plan.work.sum())
-    if plan.few is None or work > (_SHORT if threads == 1 else _ALONE):
+    if plan.few is None or float(plan.work.sum()) > (_SHORT if threads == 1 else _ALONE):
         return None
-    sizes = [
-        np.dtype(output[1]).itemsize * int(np.prod(output[0])) for output in plan.outputs if isinstance(output, tuple)
-    ]
-    if len(sizes) < len(plan.outputs) or sum(sizes) > _LITTLE:
+    if sum(map(allocated, plan.outputs)) > _LITTLE or not all(isinstance(output, tuple) for output in plan.outputs):
         return None
     return ShortPlan(plan, plan.few)
