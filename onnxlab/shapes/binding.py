@@ -45,10 +45,24 @@ def replace_symbols(dim: Dim, replacement: Replacement, done: dict[Atom, Dim] | 
     """
     if not isinstance(dim, Expr):
         return dim
-    done = {} if done is None else done
+    if done is None:
+        if (atom := _symbol_of(dim)) is not None:  # as most dims with a symbol
+            value = replacement(atom)
+            return dim if value is None else value
+        done = {}
     for atom in sorted(all_atoms(dim, without=done), key=attrgetter("serial")):  # inner atoms first
         done[atom] = _replaced(atom, replacement, done)
     return _replace(dim, done)
+
+
+def _symbol_of(expr: Expr) -> Atom | None:
+    """The symbol that an expression is; None where it is more than a symbol."""
+    if len(expr.terms) == 1:
+        [(monomial, coefficient)] = expr.terms.items()
+        if len(monomial) == 1 and coefficient == 1:
+            atom = monomial[0]
+            return atom if not atom.function and atom.definition is None else None
+    return None
 
 
 def _replace(dim: Dim, done: Mapping[Atom, Dim]) -> Dim:

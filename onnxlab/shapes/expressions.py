@@ -121,16 +121,20 @@ class Expr:
         self.terms = terms
         self.minimum = _lower_bound(terms)
         self.open = self.too_large = False
-        self.size = self.weight = 0
+        size = weight = 0
         for monomial, coefficient in terms.items():
-            self.size += sum([atom.size for atom in monomial]) or 1
-            self.weight += sum([atom.weight for atom in monomial]) or 1
             if not -MAX_COEFFICIENT <= coefficient <= MAX_COEFFICIENT:
                 self.too_large = True
+            if not monomial:  # a number is one part
+                size += 1
+                weight += 1
             for atom in monomial:
+                size += atom.size
+                weight += atom.weight
                 if atom.open:
                     self.open = True
-        self.too_large = self.too_large or self.size > MAX_SIZE or self.weight > MAX_WEIGHT
+        self.size, self.weight = size, weight
+        self.too_large = self.too_large or size > MAX_SIZE or weight > MAX_WEIGHT
         self.serial = next(_serials)
 
     def __add__(self, other: Number) -> Any:

@@ -317,7 +317,7 @@ def _home() -> Path:
 
 def prefix(path: Path) -> str:
     """The prefix of the names of a file's journals."""
-    return hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:24] + "-"
+    return hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()[:24] + "-"
 
 
 def framed(payload: bytes) -> bytes:

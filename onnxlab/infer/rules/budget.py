@@ -7,6 +7,7 @@ the facts are unknown.
 
 from __future__ import annotations
 
+import time
 from typing import Final
 
 from onnxlab.infer.rules.operators import Outcome, Problem
@@ -28,7 +29,7 @@ class Budget:
     The clock starts at the first outcome that no memo has: most edits need none.
     """
 
-    __slots__ = ("_parts", "_seconds", "_told", "_until")
+    __slots__ = ("_not_before", "_parts", "_seconds", "_told", "_until")
 
     def __init__(self, nodes: int) -> None:
         self.renew(nodes)
@@ -37,15 +38,16 @@ class Budget:
         """Begin again, for another inference; it may take `seconds`, by default as many as the nodes allow."""
         self._seconds = SECONDS + SECONDS_PER_NODE * nodes if seconds is None else seconds
         self._parts = PARTS + PARTS_PER_NODE * nodes
-        self._until = 0.0
+        self._until = self._not_before = 0.0
         self._told = False
 
     def is_spent(self) -> bool:
         """Whether nothing more is to be inferred."""
         if not self._until:
-            self._until = thread_time() + self._seconds
+            self._until, self._not_before = thread_time() + self._seconds, time.monotonic() + self._seconds
             return self._parts < 0 or self._seconds < 0
-        return self._parts < 0 or thread_time() > self._until
+        # a thread has no more of the processor's time than has passed, which takes less to ask for
+        return self._parts < 0 or (time.monotonic() >= self._not_before and thread_time() > self._until)
 
     def count(self, outcome: Outcome) -> None:
         """Count what an outcome keeps in memory."""
