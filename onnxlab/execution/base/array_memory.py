@@ -42,6 +42,11 @@ def buffers(values: Iterable[Any]) -> dict[int, int]:
     return sizes
 
 
+def nbytes(value: Any) -> int:
+    """Bytes of a value, those of an array as if its buffer were not shared."""
+    return value.nbytes if type(value) is np.ndarray else total((value,))
+
+
 def total(values: Iterable[Any]) -> int:
     """Bytes of the memory behind values, each buffer counted once."""
     return sum(buffers(values).values())

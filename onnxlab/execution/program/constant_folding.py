@@ -154,11 +154,8 @@ def _keys(program: Program, folder: Folder) -> dict[int, tuple[int, int]]:
     """{slot: (token of the call, number of the output)} of what constant instructions make."""
     tokens = {slot: 0 for slot, value in enumerate(program.template) if value is None}
     keys: dict[int, tuple[int, int]] = {}
-    tokens_made: dict[int, int] = {}
 
     def token(slot: int) -> int:
-        if slot in tokens_made:
-            return tokens_made[slot]
         if slot not in tokens:
             tokens[slot] = folder.token(program.template[slot])
         return tokens[slot]
@@ -169,7 +166,7 @@ def _keys(program: Program, folder: Folder) -> dict[int, tuple[int, int]]:
             for number, slot in enumerate(instruction.results):
                 if slot > 0:
                     keys[slot] = call, number
-                    tokens_made[slot] = -(call * 64 + number)
+                    tokens[slot] = -(call * 64 + number)
     return keys
 
 

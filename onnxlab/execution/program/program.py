@@ -212,7 +212,7 @@ def _with_lifetimes(
             Instruction(
                 step,
                 step.call,
-                _taker(inputs),
+                itemgetter(*inputs) if inputs else lambda frame: (),  # the fastest for list items; it needs one
                 len(inputs),
                 results[0] if len(results) == 1 else -1,
                 results,
@@ -235,12 +235,3 @@ def _constant_steps(rows: Sequence[Any], known: set[int]) -> set[int]:
             numbers.add(number)
             known.update(slot for slot in results if slot > 0)
     return numbers
-
-
-def _taker(inputs: tuple[int, ...]) -> Taker:
-    """A function from a frame to the arguments: `itemgetter` is the fastest for list items; it needs at least one."""
-    return itemgetter(*inputs) if inputs else _nothing
-
-
-def _nothing(frame: list[Any]) -> tuple[()]:
-    return ()

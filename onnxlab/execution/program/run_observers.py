@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from onnxlab.execution.base.array_memory import buffers
+from onnxlab.execution.base.array_memory import total
 from onnxlab.execution.base.output_sizes import is_of_pairs
 from onnxlab.execution.program.program import Instruction, Program, Taker
 
@@ -103,10 +103,10 @@ class BorderValues:
                 self._keep(slot, frame[slot])
 
     def _keep(self, slot: int, value: Any) -> None:
-        nbytes = sum(buffers((value,)).values())
-        if nbytes > self._budget:
+        size = total((value,))
+        if size > self._budget:
             return
-        self.values[slot], self._sizes[slot] = value, nbytes
+        self.values[slot], self._sizes[slot] = value, size
         while sum(self._sizes.values()) > self._budget:
             first = next(iter(self.values))
             del self.values[first], self._sizes[first]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from onnxlab.execution.base import background
@@ -155,20 +156,15 @@ def _state(step: Step) -> PartState:
 
 def _parts(program: Program, compiling: bool) -> Iterator[RunningPart]:
     """The running parts of a program: steps of parts, and consecutive steps of single nodes as one part."""
-    alone: list[Step] = []
-    for step in (instruction.step for instruction in program.instructions):
-        if step.part is None:
-            alone.append(step)
+    for part, alike in groupby((instruction.step for instruction in program.instructions), lambda step: step.part):
+        steps = [*alike]
+        if part is None:
+            yield _single(steps)
             continue
-        if alone:
-            yield _single(alone)
-            alone = []
-        state = _state(step)
+        step, state = steps[0], _state(steps[0])
         span = step.label.removeprefix(f"{step.op} part from ").replace(" to ", " … ")
         waiting = compiling and not state.compiled and not state.reason
-        yield RunningPart(step.op, step.part.nodes, span, state.compiled, state.compiling or waiting, state.reason)
-    if alone:
-        yield _single(alone)
+        yield RunningPart(step.op, part.nodes, span, state.compiled, state.compiling or waiting, state.reason)
 
 
 def _single(steps: list[Step]) -> RunningPart:

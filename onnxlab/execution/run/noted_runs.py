@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from onnxlab.errors import LimitError
-from onnxlab.execution.base.array_memory import buffers, copied
+from onnxlab.execution.base.array_memory import copied, nbytes
 from onnxlab.execution.base.last_run import LastRun
 from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.base.value_store import ValueStore
@@ -33,7 +33,7 @@ class NotedRuns:
     ) -> None:  # fmt: skip
         """Note a run: copies of its inputs, and of outputs where they are small or could not be made again."""
         outputs, once, arrays = program.outputs, not program.repeatable, list(feeds)
-        if sum(map(_nbytes, arrays)) > self._store.budget:  # too large to keep: no copies
+        if sum(map(nbytes, arrays)) > self._store.budget:  # too large to keep: no copies
             self._store.clear()
             return
         try:
@@ -58,11 +58,6 @@ class NotedRuns:
     def seconds(self, feeds: tuple[str, ...], outputs: tuple[str, ...]) -> float:
         """Seconds of the processor that the last run with these names took; 0 where there was none."""
         return self._seconds.get((feeds, outputs), 0.0)
-
-
-def _nbytes(value: Any) -> int:
-    """Bytes of a copy."""
-    return value.nbytes if isinstance(value, np.ndarray) else sum(buffers((value,)).values())
 
 
 def _is_small(value: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from onnxlab.execution.base.array_memory import buffers, differs, freeze, same
+from onnxlab.execution.base.array_memory import buffers, differs, freeze, nbytes, same, total
 from onnxlab.execution.base.output_sizes import fits
 from onnxlab.execution.base.value_store import StoreState, new_stamp
 from onnxlab.execution.program.executor import ask, call_step, spread
@@ -71,7 +71,7 @@ class Recorder:
         self.given.append(value)
         freeze((array,))
         self.arrays[value] = array
-        self._nbytes += sum(buffers((array,)).values())
+        self._nbytes += total((array,))
 
     def execute(self, frame: list[Any], run: Run, steps: InstructionRows) -> None:
         """Run the instructions whose results are not known, on a frame that holds what they read.
@@ -126,12 +126,12 @@ class Recorder:
                 if type(result) is array:
                     frame[slot] = result
                     result.setflags(write=False)
-                    used += (nbytes := result.nbytes)
-                    if nbytes > SMALL:
+                    used += (size_of_result := result.nbytes)
+                    if size_of_result > SMALL:
                         memory.hold(key, slot, result)
                 else:
                     result = _placed(steps.instructions[position.done], frame, result, run)
-                    used += _nbytes(result)
+                    used += nbytes(result)
                 first = result.item(0) if type(result) is array and result.size else None
                 if first != first:  # a NaN may be the same, though it equals nothing
                     first = None
@@ -164,7 +164,7 @@ class Recorder:
                 stamps[slot] = new_stamp()
             freeze((frame[slot],))
             self._log.append((value, slot, frame[slot], read, None, seconds))
-        return sum([_nbytes(frame[slot]) for slot in slots])
+        return sum([nbytes(frame[slot]) for slot in slots])
 
     def _sort_in(self, used: int) -> None:
         """Keep the values made since the last call, `used` bytes: all of the list at once, which is the fastest way."""
@@ -188,32 +188,27 @@ class Recorder:
 
     def _is_another(self, value: int, array: Any, read: Any) -> bool:
         """Whether an array may differ from the value before."""
-        old = self._known.get(value, _GONE)
-        if old is _GONE:
-            return not self._again(value, read)
+        old, state = self._known.get(value, _GONE), self._state
+        if old is _GONE:  # evicted: it is the same where it is made from inputs with the same stamps as before
+            return value not in state.stamps or state.sources.get(value) != read or value in state.dirty
         return differs(old, array) or not same(old, array)
-
-    def _again(self, value: int, read: Any) -> bool:
-        """Whether a value whose array was evicted is made from inputs with the same stamps as before."""
-        state = self._state
-        return value in state.stamps and state.sources.get(value) == read and value not in state.dirty
 
     def _keep(self, value: int, array: Any, read: Any) -> int:
         """Keep a stored array that is unchanged; returns its bytes."""
         self.sources[value] = read
         self.arrays[value] = array
         if self._held is None:
-            return _nbytes(array)
+            return nbytes(array)
         self._count((array,))
         return 0
 
     def _count(self, arrays: Iterable[Any]) -> None:
         """Count the buffers of what is kept, each once."""
         held = {} if self._held is None else self._held
-        for key, nbytes in buffers(arrays).items():
+        for key, size in buffers(arrays).items():
             if key not in held:
-                held[key] = nbytes
-                self._nbytes += nbytes
+                held[key] = size
+                self._nbytes += size
         self._held = held
 
     def _recount(self) -> None:
@@ -248,7 +243,7 @@ class Recorder:
         held = old.held + self._nbytes
         if held > self._budget:
             arrays = evicted(arrays, seconds, self._budget)
-            held = sum(buffers(arrays.values()).values())
+            held = total(arrays.values())
         return StoreState(
             arrays,
             self.stamps,
@@ -269,18 +264,12 @@ def _placed(instruction: Instruction, frame: list[Any], result: Any, run: Run) -
     return frame[instruction.result]
 
 
-def _nbytes(value: Any) -> int:
-    """Bytes of a value, those of an array as if its buffer were not shared."""
-    return value.nbytes if type(value) is np.ndarray else sum(buffers((value,)).values())
-
-
 def evicted(arrays: dict[int, Any], seconds: Mapping[int, float], budget: int) -> dict[int, Any]:
     """The arrays that fit the budget: those that take the least time per byte to make again are evicted first."""
-    held = buffers(arrays.values())
-    excess = sum(held.values()) - budget
+    excess = total(arrays.values()) - budget
     if excess <= 0:
         return arrays
-    sizes = {value: sum(buffers((array,)).values()) for value, array in arrays.items()}
+    sizes = {value: total((array,)) for value, array in arrays.items()}
     worth = sorted(
         (value for value in arrays if sizes[value] and value in seconds),
         key=lambda value: seconds[value] / sizes[value],

@@ -39,11 +39,6 @@ class ValuesOnDemand:
         self._programs = programs
         self._weak_run, self._weak_compute = WeakMethod(run), WeakMethod(compute)  # weak: the runner holds this object
 
-    def _run(self, *arguments: Any, **options: Any) -> dict[str, Any]:
-        run = self._weak_run()
-        assert run is not None, "the runner has its own values"
-        return run(*arguments, **options)
-
     def _compute(self, names: list[str], limits: Limits | None = None) -> None:
         compute = self._weak_compute()
         assert compute is not None, "the runner has its own values"
@@ -71,8 +66,10 @@ class ValuesOnDemand:
                 return array
         elif state is not None and not state.stamps:
             raise NotComputedError(f"{name!r} has not been computed: the model has not been run yet")
+        run_anew = self._weak_run()
+        assert run_anew is not None, "the runner has its own values"
         try:
-            (array,) = self._run(None, [name], limits=limits).values()
+            (array,) = run_anew(None, [name], limits=limits).values()
         except FeedError as error:
             raise NotComputedError(f"{name!r} cannot be computed from the inputs of the last run: {error}") from error
         freeze((array,))
