@@ -12,6 +12,7 @@ import threading
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from operator import is_
+from types import MappingProxyType
 from typing import Any
 
 from onnxlab.execution.base.array_memory import at_most, freeze, same, total
@@ -311,8 +312,12 @@ class ValueStore:
                 left = {value: array for value, array in arrays.items() if value in fed}
                 self._replace_state(replace(self._state, arrays=left, held=total(left.values())))
 
-    def keep(self, run: LastRun, values: Mapping[str, Any]) -> None:
-        """Keep values that were computed from those of the last run: the last of them where the budget is small."""
+    def keep(self, run: LastRun, values: Mapping[str, Any], held: Mapping[str, Any] = MappingProxyType({})) -> None:
+        """Keep values that were computed from those of the last run: the last of them where the budget is small.
+
+        Args:
+            held: more values, which are read-only and which a program holds in any case.
+        """
         freeze(values.values())
         known, ids = run.known, run.ids
         chosen = {name: array for name, array in values.items() if name not in known and name in ids}
@@ -322,9 +327,9 @@ class ValueStore:
         run.held += min(nbytes, room)
         with self._graph.lock, self._lock:
             if run is self._noted or self.last_run() is run:
-                run.known.update(chosen)
+                run.known.update({**held, **chosen})
             if run is self._recent and self.last_run() is run:
-                self._add({run.ids[name]: array for name, array in chosen.items()})
+                self._add({ids[name]: array for name, array in (*held.items(), *chosen.items()) if name in ids})
 
     def _add(self, values: Mapping[int, Any]) -> None:
         """Add values of the last run to the state."""

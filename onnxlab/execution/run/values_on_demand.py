@@ -13,6 +13,7 @@ from onnxlab.execution.base.last_run import LastRun
 from onnxlab.execution.base.value_store import ValueStore
 from onnxlab.execution.planning.compiler import Compiler
 from onnxlab.execution.planning.programs import Programs
+from onnxlab.execution.program import constant_folding, shape_specialization
 from onnxlab.execution.program.call import Call
 from onnxlab.execution.run.value_computation import looked_at
 from onnxlab.graph.edit.model_graph import ModelGraph
@@ -149,7 +150,7 @@ class ValuesOnDemand:
         notes: dict[Any, Any] = run.program.notes
         feeds = {name: run.known[name] for name in (*run.program.feeds, *run.names) if name in run.known}
         if "all" not in notes or notes["all"].feeds != tuple(feeds):
-            notes["all"] = self._programs.program(compiler, programs, feeds, tuple(_told(compiler, feeds)), keep=True)
+            notes["all"] = self._programs.program(compiler, programs, feeds, tuple(_told(compiler, feeds)))
         self._store.let_go()
         program, call = notes["all"], Call(limits, None, None, self._programs.threads)
         try:
@@ -157,7 +158,12 @@ class ValuesOnDemand:
                 arrays = call(program, [*feeds.values()], compiler.folder)
         except LimitError:
             return False
-        self._store.keep(run, dict(zip(program.outputs, arrays, strict=True)))
+        begin = shape_specialization.final(program, [*feeds.values()], constant_folding.known_fold(program))
+        template = program.template if begin is None else begin.template
+        decided, made = dict[str, Any](), dict[str, Any]()
+        for name, slot, array in zip(program.outputs, program.output_slots, arrays, strict=True):
+            (made if template[slot] is None else decided)[name] = array
+        self._store.keep(run, made, decided)
         return True
 
 
