@@ -114,10 +114,10 @@ class Tool:
         """The arguments, looked at.
 
         Raises:
-            Refused: one is missing, unknown or of another kind.
+            RefusedCall: one is missing, unknown or of another kind.
         """
         if not isinstance(arguments, dict):
-            raise RefusedCall(f"{self.name}: arguments are an object")
+            raise RefusedCall(f"{self.name}: arguments are a JSON object, got {cut(repr(arguments), 60)}")
         parameters = self.taken()
         if unknown := [name for name in arguments if name not in parameters]:
             raise RefusedCall(
@@ -138,7 +138,7 @@ def held(model: "Model") -> Iterator[None]:
     """Hold the model's lock.
 
     Raises:
-        Refused: a cell has it for too long.
+        RefusedCall: a cell has it for too long.
     """
     lock = model.graph.lock
     if not lock.acquire(timeout=PATIENCE):

@@ -125,7 +125,7 @@ def _run(call: ToolCall) -> JSON:
     """Run on random inputs; nothing but statistics leaves the process."""
     model, names = call.model, call["outputs"] or []
     if not all(isinstance(name, str) for name in names):
-        raise RefusedCall("outputs is a list of names of values")
+        raise RefusedCall(f"outputs is a list of names of values, got {cut(repr(names), 60)}")
     feeds = model.sample_inputs(seed=call.number("seed"))
     arrays = model.run(feeds, names[:100] or None, limits=Limits(deadline=DEADLINE))
     return page([_summarized(name, array) for name, array in arrays.items()], call.number("offset"))

@@ -158,7 +158,7 @@ class Server:
         try:
             content = json.loads(request)
             if not isinstance(content, dict):
-                raise RefusedCall("a request is an object")
+                raise RefusedCall("a request is a JSON object with the name of a tool and its arguments")
             arguments = content.get("arguments")
             with self._lock:
                 served = dict(self._models)

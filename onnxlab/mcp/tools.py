@@ -24,7 +24,7 @@ def answer(models: Mapping[str, "Model"], rights: frozenset[Right], name: object
     """The answer to a call, as JSON.
 
     Raises:
-        Refused: the tool is unknown or not allowed, the arguments do not fit, or the model refuses.
+        RefusedCall: the tool is unknown or not allowed, the arguments do not fit, or the model refuses.
     """
     tool = TOOLS.get(name) if isinstance(name, str) else None
     if tool is None:
@@ -41,7 +41,7 @@ def answer(models: Mapping[str, "Model"], rights: frozenset[Right], name: object
     except (OnnxlabError, OSError, ArithmeticError, LookupError, TypeError, ValueError, MemoryError) as error:
         raise RefusedCall(cut(error, LONG_TEXT) or type(error).__name__) from error
     except RecursionError as error:
-        raise RefusedCall("that is nested too deeply") from error
+        raise RefusedCall("the arguments are nested too deeply; give plain lists and objects") from error
 
 
 def _model(models: Mapping[str, "Model"], tool: Tool, arguments: Mapping[str, object]) -> "Model":

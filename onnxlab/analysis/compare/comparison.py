@@ -11,6 +11,7 @@ from typing import Any
 from onnxlab.analysis.compare.error import Error
 from onnxlab.printable import printable_lines
 from onnxlab.short_help import ShortHelp
+from onnxlab.spelling import suggestion
 
 _SHOWN = 12
 
@@ -75,7 +76,7 @@ class Comparison(metaclass=ShortHelp):
         for entry in self.entries:
             if entry.a == name:
                 return entry
-        raise KeyError(f"{name!r} was not compared")
+        raise KeyError(f"{name!r} was not compared.{suggestion(name, [entry.a for entry in self.entries])}")
 
     @property
     def first(self) -> ComparedValue | None:

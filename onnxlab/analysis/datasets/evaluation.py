@@ -12,6 +12,7 @@ from onnxlab.analysis.datasets.part import SampleCounts, SampleFailure
 from onnxlab.analysis.datasets.table import ValueStatistics, entry_of, failure_lines, number
 from onnxlab.printable import printable_lines
 from onnxlab.short_help import ShortHelp
+from onnxlab.spelling import suggestion
 
 _SHOWN = 20
 
@@ -72,7 +73,7 @@ class Evaluation(metaclass=ShortHelp):
         for entry in self.errors:
             if entry.name == name:
                 return entry
-        raise KeyError(f"{name!r} was not compared")
+        raise KeyError(f"{name!r} was not compared.{suggestion(name, [entry.name for entry in self.errors])}")
 
     @property
     def worst_error(self) -> float:

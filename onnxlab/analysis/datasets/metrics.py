@@ -24,7 +24,7 @@ def _top(count: int, reference: Mapping[str, Any], other: Mapping[str, Any], tar
     else:
         classes = np.asarray(target).reshape(-1)
     if len(classes) != len(scores):
-        raise ValueError(f"{len(classes)} classes for {len(scores)} rows of scores")
+        raise ValueError(f"given {len(classes)} classes for {len(scores)} rows of scores; give one class for each row")
     best = np.argsort(-scores, axis=-1, kind="stable")[:, :count]
     return float((best == classes[:, None]).any(-1).mean())
 

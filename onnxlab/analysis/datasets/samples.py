@@ -116,7 +116,7 @@ def _of_dask(collection: Any, size: int) -> Samples:
         parts = collection.to_delayed()
         return Samples(_delayed(parts), None, len(parts), f"bag of {len(parts)} partitions")
     if not collection.ndim:
-        raise TypeError("a Dask array of samples has an axis of samples")
+        raise TypeError("the Dask array is a scalar; give one whose first axis counts the samples")
     blocks = (
         collection.rechunk({axis: size if axis == 0 else -1 for axis in range(collection.ndim)})
         .to_delayed()

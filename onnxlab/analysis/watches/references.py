@@ -33,7 +33,7 @@ class References:
         arrays = self._arrays(file)
         array = arrays.get(value) if isinstance(arrays, dict) else arrays
         if array is None:
-            raise LoadError(f"{file} has no array {value!r}")
+            raise LoadError(f"{file} has no array {value!r}; save the value in it under this name")
         return array  # type: ignore[no-any-return]
 
     def _arrays(self, file: str) -> Any:

@@ -89,7 +89,7 @@ def initializer_to_constant(graph: ModelGraph, value: ValueRecord) -> NodeRecord
         LoadError: the external data cannot be read.
     """
     if value.initializer is None:
-        raise EditError(f"{value.name!r} is no initializer")
+        raise EditError(f"{value.name!r} is no initializer; only initializers hold data")
     if value.is_input:
         raise EditError(f"{value.name!r} is the default of a graph input; remove the input first")
     scope = graph.scopes[value.scope]

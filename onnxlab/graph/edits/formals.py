@@ -143,7 +143,7 @@ def add_input(
     scope = scope or graph.main
     name = info if isinstance(info, str) else info.name
     if not name:
-        raise EditError("an input needs a name")
+        raise EditError("the name of the new input is empty; give it one")
     known = graph.index.lookup(scope, name)
     if known and known not in graph.index.undefined:
         raise EditError(f"a value is called {name!r} already; choose a name that is not in use")
@@ -164,7 +164,7 @@ def remove_input(graph: ModelGraph, value: ValueRecord) -> None:
     """
     scope = graph.scopes[value.scope]
     if value.id not in scope.inputs:
-        raise EditError(f"{value.name!r} is no input")
+        raise EditError(f"{value.name!r} is no input of a graph; model.inputs lists them")
     position = scope.inputs.index(value.id)
     caller = next((node for node in graph.index.calls(scope) if len(node.inputs) > position), None)
     if caller is not None:
@@ -191,7 +191,7 @@ def declare_output(
             f"{value.name!r} belongs to an inner scope; only values of the main graph can become outputs"
         )  # fmt: skip
     if any(out[0] == scope.id for out in value.formal_outputs):
-        raise EditError(f"{value.name!r} is an output already")
+        raise EditError(f"{value.name!r} is an output already; an output is listed once")
     at = _place(scope.outputs, position, "outputs")
     if scope.is_function and at < len(scope.outputs):
         raise EditError("the calls of a function take outputs by position; add the new one at the end")

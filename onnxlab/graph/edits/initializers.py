@@ -134,7 +134,7 @@ def remove_initializer(graph: ModelGraph, value: ValueRecord) -> None:
         EditError: the value is no initializer, or is still read.
     """
     if value.initializer is None:
-        raise EditError(f"{value.name!r} is no initializer")
+        raise EditError(f"{value.name!r} is no initializer; only initializers hold data")
     change = SetInitializer(value.scope, value.name, None, sparse=isinstance(value.initializer, onnx.SparseTensorProto))
     graph.apply(change)
 
@@ -147,9 +147,9 @@ def initializer_to_input(graph: ModelGraph, value: ValueRecord, keep_default: bo
         EditError: the value is no initializer, or is an input already.
     """
     if value.initializer is None:
-        raise EditError(f"{value.name!r} is no initializer")
+        raise EditError(f"{value.name!r} is no initializer; only initializers hold data")
     if value.is_input and keep_default:
-        raise EditError(f"{value.name!r} is an input with a default already")
+        raise EditError(f"{value.name!r} is an input with a default already; change its array instead")
     scope = graph.scopes[value.scope]
     sparse = isinstance(value.initializer, onnx.SparseTensorProto)
     with graph.edit() as edit:

@@ -260,7 +260,7 @@ def set_binding(
     remaining = tuple(entry for entry in bindings if entry.key != variable)
     if output is None:
         if len(remaining) == len(bindings):
-            raise EditError(f"{variable!r} is bound to nothing")
+            raise EditError(f"{variable!r} is bound to nothing, so no binding can be removed")
         graph.apply(SetField(("training", training), field, remaining))
         return
     entry = onnx.StringStringEntryProto(key=variable, value=output)

@@ -87,7 +87,7 @@ def _range(model: "Model", summaries: Mapping[int, Statistics], limits: Limits |
     """The largest magnitude among each node's results in the last run; results that were not kept are computed."""
     store = model.runner.store
     if not store.in_use:
-        raise ProtocolError("nothing", "Nothing was run yet, so that no inputs are known.", "Run it once.")
+        raise ProtocolError("nothing", "The model was not run yet, so no inputs are known.", "Run it once.")
     model.runner.on_demand.keep_all(limits)
     state, numbers = store.current(), dict[int, float]()
     for ident, array in state.arrays.items():

@@ -48,7 +48,9 @@ def feeds(
     for name, how in ways.items():
         if how["how"] == "last":
             if name not in last:
-                raise ProtocolError("nothing", f"{name} was in no run yet.", "Choose something else for it.")
+                raise ProtocolError(
+                    "nothing", f"{name} was in no run yet.", "Choose zeros, random numbers or a file for it."
+                )
             fixed[name] = last[name]
         elif how["how"] == "text" and (array := _nested(name, how)) is not None:
             fixed[name] = _fit(model, name, array)

@@ -153,7 +153,7 @@ class Editor:
             else:
                 array = self._graph.array(self._value(value or 0).id)
             if not isinstance(array, np.ndarray):
-                raise EditError("there is no tensor to be edited here")
+                raise EditError("this value stores no tensor: choose an initializer or a Constant node")
             if array.size > MOST_TYPED:
                 hint = "Assign an array in a cell, or load it from a file."
                 raise ProtocolError("too_large", f"{array.size:,} elements are more than can be typed by hand", hint)
@@ -219,7 +219,7 @@ class Editor:
     def _some(self, nodes: list[int], method: str) -> list[int]:
         """Ids of existing nodes, each once. Raises ProtocolError for an empty list."""
         if not nodes:
-            raise ProtocolError("malformed", f"{method}: no node is named")
+            raise ProtocolError("malformed", f"{method}: the list of nodes is empty; name one at least")
         return list(dict.fromkeys(self._node(node).id for node in nodes))
 
     def _node(self, ident: int) -> NodeRecord:

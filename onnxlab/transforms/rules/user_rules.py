@@ -96,7 +96,8 @@ def _in_file(path: Path) -> list[AnyRule]:
     except OSError as error:
         raise TransformError(f"cannot read the rules in {path}: {error.strerror}") from error
     if not rules:
-        raise TransformError(f"{path} has no rules")
+        how = "under [name], rule = 'pattern => replacement'" if path.suffix == ".toml" else "with onnxlab.rule"
+        raise TransformError(f"{path} has no rules; write one {how}")
     return rules
 
 

@@ -258,7 +258,7 @@ def test_targets_and_metrics_that_fail() -> None:
     assert evaluation.metrics["top1"].mean == pytest.approx(hits)
     with pytest.raises(ValueError, match="there is no metric 'top2'"):
         onnxlab.evaluate(model, model, samples, "top2", progress=False)
-    with pytest.raises(RunError, match="metric top1: ValueError: 3 classes for 1 rows"):
+    with pytest.raises(RunError, match="metric top1: ValueError: given 3 classes for 1 rows"):
         onnxlab.evaluate(model, model, [(samples[0][0], [1, 2, 3])], "top1", progress=False)
     with pytest.raises(RunError, match="metric <lambda>: ZeroDivisionError"):
         onnxlab.evaluate(model, model, samples[:1], lambda a, b, target: 1 / 0, progress=False)

@@ -108,14 +108,15 @@ export class Travel {
     this.#show(`${plural(reached.size - nodes.length, way.slice(0, -1), way)} of ${subject}`, reached);
   }
 
-  /** Lights all ways between the first and the last of some nodes. */
+  /** Lights all paths between the first and the last of some nodes. */
   lightPaths(nodes: readonly number[]): void {
     const [first, last] = [nodes[0]!, nodes.at(-1)!];
     const { store } = this.#app;
     const nodesBetween = between(store, first, last);
     const ends = `${nodeLabel(store, first)} and ${nodeLabel(store, last)}`;
-    if (nodesBetween.size) this.#show(`${plural(nodesBetween.size, "node")} on the ways between ${ends}`, nodesBetween);
-    else this.#app.notices.toast("info", `No way leads from one to the other: ${ends}`);
+    if (nodesBetween.size)
+      this.#show(`${plural(nodesBetween.size, "node")} on the paths between ${ends}`, nodesBetween);
+    else this.#app.notices.toast("info", `No path leads from one to the other: ${ends}`);
   }
 
   /** Lights nodes, and values besides those between them. */

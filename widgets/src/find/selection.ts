@@ -163,7 +163,7 @@ export class Selection {
   async selectCopies(nodes: number[]): Promise<void> {
     try {
       const { copies } = await this.#app.client.request("copies", { nodes });
-      if (!copies.length) this.#app.notices.toast("info", "There is no copy of it in this model.");
+      if (!copies.length) this.#app.notices.toast("info", "No other nodes of this model do the same.");
       else {
         this.select([...nodes, ...copies.flat()]);
         this.#app.notices.toast(

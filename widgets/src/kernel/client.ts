@@ -36,6 +36,8 @@ export interface ClientEvents {
   trouble: RequestError;
 }
 
+const AGAIN = "Run the cell again, which shows the model anew.";
+
 /** Patience of a client, in milliseconds. */
 export interface Patience extends ChannelTimes {
   /** Milliseconds to wait for an event that others overtook, before a snapshot is asked for. */
@@ -148,7 +150,8 @@ export class Client {
     }
     const snapshot = result as Snapshot;
     const buffer = buffers[0];
-    if (!buffer) throw new RequestError({ code: "no_buffer", message: "The kernel sent a model without its graph." });
+    if (!buffer)
+      throw new RequestError({ code: "no_buffer", message: "The kernel sent a model without its graph.", hint: AGAIN });
     this.former = snapshot.former ?? "";
     const shown = snapshot.shown ?? 0;
     if (this.#shown !== null && shown !== this.#shown) {
@@ -171,7 +174,11 @@ export class Client {
   async requestBytes<M extends Method>(method: M, params: Params<M>): Promise<{ result: Result<M>; buffer: DataView }> {
     const { result, buffers } = await this.#channel.ask(method, params);
     if (!buffers[0])
-      throw new RequestError({ code: "no_buffer", message: "The kernel's answer came without its bytes." });
+      throw new RequestError({
+        code: "no_buffer",
+        message: "The kernel's answer came without its bytes.",
+        hint: AGAIN,
+      });
     return { result: result as Result<M>, buffer: buffers[0] };
   }
 

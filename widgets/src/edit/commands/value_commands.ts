@@ -45,7 +45,8 @@ async function setGlowProperty(app: App, { value }: Target): Promise<void> {
 /** A doc string of the form $key:text with one property set, or taken away for an empty text. Pure. */
 export function withProperty(doc: string, key: string, text: string): string {
   if (doc && !doc.startsWith("$")) throw new Error(`"${doc}" is not of the form $key:text; set the note instead.`);
-  if (/[$:]/.test(key) || text.includes("$")) throw new Error("Neither may hold $, and a name no colon.");
+  if (/[$:]/.test(key) || text.includes("$"))
+    throw new Error(`A property's name holds no $ or colon, and its text no $; given "${key}" and "${text}".`);
   const parts = doc.split("$").slice(1),
     at = parts.findIndex((part) => part.startsWith(`${key}:`));
   if (at >= 0) parts.splice(at, 1, ...(text ? [`${key}:${text}`] : []));

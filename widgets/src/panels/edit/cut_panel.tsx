@@ -53,7 +53,7 @@ function OpenCut({ app, cut }: { app: App; cut: AskedCut }) {
           {refused}
         </p>
       )}
-      {!known && <p class="ol-dim">Looking what goes…</p>}
+      {!known && <p class="ol-dim">Finding what is removed…</p>}
       {preview && <What app={app} cut={cut} preview={preview} />}
       <div class="ol-form-buttons">
         <button type="button" class="ol-button ol-text-button" onClick={close}>

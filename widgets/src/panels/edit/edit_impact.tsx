@@ -142,7 +142,7 @@ export function Why({ app, value }: { app: App; value: number }) {
 function Steps({ app, value, axis }: { app: App; value: number; axis: number | null }) {
   const { data, error } = useAnswer(app, "explain", axis === null ? { value } : { value, axis }, value);
   if (error) return <p class="ol-empty">{error.sentence}</p>;
-  if (!data) return <p class="ol-empty">Looking back…</p>;
+  if (!data) return <p class="ol-empty">Finding the reason…</p>;
   const steps = data.steps.filter((step, i) => !step.passes || i === data.lost || step.edits.length > 0);
   const passed = data.steps.length - steps.length;
   return (

@@ -22,7 +22,9 @@ export function WatchList({ app }: { app: App }) {
         </p>
       ))}
       {watches.length === 0 && (
-        <p class="ol-empty">Nothing is watched. Select a value, and say in the inspector what shall hold of it.</p>
+        <p class="ol-empty">
+          Nothing is watched. Select a value and enter in the inspector the condition that it must meet.
+        </p>
       )}
       <ul aria-label="Watches">
         {watches.map((watch, place) => (

@@ -68,7 +68,7 @@ export class Notices {
       await navigator.clipboard.writeText(text);
       this.toast("info", done);
     } catch {
-      this.toast("error", "The browser did not allow copying.", text);
+      this.toast("error", "The browser did not allow copying: copy the text from the details.", text);
     }
   }
 
