@@ -18,6 +18,9 @@ from onnxlab.errors import CheckpointWarning, LoadError, NameLookupError, RunErr
 from onnxlab.formats.atomic import Replacement
 from tests.analysis.datasets.support import counted, images, same
 
+ROUNDED = 1e-6
+"""Relative difference of runs by NumPy and by Numba: either may come first, as kernels are compiled in the background."""
+
 
 def test_numbers_are_those_of_runs_by_hand() -> None:
     samples = images(40)
@@ -27,9 +30,10 @@ def test_numbers_are_those_of_runs_by_hand() -> None:
     whole = np.concatenate([array.reshape(-1) for array in arrays])
     entry = table["stem/relu_out"]
     assert (entry.samples, entry.count, entry.dtype) == (40, whole.size, "float32")
-    assert (entry.minimum, entry.maximum, entry.zeros) == (whole.min(), whole.max(), np.count_nonzero(whole == 0))
-    assert entry.mean == pytest.approx(whole.mean(), rel=1e-12)
-    assert entry.std == pytest.approx(whole.std(), rel=1e-12)
+    assert (entry.minimum, entry.zeros) == (whole.min(), np.count_nonzero(whole == 0))
+    assert entry.maximum == pytest.approx(whole.max(), rel=ROUNDED)
+    assert entry.mean == pytest.approx(whole.mean(), rel=ROUNDED)
+    assert entry.std == pytest.approx(whole.std(), rel=ROUNDED)
     assert entry.worst[0][0] == int(np.argmax([array.max() for array in arrays]))
     assert entry.quantile(0.9) == pytest.approx(np.quantile(whole, 0.9), rel=0.07)
     assert sum(count for _, _, count in entry.histogram()) == whole.size
@@ -233,8 +237,8 @@ def test_errors_of_one_model_against_another() -> None:
         a, b = (model.run(image)["probabilities"].astype(np.float64) for model in (reference, other))
         errors.append(np.abs(a - b).max() / np.abs(a).max())
     entry = evaluation["probabilities"]
-    assert entry.relative.mean == pytest.approx(np.mean(errors), rel=1e-9)
-    assert entry.worst[0] == (int(np.argmax(errors)), pytest.approx(max(errors), rel=1e-9))
+    assert entry.relative.mean == pytest.approx(np.mean(errors), rel=100 * ROUNDED)
+    assert entry.worst[0] == (int(np.argmax(errors)), pytest.approx(max(errors), rel=100 * ROUNDED))
     assert 20 < entry.sqnr < 80
     assert set(evaluation.metrics) == {"top1", "mse", "_margin"}
     assert evaluation.metrics["_margin"].count == 20
