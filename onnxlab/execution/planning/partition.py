@@ -173,9 +173,11 @@ class _Graph:
         """Give a claim's free nodes to a provider; an all-or-nothing claim only if all are free and it is convex."""
         members = [self.index[node] for node in claim.nodes if node in self.index]
         free = [index for index in members if self.provider[index] < 0]
-        taken = len(free) < len(claim.nodes)
-        if claim.whole and free and (taken or not self._close(members)):
-            fault = "some of its nodes are taken or not needed" if taken else "a path leaves the claim and comes back"
+        is_reduced = len(free) < len(claim.nodes)
+        if claim.whole and free and (is_reduced or not self._close(members)):
+            fault = (
+                "some of its nodes are taken or not needed" if is_reduced else "a path leaves the claim and comes back"
+            )
             reason = f"claimed as a whole, but {fault}"
             view.refusals.update((view.nodes[index].id, reason) for index in free)
             return

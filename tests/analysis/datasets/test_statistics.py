@@ -19,7 +19,7 @@ from onnxlab.formats.atomic import Replacement
 from tests.analysis.datasets.support import counted, images, same
 
 ROUNDED = 1e-6
-"""Relative difference of runs by NumPy and by Numba: either may come first, as kernels are compiled in the background."""
+"""Relative difference of runs by NumPy and Numba: either may come first, as kernels are compiled meanwhile."""
 
 
 def test_numbers_are_those_of_runs_by_hand() -> None:

@@ -15,11 +15,11 @@ def laid_out(spans):
 
 def overlapping(buffers):
     return [
-        (one, other)
-        for number, one in enumerate(buffers)
+        (buffer, other)
+        for number, buffer in enumerate(buffers)
         for other in buffers[:number]
-        if one.first <= other.last and other.first <= one.last
-        if one.offset < other.offset + other.nbytes and other.offset < one.offset + one.nbytes
+        if buffer.first <= other.last and other.first <= buffer.last
+        if buffer.offset < other.offset + other.nbytes and other.offset < buffer.offset + buffer.nbytes
     ]
 
 
