@@ -87,6 +87,7 @@ def test_long_vectors_that_list_no_axes_are_asked_about() -> None:
     assert "dimension value mismatch" in problem.message
 
 
+@pytest.mark.slow
 def test_valid_cases_are_not_refused() -> None:
     cases = node_cases()
     assert len(cases) > 1000

@@ -63,6 +63,7 @@ def test_every_error_has_a_code_that_is_explained() -> None:
     assert exits.code_of(KeyError()) == exits.code_of(MemoryError()) == exits.FAILED
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_with_130(endless: str) -> None:
     process = subprocess.Popen([*MAIN, "run", endless], stderr=subprocess.PIPE, text=True)
     time.sleep(3)

@@ -60,6 +60,7 @@ def save(proto: onnx.ModelProto) -> None:
     onnx.save(proto, "m.onnx")
 
 
+@pytest.mark.slow
 def test_git_shows_what_changed_in_a_model(repository: Path) -> None:
     proto = add_model()
     proto.graph.node[0].name = "plus"
@@ -74,11 +75,13 @@ def test_git_shows_what_changed_in_a_model(repository: Path) -> None:
     assert "1 change" in git("difftool", "-y", "-t", "onnxlab") or "plus" in git("difftool", "-y", "-t", "onnxlab")
 
 
+@pytest.mark.slow
 def test_git_shows_what_is_no_model(repository: Path) -> None:
     Path("m.onnx").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n")
     assert "+no model: it is a git-lfs pointer" in git("diff")
 
 
+@pytest.mark.slow
 def test_a_merge_of_two_changes_is_refused_and_leaves_ours(repository: Path) -> None:
     git("checkout", "-qb", "other")
     proto = add_model()
@@ -98,6 +101,7 @@ def test_a_merge_of_two_changes_is_refused_and_leaves_ours(repository: Path) -> 
     assert "UU m.onnx" in git("status", "--short")
 
 
+@pytest.mark.slow
 def test_a_merge_of_the_same_change_is_done(repository: Path) -> None:
     git("checkout", "-qb", "other")
     proto = add_model()
@@ -115,6 +119,7 @@ OTHER_BYTES = b"\xfa\xff\x03\x00"
 """A field that no model has: the same model in other bytes."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changed", ["main", "other"])
 def test_a_side_that_only_writes_other_bytes_gives_way(repository: Path, changed: str) -> None:
     git("checkout", "-qb", "other")

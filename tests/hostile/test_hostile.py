@@ -144,6 +144,7 @@ def test_a_seed_draws_the_same_trial_again(tmp_path):
     assert {name for name, _ in campaign.drawn(200, 3)} == set(server.GENERATORS)
 
 
+@pytest.mark.slow
 def test_one_finding_per_signature(tmp_path, monkeypatch):
     monkeypatch.setattr(campaign, "FOLDER", tmp_path / "findings")
     for module in (server, campaign):

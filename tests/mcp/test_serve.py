@@ -163,6 +163,7 @@ def test_the_first_call_of_a_tool_takes_no_longer_than_the_others() -> None:
     assert int(done.stdout.split()[0]) <= 12, done.stdout  # operators that the small model does not have
 
 
+@pytest.mark.slow
 def test_a_real_assistant_over_standard_input(tmp_path: Path) -> None:
     """The client of the package mcp: the tools it is told of, a look, an edit without and with leave."""
     import anyio
@@ -198,6 +199,7 @@ def test_a_real_assistant_over_standard_input(tmp_path: Path) -> None:
     assert onnxlab.load(path).nodes[0].name == "first"
 
 
+@pytest.mark.slow
 def test_a_process_that_does_not_answer_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     model, client = onnxlab.load(), Served(frozenset({"look"}))
     with onnxlab.serve(model):

@@ -30,7 +30,7 @@ from onnxlab.execution.planning.passes.pass_list import NodeList, NodePass, Step
 from onnxlab.execution.planning.scope_names import ScopeNames, SnapshotReader
 from onnxlab.execution.program.constant_folding import Folder
 from onnxlab.execution.program.executor import ProgramBody
-from onnxlab.execution.program.loop_body import Growth
+from onnxlab.execution.program.loop_body import LoopGrowth
 from onnxlab.execution.program.program import Program, assemble
 from onnxlab.graph.edit.snapshot import BodyRef, NodeView, ScopeView, Snapshot
 from onnxlab.graph.protos.lazy_tensor import LazyTensor
@@ -304,11 +304,11 @@ class ScopeCompiler(ScopeNames):
         """This scope as a body of a node, or a function, that reads `captures` from outside."""
         facts = tuple(self.compiler.fact(value) for value in self.scope.output_ids)
         watched = self.compiler.watched.get(self.scope.id, ())
-        outputs, growth = list(self.scope.outputs), list[Growth]()
+        outputs, growth = list(self.scope.outputs), list[LoopGrowth]()
         if owner is not None and not self.compiler.watched and inputs == self.scope.inputs:
             for place, output, node in grown_inputs(owner, self.scope, self._captured_names()):
                 outputs[output] = node.inputs[1]
-                growth.append(Growth(place, output, node.attributes.get("axis", 0), self._step_of(node)))
+                growth.append(LoopGrowth(place, output, node.attributes.get("axis", 0), self._step_of(node)))
         grown = {inputs[item.place] for item in growth}
         feeds = tuple([name for name in (*inputs, *captures) if name not in grown])
 

@@ -17,7 +17,7 @@ from onnxlab.execution.base.output_sizes import UNFIT
 from onnxlab.execution.program import constant_folding, shape_specialization
 from onnxlab.execution.program.buffer_reuse import spare
 from onnxlab.execution.program.constant_folding import FoldedProgram, Folder
-from onnxlab.execution.program.loop_body import Growth, loop_body, without
+from onnxlab.execution.program.loop_body import LoopGrowth, loop_body, without
 from onnxlab.execution.program.program import Instruction, Program, Row
 from onnxlab.execution.program.run_errors import failure
 from onnxlab.execution.program.run_observers import BorderValues
@@ -157,7 +157,7 @@ class ProgramBody:
         make: Callable[[], Program],
         folder: Folder,
         watched: Sequence[int] = (),
-        growth: Sequence[Growth] = (),
+        growth: Sequence[LoopGrowth] = (),
     ) -> None:
         self.inputs = inputs
         self.outputs = outputs

@@ -18,7 +18,7 @@ from onnxlab.limits import Repeated, Repetition
 _NOTE = "repeated"
 
 
-class Growth(NamedTuple):
+class LoopGrowth(NamedTuple):
     """A loop-carried value to which each iteration appends an item, which the program of the body makes instead of it.
 
     Attributes:
@@ -50,13 +50,13 @@ class Growth(NamedTuple):
         return together.reshape(*shape[:axis], len(items) * shape[axis], *shape[axis + 1 :])
 
 
-def without(growth: Sequence[Growth], feeds: Sequence[Any]) -> list[Any]:
+def without(growth: Sequence[LoopGrowth], feeds: Sequence[Any]) -> list[Any]:
     """The feeds that the program of a body takes."""
     grown = {item.place for item in growth}
     return [feed for place, feed in enumerate(feeds) if place not in grown] if grown else [*feeds]
 
 
-def _shortened(repetition: Repetition, growth: Sequence[Growth]) -> Repetition:
+def _shortened(repetition: Repetition, growth: Sequence[LoopGrowth]) -> Repetition:
     """The repetition of a body by the places of its program, which collects the items."""
     grown = {item.place for item in growth}
     places = {place: place - sum(other < place for other in grown) for pair in repetition.carried for place in pair[:1]}
@@ -87,7 +87,7 @@ class LoopBody:
     outputs: tuple[int, ...]
     lasts: tuple[int, ...]
     going: Any
-    growth: Sequence[Growth]
+    growth: Sequence[LoopGrowth]
 
     def run(self, context: Any, most: int, feeds: Sequence[Any], captured: Iterable[Any]) -> Repeated | None:
         """Run the loop on the body's inputs and captures; None where it has to be run iteration by iteration."""
@@ -110,7 +110,7 @@ class LoopBody:
         return iterations, outputs
 
 
-def loop_body(program: Program | None, repetition: Repetition, growth: Sequence[Growth]) -> LoopBody | None:
+def loop_body(program: Program | None, repetition: Repetition, growth: Sequence[LoopGrowth]) -> LoopBody | None:
     """The loop over a body's program, None where the program is not one part or has not run."""
     if program is None:
         return None
@@ -125,7 +125,7 @@ def loop_body(program: Program | None, repetition: Repetition, growth: Sequence[
 
 
 def _matched(
-    program: Program, folded: FoldedProgram, repetition: Repetition, growth: Sequence[Growth]
+    program: Program, folded: FoldedProgram, repetition: Repetition, growth: Sequence[LoopGrowth]
 ) -> LoopBody | None:
     instruction = folded.rows[0][0] if len(folded.rows) == 1 else None
     part = None if instruction is None else instruction.step.part

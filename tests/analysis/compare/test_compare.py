@@ -63,6 +63,7 @@ def test_errors_of_large_arrays_are_those_of_the_whole() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_planted_fault_is_found(kind: str, seed: int) -> None:

@@ -301,6 +301,7 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["evaluate", str(model), str(model), str(folder), "--metric", "top2"]) == 2
 
 
+@pytest.mark.slow
 def test_memory_stays_the_same_over_many_samples() -> None:
     import tracemalloc
 

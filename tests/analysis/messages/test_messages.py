@@ -105,6 +105,7 @@ def test_several_messages_come_in_the_order_of_the_text() -> None:
     assert [explanation.code for explanation in onnxlab.explain_error(text)] == ["E22", "E01"]
 
 
+@pytest.mark.slow
 def test_hostile_text_is_bounded_and_harmless() -> None:
     words = (
         "In Node, (\" 'External data path Max bound to different types (tensor( node name: running Conv node. Name:'"

@@ -91,6 +91,7 @@ def test_a_hundred_watches_take_milliseconds_after_an_edit() -> None:
     assert min(seconds) < 0.02  # 5 ms are promised; others work on this machine
 
 
+@pytest.mark.slow
 def test_the_exported_tests_fail_where_the_watches_do(tmp_path: Path) -> None:
     model = onnxlab.load()
     model.watch("stem/relu_out", "min >= 0")

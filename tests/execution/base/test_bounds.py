@@ -185,6 +185,7 @@ def test_indices_of_what_is_not_zero_are_refused_before_they_are_made():
     assert run.run({"x": x > 1}, limits=Limits(bytes=10**8))["y"].shape == (4, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quick", [True, False], ids=["in the caller's thread", "in a worker"])
 def test_a_run_that_fails_leaves_nothing_in_memory(monkeypatch, quick):
     monkeypatch.setattr(call, "QUICK", 60.0 if quick else 0.0)

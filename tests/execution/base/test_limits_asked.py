@@ -161,6 +161,7 @@ def test_values_that_follow_from_themselves_are_no_constants():
         lab.run({"x": ONES}, providers=[NumbaProvider(background=False, least=0), "numpy"])
 
 
+@pytest.mark.slow
 def test_constants_that_follow_from_thousands_of_nodes_are_made_without_recursion():
     nodes = [helper.make_node("Neg", ["w" if not n else f"v{n}"], [f"v{n + 1}"]) for n in range(3000)]
     nodes += [helper.make_node("Mul", ["x", "v3000"], ["y"])]

@@ -290,6 +290,7 @@ def test_zeros_of_either_sign_differ_and_no_number_equals_itself():
     assert same(nothing, nothing.copy())
 
 
+@pytest.mark.slow
 def test_what_dropped_models_kept_goes_before_others_keep_as_much(monkeypatch):
     monkeypatch.setattr(garbage_collection, "HELD", 40 * X.nbytes)
     monkeypatch.setattr(garbage_collection, "_held", 0)

@@ -16,6 +16,7 @@ class Knot:
         self.itself = self
 
 
+@pytest.mark.slow
 def test_what_was_made_is_not_looked_through_at_once_and_goes_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(garbage_collection, "AGED", 5_000)
     monkeypatch.setattr(garbage_collection, "_aged", 0)

@@ -36,6 +36,7 @@ def process():
     compiler.end()
 
 
+@pytest.mark.slow
 def test_what_cannot_be_compiled_says_so_and_the_next_is_well(process):
     with pytest.raises(RuntimeError, match="kernel nonsense: KeyError"):
         process.compile("nonsense")

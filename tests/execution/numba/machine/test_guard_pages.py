@@ -23,6 +23,7 @@ def guarded(*arguments, before=""):
     return subprocess.run(command, capture_output=True, text=True, timeout=900)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", ["end", "start"])
 @pytest.mark.parametrize(
     "arguments", [("0", "500" if LONG else "15"), MODELS + LARGER if LONG else MODELS], ids=["drawings", "models"]
@@ -32,6 +33,7 @@ def test_nothing_goes_too_far(side, arguments):
     assert done.stdout.endswith("done\n"), done.stdout[-300:] + done.stderr[-3000:]
 
 
+@pytest.mark.slow
 def test_the_guards_bite():
     """Outputs that reach one element into the page which must not be touched."""
     before = """

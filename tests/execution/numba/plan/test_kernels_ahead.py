@@ -51,6 +51,7 @@ def test_first_use_makes_kernels_that_the_model_does_not_need(corpus, tmp_path):
     assert len(list((tmp_path / "kernels").iterdir())) >= ready
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variables", [{"ONNXLAB_WARM": "0"}, {"ONNXLAB_WARM": "1", "ONNXLAB_COMPILE": "0"}])
 def test_nothing_is_made_where_that_is_turned_off(corpus, tmp_path, variables):
     _, _, under_way, compiling, _, text = _told(corpus, tmp_path, **variables)

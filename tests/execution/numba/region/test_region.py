@@ -99,6 +99,7 @@ def test_nobody_waits_for_a_plan_that_takes_longer_than_numpy(monkeypatch):
     assert [type(plan).__name__ for plan in plans_of(both.regions()[0]).values()] == ["Plan"] * 4
 
 
+@pytest.mark.slow
 def test_claiming_imports_no_numba():
     script = (
         "import sys, numpy as np\n"
@@ -126,6 +127,7 @@ print("numba" in sys.modules)
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_runs_compiled_kernels_imports_no_numba():
     done = subprocess.run([sys.executable, "-c", _RUN], capture_output=True, text=True, timeout=_PATIENCE)
     assert done.stdout == "False\n", done.stdout + done.stderr
