@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import importlib
 import operator
-from collections.abc import Callable, Collection, Mapping, MutableMapping
+from collections.abc import Collection, Mapping, MutableMapping
 from copy import copy
 from dataclasses import replace
-from functools import cache, partialmethod
-from typing import Any, TypeAlias
+from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +40,6 @@ from onnxlab.execution.program.executor import ProgramBody
 from onnxlab.execution.program.program import assemble
 from onnxlab.graph.edit.snapshot import NodeView
 from onnxlab.ops import find_traits
-from onnxlab.schemas import Schema
 from onnxlab.shapes import Fact, TensorFact
 
 _WORTH = 5  # weight of rules below which a scope is left to NumPy
@@ -84,7 +83,7 @@ class NumbaProvider(Provider):
             for node in view.nodes:
                 view.refuse(node, availability.missing())
             return []
-        claims = _Claims(view, self._constants.judged)
+        claims = _Claims(view)
         if claims.weight < (self.least if view.scope.scope.kind != "subgraph" else _WORTH_OFTEN):
             for node in view.nodes:
                 view.refuse(node, "too little to do to be worth compiling")
@@ -116,7 +115,7 @@ class NumbaProvider(Provider):
         from onnxlab.execution.numba.region.region import Region
 
         if constants is None:
-            constants = _Constants(view, self._constants.derived).of(part)
+            constants = _constants_of(part, view, self._constants.derived)
             NumpyProvider().check(part, view)  # by which the region runs at first
 
         @cache
@@ -154,25 +153,20 @@ class NumbaProvider(Provider):
 class _Claims:
     """Chooses the nodes of a scope to take.
 
-    Args:
-        judged: {node: (facts asked for by the rule, reason for refusing)}: nodes that an edit touched are judged again.
-
     Attributes:
         names: names of values that are constant or follow from shapes.
         taken: {node id: None} in order.
         weight: sum of the weights of the rules.
     """
 
-    def __init__(self, view: PartitionView, judged: MutableMapping[NodeView, tuple[_Answers, str]]) -> None:
+    def __init__(self, view: PartitionView) -> None:
         self._view = view
-        self._judged = judged
         self._find = load()
         self._reads = view.visible.union(*map(view.reads, background.paced(view.nodes)))
         self._constants: dict[str, np.ndarray[Any, Any] | None] = {}  # asked for several times each
         self.names: set[str] = set()
         self._makers: dict[str, NodeView] = {}
         self._made: set[str] = set()  # names that the region computes
-        self.taken: dict[int, None] = {}
         self.weight = 0
         claimed = [node for node in background.paced(view.nodes) if self._takes(node)]
         needed: set[str] = {name for node in background.paced(claimed) for name in node.inputs}
@@ -181,9 +175,7 @@ class _Claims:
             if self._is_maker(node) and not needed.isdisjoint(node.outputs):
                 chosen.add(node.id)
                 needed.update(node.inputs)
-        for node in background.paced(view.nodes):
-            if node.id in chosen:
-                self.taken[node.id] = None
+        self.taken = {node.id: None for node in background.paced(view.nodes) if node.id in chosen}
 
     def close(self) -> None:
         """Drop the view once all nodes are claimed."""
@@ -255,6 +247,7 @@ class _Claims:
         )
 
     def _refusal(self, node: NodeView) -> str:
+        """The reason why a node is not taken, "" where it is; also where its rule raises, as for missing inputs."""
         failed = failure_of(node)
         if failed:
             return failed
@@ -263,48 +256,18 @@ class _Claims:
             return "no rule for its operator in this version"
         if node.attributes.bodies or any(type(value).__name__ == "AttributeRef" for value in node.attributes.values()):
             return "it has bodies, or refers to an attribute of a function"
-        before = self._judged.get(node)
-        if before is None or not all(ask(self, name) is answer for (ask, name), answer in before[0].items()):
-            asking = _Asking(self)
+        try:
             schema = schema_of(node, self._view.scope)
-            before = self._judged[node] = asking.answers, _judgement(rule, node, schema, asking)
-        return before[1]
+            if schema is not None:
+                check_arity(node, schema, node.attributes)
+            return rule.accept(node, self) or _unknown_integers(node, self, rule.reads)
+        except OnnxlabError as error:
+            return str(error)
+        except Exception as error:  # of a faulty node: it goes to NumPy, which names the fault
+            return f"its rule cannot judge it ({type(error).__name__}: {error})"
 
 
-_Answers: TypeAlias = dict[tuple[Callable[[_Claims, str], Any], str], Any]  # {(question, name of a value): answer}
-
-
-class _Asking:
-    """Claims as the rule of one node sees them: questions and answers are noted."""
-
-    def __init__(self, claims: _Claims) -> None:
-        self._claims = claims
-        self.answers: _Answers = {}
-
-    def _ask(self, question: Callable[[_Claims, str], Any], name: str) -> Any:
-        answer = self.answers[question, name] = question(self._claims, name)
-        return answer
-
-    constant = partialmethod(_ask, _Claims.constant)
-    fact = partialmethod(_ask, _Claims.fact)
-    read = partialmethod(_ask, _Claims.read)
-    known = partialmethod(_ask, _Claims.known)
-    made = partialmethod(_ask, _Claims.made)
-
-
-def _judgement(rule: Any, node: NodeView, schema: Schema | None, claims: _Asking) -> str:
-    """The reason why a node is not taken, "" where it is; also where its rule raises, as for missing inputs."""
-    try:
-        if schema is not None:
-            check_arity(node, schema, node.attributes)
-        return rule.accept(node, claims) or _unknown_integers(node, claims, rule.reads)
-    except OnnxlabError as error:
-        return str(error)
-    except Exception as error:  # of a faulty node: it goes to NumPy, which names the fault
-        return f"its rule cannot judge it ({type(error).__name__}: {error})"
-
-
-def _unknown_integers(node: NodeView, claims: _Asking, reads: Collection[int]) -> str:
+def _unknown_integers(node: NodeView, claims: _Claims, reads: Collection[int]) -> str:
     """Integers that say shapes must be known, or come from outside so that plans can be made for each value."""
     for slot, name in enumerate(node.inputs):
         if not name or claims.known(name) or slot in reads:
@@ -317,7 +280,7 @@ def _unknown_integers(node: NodeView, claims: _Asking, reads: Collection[int]) -
     return ""
 
 
-def view_fact(view: PartitionView | _Claims | _Asking, name: str) -> TensorFact | None:
+def view_fact(view: PartitionView | _Claims, name: str) -> TensorFact | None:
     """The shape and element type of a tensor whose rank is known."""
     constant = view.constant(name)
     if constant is not None:
@@ -326,67 +289,40 @@ def view_fact(view: PartitionView | _Claims | _Asking, name: str) -> TensorFact 
     return fact if isinstance(fact, TensorFact) and fact.shape is not None else None
 
 
-class _Constants:
-    """Initializers, and values that nodes of any part make from initializers alone.
+def _constants_of(
+    part: Part, view: PartitionView, derived: MutableMapping[NodeView, tuple[list[Any], Any]]
+) -> dict[str, np.ndarray[Any, Any]]:
+    """{name: array} of the constants that a part reads: initializers, and what nodes of any part make from these alone.
 
     Args:
         derived: {node: (inputs, output)}, so that an output is computed once and stays the same array.
     """
-
-    def __init__(self, view: PartitionView, derived: MutableMapping[NodeView, tuple[list[Any], Any]]) -> None:
-        self._view = view
-        self._derived = derived
-        nodes = background.paced(view.nodes)
-        self._makers = {
-            name: node
-            for node in nodes
-            if find_traits(node.domain, node.op_type).size_arithmetic
-            for name in node.outputs
-        }
-
-    def of(self, part: Part) -> dict[str, np.ndarray[Any, Any]]:
-        """{name: array} of the constants that a part reads and does not compute."""
-        names = dict.fromkeys(name for node in background.paced(part.nodes) for name in node.inputs if name)
-        constants = {name: self._view.constant(name) for name in background.paced(names)}
-        constants.update({name: self._made(name) for name in part.inputs if constants.get(name) is None})
-        return {name: array for name, array in constants.items() if array is not None}
-
-    def _made(self, name: str) -> Any:
-        """The value of a name that follows from constants, None for any other, or for one in a cycle."""
-        values: dict[str, Any] = {}
-        waiting, opened = [name], set[str]()
-        while waiting:
-            current = waiting[-1]
-            node = self._makers.get(current)
-            if current in values:
-                waiting.pop()
-            elif node is None:
-                values[current] = self._view.constant(current)
-            elif current in opened:
-                values[current] = self._of(node, [values.get(source) for source in node.inputs])
-            else:
-                opened.add(current)
-                waiting += [
-                    source for source in node.inputs if source and source not in values and source not in opened
-                ]
-        return values[name]
-
-    def _of(self, node: NodeView, inputs: list[Any]) -> Any:
-        """The output of a node for these inputs, None where one is not known."""
-        if any(source and array is None for source, array in zip(node.inputs, inputs, strict=True)):
-            return None
-        known = self._derived.get(node)
+    names = dict.fromkeys(name for node in background.paced(part.nodes) for name in node.inputs if name)
+    constants = {name: view.constant(name) for name in background.paced(names)}
+    makers, needed = list[NodeView](), {name for name in part.inputs if constants.get(name) is None}
+    for node in background.paced(reversed(view.nodes)):
+        if not needed.isdisjoint(node.outputs) and find_traits(node.domain, node.op_type).size_arithmetic:
+            makers.append(node)
+            needed.update(node.inputs)
+    values: dict[str, Any] = {}
+    for node in reversed(makers):
+        inputs = [values[name] if name in values else view.constant(name) for name in node.inputs]
+        known = derived.get(node)
         if known is None or not all(map(operator.is_, known[0], inputs)):
-            known = self._derived[node] = inputs, self._computed(node, inputs)
-        return known[1]
+            known = derived[node] = inputs, _computed(node, inputs, view)
+        values[node.outputs[0]] = known[1]
+    constants.update((name, values[name]) for name in part.inputs if name in values)
+    return {name: array for name, array in constants.items() if array is not None}
 
-    def _computed(self, node: NodeView, inputs: list[Any]) -> Any:
-        (step,) = NumpyProvider().compile(Part("numpy", (node,), node.inputs, node.outputs), self._view)
-        if step.constants is not None:
-            return step.constants[0]
-        if step.context or len(node.outputs) > 1:
-            return None
-        try:
-            return np.asarray(step.call(*inputs))
-        except Exception:  # of the kernel: the run of the node raises it with the node's name
-            return None
+
+def _computed(node: NodeView, inputs: list[Any], view: PartitionView) -> Any:
+    """The output of a node for these inputs; None where one is not known, and where the node has several."""
+    if any(name and array is None for name, array in zip(node.inputs, inputs, strict=True)) or len(node.outputs) > 1:
+        return None
+    (step,) = NumpyProvider().compile(Part("numpy", (node,), node.inputs, node.outputs), view)
+    if step.constants is not None or step.context:
+        return None if step.constants is None else step.constants[0]
+    try:
+        return np.asarray(step.call(*inputs))
+    except Exception:  # of the kernel: the run of the node raises it with the node's name
+        return None

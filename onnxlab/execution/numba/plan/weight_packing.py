@@ -198,7 +198,6 @@ class SharedConstants:
         self.views: WeakValueDictionary[Key, View] = WeakValueDictionary()
         self.ways: WeakKeyDictionary[View, Late] = WeakKeyDictionary()
         self.derived: WeakKeyDictionary[NodeView, tuple[list[Any], Any]] = WeakKeyDictionary()  # see the provider
-        self.judged: WeakKeyDictionary[NodeView, tuple[dict[Any, Any], str]] = WeakKeyDictionary()  # the same
         self.bound: Lru[Any, Any] = Lru("plans whose weights may be exchanged", _BOUND)
         self.plans = RecentPlans()
         self.pasts = Checkpoints()
