@@ -12,8 +12,8 @@ from onnxlab.execution.numba.lowering.matrix_products import bits, emit_pack, ma
 from onnxlab.execution.numba.machine.host import host
 from onnxlab.execution.numba.plan.builder import PlanBuilder
 from onnxlab.execution.numba.plan.copies import contiguous
-from onnxlab.execution.numba.plan.frame import SCRATCH
 from onnxlab.execution.numba.plan.pieces import Word
+from onnxlab.execution.numba.plan.plan import SCRATCH
 from onnxlab.execution.numba.plan.views import Array, View
 
 _BLOCK = 160 << 10  # most bytes of a unit's scores and results where several rows fit, so that these stay in the cache

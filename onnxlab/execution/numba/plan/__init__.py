@@ -13,11 +13,8 @@ Files:
     elementwise_chains  Elementwise chains: expressions that wait until their elements are needed, then one record for
                         all of them.
     engine              Kernels by name, made ready when they are asked for, and the call into the interpreter.
-    frame               Frames: what one run of a plan writes to.
     kernels_ahead       Kernels that are compiled before a model needs them: from the first use of the package on,
                         until all are on disk.
-    linking             Linking of plans: the addresses of constants go into the words, those known in a run only
-                        become patches.
     lowering_cache      Dependency-tracked memo of lowering: a later plan lowers again only the steps whose inputs an
                         edit touched.
     memory              Memory of runs: aligned, and the addresses of arrays in it.
@@ -30,6 +27,4 @@ Files:
                         them yet.
     weight_packing      Constants in the layouts of kernels, shared by the regions of a provider: an edit repacks only
                         what it changed.
-    weight_renewal      Plans again with other weights: an edit of what is only packed packs it anew and lowers
-                        nothing.
 """

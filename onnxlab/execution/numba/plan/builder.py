@@ -12,10 +12,9 @@ from onnxlab.execution.base.background import paced
 from onnxlab.execution.numba.machine.records import FIELDS, WORDS
 from onnxlab.execution.numba.plan import arena
 from onnxlab.execution.numba.plan.checkpoints import StepTokens
-from onnxlab.execution.numba.plan.linking import Linker
 from onnxlab.execution.numba.plan.memory import address
-from onnxlab.execution.numba.plan.pieces import FAULT, PlanPiece, Word
-from onnxlab.execution.numba.plan.plan import Plan, Result
+from onnxlab.execution.numba.plan.pieces import FAULT, PlanPiece, Word, Words
+from onnxlab.execution.numba.plan.plan import Patches, Plan, Result
 from onnxlab.execution.numba.plan.views import ArenaBuffer, Array, View, dense
 
 
@@ -97,16 +96,14 @@ class PlanBuilder:
         words = [*(rows for rows, *_ in paced(flat)), *(table for _, *tables in paced(flat) for table in tables)]
         template = np.concatenate([item.numbers for item in paced(words)])
         template[: len(kernels) * WORDS : WORDS] = [address_of(kernel) for kernel in paced(kernels)]
-        linked = Linker(template, fault)
-        linked.add(words)
+        patches, constants = _link(words, template, fault)
         arrays = [array for piece in paced(self._pieces) for array in piece.arrays]
+        arrays += [buffer.array for item in paced(words) for _, buffer, _ in item.addresses if buffer.array is not None]
         work = np.array([cost for piece in paced(self._pieces) for cost in piece.work])
         place = fault.offset if faults else -1
-        patches = linked.patches()
         trace = self._trace(alive, [len(item.numbers) for item in words]).knowing(
             {number: where for (kind, number), (where, _) in patches.items() if kind == "output"})  # fmt: skip
-        return Plan(template, patches, nbytes, inputs, tuple(outputs), (*arrays, *linked.arrays), work, place,
-                    linked.constants, trace)  # fmt: skip
+        return Plan(template, patches, nbytes, inputs, tuple(outputs), arrays, work, place, constants, trace)
 
     def _trace(self, alive: Sequence[ArenaBuffer], sizes: Sequence[int]) -> StepTokens:
         """The steps of the plan; `sizes` are of the pieces' rows, then of their tables, in the plan's table."""
@@ -142,3 +139,27 @@ class PlanBuilder:
                     buffer.last = number
                 number += 1
         return list(alive.values())
+
+
+def _link(words: Sequence[Words], template: Array, fault: ArenaBuffer) -> tuple[Patches, dict[int, list[int]]]:
+    """Fill the addresses of constants into a plan's table; `words` are blocks of it that follow each other.
+
+    Returns:
+        the words of addresses that are known only in a run, and {address of a constant: words that hold it}.
+    """
+    bases = np.cumsum([0, *(len(item.numbers) for item in paced(words))]).tolist()
+    for item, base in zip(paced(words), bases, strict=False):
+        if item.buffer is not None:
+            item.buffer.offset = 8 * base
+    places: dict[tuple[str, int], list[tuple[int, int]]] = {}
+    constants: dict[int, list[int]] = {}
+    for item, base in zip(paced(words), bases, strict=False):
+        for at, buffer, offset in item.addresses:
+            if buffer.array is not None:
+                start = address(buffer.array)
+                template[base + at] = start + offset
+                constants.setdefault(start, []).append(base + at)
+            else:
+                known = fault if buffer.kind == "fault" else buffer
+                places.setdefault((known.kind, known.index), []).append((base + at, known.offset + offset))
+    return {key: tuple(np.array(pairs, np.int64).T.copy()) for key, pairs in places.items()}, constants

@@ -19,7 +19,7 @@ from onnxlab.execution.base.worker import together
 from onnxlab.execution.numba.machine import compilation, compiler_process, object_cache, object_loading
 from onnxlab.execution.numba.machine.compiler_process import POLITE, CompilerProcess, NoCompilerError
 from onnxlab.execution.numba.machine.records import INTERPRETER, MODULES
-from onnxlab.execution.numba.plan.frame import PlanFrame
+from onnxlab.execution.numba.plan.plan import PlanFrame
 from onnxlab.forking import in_child
 
 _making = threading.RLock()

@@ -13,6 +13,7 @@ import numpy as np
 
 from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.numba.plan.checkpoints import Checkpoints
+from onnxlab.execution.numba.plan.plan import Plan
 from onnxlab.execution.numba.plan.views import Array, View, constant_view
 from onnxlab.forking import fork_safe
 from onnxlab.graph.edit.snapshot import NodeView
@@ -78,7 +79,40 @@ class Packed:
         recipe = late(recipe)
         return self.get(key) or self.put(key, constant_view(np.asarray(recipe)), recipe)
 
-    def renewed(self, before: Packed, arrays: Mapping[str, Array], old: Mapping[str, Array]) -> list[tuple[View, View]]:
+    def remember(
+        self, key: object, plan: Plan, nodes: tuple[NodeView, ...], constants: Mapping[str, Array],
+        looked: frozenset[str],
+    ) -> None:  # fmt: skip
+        """Remember a plan that depends on `key`, nodes and constants alone; it replaces the plan before an edit.
+
+        Args:
+            key: has the ids of nodes, so that plans of earlier versions of these nodes are dropped.
+            looked: names of constants whose elements may be part of the plan.
+        """
+        self.shared.bound.keep(key, (plan.exchanged(()), nodes, constants, looked, self))
+
+    def plan(self, key: object, nodes: tuple[NodeView, ...], constants: Mapping[str, Array]) -> Plan | None:
+        """The remembered plan for `key` and these nodes, with these constants; None where no plan can be reused.
+
+        An edit of what is only packed packs it anew and lowers nothing: the addresses of changed constants are
+        exchanged where their elements were only read to pack them.
+        """
+        plan, its_nodes, before, looked, packed = self.shared.bound.get(key, (None, (), {}, frozenset(), self))
+        if plan is None or its_nodes != nodes or before.keys() != constants.keys():
+            return None
+        old = {name: array for name, array in before.items() if array is not constants[name]}
+        for name, array in old.items():
+            now = constants[name]
+            if name in looked or (array.shape, array.dtype) != (now.shape, now.dtype):
+                return None
+        pairs = self._renewed(packed, constants, old)
+        renewed: Plan = plan.exchanged((then.buffer.array, now.buffer.array) for then, now in pairs)
+        self.remember(key, renewed, nodes, constants, looked)
+        return renewed
+
+    def _renewed(
+        self, before: Packed, arrays: Mapping[str, Array], old: Mapping[str, Array]
+    ) -> list[tuple[View, View]]:
         """Take over the packed constants of another region, of which some constants have changed.
 
         Args:

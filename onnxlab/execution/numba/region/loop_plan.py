@@ -13,9 +13,8 @@ import numpy as np
 
 from onnxlab.execution.numba.machine.records import CALL, MOVE
 from onnxlab.execution.numba.plan import engine
-from onnxlab.execution.numba.plan.frame import PlanFrame
 from onnxlab.execution.numba.plan.memory import address, allocated
-from onnxlab.execution.numba.plan.plan import Plan
+from onnxlab.execution.numba.plan.plan import Plan, PlanFrame
 from onnxlab.execution.numba.plan.views import Array, plain
 from onnxlab.limits import Repeated, Repetition
 

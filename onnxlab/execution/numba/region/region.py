@@ -21,7 +21,7 @@ from onnxlab.execution.base.provider import CompiledPart, Part, PartState, Step
 from onnxlab.execution.base.tier import Tier
 from onnxlab.execution.numba.lowering.binder import BareContext, Binder
 from onnxlab.execution.numba.lowering.region_values import UnbindableError
-from onnxlab.execution.numba.plan import engine, weight_renewal
+from onnxlab.execution.numba.plan import engine
 from onnxlab.execution.numba.plan.plan import Plan
 from onnxlab.execution.numba.plan.views import Array, plain
 from onnxlab.execution.numba.plan.weight_packing import Packed
@@ -269,7 +269,7 @@ class Region:
         if count > _MISSES and self._valued:
             return NodeFallback(self._fallback, None, "its plans depend on values that change with every run"), set()
         key = (self._fixed, *((array.shape, array.dtype) for array in arrays))
-        renewed = weight_renewal.renewed(self._packed, key, self.part.nodes, self._constants)
+        renewed = self._packed.plan(key, self.part.nodes, self._constants)
         if renewed is not None:
             return renewed, set()
         with self._binding(arrays, address_of is engine.address_of) as binder:
@@ -341,7 +341,7 @@ class Region:
             plan = self._finished(binder, address_of)
             if not binder.valued:
                 looked = frozenset(binder.looked)
-                weight_renewal.remember(self._packed, key, self.part.nodes, plan, self._constants, looked)
+                self._packed.remember(key, plan, self.part.nodes, self._constants, looked)
             return plan
         except engine.NotReadyError:
             raise

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onnxlab.execution.numba.plan import engine
-from onnxlab.execution.numba.plan.frame import PlanFrame
 from onnxlab.execution.numba.plan.memory import address, allocated
-from onnxlab.execution.numba.plan.plan import Plan
+from onnxlab.execution.numba.plan.plan import Plan, PlanFrame
 from onnxlab.execution.numba.plan.views import Array, plain
 
 _LITTLE = 1 << 14  # bytes of all outputs

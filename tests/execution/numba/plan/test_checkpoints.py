@@ -16,7 +16,7 @@ from onnxlab.execution.run.runner import Runner
 from onnxlab.graph import edits
 from onnxlab.graph.edits import bypassing
 from onnxlab.limits import Limits
-from tests.execution.numba.plan.test_weight_renewal import WEIGHTS, network
+from tests.execution.numba.plan.test_weight_packing import WEIGHTS, network
 from tests.execution.support.internals import programs_of
 from tests.execution.support.random_regions import Drawing
 from tests.execution.support.regions import Eager, Recipe
