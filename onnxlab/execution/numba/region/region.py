@@ -105,8 +105,10 @@ class Region:
 
     def ready(self, arrays: Sequence[Any]) -> None:
         """Make the plan for arrays like these; where one is not known (None) or no plan can be made, NumPy's steps."""
-        if any(array is None or not array.size for array in arrays) or not isinstance(self._made_ready(arrays), Plan):
-            _ = self._fallback.program
+        known = all(array is not None and array.size for array in arrays)
+        plan = self._made_ready(arrays) if known else self._waiting
+        if isinstance(plan, NodeFallback):
+            _ = plan.body.program
 
     def _made_ready(self, arrays: Sequence[Array]) -> Plan | NodeFallback:
         """The plan for these arrays; kernels that are missing are compiled."""
