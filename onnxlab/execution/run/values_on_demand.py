@@ -160,10 +160,10 @@ class ValuesOnDemand:
             return False
         begin = shape_specialization.final(program, [*feeds.values()], constant_folding.known_fold(program))
         template = program.template if begin is None else begin.template
-        decided, made = dict[str, Any](), dict[str, Any]()
+        decided, computed = dict[str, Any](), dict[str, Any]()
         for name, slot, array in zip(program.outputs, program.output_slots, arrays, strict=True):
-            (made if template[slot] is None else decided)[name] = array
-        self._store.keep(run, made, decided)
+            (computed if template[slot] is None else decided)[name] = array
+        self._store.keep(run, computed, decided)
         return True
 
 
