@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SECTION = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("## Add an operator")[1].split("\n## ")[0]
 FAMILY, COMPILED = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
 
-# The folders stand for those that CONTRIBUTING names; files are found in them as in the others.
+# The folders stand for those that CONTRIBUTING names, and their files are imported alike.
 WITH_FILES = """
 import sys
 import onnxlab.execution.numba.rules.microsoft

@@ -72,7 +72,7 @@ def test_the_same_verdict_on_broken_models(seed: int) -> None:
         try:
             problems = ours(model.SerializeToString())
         except LoadError:
-            continue  # no model any more
+            continue  # the bytes are no model any more
         verdict = refusal(model)
         assert bool(verdict) == bool(problems), f"{done}: {verdict!r} against {problems}"
         refused += bool(verdict)

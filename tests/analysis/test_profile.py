@@ -112,7 +112,7 @@ def test_nodes_are_the_same_whatever_runs_them(name: str, providers: Any, corpus
     assert all(entry.seconds >= 0 for entry in result.entries)
     for entry in result.entries:
         known = by_node.get(entry.node)
-        if known is not None:  # it is no node of a function that was opened
+        if known is not None:  # the node is not in an inlined function
             assert (entry.label, entry.op, entry.flops, entry.shapes) == (
                 known.label, known.op, known.flops, known.shapes
             )  # fmt: skip

@@ -230,7 +230,7 @@ def find(model: str) -> Path:
         from bench.models import residual
 
         return Path(residual(int(model.removeprefix("residual_"))))
-    if model == "digits":  # the one that comes along, as a file of its own
+    if model == "digits":  # the packaged model, as a file of its own
         return Path(shutil.copy(EXAMPLE, FOLDER / "digits.onnx")).resolve()
     if model.startswith("ge_onnx_"):
         return (Path("tests/formats/ge") / f"{model}.pbtxt").resolve()

@@ -57,7 +57,7 @@ def test_the_widget_works_without(missing: str, fresh_lab: Lab, corpus: Corpus) 
     assert len(widget.debug()["boxes"]) > 5
     edit_and_undo(widget)
     if missing == "workers":
-        widget.evaluate("handle => handle.view.unfoldAll()")  # more than is laid out beside the drawing
+        widget.evaluate("handle => handle.view.unfoldAll()")  # more nodes than are laid out on the main thread
         widget.wait("handle => handle.view.debug().boxes.length > 600")
         assert lab.page.evaluate("() => window.blockedWorkers") > 0, "a Worker was asked for, and refused"
     else:

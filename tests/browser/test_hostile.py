@@ -22,7 +22,7 @@ HOSTILE = [
     "[press](javascript:alert(1))",
     "{{constructor.constructor('alert(1)')()}}",
 ]
-# What a script, a link or a command of a model would do leaves a trace here.
+# A script, link or command of a model that takes effect leaves a trace here.
 TRACE = """
     window.fired = [];
     window.alert = (text) => window.fired.push(`alert ${text}`);

@@ -106,7 +106,7 @@ def test_interrupting_a_cell_that_runs_the_model(lab: Lab, endless: Path) -> Non
     widget = show(lab, endless)
     milliseconds = []
     for code in ("while True: time.sleep(0.01)", "model.run({'x': np.ones(4, 'f4')})"):
-        lab.add_cell(code)  # the first loads what IPython prints tracebacks with, and says what is not ours
+        lab.add_cell(code)  # the first traceback imports IPython's printers, which write lines of their own
         lab.page.wait_for_timeout(1500)
         milliseconds.append(lab.page.evaluate(_INTERRUPT))
         assert lab.cell_outputs(-1)[0]["ename"] == "KeyboardInterrupt"

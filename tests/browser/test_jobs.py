@@ -216,7 +216,7 @@ def test_where_in_the_model_am_i(start: Start, lab: Lab) -> None:
         assert widget.get("tree-group").count() > 3, "the outline shows the groups at once"
         assert widget.get("breadcrumb-group").count() == 0, "all of it shows"
         assert len(actions) == 0
-        # wherever one goes, outline and breadcrumb follow
+        # outline and breadcrumb follow every move
         node = widget.node("/block5/conv/Conv")
         widget.evaluate("(h, node) => h.app.picked.reveal(node)", node)
         widget.get("tree").locator(f'[data-testid="tree-node"][data-id="{node}"]').wait_for()

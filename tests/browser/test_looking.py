@@ -120,7 +120,7 @@ def edit_and_see_what_changed(lab: Lab, widget: Widget, node: int, value: int) -
     """An edit: old and new shapes, who refuses, and why."""
     lab.add_cell(f"model.node({node}).attributes['strides'] = [2, 2]")
     widget.get("impact").wait_for()
-    for _ in range(50):  # it slides in
+    for _ in range(50):  # the notice slides in
         if is_at_lower_edge(widget.get("impact"), widget.get("stage")):
             break
         lab.page.wait_for_timeout(100)

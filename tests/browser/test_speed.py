@@ -13,7 +13,7 @@ FIRST_FRAME = 2000.0
 """What is wanted, in milliseconds in the browser on a quiet machine."""
 REPEATS = 5
 
-# From the key in the field until the first frame that was drawn of the new labels.
+# Time from the key press until the first frame with the new labels.
 _LATENCY = """(root) => new Promise((resolve, reject) => {
     const store = root.__onnxlab.store;
     let pressed = 0;

@@ -152,7 +152,7 @@ def strict(text: str) -> Any:
 def test_quiet(verb: str, model: str, samples: str, capsys: Capture) -> None:
     assert cli.main([*words_of(verb, model, samples), "-q"]) == TABLE[verb].good
     printed = capsys.readouterr()
-    assert (printed.out == "") == (verb not in ("svg", "report"))  # these are what was asked for
+    assert (printed.out == "") == (verb not in ("svg", "report"))  # these files are the answer
     assert printed.err == ""
 
 
@@ -208,7 +208,7 @@ def test_written_files_and_standard_output_are_alike(
 ) -> None:
     target = tmp_path / f"out{suffix(TABLE[verb])}"
     words = words_of(verb, model, samples)
-    for _ in range(2):  # over nothing, then over its own kind
+    for _ in range(2):  # to a new file, then over a file of its kind
         assert cli.main(writing(verb, words, str(target))) == 0
     capfdbinary.readouterr()
     assert cli.main(writing(verb, words, "-")) == 0

@@ -66,7 +66,7 @@ def test_it_opens_says_what_is_wrong_and_can_be_mended(name: str, tmp_path: Path
     with pytest.raises(LoadError, match=message):
         model.graph.array(model.value("w").id)
     assert code in {problem.code for problem in model.check(types=False)}
-    # mending the place needs no other step than setting the data; a wrong shape or type goes with it
+    # setting the data repairs a wrong shape or type, too
     model.value("w").array = np.full((4, 3, 1, 1), 0.5, np.float32)
     assert model.check() == []
     onnx.checker.check_model(str(model.save()), full_check=True)

@@ -71,7 +71,7 @@ def test_a_part_takes_the_data_along_that_it_uses(tmp_path: Path, body: bool) ->
     assert sum(sizes(tmp_path / "b").values()) <= (2 if body else 1) * nbytes + 4096
     np.testing.assert_allclose(answers(saved), total([3]), rtol=1e-6)
     onnx.checker.check_model(str(saved), full_check=True)
-    # the live one goes on, and is saved again without another copy
+    # the live model is saved again without another copy
     part.metadata["k"] = "v"
     before = sizes(tmp_path / "b")
     assert part.files.save_report()[0].path.startswith("metadata_props")

@@ -40,7 +40,7 @@ def test_nothing_but_its_own_kind_is_written_over(file: Path, suffix: str, tmp_p
     model, write = onnxlab.load(file), MADE[suffix]
     target = tmp_path / f"out{suffix}"
     target.write_bytes(b"")
-    for _ in range(2):  # over nothing, then over one of its own
+    for _ in range(2):  # to a new file, then over a file of its kind
         write(model, target)
     before = target.read_bytes()
     for name, data in (("other.PDF", b""), (f"taken{suffix}", file.read_bytes()), (f"text{suffix}", b"my notes")):

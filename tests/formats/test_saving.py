@@ -262,7 +262,7 @@ def test_what_protobuf_cannot_hold_goes_outside_by_itself(file: Path, monkeypatc
         model.save()
     assert file.stat().st_size < 20_000
     model.nodes[0].name = "again"
-    model.save()  # without another word
+    model.save()  # without a further argument
     assert onnx.load(file).graph.node[0].name == "again"
     monkeypatch.setattr(sources, "LARGEST", 100)
     with pytest.raises(SaveError, match="keep large weights in external data"):

@@ -95,7 +95,7 @@ def asked(case, model, path):
         explanation = case.call(f"str(model.explain({value}))", model.explain, value)
         str(explanation)
     elif way == "profile":
-        if case.ran is not None and len(model.graph.nodes) < 5:  # it has no limits of its own
+        if case.ran is not None and len(model.graph.nodes) < 5:  # the reader has no limits of its own
             case.call("model.profile(feeds, runs=1)", model.profile, case.ran[0], runs=1)
     elif way == "subgraph" and len(model.nodes):
         node = case.pick(list(model.nodes))

@@ -127,7 +127,7 @@ def retyped(array, dtype):
         return array.astype(object)
 
 
-# what has to be taken as the array that it is
+# feeds that must be accepted as arrays
 SAME = {
     "spaced": spaced,
     "Fortran": turned,
@@ -140,7 +140,7 @@ SAME = {
     "an object with __array__": lambda case, array: Lazy(array),
 }
 
-# what may be refused
+# feeds that may be refused
 OTHER = {
     "another dtype": lambda case, array: retyped(array, case.pick(DTYPES)),
     "a rank more": lambda case, array: array[None],

@@ -79,7 +79,7 @@ def compare(case, path, feeds, name, odd):
     least = max(judge.least(proto), judge.underflows(proto, feeds))
     for output, expected in cold.items():
         if not plain and getattr(expected, "dtype", np.dtype("f4")).kind in "iu":
-            continue  # what integer NaN and infinity become is not defined
+            continue  # NaN and infinity as integers are not defined
         if problem := difference(hot[output], expected, odd, least):
             if is_amplified(proto, feeds, output, lambda array: difference(array, expected, odd, least)):  # noqa: B023
                 return

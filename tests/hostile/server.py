@@ -132,7 +132,7 @@ class Child:
         _, status = os.waitpid(self.pid, 0)
         os.close(self.handle)
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)  # what it started
+            os.killpg(self.pid, signal.SIGKILL)  # the processes that the child started
         began = _CLOCK.unpack(self.clock[:])[1]
         before = []
         while self.trials:

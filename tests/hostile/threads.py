@@ -182,7 +182,7 @@ def interrupted(case, model, feeds):
     except KeyboardInterrupt:  # between two actions
         struck += 1
     finally:
-        for _ in range(len(moments) + 1):  # it may strike here too
+        for _ in range(len(moments) + 1):  # the fault may occur here, too
             try:
                 stop.set()
                 striker.join()

@@ -26,7 +26,7 @@ def trial(case):
     path = case.file(base.data)
     writer = case.pick(list(WRITERS))
     if case.call(f"{writer} of {base.name}, unhindered", written, writer, path, fresh(case, path, "whole")) is None:
-        return  # it has no such form
+        return  # this model has no such form
     target = fresh(case, path, "target")
     model = onnxlab.load(path if writer not in IN_PLACE else target)
     edit(model)
@@ -71,7 +71,7 @@ def drawing(model, target):
         raise onnxlab.OnnxlabError("refused by the command line")
 
 
-# name: function of a model and the path of a file beside which to write, or over which
+# name: function of a model and the path of a file to write beside or over
 WRITERS = {
     "save": lambda model, target: model.save(target, overwrite=True),
     "save with data": lambda model, target: model.save(target, overwrite=True, external_data=True),
@@ -91,7 +91,7 @@ _OTHERS = ("out.textproto", "out.json", "out.onnxtxt", "out.html", "out.svg", "o
 
 def killed(case, writer, model, target):
     """SIGKILL at a random moment."""
-    for name in _OTHERS:  # what would be lost
+    for name in _OTHERS:  # the report of losses
         (target.parent / name).write_bytes(b"old")
     before = contents(target.parent)
     started = time.perf_counter()

@@ -35,7 +35,7 @@ def test_the_range_is_that_of_the_last_run(page: Page, model: onnxlab.Model) -> 
 def test_the_range_is_computed_of_a_run_in_a_cell_and_after_an_edit(page: Page, model: onnxlab.Model) -> None:
     conv = model.nodes["/stem/conv"]
     feeds = model.sample_inputs()
-    for _ in range(3):  # from the second on it keeps no more than borders
+    for _ in range(3):  # from the second run on only borders are kept
         model.run(feeds)
     for factor in (1, 3):
         model.value("w").array = model.value("w").array * np.float32(factor)

@@ -31,7 +31,7 @@ from IPython.core.interactiveshell import InteractiveShell  # noqa: E402
 from traitlets.config import Config  # noqa: E402
 
 config = Config()
-config.HistoryManager.enabled = False  # it has a thread of its own
+config.HistoryManager.enabled = False  # history has a thread of its own
 shell = InteractiveShell(config=config)
 notebook = json.loads((ROOT / "notebooks" / "01_tour.ipynb").read_text(encoding="utf-8"))
 for cell in notebook["cells"]:

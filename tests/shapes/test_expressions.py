@@ -159,7 +159,7 @@ def _both(tree: object, bindings: dict[str, int]) -> tuple[object, int]:
     return tree, evaluate(tree, bindings)
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])  # which asks how busy the machine is
+@settings(suppress_health_check=[HealthCheck.too_slow])  # which depends on how busy the machine is
 @given(dims, st.tuples(*[st.integers(0, 9)] * 3))
 def test_every_expression_evaluates_to_the_number(tree: object, numbers: tuple[int, ...]) -> None:
     bindings = dict(zip("nhw", numbers, strict=True))

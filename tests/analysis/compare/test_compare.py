@@ -81,7 +81,7 @@ def test_a_simplified_model_agrees_within_roundings() -> None:
     assert not comparison
     assert comparison.guilty == []
     assert comparison["probabilities"].error.relative < 1e-5
-    assert "stem/conv_out" in comparison.unpaired  # folded into what came behind it
+    assert "stem/conv_out" in comparison.unpaired  # the node is folded into the one after it
 
 
 def test_against_the_state_before_an_edit() -> None:
@@ -120,7 +120,7 @@ def test_two_providers_of_one_model() -> None:
     comparison = onnxlab.compare(model, model, b_providers=["onnxruntime"])
     assert not comparison
     assert len(comparison) == 24
-    assert 0 < comparison["probabilities"].error.relative < 1e-5  # it did run elsewhere
+    assert 0 < comparison["probabilities"].error.relative < 1e-5  # the other model runs this node
 
 
 def test_a_node_that_fails_on_the_other_side_is_named() -> None:

@@ -91,7 +91,7 @@ def test_what_changed_since_the_model_was_loaded() -> None:
     assert model.to_bytes() == edited
     assert model.history.labels == model.history.all_labels
     model.undo(0)
-    assert len(model.changes_since(2)) == 2  # from what redo would make to now
+    assert len(model.changes_since(2)) == 2  # from the state that redo makes to the present one
     assert not model.changes_since()
     assert model.to_bytes() == before
 

@@ -33,7 +33,7 @@ def test_views_and_results_written_over_inputs_take_nothing_more() -> None:
     body = "a = Neg(x) b = Identity(a) y = Relu(b)"
     assert set(parsed(body).memory(n=1).curve) == {2 * ROW}
     assert parsed(body).memory(n=1, share="none").peak == 3 * ROW
-    # read again later: not written over
+    # a later node reads the value again, so it is not overwritten
     assert parsed("a = Neg(x) b = Relu(a) y = Add(a, b)").memory(n=1).peak == 4 * ROW
     # an input is the caller's, and a view of a weight is the weight
     assert parsed("y = Relu(x)").memory(n=1).peak == 2 * ROW

@@ -42,7 +42,7 @@ def test_what_the_installed_packages_say_is_explained(code: str, number: int) ->
     assert "{" not in explained.replace("{4,2}", "").replace("{6}", "")
     assert "cause: " in explained
     assert "fix: " in explained
-    assert onnxlab.explain_error(text.replace(" ", "\n  "))[0].code == code  # as a terminal wraps it
+    assert onnxlab.explain_error(text.replace(" ", "\n  "))[0].code == code  # text as a terminal wraps it
 
 
 @pytest.mark.parametrize(("code", "text"), [(code, text) for code, texts in TOLD.items() for text in texts])
@@ -115,7 +115,7 @@ def test_hostile_text_is_bounded_and_harmless() -> None:
         text = filler * (200_000 // len(filler)) + "".join(generator.choices(words, k=20_000))
         start = time.process_time()
         onnxlab.explain_error(text)
-        assert time.process_time() - start < 20  # no pattern takes more than its text is long
+        assert time.process_time() - start < 20  # no pattern takes longer than linear time
     evil = (
         "Unrecognized attribute: kernel for operator Conv\n\n==> Context: Bad node. Name: \x1b[2J{0.__class__} OpType"
     )

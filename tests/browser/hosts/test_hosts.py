@@ -29,7 +29,7 @@ def edit_undo_run(widget: Widget) -> None:
     assert widget.label("stem/conv_out") == "batch×8×4×4"
     widget.press("Control+z")
     widget.wait("(h, labels) => [...h.store.values.values()].every((v) => v.label === labels[v.name])", labels)
-    widget.press("Escape")  # the selection is let go of: all is run
+    widget.press("Escape")  # without a selection the whole model runs
     values = widget.run()
     assert values["probabilities"]["count"] == 2 * 10, "a batch is 2 where nothing else is said"
 

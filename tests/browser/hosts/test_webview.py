@@ -40,7 +40,7 @@ def test_opened_edited_run_and_folded_as_in_vs_code(webview: Webview) -> None:
     assert not webview.page.locator("svg[data-onnxlab]").is_visible(), "the widget takes its picture's place"
     widget.select(widget.node(CONV))
 
-    # renamed and taken back by keys, of which the editor hears none: it would undo in the notebook
+    # renamed and undone by keys that do not reach the editor, which would undo in the notebook
     webview.heard()
     widget.press("F2")
     webview.page.keyboard.type("first")

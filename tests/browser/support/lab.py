@@ -288,7 +288,7 @@ class Widget:
     def select(self, node: int) -> None:
         """Bring a node into view, click it, and wait for its inspector.
 
-        On a busy machine the page scrolls or the picture makes room while the pointer is on its way; a person then
+        On a busy machine the page scrolls or the picture makes room while the pointer moves; a person then
         aims again, and so does this.
         """
         selected = "(handle, node) => handle.app.picked.nodes.length === 1 && handle.app.picked.nodes[0] === node"

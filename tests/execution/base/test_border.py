@@ -78,7 +78,7 @@ def test_inputs_cannot_be_written_to():
     with pytest.raises(onnxlab.OnnxlabError, match="read-only"):
         run(lambda part: careless, fed)
     np.testing.assert_array_equal(fed, X)
-    actual = run(lambda part: lambda context, x: [x], fed)  # what it got is no buffer to use
+    actual = run(lambda part: lambda context, x: [x], fed)  # the inputs are no buffers to write to
     np.testing.assert_array_equal(actual, 3 * X)
     np.testing.assert_array_equal(fed, X)
 

@@ -193,7 +193,7 @@ def test_a_run_that_fails_leaves_nothing_in_memory(monkeypatch, quick):
     feeds = {"x": np.ones(10**6, np.float32)}
     run.run({**feeds, "shape": [1000, 1000]})
     wrong = {**feeds, "shape": [3, 3]}
-    for limit in (None, 2e6):  # the first failure imports what finds out why
+    for limit in (None, 2e6):  # the first failure imports the diagnosis
         gc.collect()
         gc.disable()
         with peak() as _:

@@ -142,7 +142,7 @@ def test_functions_in_functions_run_or_are_refused(levels, numba):
         assert np.array_equal(ways[0](), ONES)
         ways[1]()
     for way in ways:
-        with contextlib.suppress(RunError):  # above 60 levels; of those that are written out, a plan may hold fewer
+        with contextlib.suppress(RunError):  # above 60 levels; plans may hold fewer levels inlined
             way()
 
 

@@ -82,7 +82,7 @@ def test_a_run_stops_where_a_value_comes_out_equal(run, calls):
     run.run({"x": X})
     calls.take()
     other = X.copy()
-    other[0, 0] = -5  # Relu makes 0 of it as before
+    other[0, 0] = -5  # Relu maps the new value to 0, too
     run.run({"x": other}, ["a"])
     assert calls.take() == ["Relu"]
     assert run.store.fresh(value(run, "a"))
@@ -166,7 +166,7 @@ def test_what_if_runs_leave_the_store_alone(run):
 def test_a_what_if_takes_from_the_last_run_what_it_cannot_change(run):
     run.run({"x": X})
     twos = np.full_like(X, 2)
-    np.testing.assert_array_equal(run.run({"b": twos})["d"], -2 * np.maximum(X, 0))  # a is as it was
+    np.testing.assert_array_equal(run.run({"b": twos})["d"], -2 * np.maximum(X, 0))  # a is unchanged
     assert [len(program.instructions) for program in current_programs(run)[1].values()] == [2]  # Neg and Mul
     np.testing.assert_array_equal(run.run({"a": twos}, ["c"])["c"], -(twos + X))
     run.store.clear()
@@ -345,7 +345,7 @@ def test_a_selection_below_an_edit_reads_what_the_graph_makes_now(run):
     edits.set_operator(run.graph, run.graph.nodes[node(run, "a")], "Abs")
     np.testing.assert_array_equal(run.run_nodes([node(run, "c")])["c"], -(np.abs(X) + X))
     edits.set_operator(run.graph, run.graph.nodes[node(run, "a")], "Neg")
-    results = run.run_nodes([node(run, "b"), node(run, "d")], {"x": 2 * X})  # c is not fed: what the last inputs make
+    results = run.run_nodes([node(run, "b"), node(run, "d")], {"x": 2 * X})  # c follows from the last inputs
     np.testing.assert_array_equal(results["b"], -X + 2 * X)
     np.testing.assert_array_equal(results["d"], 0 * X)
 

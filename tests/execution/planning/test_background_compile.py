@@ -208,7 +208,7 @@ def test_a_forked_child_has_its_programs_made_too():
     run(runner)
     assert slow.begun.wait(60)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # there are threads, which is the point
+        warnings.simplefilter("ignore", DeprecationWarning)  # the test needs other threads
         child = os.fork()
     if child == 0:
         slow.may_go_on.set()

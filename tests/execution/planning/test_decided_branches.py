@@ -10,7 +10,7 @@ from onnxlab.graph import edits
 from tests.execution.support.internals import compiler_of
 from tests.execution.support.regions import Both, assert_close
 
-# what is behind the outer If has no known rank; t is in both branches of the inner one, c an initializer of a branch
+# values after the outer If have no known rank; t is in both branches of the inner one, c an initializer of a branch
 TEXT = """
 <ir_version: 10, opset_import: ["" : 21]>
 g (float["n", "k", 8] x, bool flag) => (float["?"] y)

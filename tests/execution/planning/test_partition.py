@@ -104,7 +104,7 @@ def test_parts_run_and_give_what_numpy_gives():
     np.testing.assert_array_equal(mixed.run({"x": x}, keep=False)["y"], expected["y"])
     assert taker.ran == [["Relu", "Neg"], ["Relu"]]
     np.testing.assert_array_equal(mixed.run({"x": x})["y"], expected["y"])
-    assert mixed.store.get(mixed.graph.main.names["a"]) is not None  # inside a part, kept all the same
+    assert mixed.store.get(mixed.graph.main.names["a"]) is not None  # inside of a part, and still readable
 
 
 def test_bodies_are_partitioned_too():
@@ -138,7 +138,7 @@ def test_parts_are_convex_in_order_and_cannot_be_joined(drawn):
     home = {int(node.name): number for number, part in enumerate(partition.parts) for node in part.nodes}
     assert sorted(home) == list(range(len(sources)))
     for reader, read in enumerate(sources):
-        assert all(home[source] <= home[reader] for source in read)  # an order, and with it no cycle
+        assert all(home[source] <= home[reader] for source in read)  # an order exists, so there is no cycle
     needs = [{home[s] for node in part.nodes for s in sources[int(node.name)]} for part in partition.parts]
     for late, part in enumerate(partition.parts):
         for early in range(late):

@@ -12,7 +12,7 @@ from onnxlab.execution.planning.passes.pass_list import NodePass, StepPass, list
 ROOT = Path(__file__).resolve().parents[3]
 SECTION = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("## Add a pass")[1].split("\n## ")[0]
 
-# The folder stands for that of the passes; files are found in it as in that.
+# The folder stands for that of the passes, and its files are imported alike.
 WITH_FILE = """
 import sys
 from onnxlab.execution.planning import passes

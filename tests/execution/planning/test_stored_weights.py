@@ -75,8 +75,8 @@ def test_blocks_of_a_transformer_take_little_memory(providers):
     held = onnxlab.load(path).run(x)
     model = onnxlab.load(path)
     limits = onnxlab.Limits(bytes=BUDGET)
-    onnxlab.load(path).run(x, limits=limits, providers=providers)  # what is imported and compiled on the way
-    assert background.wait(60)  # what compiles there takes memory of its own
+    onnxlab.load(path).run(x, limits=limits, providers=providers)  # modules and kernels that the run loads
+    assert background.wait(60)  # the compiling process takes memory of its own
     tracemalloc.start()
     stored = model.run(x, limits=limits, providers=providers)
     _, peak = tracemalloc.get_traced_memory()

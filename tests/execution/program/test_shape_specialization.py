@@ -41,7 +41,7 @@ def test_arithmetic_of_sizes_is_left_out_from_the_third_run_on():
         results = run.run({"x": x}, keep=False)
         np.testing.assert_array_equal(results["y"], expected["y"])
         np.testing.assert_array_equal(results["last"], expected["last"])
-        results["last"][:] = -1  # a result is the caller's, whatever is kept of it
+        results["last"][:] = -1  # results belong to the caller even where a copy is kept
         if turn > 0:
             assert rows(run, x=x) == (10 if turn < 2 else 3)
         np.testing.assert_array_equal(run.run({"x": other}, keep=False)["y"], different["y"])

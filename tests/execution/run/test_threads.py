@@ -78,7 +78,7 @@ def test_edits_while_running_never_mix_versions():
 def test_a_forked_process_runs_with_threads_of_its_own():
     run = runner("g (float[n] x) => (float[n] y) { y = Relu (x) }")
     feeds = {"x": np.ones(4_000_000, np.float32)}
-    run.run(feeds, keep=False)  # leaves a worker that waits, which the child does not have
+    run.run(feeds, keep=False)  # leaves an idle worker, which a forked child does not have
     child = os.fork()
     if not child:
         results = run.run(feeds, keep=False, limits=Limits(deadline=20))

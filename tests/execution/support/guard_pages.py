@@ -22,7 +22,7 @@ from onnxlab.execution.numba.plan import arena, builder, memory, views
 from onnxlab.execution.numba.region import region
 
 _PAGE = mmap.PAGESIZE
-_SLACK = 64  # what plans leave between the values of the arena
+_SLACK = 64  # the gap of plans between values of the arena
 _FORBIDDEN = 0
 _protect = ctypes.CDLL(None, use_errno=True).mprotect
 _protect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
@@ -108,7 +108,7 @@ def run_drawings(first, last):
         print(seed, flush=True)
         try:
             check_drawing(seed)
-        except Exception as error:  # what is wrong without going too far is test_random_regions' to tell
+        except Exception as error:  # wrong results without overruns are left to test_random_regions
             print(f"{type(error).__name__} of seed {seed}", flush=True)
 
 
@@ -131,7 +131,7 @@ def main(side, *arguments):
     faulthandler.enable()
     from onnxlab.execution.numba.rules.loading import load
 
-    load()  # all that knows `constant_view`
+    load()  # all modules that import `constant_view`
     Guards(side).install()
     if arguments[0].isdigit():
         run_drawings(int(arguments[0]), int(arguments[1]))

@@ -92,7 +92,7 @@ def assert_close(actual, expected, tolerance, name="", least=0.0):
     """Differences are within a share of the largest magnitude, or of `least`, whichever is more."""
     assert actual.dtype == expected.dtype, name
     assert actual.shape == expected.shape, name
-    if expected.dtype.name == "bfloat16":  # of which NumPy's comparisons know no NaN
+    if expected.dtype.name == "bfloat16":  # types for which NumPy's comparisons have no NaN
         actual, expected = actual.astype(np.float32), expected.astype(np.float32)
     if expected.dtype.kind != "f":
         np.testing.assert_array_equal(actual, expected, err_msg=name)

@@ -74,7 +74,7 @@ def test_dims_and_arrays_are_written_as_people_do() -> None:
     for line in (
         "model.value('x').set_dim(0, None)",
         "model.value('x').set_dim(-1, 'width')",
-        "model.value('y').set_shape(['batch', 4, 4, 4])",  # it had followed x
+        "model.value('y').set_shape(['batch', 4, 4, 4])",  # its name followed that of x
         "model.value('x').set_dtype('float16')",
         "model.value('w').array = np.full((4, 3, 1, 1), 0.25, 'float32')",
         "model.add_initializer('axes', np.array([0, -1], 'int64'))",
@@ -307,7 +307,7 @@ def test_the_history_holds_data_once_and_replays_what_was_renamed_since() -> Non
     model = Model(chain())
     before = model.to_bytes()
     array = np.full((4, 3, 1, 1), 0.25, np.float32)
-    array.view(np.uint32)[0] = 0x7FC00001  # a NaN that no expression says
+    array.view(np.uint32)[0] = 0x7FC00001  # a NaN that no Python expression gives
     model.value("w").array = array
     (done,) = model.graph.history._done[-1].deeds
     assert done.change.tensor is model.graph.values[model.value("w").id].initializer  # type: ignore[attr-defined]

@@ -14,7 +14,7 @@ def test_a_lookup_and_an_edit_do_not_bring_names_up_to_date_together(monkeypatch
     model = onnxlab.load()
     first, second = list(model.nodes)[:2]
     with pytest.raises(NameLookupError):
-        model.nodes["nothing"]  # whose suggestions need all names, which are kept up to date from here on
+        model.nodes["nothing"]  # suggestions need all names, which are kept up to date from here on
     assert model.graph.names.nodes_called(model.graph.main, first.name) == [first.id]
     strike, meanwhile = names._strike, threading.Event()  # noqa: SLF001
     failures = list[Exception]()
@@ -31,7 +31,7 @@ def test_a_lookup_and_an_edit_do_not_bring_names_up_to_date_together(monkeypatch
         if not meanwhile.is_set():
             meanwhile.set()
             other.start()
-            other.join(0.3)  # it waits for the names; without a lock it is done before
+            other.join(0.3)  # the thread waits for the names; without a lock it ends before
         strike(*arguments)
 
     first.name = "first"

@@ -69,7 +69,7 @@ def test_a_first_rename_and_attribute_make_no_table_and_note_no_readers(tmp_path
     assert not any(has_uses(value) for value in graph.values.values())
     with pytest.raises(EditError, match="called 'n8' already"):
         edits.rename_node(graph, graph.nodes[graph.resolve_node("other")], "n8")
-    edits.rename_node(graph, graph.nodes[graph.resolve_node("n8")], "n7")  # free by now
+    edits.rename_node(graph, graph.nodes[graph.resolve_node("n8")], "n7")  # the name is free by now
     assert table(model)["n7"] == [graph.resolve_node("n7")]
     model.undo(to=0)
     assert table(model)["n7"] == [graph.resolve_node("n7")]

@@ -30,7 +30,7 @@ def test_it_is_a_list_that_finds_positions(monkeypatch: pytest.MonkeyPatch, seed
             labels[ident] = label
             ids.insert(position, ident)
         if rng.random() < 0.5:
-            continue  # several come and go before it is asked
+            continue  # several nodes come and go between two reads
         assert [order.position(labels[placed]) for placed in ids] == list(range(len(ids)))
         assert (list(order), len(order), list(reversed(order))) == (ids, len(ids), ids[::-1])
     assert [order[at] for at in range(-len(ids), len(ids))] == ids + ids

@@ -51,7 +51,7 @@ def random_model(seed: int, count: int = 40) -> onnx.ModelProto:
 def indexes(proto: onnx.ModelProto) -> Iterator[Index]:
     yield GlanceIndex(proto)
     index = GlanceIndex(proto)
-    index.before_rewiring()  # from now on columns tell no more
+    index.before_rewiring()  # from now on the columns are not read
     yield index
 
 

@@ -107,7 +107,7 @@ def inline(pick: Pick) -> None:
 
 
 def insert_model(pick: Pick) -> None:
-    if len(pick.model.graph.nodes) < 60:  # it would double otherwise
+    if len(pick.model.graph.nodes) < 60:  # the model would double in size otherwise
         other = (chain, branches)[pick.numbers[0] % 2]()
         wires = {"x": pick.value} if pick.numbers[2] % 2 else {}
         pick.model.insert(other, wires, prefix=("", "p_")[pick.numbers[1] % 2])

@@ -119,7 +119,7 @@ def test_script_and_journal_have_it(edit: Any, tmp_path: Path, monkeypatch: pyte
         (recoverable,) = onnxlab.load(tmp_path / "m.onnx").files.recoverable
     with pytest.warns(JournalWarning):
         again = onnxlab.load(tmp_path / "m.onnx")
-    again.graph.completer = None  # the journal has all of it
+    again.graph.completer = None  # the journal has the whole edit
     assert again.files.recover(recoverable) == 1
     assert again.to_bytes() == after
 

@@ -135,7 +135,7 @@ class LiveFacts(RuleBasedStateMachine):
     @invariant()
     def onnx_does_not_contradict(self) -> None:
         if any(d.severity == "error" or d.code.startswith("declared-") for d in self.inference.diagnostics):
-            return  # behind what is wrong onnx goes on with what is declared
+            return  # after an error onnx goes on with declared types
         bare = onnx.ModelProto()
         bare.CopyFrom(self.graph.proto)
         del bare.graph.value_info[:]

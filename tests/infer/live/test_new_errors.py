@@ -38,7 +38,7 @@ def test_the_first_node_that_refuses_is_told() -> None:
     text = str(change)
     assert "first error: error" in text
     assert "m: float32[batch*seq,32] → float32[?]" in text
-    model.value("x").set_shape(["b", "seq", 32])  # it goes on refusing: nothing new
+    model.value("x").set_shape(["b", "seq", 32])  # the node still refuses: no new error
     assert model.last_change is not None
     assert model.last_change.first_error is None
     model.undo()

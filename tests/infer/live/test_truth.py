@@ -34,7 +34,7 @@ class Binding:
         if isinstance(dim, Expr):
             try:
                 dim = replace_symbols(dim, self.values.get)
-            except ValueError as error:  # a broadcast of sizes that do not
+            except ValueError as error:  # a broadcast of sizes that do not broadcast
                 return f"{dim} is {seen}, but {error}"
         atom = sole_atom(dim) if isinstance(dim, Expr) else None
         if atom is not None and not atom.function and atom.definition is None:
@@ -137,7 +137,7 @@ def test_no_fact_contradicts_a_run(name: str, corpus: Corpus, feeds: Callable[[s
     assert wrong == []
 
 
-# what the optimizer fuses into operators of com.microsoft: FusedMatMul, FusedConv, Attention, QLinear*, …
+# fused operators of com.microsoft: FusedMatMul, FusedConv, Attention, QLinear*, …
 OPTIMIZED = ("bert_base", "stft_audio", "tashkeel_bilstm_int8", "rapidocr_cls", "resnet101_qdq")
 
 

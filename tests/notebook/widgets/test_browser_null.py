@@ -19,7 +19,7 @@ RUN = {"id": 1, "method": "run", "params": {"nodes": JsNull(), "inputs": {"a": [
 
 def test_null_of_javascript_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ProtocolError, match="no JSON"):
-        parse(RUN)  # elsewhere it is no JSON
+        parse(RUN)  # elsewhere NaN is no JSON
     monkeypatch.setattr(messages, "_NULLS", (JsNull,))
     plain = messages._plain(RUN)
     assert plain["params"] == {"nodes": None, "inputs": {"a": [None, 1]}}

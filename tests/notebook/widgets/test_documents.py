@@ -84,7 +84,7 @@ def test_every_kind_of_file_that_a_tab_takes_is_opened(folder: Path) -> None:
     assert {".onnx", ".ort", ".textproto", ".safetensors"} <= endings <= set(suffixes())
     model = onnxlab.load(EXAMPLE)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SaveWarning)  # of what texts do not carry
+        warnings.simplefilter("ignore", SaveWarning)  # of the parts that texts do not hold
         for ending in endings - {".onnx", ".safetensors"}:
             model.save(folder / f"digits{ending}")
     model.files.save_weights(folder / "digits.safetensors")

@@ -57,7 +57,7 @@ def test_one_token_after_others(masked, beams):
     same(results, expected, 6)
     apart = [*inputs[:5], keys[:, :, :5].copy(), values[:, :, :5].copy(), None, *inputs[8:]]
     same(run(OP, *apart, num_heads=HEADS, outputs=3, **MS), expected, 6)
-    packed = [np.concatenate(token, axis=2), None, None, *apart[3:]]  # which its CPU does not take
+    packed = [np.concatenate(token, axis=2), None, None, *apart[3:]]  # ONNX Runtime's CPU kernel does not take this
     same(run(OP, *packed, num_heads=HEADS, outputs=3, **MS), expected, 6)
 
 

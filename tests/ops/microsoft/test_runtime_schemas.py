@@ -157,7 +157,7 @@ def planted() -> tuple[int, list[tuple[str, str, str]]]:
         for schema, plant in cases():
             model = sound(schema)
             if model is None or judge.refusal(model.SerializeToString()) != "":
-                continue  # no base to plant a fault in: it needs shapes or a body that its schema does not tell of
+                continue  # no valid node for a fault: the operator needs shapes or a body that its schema does not give
             assert refused_here(model) == [], schema.op_type
             if not plant(model, schema) or (theirs := judge.refusal(model.SerializeToString())) is None:
                 continue

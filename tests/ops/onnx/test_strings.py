@@ -37,7 +37,7 @@ def test_counts_of_ngrams(skip, lengths, shape):
     pool = [1, 2, 3, 4, 1, 2, 2, 3, 3, 3, 1, 2, 3, 2, 2, 2]
     bounds, indexes = [0, 4, 10], [3, 1, 0, 2, 4, 5, 6, 8, 7]
     rows = rng.integers(0, 5, shape)
-    for _ in range(2):  # with the table that is there
+    for _ in range(2):  # with the table given
         counts = call("TfIdfVectorizer", rows, min_gram_length=lengths[0], max_gram_length=lengths[1], mode="TF",
                       max_skip_count=skip, ngram_counts=bounds, ngram_indexes=indexes, pool_int64s=pool)  # fmt: skip
         for row, items in zip(counts, rows.tolist(), strict=True):

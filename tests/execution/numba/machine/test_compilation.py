@@ -42,7 +42,7 @@ def test_what_cannot_be_compiled_says_so_and_the_next_is_well(process):
         process.compile("nonsense")
     code = process.compile(INTERPRETER)
     assert object_loading.load(INTERPRETER, code)
-    for name in (b"numba_", b"NRT_", b"PyErr_"):  # of these there is nothing where it is loaded
+    for name in (b"numba_", b"NRT_", b"PyErr_"):  # the loading process has none of these symbols
         assert name not in code
 
 
@@ -78,7 +78,7 @@ def test_the_background_thread_rests_longer_than_it_works_once_it_has_held_up_a_
             rest >= min(10 * spell, background._LONGEST_REST) for rest, spell in zip(rests, late, strict=held_up)
         )
         rests.clear()
-        job()  # who waits for a plan waits no longer than it takes
+        job()  # a caller that waits for a plan is not delayed further
         assert not rests
 
 
@@ -100,7 +100,7 @@ def test_the_background_thread_rests_before_each_module(tmp_path, monkeypatch):
     for name in names:
         del sys.modules[name]
     importlib.import_module("rests_outer")
-    assert len(seen) == before  # others do not rest
+    assert len(seen) == before  # other threads do not pause
 
 
 def test_the_background_thread_rests_within_loops_and_during_runs_and_makes_no_garbage_to_look_through(monkeypatch):
@@ -118,14 +118,14 @@ def test_the_background_thread_rests_within_loops_and_during_runs_and_makes_no_g
     background.do(loop)
     assert background.wait(60)
     assert len(ages) >= 3
-    assert not rests  # nothing is held up
+    assert not rests  # no run is delayed
     with background.run():
         background.do(loop)
         assert background.wait(60)
     assert len(rests) >= 3
     rests.clear()
     items = range(64)
-    assert background.paced(items) is items  # others do not rest
+    assert background.paced(items) is items  # other threads do not pause
     assert rests == []
 
 

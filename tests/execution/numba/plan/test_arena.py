@@ -39,7 +39,7 @@ def test_a_chain_of_large_values_leaves_room_for_the_work_memory_between_them():
     spans = [(32_000, 0, 2), (32_000, 2, 6), (18_000, 3, 5), (18_000, 4, 5), (32_000, 6, 9)]
     buffers, total = laid_out(spans)
     assert overlapping(buffers) == []
-    assert total == arena._alive(spans)  # the largest first alone take a quarter more
+    assert total == arena._alive(spans)  # placing the largest first alone takes a quarter more
 
 
 def test_many_buffers_are_placed_once(monkeypatch):

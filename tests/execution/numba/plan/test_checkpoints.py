@@ -21,7 +21,7 @@ from tests.execution.support.internals import programs_of
 from tests.execution.support.random_regions import Drawing
 from tests.execution.support.regions import Eager, Recipe
 
-begun = []  # records that runs which note themselves began with
+begun = []  # first records of the runs that take checkpoints
 
 
 @contextmanager
@@ -72,7 +72,7 @@ class Edited:
         for name, array in theirs.items():
             np.testing.assert_array_equal(ours[name], array, err_msg=name)
             if isinstance(ours[name], np.ndarray) and ours[name].dtype.kind == "f":
-                ours[name][...] = np.nan  # the caller may write to what is its own
+                ours[name][...] = np.nan  # the caller may write to its own array
         return first_records
 
     def weigh(self, name, rng):
@@ -131,7 +131,7 @@ def edit(edited, kind, target, rng):
         edited.weigh(target, rng)
     elif kind == "alpha" and edited.node(target) is not None:
         edits.set_attribute(edited.graph, edited.node(target), "alpha", float(rng.uniform(0.1, 0.9)))
-    elif kind == "retype":  # what is cast to float32
+    elif kind == "retype":  # the inputs of the Cast to float32
         value = next(value for value in edited.graph.values.values() if value.name == "half")
         edits.set_initializer(edited.graph, value, (rng.standard_normal((24, 24)) * 3).astype(target))
     elif kind == "rewire":  # the joined products change places

@@ -36,7 +36,7 @@ def _told(corpus, folder, **variables):
     environment = os.environ | {"ONNXLAB_CACHE": str(folder), **variables}
     command = [sys.executable, "-c", _SCRIPT, str(corpus["lstm_gru"])]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=280, check=True)
-    assert not done.stderr  # the process that ends while one is compiled says nothing of it
+    assert not done.stderr  # a process that ends during a compilation prints nothing
     return json.loads(done.stdout)
 
 

@@ -27,7 +27,7 @@ def check_drawing(seed):
     """Whether all regions of a drawing could be bound; raises where results differ."""
     special = seed % 5 == 4
     drawing = Drawing(seed, nodes=4 + seed % 9, special=special)
-    # Winograd's way adds what the window does not see and takes it off again: infinities become NaN beside their place
+    # Winograd's transform adds elements outside of the window and subtracts them again: infinities become NaN nearby
     both = Both(drawing.model(), threads=1 + seed % 2, precise=special or seed % 3 == 0)
     ours, theirs = both.run(drawing.feeds)
     for name, expected in theirs.items():

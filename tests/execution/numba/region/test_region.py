@@ -234,14 +234,14 @@ def test_a_forked_child_binds_what_its_parent_was_binding(monkeypatch):
         return any(isinstance(call, Region) and plans_of(call) for call in calls)
 
     monkeypatch.setattr(Region, "_bind", held)
-    assert not runs_compiled()  # asks for the program, which is made with its plans
+    assert not runs_compiled()  # requests the program, which is compiled with its plans
     assert begun.wait(100)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # there are threads, which is the point
+        warnings.simplefilter("ignore", DeprecationWarning)  # the test needs other threads
         child = os.fork()
     if child == 0:
         monkeypatch.undo()
-        signal.alarm(100)  # ends it, should it wait for ever
+        signal.alarm(100)  # ends a wait that would last for ever
         while not runs_compiled():
             background.wait()
         os._exit(0)
@@ -277,7 +277,7 @@ def test_what_fits_into_the_budget_node_by_node_runs_so():
 
 def test_who_is_stopped_too_late_leaves_nothing_behind(monkeypatch):
     """A run that was told to end when it had computed all: the next one, with the memory of one before, is whole."""
-    monkeypatch.setattr(plan, "_STAGE", 0.0)  # it listens
+    monkeypatch.setattr(plan, "_STAGE", 0.0)  # the server listens
     recipe = Recipe()
     x = np.arange(4096, dtype=np.float32).reshape(64, 64)
     y = recipe.node("MatMul", recipe.input("x", x), recipe.constant(np.eye(64, dtype=np.float32)))

@@ -186,7 +186,7 @@ def test_group_query_attention(rotary, interleaved, past, ort_run):
 
 
 @pytest.mark.parametrize("sinks", [None, np.array([0.5, -1.0, 2.0, 0.0], np.float32)])
-@pytest.mark.parametrize("steps", [1, 5, 16])  # keys that fill whole vectors leave a sink no room of theirs
+@pytest.mark.parametrize("steps", [1, 5, 16])  # where keys fill whole vectors, a sink needs a vector of its own
 def test_a_sink_takes_a_share_of_each_query(steps, sinks, ort_run):
     rng = np.random.default_rng(14)
     feeds = {"q": heads(rng, 2, steps, 64), "k": heads(rng, 2, steps, 32), "v": heads(rng, 2, steps, 32)}

@@ -212,7 +212,7 @@ def test_functions_of_two_operands(rng, op_type):
         check(recipe.model(recipe.node(op_type, *(recipe.input(n, x) for n, x in feeds.items()))), feeds)
     feeds = {"a": np.repeat(SPECIAL, len(SPECIAL)), "b": np.tile(SPECIAL, len(SPECIAL))}
     recipe = Recipe()
-    if op_type != "PRelu":  # infinity times zero where NumPy looks only at the sign
+    if op_type != "PRelu":  # infinity times zero where NumPy only reads the sign
         check(recipe.model(recipe.node(op_type, *(recipe.input(n, x) for n, x in feeds.items()))), feeds)
 
 

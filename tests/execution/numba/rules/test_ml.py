@@ -132,7 +132,7 @@ def test_tree_ensemble_of_version_5(aggregate, transform, number):
     rng = np.random.default_rng(3)
     recipe = Recipe(21)
     x = rng.standard_normal((33, 3)).astype(number)
-    x[7, 0], x[8, 0] = 0.1, np.nextafter(0.1, 1)  # of float32 both are above the split, of float64 one
+    x[7, 0], x[8, 0] = 0.1, np.nextafter(0.1, 1)  # as float32 both are above the split, as float64 one
     x[4, 1] = np.nan
     split = numpy_helper.from_array(np.array([0.1, -0.3, 0.5, 0.0], number), "splits")
     y = recipe.node(

@@ -43,7 +43,7 @@ def test_scatter_elements(rng, reduction, axis, wide):
     data = rng.standard_normal((5, 7, 4)).astype(np.float32)
     shape = [3, 6, 4]
     size = data.shape[axis]
-    if reduction == "none":  # the order of what meets is not defined
+    if reduction == "none":  # the order of colliding updates is not defined
         shape[axis] = size
         indices = np.argsort(rng.random(shape), axis).astype(wide)
     else:
