@@ -89,6 +89,10 @@ class Fact:
         """The short form for an edge: dims only, "scalar" for rank 0, "" where nothing is known."""
         return ""
 
+    def nbytes(self) -> Dim | None:
+        """Bytes of the tensor in memory, None where they are unknown, or for no dense tensor."""
+        return None
+
 
 class TensorFact(Fact):
     """A dense tensor.

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 
 from onnxlab.ops import find_traits
 from onnxlab.ops.base.estimates import SMALL, broadcast, matmul_bytes
-from onnxlab.shapes import Fact, TensorFact
+from onnxlab.shapes import Fact
 
 Estimate: TypeAlias = Callable[..., int]
 
@@ -32,7 +32,7 @@ def is_harmless(inputs: Sequence[Fact], outputs: Sequence[Fact]) -> bool:
 
 def is_small(fact: Fact) -> bool:
     """Whether inference knows that a value takes at most SMALL bytes."""
-    nbytes = fact.nbytes() if isinstance(fact, TensorFact) else None
+    nbytes = fact.nbytes()
     return isinstance(nbytes, int) and nbytes <= SMALL
 
 

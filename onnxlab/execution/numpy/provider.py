@@ -25,7 +25,6 @@ from onnxlab.graph.protos import tensors
 from onnxlab.graph.protos.attributes import AttributeRef, BodyRef
 from onnxlab.ops import KernelEntry, find_kernel, find_traits
 from onnxlab.schemas import Schema
-from onnxlab.shapes import TensorFact
 
 
 class NumpyProvider(Provider):
@@ -235,8 +234,7 @@ def _large(step: Step, view: PartitionView) -> Step:
     """The step without buffer reuse, where inference knows that the buffers are too small for it to be of use."""
     if step.into is None:
         return step
-    fact = view.fact(step.outputs[0])
-    nbytes = fact.nbytes() if isinstance(fact, TensorFact) else None
+    nbytes = view.fact(step.outputs[0]).nbytes()
     return replace(step, into=None) if view.keep or (isinstance(nbytes, int) and nbytes <= buffer_reuse.SMALL) else step
 
 

@@ -62,8 +62,11 @@ class StoredWindow:
         return prod(self.shape[1:]) * self.dtype.itemsize
 
 
-class StoredInputs:
-    """The call of a step whose inputs at some places are in files.
+def _run(
+    step: Step, stored: Mapping[int, LazyTensor], windowed: Callable[..., Any] | None, place: int,
+    context: NodeContext, *arrays: Any,
+) -> Any:  # fmt: skip
+    """Run a node whose inputs at some places are in files.
 
     Args:
         step: the step as it would run with arrays.
@@ -71,32 +74,21 @@ class StoredInputs:
         windowed: the form of the kernel that takes one input as a `StoredOperand`; it returns None where it cannot.
         place: index of that input.
     """
+    inputs = [_whole(stored[number], context) if number in stored and (windowed is None or number != place) else array
+              for number, array in enumerate(arrays)]  # fmt: skip
+    if windowed is not None:
+        inputs[place] = StoredWindow(stored[place], context)
+        result = windowed(*inputs)
+        if result is not None:
+            return result
+        inputs[place] = _whole(stored[place], context)
+    return step.call(context, *inputs) if step.context else step.call(*inputs)
 
-    def __init__(
-        self, step: Step, stored: Mapping[int, LazyTensor], windowed: Callable[..., Any] | None, place: int
-    ) -> None:
-        self._step, self._stored = step, stored
-        self._windowed, self._place = windowed, place
 
-    def __call__(self, context: NodeContext, *arrays: Any) -> Any:
-        """Run the node, in windows where that is possible."""
-        inputs = list(arrays)
-        for place, tensor in self._stored.items():
-            if place != self._place or self._windowed is None:
-                inputs[place] = self._whole(tensor, context)
-        if self._windowed is not None:
-            inputs[self._place] = StoredWindow(self._stored[self._place], context)
-            result = self._windowed(*inputs)
-            if result is not None:
-                return result
-            inputs[self._place] = self._whole(self._stored[self._place], context)
-        return self._step.call(context, *inputs) if self._step.context else self._step.call(*inputs)
-
-    @staticmethod
-    def _whole(tensor: LazyTensor, context: NodeContext) -> Array:
-        context.reserve(tensor.size * tensor.dtype.itemsize, f"tensor {tensor.name!r}")
-        with Loading(Limits()):  # counted above
-            return np.asarray(tensor)
+def _whole(tensor: LazyTensor, context: NodeContext) -> Array:
+    context.reserve(tensor.size * tensor.dtype.itemsize, f"tensor {tensor.name!r}")
+    with Loading(Limits()):  # counted above
+        return np.asarray(tensor)
 
 
 def reading(
@@ -117,5 +109,5 @@ def reading(
     form = kernel.windowed if kernel is not None and place in stored else None
     windowed = None if form is None else partial(form, **attributes())
     inputs: Sequence[str] = ["" if place in stored else name for place, name in enumerate(step.inputs)]
-    call = StoredInputs(step, stored, windowed, place)
+    call = partial(_run, step, stored, windowed, place)
     return replace(step, call=call, inputs=tuple(inputs), context=True, pure=False, size=None, into=None, in_place=())

@@ -195,10 +195,8 @@ class CachedPartition(Carried[tuple[PartitionView, Partition]]):
         view.refusals.update(self.refusals)
         view.notes.update(self.notes)
         touched = {*others.values(), *(nodes[place] for name in names for place in self._readers().get(name, ()))}
-        for provider in scope.compiler.providers[:-1]:
-            if not provider.still(view, touched):
-                return None
-        return view, parts
+        same = all(provider.still(view, touched) for provider in scope.compiler.providers[:-1])
+        return (view, parts) if same else None
 
     def _readers(self) -> dict[str, list[int]]:
         """{name: places of the nodes that read it}."""
@@ -219,9 +217,7 @@ class CachedPartition(Carried[tuple[PartitionView, Partition]]):
         if not ids:
             return set()
         names = scope.initializers_of(ids)
-        if len(names) < len(ids):
-            return None
-        return (names | self.written.repeating(names)) & self.constants.keys()
+        return None if len(names) < len(ids) else (names | self.written.repeating(names)) & self.constants.keys()
 
 
 def _kind(node: NodeView) -> tuple[str, str, str, int]:

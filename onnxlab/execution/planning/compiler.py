@@ -34,7 +34,7 @@ from onnxlab.execution.program.loop_body import LoopGrowth
 from onnxlab.execution.program.program import Program, assemble
 from onnxlab.graph.edit.snapshot import BodyRef, NodeView, ScopeView, Snapshot
 from onnxlab.graph.protos.lazy_tensor import LazyTensor
-from onnxlab.shapes import UNKNOWN, Fact, TensorFact
+from onnxlab.shapes import UNKNOWN, Fact
 
 FactOf = Callable[[int], Fact]
 _MAX_DEPTH = 60  # levels of nested calls of functions, as in inference: each takes ten of Python's frames
@@ -171,7 +171,6 @@ class ScopeCompiler(ScopeNames):
     ) -> PartitionView:
         """The view of the nodes that a run needs, or of `nodes`."""
         fed = frozenset(feeds).difference(self.invariant)
-        fact: Callable[[str], Fact] = self.fact
         constant: Callable[[str], Any] = lambda name: None if name in fed else self.constant(name)  # noqa: E731
         visible = frozenset(outputs)
         if nodes is None:
@@ -191,7 +190,7 @@ class ScopeCompiler(ScopeNames):
             self.scope.opsets,
             constant,
             self.reads,
-            fact,
+            self.fact,
             self.stored(fed),
             scope=self,
             keep=keep,
@@ -236,10 +235,7 @@ class ScopeCompiler(ScopeNames):
         steps: list[Step] = []
         for part in plan.parts:
             compiled = self._compiled(part, view, providers[part.provider])
-            if isinstance(compiled, list):
-                steps += compiled
-            else:
-                steps.append(part_step(part, compiled))
+            steps += compiled if isinstance(compiled, list) else [part_step(part, compiled)]
         fed = set(feeds)
         steps = [_without(step, fed) for step in paced(steps)]
         for step_pass in () if keep else listed(StepPass):
@@ -256,8 +252,7 @@ class ScopeCompiler(ScopeNames):
 
     def nbytes(self, name: str) -> int | None:
         """Bytes of a value of this scope, None where inference does not know them."""
-        fact = self.fact(name)
-        nbytes = fact.nbytes() if isinstance(fact, TensorFact) else None
+        nbytes = self.fact(name).nbytes()
         return nbytes if isinstance(nbytes, int) else None
 
     def fed(self, feeds: Sequence[str]) -> ScopeCompiler:
@@ -280,9 +275,7 @@ class ScopeCompiler(ScopeNames):
     @property
     def where(self) -> str:
         """The scope's name in messages."""
-        if self.scope.kind == "function":
-            return f"function {self.scope.name}"
-        return self.scope.path or "the graph"
+        return f"function {self.scope.name}" if self.scope.kind == "function" else self.scope.path or "the graph"
 
     def inner(self, ref: BodyRef) -> ProgramBody:
         """The body of a node of this scope."""
@@ -340,9 +333,8 @@ def _constant(view: PartitionView, name: str) -> Any:
 
 def _without(step: Step, fed: set[str]) -> Step:
     """The step without the outputs that the caller feeds."""
-    if fed.isdisjoint(step.outputs):
-        return step
-    return replace(step, outputs=tuple("" if name in fed else name for name in step.outputs))
+    outputs = tuple(["" if name in fed else name for name in step.outputs])
+    return step if outputs == step.outputs else replace(step, outputs=outputs)
 
 
 def _hashable(value: Any) -> Any:

@@ -21,7 +21,7 @@ from onnxlab.execution.base.provider import Part, PartitionView, Provider, Subgr
 from onnxlab.graph.edit.snapshot import NodeView
 from onnxlab.limits import format_bytes
 from onnxlab.printable import printable_lines
-from onnxlab.shapes import Dim, TensorFact
+from onnxlab.shapes import Dim
 
 _MAX_JOINED = 400  # parts beyond which joining is not tried: its time grows with the number of pairs
 
@@ -310,7 +310,5 @@ def _crossings(view: PartitionView, parts: Iterable[Part]) -> list[Crossing]:
     crossings = []
     for name, targets in readers.items():
         if name in maker:
-            fact = view.fact(name)
-            nbytes = fact.nbytes() if isinstance(fact, TensorFact) else None
-            crossings.append(Crossing(name, maker[name], tuple(targets), nbytes))
+            crossings.append(Crossing(name, maker[name], tuple(targets), view.fact(name).nbytes()))
     return crossings

@@ -1,13 +1,14 @@
 """Programs after an edit: what is carried over gives what a fresh runner gives, and an edit costs what it changes."""
 
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
 
 import onnxlab
 from onnxlab.execution.numpy.provider import NumpyProvider
-from onnxlab.execution.planning import carried_programs
+from onnxlab.execution.planning import carried_programs, carry
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph import edits
 from tests.execution.support.internals import programs_of
@@ -51,7 +52,7 @@ def weigh(model, factor):
     edits.set_initializer(model.graph, value, model.graph.array(value.id) * np.float32(factor))
 
 
-EDITS = {
+EDITS: dict[str, Any] = {
     "a weight": lambda model: weigh(model, 0.5),
     "an attribute": lambda model: edits.set_attribute(model.graph, node_of(model, "LeakyRelu"), "alpha", 0.3),
     "an attribute of NumPy's node": lambda model: edits.set_attribute(
@@ -70,7 +71,7 @@ def test_programs_are_carried_over(make, kind, keep, monkeypatch):
     runner = make(model)
     runner.run({"x": X}, keep=keep)
     carried = []
-    before = carried_programs.carry
+    before = carry.carry
     monkeypatch.setattr(carried_programs, "carry", lambda *args: carried.append(before(*args)) or carried[-1])
     for _ in range(2):
         EDITS[kind](model)

@@ -7,10 +7,9 @@ another one overwrites it. A value that no kernel writes (such as the product be
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 
@@ -32,23 +31,18 @@ class ArenaPlace:
     """The place of a value after the first `record` records of a plan.
 
     Attributes:
-        kind, number: of the buffer (see `views.ArenaBuffer`): the arena, or the caller's array of that number.
-        offset, shape, strides, dtype: of its elements.
+        view: of an input or output, or of the whole arena, whatever buffer of it the value is in.
     """
 
     record: int
-    kind: str
-    number: int
-    offset: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    dtype: np.dtype[Any]
+    view: View
 
     def copy(self, arena: Array, inputs: Sequence[Array], outputs: Sequence[Array]) -> Array:
         """The value as an array of its own."""
-        owner = arena if self.kind == "arena" else (inputs if self.kind == "input" else outputs)[self.number]
-        memory = owner.reshape(-1).view(np.uint8) if self.kind != "arena" else owner
-        return np.ndarray(self.shape, self.dtype, memory, self.offset, self.strides).copy()
+        kind, number = self.view.buffer.kind, self.view.buffer.index
+        owner = arena if kind == "arena" else (inputs if kind == "input" else outputs)[number]
+        memory = owner.reshape(-1).view(np.uint8) if kind != "arena" else owner
+        return np.ndarray(self.view.shape, self.view.dtype, memory, self.view.offset, self.view.strides).copy()
 
 
 def places_of(binder: Binder) -> dict[str, ArenaPlace]:
@@ -64,8 +58,8 @@ def places_of(binder: Binder) -> dict[str, ArenaPlace]:
             continue
         if buffer.kind == "arena" and buffer.last < after - 1:  # another name for a value that is not read any more
             after = buffer.last + 1
-        offset = view.offset + (buffer.offset if buffer.kind == "arena" else 0)
-        places[name] = ArenaPlace(after, buffer.kind, buffer.index, offset, view.shape, view.strides, view.dtype)
+        base = buffer.offset if buffer.kind == "arena" else 0  # a later layout may move the buffer
+        places[name] = ArenaPlace(after, replace(view, offset=view.offset + base))
     return places
 
 
@@ -121,8 +115,7 @@ class InnerValues:
         places = {name: self._places[name] for name in names}
         copying = CopyingCourse(places, plain(arrays), self._resumed(places.values(), plain(arrays), before))
         context.reserve(self._plan.nbytes)
-        small = self._plan.nbytes <= _SMALL
-        plan = self._plan if small else self._plan.exchanged(())  # a copy, whose memory is freed after this
+        plan = self._plan if self._plan.nbytes <= _SMALL else self._plan.exchanged(())  # whose memory is freed then
         run = partial(plan.run, copying.inputs, threads, engine.interpret, context.check, context.listening)
         try:
             run(copying)
