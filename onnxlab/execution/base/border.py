@@ -81,8 +81,7 @@ class _Bordered:
         alone = self._node or isinstance(result, (np.ndarray, np.generic))
         results = (result,) if count == 1 and alone and not isinstance(result, tuple) else result
         if not isinstance(results, (list, tuple)):
-            expected = f"a list of {count} arrays"
-            raise self._fault(f"returned {_described(result)}", expected, "one for each of its outputs")
+            raise self._fault(f"returned {_described(result)}", f"a list of {count} arrays", "one for each output")
         if len(results) != count:
             raise self._fault(
                 f"returned {len(results)} values", f"{count}", f"one for each of {', '.join(map(repr, self._outputs))}"

@@ -19,9 +19,8 @@ from onnxlab.execution.base.node_models import IR_VERSION, node_proto
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edit.snapshot import AttributeRef, NodeView, ScopeView, Snapshot
 from onnxlab.graph.protos import attributes as codec
+from onnxlab.infer.walk.schema_bodies import DOMAIN, standalone
 from onnxlab.schemas import Schema
-
-_DOMAIN = "onnxlab.schema"  # domain of the wrapping function: no node inside can refer to it
 
 
 def fixed_function(schema: Schema, opsets: Mapping[str, int]) -> tuple[Snapshot, ScopeView] | None:
@@ -88,10 +87,7 @@ def _scoped(data: bytes, default_opset: int) -> tuple[Snapshot, ScopeView] | Non
     """A serialized FunctionProto as a scope of a snapshot of its own."""
     if not data:
         return None
-    function = onnx.FunctionProto.FromString(data)
-    function.domain, function.overload = _DOMAIN, ""
-    if not any(entry.domain in ("", "ai.onnx") for entry in function.opset_import):
-        function.opset_import.add(domain="", version=default_opset)
+    function = standalone(onnx.FunctionProto.FromString(data), default_opset)
     model = onnx.ModelProto(ir_version=IR_VERSION, functions=[function], opset_import=function.opset_import)
     snapshot = ModelGraph(model).snapshot()
-    return snapshot, snapshot.functions[_DOMAIN, function.name, ""]
+    return snapshot, snapshot.functions[DOMAIN, function.name, ""]

@@ -69,8 +69,9 @@ def find(graph: ModelGraph, snapshot: Snapshot, path: str) -> Watched:
                 f"{path!r} is inside of function {inner.name}, whose values have no place of their own"
             )
         if not inner.owner:
-            where = f"{inner.attribute}, a graph of training"
-            raise NameLookupError(f"{path!r} is inside of {where}: no run of the model runs it")
+            raise NameLookupError(
+                f"{path!r} is inside of {inner.attribute}, a graph of training: no run of the model runs it"
+            )
         owner = graph.nodes[inner.owner]
         once = once and owner.op_type == "If"
         inner = graph.scopes[owner.scope]

@@ -90,9 +90,8 @@ class Branches(Forgetful):
         if not self._general.snapshot.main.initializers.keys().isdisjoint(arrays):
             return None
         inputs = self._general.snapshot.main.inputs
-        if not all(type(array) is np.ndarray and name in inputs for name, array in arrays.items()):
-            return None
-        return tuple([(name, array.shape) for name, array in arrays.items()])
+        plain = all(type(array) is np.ndarray and name in inputs for name, array in arrays.items())
+        return tuple([(name, array.shape) for name, array in arrays.items()]) if plain else None
 
     def _make(self, signature: Signature, programs: Mapping[Key, Program], arrays: Mapping[str, Any]) -> None:
         """Make the compiler for feeds of these shapes, and in the background the programs that were asked for."""

@@ -25,8 +25,8 @@ from onnxlab.shapes.expressions import Atom
 if TYPE_CHECKING:
     from onnxlab.infer.walk.input_masks import Inputs
 
-_DOMAIN = "onnxlab.schema"
-"""Domain of the function that the body becomes: no node in the body refers to it."""
+DOMAIN = "onnxlab.schema"
+"""Domain of the function that the body of a schema becomes: no node in the body refers to it."""
 
 _active = threading.local()
 
@@ -76,23 +76,34 @@ def _outputs(graph: ModelGraph) -> Sequence[int]:
     return graph.nodes[call].outputs
 
 
+def standalone(function: onnx.FunctionProto, default_opset: int) -> onnx.FunctionProto:
+    """A copy of a schema's body as a function of the domain `DOMAIN`.
+
+    Args:
+        function: the body.
+        default_opset: version of ai.onnx, for a body that uses this domain without importing it; 0 for the newest.
+    """
+    body = onnx.FunctionProto()
+    body.CopyFrom(function)
+    body.domain, body.overload = DOMAIN, ""
+    if all(entry.domain not in ("", "ai.onnx") for entry in body.opset_import):
+        body.opset_import.add(domain="", version=default_opset or schemas.latest_opset(""))
+    return body
+
+
 def _model(operator: Operator, inputs: Inputs, default_opset: int) -> onnx.ModelProto:
     """A model that calls the body once."""
     assert operator.schema is not None
-    body = onnx.FunctionProto()
-    body.CopyFrom(operator.schema.function)
-    body.domain, body.overload = _DOMAIN, ""
-    if all(entry.domain not in ("", "ai.onnx") for entry in body.opset_import):
-        body.opset_import.add(domain="", version=default_opset or schemas.latest_opset(""))
+    body = standalone(operator.schema.function, default_opset)
     model = onnx.ModelProto(ir_version=onnx.IR_VERSION, functions=[body], opset_import=body.opset_import)
-    model.opset_import.add(domain=_DOMAIN, version=1)
+    model.opset_import.add(domain=DOMAIN, version=1)
     model.graph.name = "body"
     model.graph.input.extend(
         onnx.ValueInfoProto(name=f"x{slot}") for slot, fact in enumerate(inputs) if fact is not None
     )
     node = model.graph.node.add()
     node.CopyFrom(operator.proto)
-    node.op_type, node.domain, node.overload = body.name, _DOMAIN, ""
+    node.op_type, node.domain, node.overload = body.name, DOMAIN, ""
     set_names = {attribute.name for attribute in node.attribute}
     for name, spec in operator.schema.attributes.items():
         if spec.default is not None and name not in set_names and (name in body.attribute or _is_formal(body, name)):

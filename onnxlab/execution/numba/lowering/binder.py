@@ -107,11 +107,9 @@ class Binder(RegionValues):
         if not all(value is None or isinstance(value, np.ndarray) for value in values):
             return False
         step = self._step(node)
-        if step.constants is not None:
-            results: Sequence[Any] = step.constants
-        else:
-            returned = step.call(self._context, *values) if step.context else step.call(*values)
-            results = returned if isinstance(returned, tuple) else (returned,)
+        arguments = (self._context, *values) if step.context else values
+        returned = step.call(*arguments) if step.constants is None else step.constants
+        results: Sequence[Any] = returned if isinstance(returned, tuple) else (returned,)
         for name, result in zip(node.outputs, results, strict=False):
             if name:
                 array = np.asarray(result)
