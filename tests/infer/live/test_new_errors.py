@@ -1,5 +1,7 @@
 """The effect of an edit: changed facts in topological order, the first node that refuses, and both in words."""
 
+import pytest
+
 from onnxlab import Model
 from tests.infer.support.models import shape_chain
 
@@ -44,6 +46,15 @@ def test_the_first_node_that_refuses_is_told() -> None:
     model.undo()
     model.undo()
     assert model.last_change.first_error is None
+
+
+def test_the_old_name_of_the_first_error_works_with_a_warning() -> None:
+    model = Model(shape_chain().proto)
+    model.value("x").set_shape(["batch", "seq", 32])
+    change = model.last_change
+    assert change is not None
+    with pytest.warns(DeprecationWarning, match="first_refusal is now first_error"):
+        assert change.first_refusal is change.first_error is not None
 
 
 def test_an_edit_without_effect_says_so() -> None:
