@@ -151,7 +151,7 @@ def measured(name: str, width: int, page: Page) -> Look:
     right, bottom = max(box["x"] + box["w"] for box in shown), max(box["y"] + box["h"] for box in shown)
     inside = left >= canvas["x"] and top >= canvas["y"]
     inside = inside and right <= canvas["x"] + canvas["w"] and bottom <= canvas["y"] + canvas["h"]
-    groups = [box for box in state["boxes"] if box["kind"] in ("group", "run", "frame")]
+    groups = [box for box in state["boxes"] if box["kind"] in ("group", "repeat", "frame")]
     named = [box for box in groups if box["label"] and not box["label"].startswith(MADE_UP)]
     return Look(
         name,
@@ -192,17 +192,17 @@ def units(name: str, boxes: list[dict[str, Any]]) -> str:
     for box in boxes:
         layers = re.match(r"(\d+) transformer layers$", box["about"])
         box["units"] = int(layers[1]) if layers and box["units"] == 1 and box["kind"] == "group" else box["units"]
-    alike = {box["about"] for box in boxes if box["isRun"] and box["about"]}
+    alike = {box["about"] for box in boxes if box["isRepeat"] and box["about"]}
     stages = [box for box in boxes if box["kind"] == "frame" and (box["units"] > 1 or box["about"] in alike)]
     for box in stages:  # the first of several layers may be open
-        box["kind"] = "run" if box["isRun"] or box["units"] == 1 else "frame"
+        box["kind"] = "repeat" if box["isRepeat"] or box["units"] == 1 else "frame"
     for box in sorted(boxes, key=lambda entry: entry["order"]):
         if any(box is not stage and box["depth"] > stage["depth"] and _meet(box, stage) for stage in stages):
             continue
         if (box["kind"] == "frame" and box in stages) or (box["kind"] == "group" and box["units"] > 1):
             counts.append(box["units"])
             before = ""
-        elif box["kind"] in ("group", "run") and box["about"]:
+        elif box["kind"] in ("group", "repeat") and box["about"]:
             counts[-1:] = [counts[-1] + box["units"]] if box["about"] == before else [*counts[-1:], box["units"]]
             before = box["about"]
     rest = iter(counts)

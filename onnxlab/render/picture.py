@@ -16,7 +16,7 @@ from onnxlab.graph.query.hierarchy import Hierarchy
 from onnxlab.ops import find_traits
 from onnxlab.render.categories import category
 from onnxlab.render.drawn_scope import DrawnScope, drawn_scope
-from onnxlab.render.runs import operators_of, runs_of
+from onnxlab.render.repeats import operators_of, repeats_of
 from onnxlab.render.words import shorten, title_of
 
 if TYPE_CHECKING:
@@ -300,7 +300,7 @@ class _Painter:
     def _alike_groups(self) -> dict[int, tuple[int, str]]:
         """Map each folded group of a run with equal operators to the run's first group and the run's name."""
         looks = operators_of(self._hierarchy, self._contents()[0], self._graph.nodes)
-        return runs_of(self._hierarchy, dict.fromkeys(self._folded.values()), looks)
+        return repeats_of(self._hierarchy, dict.fromkeys(self._folded.values()), looks)
 
     # -- boxes --------------------------------------------------------------------------------------------
 

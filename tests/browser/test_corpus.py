@@ -28,7 +28,7 @@ def folds(widget: Widget) -> None:
     widget.get("toolbar-fold").click()
     widget.wait("handle => !handle.view.debug().boxes.some((box) => box.kind === 'frame')")
     folded = widget.debug()["boxes"]
-    group = next(box["id"] for box in folded if box["kind"] in ("group", "run"))
+    group = next(box["id"] for box in folded if box["kind"] in ("group", "repeat"))
     widget.evaluate("(handle, group) => handle.view.unfold(group)", group)
     widget.wait("(handle, count) => handle.view.debug().boxes.length > count", len(folded))
 

@@ -39,11 +39,11 @@ def edit_in_its_place(lab: Lab, widget: Widget, deep: int) -> None:
 
 def unfold_equal_blocks(widget: Widget) -> None:
     """One for all of a run of equal layers, then all of them, then another one for all."""
-    run = "h => h.view.debug().boxes.find((box) => ['frame', 'run'].includes(box.kind) && box.label.includes('…'))"
+    run = "h => h.view.debug().boxes.find((box) => ['frame', 'repeat'].includes(box.kind) && box.label.includes('…'))"
     widget.wait(f"h => ({run})(h)")
     first = widget.evaluate(run)["id"]
     widget.wait("h => h.app.blocks.equal.value.size > 0")
-    groups = widget.evaluate("(h, group) => h.view.runOf(group).likes", first)
+    groups = widget.evaluate("(h, group) => h.view.repeatOf(group).likes", first)
     assert len(groups) == 4
     assert set(groups) <= set(widget.evaluate("(h, group) => h.app.blocks.equal.value.get(group)", first))
     widget.evaluate("(h, group) => h.app.picked.revealGroup(group)", groups[2])

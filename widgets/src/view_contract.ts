@@ -130,7 +130,7 @@ export interface Picture {
   /**
    * The groups like it in the run that a group is drawn in, and whether that shows all; null where it is drawn alone.
    */
-  runOf(group: number): { likes: number[]; all: boolean } | null;
+  repeatOf(group: number): { likes: number[]; all: boolean } | null;
   /** Lets the run of a group show all its groups, or one for all. */
   showAll(group: number, all: boolean): void;
   openScope(scope: number): void;

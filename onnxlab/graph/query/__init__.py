@@ -24,7 +24,7 @@ Files:
     unit_cuts          Borders between units of a model: pure functions of positions and operators.
     unit_families      Groups side by side that are called alike but for a number, "up_blocks.0" to "up_blocks.3", as
                        one group.
-    unit_runs          Units in a row that are alike and follow one another: the blocks of one stage.
+    unit_repeats       Units in a row that are alike and follow one another: the blocks of one stage.
     unit_words         Words of the field for a set of nodes: "attention", "residual block", "conv·bn·relu".
     units              Units of a model where names tell none: layers, blocks and stages, found in how nodes are
                        wired.

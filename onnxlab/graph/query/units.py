@@ -15,7 +15,7 @@ from onnxlab.graph.query.hierarchy_levels import Box, BoxRow, Level, inner_first
 from onnxlab.graph.query.node_roles import BESIDE, SOURCE, TRUNK, heavy_operators, parameter_dims, roles
 from onnxlab.graph.query.unit_cuts import Pattern, joined, narrow_places, repeated
 from onnxlab.graph.query.unit_families import gather_families
-from onnxlab.graph.query.unit_runs import Unit, runs_of
+from onnxlab.graph.query.unit_repeats import Unit, repeats_of
 from onnxlab.graph.query.unit_words import MIXED, POOLS, SINGLE, common_name, describe, normalizes, summed_up
 from onnxlab.ops import layer_operators
 
@@ -340,7 +340,7 @@ class UnitFinder:
             return
         row = self._level.row(box)
         units = [self._unit(row, [place]) for place in range(len(row.heads))]
-        runs = runs_of([unit if place in row.boxes else None for place, unit in enumerate(units)])
+        runs = repeats_of([unit if place in row.boxes else None for place, unit in enumerate(units)])
         runs = [run for run in runs if len(run) >= LEAST_STAGE]
         if len(runs) < 2 or sum(map(len, runs)) < LEAST_MEAN * len(runs):
             return

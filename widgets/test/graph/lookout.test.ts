@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Camera } from "../../src/graph/canvas/camera.ts";
-import { GROUP, keyOf, NODE, RUN } from "../../src/graph/groups/group_keys.ts";
+import { GROUP, keyOf, NODE, REPEAT } from "../../src/graph/groups/group_keys.ts";
 import type { Scene } from "../../src/graph/scene/scene.ts";
 import { inView } from "../../src/graph/view/lookout.ts";
 import { outlineData, outlineRows } from "../../src/model/outline_rows.ts";
@@ -10,9 +10,9 @@ import { whereIs } from "../../src/model/where.ts";
 import { ModelBuilder } from "../fixtures/model.ts";
 import { transformer } from "../fixtures/networks.ts";
 
-/** A frame of a run around a frame of a group around a node. */
-function scene(run: number, group: number): Scene {
-  const keys = [keyOf(RUN, run), keyOf(GROUP, group), keyOf(NODE, 1)];
+/** A frame of a repeat around a frame of a group around a node. */
+function scene(repeat: number, group: number): Scene {
+  const keys = [keyOf(REPEAT, repeat), keyOf(GROUP, group), keyOf(NODE, 1)];
   return {
     boxes: keys.map((key) => ({ key })),
     x: Float64Array.of(0, 100, 300),
@@ -34,7 +34,7 @@ test("what shows as a whole surrounds nothing; what reaches beyond does, with ti
   assert.deepEqual(inView({ scene: scene(5, 7) }, camera(-10, -10, 1020)).path, []);
   const inside = inView({ scene: scene(5, 7) }, camera(250, 300, 300));
   assert.deepEqual(
-    inside.path.map(({ group, isRun, hidden }) => [group, isRun, hidden]),
+    inside.path.map(({ group, isRepeat, hidden }) => [group, isRepeat, hidden]),
     [
       [5, true, true],
       [7, false, true],
@@ -43,12 +43,12 @@ test("what shows as a whole surrounds nothing; what reaches beyond does, with ti
   assert.deepEqual([...inside.groups], [5, 7]);
 });
 
-test("inside of one of a run, that one is where one is, not the first", () => {
+test("inside of one of a repeat, that one is where one is, not the first", () => {
   const group = (id: number, parent: number) => [id, { id, parent, name: `g${id}` }] as const;
   const store = { groups: new Map([group(1, 0), group(2, 0), group(3, 2)]) } as unknown as Store;
   const path = [
-    { group: 1, isRun: true, hidden: true },
-    { group: 3, isRun: false, hidden: false },
+    { group: 1, isRepeat: true, hidden: true },
+    { group: 3, isRepeat: false, hidden: false },
   ];
   assert.deepEqual(whereIs(store, path), [
     { id: 2, hidden: true },

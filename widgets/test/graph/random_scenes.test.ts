@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { hiddenIn, withAll } from "../../src/graph/groups/fold.ts";
-import { keyOf, kindOf, NODE, RUN } from "../../src/graph/groups/group_keys.ts";
+import { keyOf, kindOf, NODE, REPEAT } from "../../src/graph/groups/group_keys.ts";
 import { Hierarchy } from "../../src/graph/groups/hierarchy.ts";
 import { boxOfNode } from "../../src/graph/input/walk.ts";
 import { ModelBuilder } from "../fixtures/model.ts";
@@ -106,7 +106,7 @@ test("random models, opened at random", () => {
       hierarchy = new Hierarchy(store, 1);
     let open: ReadonlySet<number> = new Set([...hierarchy.containers.keys()].filter(() => random(4) > 0));
     for (const key of hierarchy.containers.keys())
-      if (kindOf(key) === RUN && random(3) === 0) open = withAll(hierarchy, open, key, true);
+      if (kindOf(key) === REPEAT && random(3) === 0) open = withAll(hierarchy, open, key, true);
     const scene = sceneOf(store, hierarchy, open),
       ground = { hierarchy, open, scene };
     assert.deepEqual(overlaps(scene), [], `seed ${seed}`);

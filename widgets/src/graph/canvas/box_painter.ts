@@ -1,6 +1,6 @@
 /** Draws boxes at three levels of detail: blocks of color, titles, all their words. */
 
-import { isTerminal, NODE, OUTSIDE, RUN } from "../groups/group_keys.ts";
+import { isTerminal, NODE, OUTSIDE, REPEAT } from "../groups/group_keys.ts";
 import { type Box, MARGIN, PADDING, TEXT_LINE, TITLE_LINE } from "../scene/boxes.ts";
 import { SIGN } from "../scene/pick.ts";
 import type { Scene } from "../scene/scene.ts";
@@ -64,7 +64,7 @@ export class BoxPainter {
       h = scene.h[i]!;
     const terminal = isTerminal(box.kind);
     const radius = terminal ? h / 2 : RADIUS;
-    if (box.kind === RUN) this.#stack(x + 4, y + 4, w - 8, h, colors);
+    if (box.kind === REPEAT) this.#stack(x + 4, y + 4, w - 8, h, colors);
     if (box.folds) this.#stack(x, y, w, h, colors);
     if (marks.matches.has(i)) this.#halo(x, y, w, h, radius, palette.matchSoft, 5);
     const fill = marks.heat ? heatColor(marks.heat.get(i), palette) : colors.fill;

@@ -1,6 +1,6 @@
 /** Names of groups at the size of the screen, as on a map: for pictures from so far away that boxes have no words. */
 
-import { BODY, GROUP, NODE, RUN } from "../groups/group_keys.ts";
+import { BODY, GROUP, NODE, REPEAT } from "../groups/group_keys.ts";
 import { FRAME_HEADER, type Scene } from "../scene/scene.ts";
 import type { Camera } from "./camera.ts";
 import type { TextFitter } from "./text.ts";
@@ -77,7 +77,7 @@ function candidates({ boxes, x, y, w, h, frame }: Scene, list: DrawList, camera:
     const { kind, title } = boxes[i]!;
     if (
       Math.max(w[i]!, h[i]!) * camera.zoom < LEAST ||
-      (kind !== GROUP && kind !== RUN && kind !== BODY && !(kind === NODE && frame[i]))
+      (kind !== GROUP && kind !== REPEAT && kind !== BODY && !(kind === NODE && frame[i]))
     )
       return;
     // a box that reaches beyond the view is labeled in its visible part

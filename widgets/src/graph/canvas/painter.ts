@@ -83,9 +83,9 @@ export interface Texts {
   /** Parts of the line of facts. */
   facts(box: Box): string[];
   label(value: number): string;
-  /** The number of equal groups, or of groups in a run, "" of anything else. */
+  /** The number of equal groups, or of groups in a repeat, "" of anything else. */
   times(box: Box): string;
-  /** The effect of a click in the title bar of a run, "" for other frames. */
+  /** The effect of a click in the title bar of a repeat, "" for other frames. */
   turns(box: Box): string;
   /** Name of what makes a value, for portals. */
   origin(value: number): string;

@@ -2,14 +2,14 @@
  * Open containers: a set of their keys per scope. Pure functions of such sets, and the choice that a first look
  * starts with.
  *
- * An open run shows one of its groups for all, without a frame around it (or one of each kind, where several
+ * An open repeat shows one of its groups for all, without a frame around it (or one of each kind, where several
  * alternate): the first, or that with keyOf(SHOWN) in the set; with keyOf(ALL) in the set it shows all of them.
  */
 
 import type { Store } from "../../model/store.ts";
-import { ALL, BODY, GROUP, idOf, keyOf, kindOf, RUN, SHOWN } from "./group_keys.ts";
+import { ALL, BODY, GROUP, idOf, keyOf, kindOf, REPEAT, SHOWN } from "./group_keys.ts";
 import type { Container, Hierarchy } from "./hierarchy.ts";
-import type { Run } from "./repeat_words.ts";
+import type { Repeat } from "./repeat_words.ts";
 
 /**
  * Boxes that a first look shows at most, where the groups allow it: enough to see the structure, few enough to read
@@ -58,11 +58,11 @@ function openInto(hierarchy: Hierarchy, open: Set<number>, containers: readonly 
   return inside;
 }
 
-/** The parts of an opened container: itself, of a node its bodies, of a run its first group or groups. */
+/** The parts of an opened container: itself, of a node its bodies, of a repeat its first group or groups. */
 function partsOf(hierarchy: Hierarchy, container: Container): Container[] {
   const get = (key: number): Container => hierarchy.containers.get(key)!;
   if (container.kind === "node") return container.groups.map(get);
-  if (container.kind !== "run") return [container];
+  if (container.kind !== "repeat") return [container];
   const shown = container.groups.slice(0, container.period);
   return shown.length === 1 ? shown.map(get) : [{ ...container, groups: shown }];
 }
@@ -108,30 +108,30 @@ function terminalsOf(store: Store, { kind, scope }: Container): number {
   return body ? body.inputs.length + body.outputs.length : 0;
 }
 
-/** The run around a group, and whether it shows all its groups; null for other groups. */
-export function runAround(hierarchy: Hierarchy, open: ReadonlySet<number>, group: number): Run | null {
+/** The repeat around a group, and whether it shows all its groups; null for other groups. */
+export function repeatAround(hierarchy: Hierarchy, open: ReadonlySet<number>, group: number): Repeat | null {
   const key = hierarchy.containers.get(keyOf(GROUP, group))?.parent ?? 0;
-  if (kindOf(key) !== RUN) return null;
+  if (kindOf(key) !== REPEAT) return null;
   const { groups, period } = hierarchy.containers.get(key)!;
   return { key, groups, period, all: open.has(key) && !shownOf(hierarchy, open, key).length };
 }
 
-/** The groups that an open run shows for all: one, or one of each kind that alternate; none: it shows all of them. */
-export function shownOf(hierarchy: Hierarchy, open: ReadonlySet<number>, run: number): readonly number[] {
-  const container = hierarchy.containers.get(run);
-  if (!container || open.has(keyOf(ALL, idOf(run)))) return [];
+/** The groups that an open repeat shows for all: one, or one of each kind that alternate; none: it shows all of them. */
+export function shownOf(hierarchy: Hierarchy, open: ReadonlySet<number>, repeat: number): readonly number[] {
+  const container = hierarchy.containers.get(repeat);
+  if (!container || open.has(keyOf(ALL, idOf(repeat)))) return [];
   const { groups, period } = container,
     at = groups.findIndex((group) => open.has(keyOf(SHOWN, idOf(group))));
   const first = Math.max(0, at - (at % period));
   return groups.slice(first, first + period);
 }
 
-/** Lets a run show the groups around one of them for all, as far open as those that showed before. */
-function choose(hierarchy: Hierarchy, now: Set<number>, run: number, group: number): void {
-  const { groups, period } = hierarchy.containers.get(run)!,
+/** Lets a repeat show the groups around one of them for all, as far open as those that showed before. */
+function choose(hierarchy: Hierarchy, now: Set<number>, repeat: number, group: number): void {
+  const { groups, period } = hierarchy.containers.get(repeat)!,
     at = groups.indexOf(group),
     first = at - (at % period);
-  shownOf(hierarchy, now, run).forEach((before, i) => {
+  shownOf(hierarchy, now, repeat).forEach((before, i) => {
     const from = hierarchy.below(before),
       to = hierarchy.below(groups[first + i]!);
     if (from.length === to.length) from.forEach((key, k) => now.has(key) && now.add(to[k]!));
@@ -140,13 +140,13 @@ function choose(hierarchy: Hierarchy, now: Set<number>, run: number, group: numb
   now.add(keyOf(SHOWN, idOf(groups[first]!)));
 }
 
-/** Opens what is around a container. A group of a run becomes one of those that show for all. */
+/** Opens what is around a container. A group of a repeat becomes one of those that show for all. */
 export function withAround(hierarchy: Hierarchy, open: ReadonlySet<number>, key: number): Set<number> {
   const now = new Set(open),
     path = hierarchy.around(key);
   path.forEach((ancestor, i) => {
     if (i > 0 && ancestor > 0) now.add(ancestor);
-    if (i > 0 && kindOf(ancestor) === RUN) choose(hierarchy, now, ancestor, path[i - 1]!);
+    if (i > 0 && kindOf(ancestor) === REPEAT) choose(hierarchy, now, ancestor, path[i - 1]!);
   });
   return now;
 }
@@ -157,12 +157,12 @@ export function withOpen(hierarchy: Hierarchy, open: ReadonlySet<number>, key: n
   const bodies = (hierarchy.containers.get(key)?.groups ?? []).filter((inner) => kindOf(inner) === BODY);
   for (const inner of all ? hierarchy.below(key) : [key, ...bodies]) {
     now.add(inner);
-    if (all && kindOf(inner) === RUN) now.add(keyOf(ALL, idOf(inner)));
+    if (all && kindOf(inner) === REPEAT) now.add(keyOf(ALL, idOf(inner)));
   }
   return now;
 }
 
-/** Folds a container (`all`: and all inside it); the group that a run shows for all with its run. */
+/** Folds a container (`all`: and all inside it); the group that a repeat shows for all with its repeat. */
 export function withFolded(hierarchy: Hierarchy, open: ReadonlySet<number>, key: number, all = false): Set<number> {
   const now = new Set(open);
   const parent = hierarchy.containers.get(key)?.parent ?? 0;
@@ -171,27 +171,29 @@ export function withFolded(hierarchy: Hierarchy, open: ReadonlySet<number>, key:
   return now;
 }
 
-/** Lets an open run show all its groups, or one for all: that which shows, or the first that is open. */
-export function withAll(hierarchy: Hierarchy, open: ReadonlySet<number>, run: number, all: boolean): Set<number> {
-  const now = new Set(open).add(run),
-    sign = keyOf(ALL, idOf(run)),
-    { groups, period } = hierarchy.containers.get(run)!;
+/** Lets an open repeat show all its groups, or one for all: that which shows, or the first that is open. */
+export function withAll(hierarchy: Hierarchy, open: ReadonlySet<number>, repeat: number, all: boolean): Set<number> {
+  const now = new Set(open).add(repeat),
+    sign = keyOf(ALL, idOf(repeat)),
+    { groups, period } = hierarchy.containers.get(repeat)!;
   if (all) {
-    const [shown] = shownOf(hierarchy, open, run);
+    const [shown] = shownOf(hierarchy, open, repeat);
     if (shown && period === 1) now.add(shown);
     return now.add(sign);
   }
   now.delete(sign);
   const chosen = groups.some((group) => open.has(keyOf(SHOWN, idOf(group))));
   const first = groups.find((group) => open.has(group));
-  if (!chosen && first) choose(hierarchy, now, run, first);
+  if (!chosen && first) choose(hierarchy, now, repeat, first);
   return now;
 }
 
-/** Whether a group is the one that a run shows for all: it has no frame but the run's. */
-function isFrameless(hierarchy: Hierarchy, open: ReadonlySet<number>, run: number, group: number): boolean {
+/** Whether a group is the one that a repeat shows for all: it has no frame but the repeat's. */
+function isFrameless(hierarchy: Hierarchy, open: ReadonlySet<number>, repeat: number, group: number): boolean {
   return (
-    kindOf(run) === RUN && hierarchy.containers.get(run)!.period === 1 && shownOf(hierarchy, open, run)[0] === group
+    kindOf(repeat) === REPEAT &&
+    hierarchy.containers.get(repeat)!.period === 1 &&
+    shownOf(hierarchy, open, repeat)[0] === group
   );
 }
 
@@ -206,13 +208,13 @@ export function frameOf(hierarchy: Hierarchy, open: ReadonlySet<number>, contain
   return hiding(hierarchy, open, hierarchy.around(container).slice(1)) || container;
 }
 
-/** `path`: containers from the innermost outwards. What a run shows for all its groups has no frame but the run's. */
+/** `path`: containers from the innermost outwards. What a repeat shows for all its groups has no frame but the repeat's. */
 function hiding(hierarchy: Hierarchy, open: ReadonlySet<number>, path: readonly number[]): number {
   for (let i = path.length - 1; i >= 0; i--) {
     const key = path[i]!;
     if (key <= 0) continue;
     if (!open.has(key)) return key;
-    const shown = kindOf(key) === RUN ? shownOf(hierarchy, open, key) : [],
+    const shown = kindOf(key) === REPEAT ? shownOf(hierarchy, open, key) : [],
       inner = path[i - 1] ?? 0;
     if (!shown.length) continue;
     if (!shown.includes(inner)) return key;

@@ -15,12 +15,12 @@ export const OUTSIDE = 4;
 /** A subgraph inside its node; the id is the scope's. */
 export const BODY = 5;
 /** Equal groups one after the other as one; the id is that of the first group. */
-export const RUN = 6;
-/** A mark in sets of open keys, not drawn: the run shows all its groups instead of one. */
+export const REPEAT = 6;
+/** A mark in sets of open keys, not drawn: the repeat shows all its groups instead of one. */
 export const ALL = 7;
 
 /**
- * A mark in sets of open keys, not drawn: the group that a run shows for all, or the first of several that alternate.
+ * A mark in sets of open keys, not drawn: the group that a repeat shows for all, or the first of several that alternate.
  */
 export const SHOWN = 8;
 
@@ -31,7 +31,7 @@ export type Kind =
   | typeof OUTPUT
   | typeof OUTSIDE
   | typeof BODY
-  | typeof RUN
+  | typeof REPEAT
   | typeof ALL
   | typeof SHOWN;
 

@@ -1,5 +1,5 @@
 /**
- * The tree of what is inside what in one scope: groups, runs of equal groups, nodes with subgraphs, and those
+ * The tree of what is inside what in one scope: groups, repeats of equal groups, nodes with subgraphs, and those
  * subgraphs, without the groups that would frame a single thing; and which nodes only make parameters and are drawn
  * inside what reads them.
  */
@@ -8,8 +8,8 @@ import type { GroupRecord, NodeRecord, ScopeRecord, Store } from "../../model/st
 import { isWeight } from "../../model/weights.ts";
 import { relativeName } from "../scene/short_names.ts";
 import { type Bundle, bundlesOf } from "./bundles.ts";
-import { BODY, GROUP, idOf, keyOf, NODE, RUN } from "./group_keys.ts";
-import { findRuns } from "./repeats.ts";
+import { BODY, GROUP, idOf, keyOf, NODE, REPEAT } from "./group_keys.ts";
+import { findRepeats } from "./repeats.ts";
 
 /** A box that can be open: one with boxes inside; or (key 0) the scope itself. */
 export interface Container {
@@ -19,14 +19,14 @@ export interface Container {
   parent: number;
   /** Name relative to the parent's. */
   name: string;
-  /** The kind of a group, from the kernel; "node", "body" or "run" of the others. */
+  /** The kind of a group, from the kernel; "node", "body" or "repeat" of the others. */
   kind: string;
   /** The scope of what is directly inside; of a node its own. */
   scope: number;
-  /** Keys of what is directly inside and no node: groups, runs, of a node its bodies. */
+  /** Keys of what is directly inside and no node: groups, repeats, of a node its bodies. */
   groups: number[];
   nodes: number[];
-  /** Number of kinds of groups that alternate in a run. */
+  /** Number of kinds of groups that alternate in a repeat. */
   period: number;
   /** Keys of those nodes that are containers too. */
   hosts: number[];
@@ -258,10 +258,10 @@ export class Hierarchy {
     return bodies;
   }
 
-  /** Finds runs among the groups of a container, sums it up, and dissolves it if it is a group of a single thing. */
+  /** Finds repeats among the groups of a container, sums it up, and dissolves it if it is a group of a single thing. */
   #fold(key: number): void {
     const container = this.containers.get(key)!;
-    this.#findRuns(container);
+    this.#findRepeats(container);
     container.size += container.nodes.length;
     for (const inner of [...container.groups, ...container.hosts]) container.size += this.containers.get(inner)!.size;
     const dissolves = container.kind !== "" && container.kind !== "node" && container.kind !== "body";
@@ -288,24 +288,31 @@ export class Hierarchy {
     for (const only of [...container.groups, ...container.hosts]) {
       const child = this.containers.get(only)!;
       child.parent = parent.key;
-      // what a stage is made of is a run of blocks: the stage's name says more than theirs
+      // what a stage is made of is a repeat of blocks: the stage's name says more than theirs
       if (container.kind === "stage") child.name = container.name;
       else if (child.kind !== "node" && named) child.name = `${container.name}/${child.name}`;
     }
     this.containers.delete(container.key);
   }
 
-  #findRuns(container: Container): void {
-    for (const { groups, period, name } of findRuns(this.#store, this, container)) {
+  #findRepeats(container: Container): void {
+    for (const { groups, period, name } of findRepeats(this.#store, this, container)) {
       const [first = 0] = groups,
         members = groups.map((group) => this.containers.get(group)!);
-      const run = this.#add(keyOf(RUN, idOf(first)), container.key, container.scope, members[0]!.first, name, "run");
-      Object.assign(run, { groups, period });
+      const repeat = this.#add(
+        keyOf(REPEAT, idOf(first)),
+        container.key,
+        container.scope,
+        members[0]!.first,
+        name,
+        "repeat",
+      );
+      Object.assign(repeat, { groups, period });
       for (const member of members) {
-        member.parent = run.key;
-        run.size += member.size;
+        member.parent = repeat.key;
+        repeat.size += member.size;
       }
-      container.groups.splice(container.groups.indexOf(first), 1, run.key);
+      container.groups.splice(container.groups.indexOf(first), 1, repeat.key);
       container.groups = container.groups.filter((group) => !groups.includes(group));
     }
   }

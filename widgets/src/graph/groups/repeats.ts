@@ -1,8 +1,8 @@
 /**
- * Runs: groups side by side that look alike and follow one another, such as the twelve layers of a transformer.
+ * Repeats: groups side by side that look alike and follow one another, such as the twelve layers of a transformer.
  *
  * Two groups look alike when their nodes, in file order, have the same operators and are wired alike; attributes are
- * the kernel's to compare (blocks.ts). A run is convex: no way leads out of it and back into it, so that it can be one
+ * the kernel's to compare (blocks.ts). A repeat is convex: no way leads out of it and back into it, so that it can be one
  * box.
  */
 
@@ -11,7 +11,7 @@ import { isWeight } from "../../model/weights.ts";
 import { keyOf, NODE } from "./group_keys.ts";
 import type { Container, Hierarchy } from "./hierarchy.ts";
 
-export interface FoundRun {
+export interface FoundRepeat {
   /** Keys of the groups, each reading from the one before. */
   groups: number[];
   /** The number of kinds of groups that alternate: one, or for example those with and without shifted windows. */
@@ -19,23 +19,25 @@ export interface FoundRun {
   name: string;
 }
 
-/** Least number of groups in a run: fewer are drawn one by one. */
+/** Least number of groups in a repeat: fewer are drawn one by one. */
 const LEAST = 3;
 /** Kinds of groups that may alternate. */
 const MOST_KINDS = 6;
 
-/** The runs among the groups directly inside a container. O(nodes inside and their inputs). */
-export function findRuns(store: Store, hierarchy: Hierarchy, { key, groups, nodes }: Container): FoundRun[] {
+/** The repeats among the groups directly inside a container. O(nodes inside and their inputs). */
+export function findRepeats(store: Store, hierarchy: Hierarchy, { key, groups, nodes }: Container): FoundRepeat[] {
   const classes = alikeGroups(store, hierarchy, groups);
   if (!classes.length) return [];
   const quotient = new Quotient(store, hierarchy, key, [...groups, ...nodes.map((node) => keyOf(NODE, node))]);
-  const runs = classes.flatMap((alike) => chains(quotient, new Set(alike))).map((run) => ({ groups: run, period: 1 }));
+  const repeats = classes
+    .flatMap((alike) => chains(quotient, new Set(alike)))
+    .map((repeat) => ({ groups: repeat, period: 1 }));
   const label = new Map(classes.flatMap((alike, i) => alike.map((group) => [group, i] as const)));
-  for (const { groups: repeated } of runs) for (const group of repeated) label.delete(group);
-  runs.push(...chains(quotient, new Set(label.keys())).flatMap((chain) => alternating(chain, label)));
-  return runs.map((run) => ({
-    ...run,
-    name: nameOf(run.groups.map((group) => hierarchy.containers.get(group)!.name)),
+  for (const { groups: repeated } of repeats) for (const group of repeated) label.delete(group);
+  repeats.push(...chains(quotient, new Set(label.keys())).flatMap((chain) => alternating(chain, label)));
+  return repeats.map((repeat) => ({
+    ...repeat,
+    name: nameOf(repeat.groups.map((group) => hierarchy.containers.get(group)!.name)),
   }));
 }
 
@@ -44,7 +46,7 @@ function alikeGroups(store: Store, hierarchy: Hierarchy, groups: readonly number
   const bySize = gathered(
     groups.filter((group) => {
       const { kind } = hierarchy.containers.get(group)!;
-      return kind !== "run" && kind !== "body";
+      return kind !== "repeat" && kind !== "body";
     }),
     (group) => hierarchy.containers.get(group)!.size,
   );
@@ -181,25 +183,25 @@ class Quotient {
 }
 
 /**
- * The runs among groups that look alike: each reads from the one before, and nothing else leads from one to another.
+ * The repeats among groups that look alike: each reads from the one before, and nothing else leads from one to another.
  */
 function chains(quotient: Quotient, alike: ReadonlySet<number>): number[][] {
-  const runs: number[][] = [];
-  let run: number[] = [],
+  const repeats: number[][] = [];
+  let repeat: number[] = [],
     downstream = new Set<number>();
   for (const item of quotient.inOrder()) {
     const sources = [...quotient.reads.get(item)!],
       behind = sources.some((source) => downstream.has(source));
     if (!alike.has(item)) {
-      if (behind || sources.some((source) => run.includes(source))) downstream.add(item);
-    } else if (!behind && sources.includes(run.at(-1) ?? -1)) run.push(item);
+      if (behind || sources.some((source) => repeat.includes(source))) downstream.add(item);
+    } else if (!behind && sources.includes(repeat.at(-1) ?? -1)) repeat.push(item);
     else {
-      runs.push(run);
-      run = [item];
+      repeats.push(repeat);
+      repeat = [item];
       downstream = new Set();
     }
   }
-  return [...runs, run].filter((groups) => groups.length >= LEAST);
+  return [...repeats, repeat].filter((groups) => groups.length >= LEAST);
 }
 
 /** Parts of a chain in which a few kinds of groups take turns. */

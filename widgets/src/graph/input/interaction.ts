@@ -5,7 +5,7 @@ import type { PointerTarget } from "../../view_contract.ts";
 import type { Camera } from "../canvas/camera.ts";
 import type { SceneIndex } from "../canvas/visible.ts";
 import { shownOf } from "../groups/fold.ts";
-import { BODY, GROUP, idOf, NODE, RUN } from "../groups/group_keys.ts";
+import { BODY, GROUP, idOf, NODE, REPEAT } from "../groups/group_keys.ts";
 import type { Overlay } from "../marks/overlay.ts";
 import type { Box } from "../scene/boxes.ts";
 import { type Pick, pickAt } from "../scene/pick.ts";
@@ -30,8 +30,8 @@ export interface Stage {
   choose(nodes: readonly number[], group?: number, value?: number): void;
   /** Folds or unfolds what has a key (keys.ts); `all`: with all below it. */
   toggle(key: number, all?: boolean): void;
-  /** Lets a run show all its groups, or one for all. */
-  turnRun(key: number): void;
+  /** Lets a repeat show all its groups, or one for all. */
+  turnRepeat(key: number): void;
   openScope(scope: number): void;
   reveal(node: number): void;
   /** Opens what has a key and zooms to it. */
@@ -114,12 +114,12 @@ export class Interaction implements GestureHandler, KeyboardTarget {
     return target;
   }
 
-  /** The thing of the model that a box is about: a subgraph for its node, a run for the group that it shows. */
+  /** The thing of the model that a box is about: a subgraph for its node, a repeat for the group that it shows. */
   #standsFor(box: Box): { node: number } | { group: number } | { value: number } {
     if (box.kind === NODE) return { node: box.id };
     if (box.kind === BODY) return { node: this.#stage.store.scopes.get(box.id)?.owner ?? 0 };
     if (box.kind === GROUP) return { group: box.id };
-    const ground = box.kind === RUN ? this.#stage.ground : null;
+    const ground = box.kind === REPEAT ? this.#stage.ground : null;
     if (ground) return { group: idOf(shownOf(ground.hierarchy, ground.open, box.key)[0] ?? 0) || box.id };
     return { value: box.id };
   }
@@ -160,7 +160,7 @@ export class Interaction implements GestureHandler, KeyboardTarget {
     } else if (pick.what === "ground") {
       if (!add) stage.choose([]);
     } else if (pick.fold) stage.toggle(box!.key);
-    else if (pick.what === "frame" && pick.all) stage.turnRun(box!.key);
+    else if (pick.what === "frame" && pick.all) stage.turnRepeat(box!.key);
     else if (pick.what === "box" && pick.enter) stage.openScope(box!.scope);
     else this.#select(box!, add);
   }

@@ -44,7 +44,7 @@ export function stageOf({ store, explorer, renderer, layer, outline, emitter }: 
     },
     hasFocus: () => layer.hasFocus,
     toggle: (key, all) => explorer.setOpen(key, !explorer.isOpen(key), all),
-    turnRun: (key) => explorer.setAll(key, !explorer.runOf(idOf(key))?.all),
+    turnRepeat: (key) => explorer.setAll(key, !explorer.repeatOf(idOf(key))?.all),
     overlayChanged: (spoken) => layer.changed(spoken),
     setCursor: (cursor) => (outline.element.style.cursor = cursor),
     hovered: (target) => emitter.emit("hover", target),

@@ -40,7 +40,7 @@ export function boxOfNode({ hierarchy, open, scene }: Omit<Ground, "store">, nod
   return scene.indexOf.get(hidden || keyOf(NODE, shown)) ?? -1;
 }
 
-/** The box or frame that shows a group, a run, a subgraph; -1 in another scope. */
+/** The box or frame that shows a group, a repeat, a subgraph; -1 in another scope. */
 export function boxOfContainer({ hierarchy, open, scene }: Omit<Ground, "store">, container: number): number {
   return scene.indexOf.get(frameOf(hierarchy, open, container)) ?? -1;
 }

@@ -76,7 +76,7 @@ export function comingOf(ground: Ground, coming: Given["coming"]): Map<number, s
 }
 
 /**
- * The box that is colored for a node, -1: none. What a run hides is not added to its frame: what shows stands for it.
+ * The box that is colored for a node, -1: none. What a repeat hides is not added to its frame: what shows stands for it.
  */
 function coloredBox(ground: Ground, node: number): number {
   const box = ground.store.nodes.has(node) ? boxOfNode(ground, node) : -1;

@@ -4,7 +4,7 @@
  * The tree lies invisibly over the canvas and holds only the items around the current one: a window that moves along.
  */
 
-import { BODY, GROUP, INPUT, type Kind, OUTPUT, RUN } from "../groups/group_keys.ts";
+import { BODY, GROUP, INPUT, type Kind, OUTPUT, REPEAT } from "../groups/group_keys.ts";
 import type { Scene } from "../scene/scene.ts";
 
 const WINDOW = 20;
@@ -26,7 +26,7 @@ const KINDS: Partial<Record<Kind, string>> = {
   [INPUT]: "input",
   [OUTPUT]: "output",
   [BODY]: "subgraph",
-  [RUN]: "run of equal groups",
+  [REPEAT]: "repeat of equal groups",
 };
 
 let outlines = 0;

@@ -5,7 +5,7 @@ import { shortDims } from "../../model/short_dims.ts";
 import type { Store } from "../../model/store.ts";
 import { isWeight } from "../../model/weights.ts";
 import type { Bundle } from "../groups/bundles.ts";
-import { BODY, GROUP, INPUT, idOf, type Kind, kindOf, NODE, OUTPUT, RUN } from "../groups/group_keys.ts";
+import { BODY, GROUP, INPUT, idOf, type Kind, kindOf, NODE, OUTPUT, REPEAT } from "../groups/group_keys.ts";
 import type { Hierarchy } from "../groups/hierarchy.ts";
 import { inShort, summaryOf } from "../groups/summary.ts";
 import { nodeSubtitle, opTitle, parameterName } from "./short_names.ts";
@@ -32,7 +32,7 @@ export interface Box {
   share: number;
   /** Operator category of a node. */
   category: string;
-  /** Whether the subtitle says what each group of a run is, as several kinds of groups alternate. */
+  /** Whether the subtitle says what each group of a repeat is, as several kinds of groups alternate. */
   eachAlike: boolean;
   /** Whether it can be opened to a frame. */
   folds: boolean;
@@ -81,7 +81,7 @@ export function boxOf(store: Store, hierarchy: Hierarchy, doors: Entrances, key:
   const kind = kindOf(key),
     id = idOf(key);
   if (kind === NODE) return nodeBox(store, hierarchy, doors, key, measure);
-  if (kind === GROUP || kind === BODY || kind === RUN) return groupBox(store, hierarchy, key, measure);
+  if (kind === GROUP || kind === BODY || kind === REPEAT) return groupBox(store, hierarchy, key, measure);
   const bundles = kind === INPUT ? hierarchy.inputBundles : kind === OUTPUT ? hierarchy.outputBundles : null;
   return terminalBox(store, key, measure, bundles?.get(id));
 }
@@ -129,13 +129,13 @@ function nodeBox(store: Store, hierarchy: Hierarchy, doors: Entrances, key: numb
 
 /** Share of all parameters that a card tells of at least: constants of arithmetic are no parameters worth a line. */
 const LEAST_SHARE = 0.0005;
-/** Room behind the size of a run for how many there are. */
+/** Room behind the size of a repeat for how many there are. */
 const TIMES_WIDTH = 48;
 
 function groupBox(store: Store, hierarchy: Hierarchy, key: number, measure: Measure): Box {
   const group = hierarchy.containers.get(key)!,
     kind = kindOf(key);
-  const repeated = kind === RUN ? group.groups.slice(0, group.period) : [key];
+  const repeated = kind === REPEAT ? group.groups.slice(0, group.period) : [key];
   const nodes = repeated.reduce((sum, part) => sum + hierarchy.containers.get(part)!.size, 0);
   const words = kind === BODY ? [""] : repeated.map((part) => store.groups.get(idOf(part))?.about ?? ""),
     about = words.every((word) => word === words[0]) ? words[0]! : "";
@@ -147,7 +147,7 @@ function groupBox(store: Store, hierarchy: Hierarchy, key: number, measure: Meas
     hasFacts = weighs || (elements === 0 && about !== "");
   const text = Math.max(
     measure(group.name, "title") + 18,
-    measure(subtitle, "text") + (kind === RUN ? TIMES_WIDTH : 0),
+    measure(subtitle, "text") + (kind === REPEAT ? TIMES_WIDTH : 0),
   );
   const width = Math.max(CARD_WIDTH, clampWidth(text + 2 * PADDING, WIDEST_CARD));
   const height = 2 * MARGIN + TITLE_LINE + TEXT_LINE + (hasFacts ? TEXT_LINE + 6 : 0);
@@ -210,7 +210,7 @@ function isParameter(store: Store, { inlined }: Hierarchy, value: number): boole
 /** The facts of a box as they are now: a terminal's shape, a node's parameters ("weight 64×3×7×7", "bias 64"). */
 export function facts(store: Store, box: Box): string[] {
   if (!box.hasFacts) return [];
-  if (box.kind === GROUP || box.kind === RUN || box.kind === BODY) return cardFacts(store, box);
+  if (box.kind === GROUP || box.kind === REPEAT || box.kind === BODY) return cardFacts(store, box);
   return box.kind === NODE ? parameterFacts(store, box.parameters) : terminalFacts(store, box);
 }
 

@@ -40,7 +40,7 @@ export interface Content {
   carried: { top: readonly (readonly number[])[]; bottom: readonly (readonly number[])[] };
   portOf: { top: ReadonlyMap<number, number>; bottom: ReadonlyMap<number, number> };
   nets: Net[];
-  /** Values that come or go where another one does that is drawn: those of the groups of a run that do not show. */
+  /** Values that come or go where another one does that is drawn: those of the groups of a repeat that do not show. */
   like: { top: ReadonlyMap<number, number>; bottom: ReadonlyMap<number, number> } | null;
 }
 
@@ -49,11 +49,11 @@ export function contentOf(store: Store, hierarchy: Hierarchy, container: number)
   return new Collector(store, hierarchy, hierarchy.containers.get(container)!).collect();
 }
 
-/** The content of a run that shows some of its groups for all: what comes and goes of the others does so there. */
-export function contentOfSome(store: Store, hierarchy: Hierarchy, run: number, shown: readonly number[]): Content {
+/** The content of a repeat that shows some of its groups for all: what comes and goes of the others does so there. */
+export function contentOfSome(store: Store, hierarchy: Hierarchy, repeat: number, shown: readonly number[]): Content {
   const top = new Map<number, number>(),
     bottom = new Map<number, number>();
-  const around = hierarchy.containers.get(run)!,
+  const around = hierarchy.containers.get(repeat)!,
     ours = shown.map((group) => hierarchy.membersOf(group));
   around.groups.forEach((group, k) => {
     if (shown.includes(group)) return;
@@ -65,7 +65,7 @@ export function contentOfSome(store: Store, hierarchy: Hierarchy, run: number, s
     });
   });
   const inner = shown.length === 1 ? hierarchy.containers.get(shown[0]!)! : { ...around, groups: [...shown] };
-  return { ...new Collector(store, hierarchy, inner).collect(), container: run, like: { top, bottom } };
+  return { ...new Collector(store, hierarchy, inner).collect(), container: repeat, like: { top, bottom } };
 }
 
 /** The fields of a content that are empty before its lines are put into ribbons. */

@@ -4,7 +4,7 @@
  * the other.
  */
 
-import { isTerminal, RUN } from "../groups/group_keys.ts";
+import { isTerminal, REPEAT } from "../groups/group_keys.ts";
 import type { LayoutResult } from "../layout/problem.ts";
 import type { Box } from "./boxes.ts";
 import { FRAME_HEADER, FRAME_PADDING } from "./scene.ts";
@@ -25,7 +25,7 @@ export function extent(flow: Flow, box: Box, open: boolean): { across: number; a
 
 /** Height of the edges that show below what is folded: there is more inside. */
 export function stack({ folds, kind }: Box): number {
-  return folds ? (kind === RUN ? 8 : 4) : 0;
+  return folds ? (kind === REPEAT ? 8 : 4) : 0;
 }
 
 /** The length of the line of a box within the room that layouts take for the box. */

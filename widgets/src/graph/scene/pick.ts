@@ -1,20 +1,20 @@
 /** The object at a point of the scene. Pure: from a scene's index, no canvas needed. */
 
 import type { SceneIndex } from "../canvas/visible.ts";
-import { RUN } from "../groups/group_keys.ts";
+import { REPEAT } from "../groups/group_keys.ts";
 import { SIGN_RADIUS } from "../layout/columns.ts";
 import { FRAME_HEADER, type Scene } from "./scene.ts";
 
 export type Pick =
   | { what: "box"; index: number; fold: boolean; enter: boolean }
-  /** Title bar of what is open; `all`: on the words that let a run show all its groups, or one for all. */
+  /** Title bar of what is open; `all`: on the words that let a repeat show all its groups, or one for all. */
   | { what: "frame"; index: number; fold: boolean; all: boolean }
   /** A line, or an end of one that is cut; `ribbon`: an index into the scene's, -1: it is one value. */
   | { what: "value"; value: number; portal: number; ribbon: number }
   /** Nothing; `frame` is the innermost open group around the point, -1 for none. */
   | { what: "ground"; frame: number };
 
-/** Width of the words in a run's title bar that let it show all its groups, or one for all. */
+/** Width of the words in a repeat's title bar that let it show all its groups, or one for all. */
 export const ALL_WORDS = 62;
 /** Width of the fold sign at the right of a group's title, and of the sign of a node that can be entered. */
 export const SIGN = 22;
@@ -41,7 +41,7 @@ export function pickAt(index: SceneIndex, x: number, y: number, slack: number): 
       what: "frame",
       index: frame,
       fold: x > sign,
-      all: x <= sign && x > sign - ALL_WORDS && scene.boxes[frame]!.kind === RUN,
+      all: x <= sign && x > sign - ALL_WORDS && scene.boxes[frame]!.kind === REPEAT,
     };
   }
   for (const i of index.labelsNear(x, y)) {

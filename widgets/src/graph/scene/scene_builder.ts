@@ -7,7 +7,7 @@
 
 import type { Store } from "../../model/store.ts";
 import { shownOf } from "../groups/fold.ts";
-import { kindOf, NODE, RUN } from "../groups/group_keys.ts";
+import { kindOf, NODE, REPEAT } from "../groups/group_keys.ts";
 import type { Hierarchy } from "../groups/hierarchy.ts";
 import { inColumns, onCanvas } from "../layout/columns.ts";
 import { BOTTOM, type LayoutInput, type LayoutResult, TOP } from "../layout/problem.ts";
@@ -129,9 +129,9 @@ export class SceneBuilder {
     return part;
   }
 
-  /** The content of a container, remembered by its key; of a run by the group that it shows for all. */
+  /** The content of a container, remembered by its key; of a repeat by the group that it shows for all. */
   #content(hierarchy: Hierarchy, open: ReadonlySet<number>, container: number, around: Around | null): Content {
-    const shown = kindOf(container) === RUN ? shownOf(hierarchy, open, container) : [],
+    const shown = kindOf(container) === REPEAT ? shownOf(hierarchy, open, container) : [],
       contentKey = shown.length ? -shown[0]! : container;
     let content = this.#contents.get(contentKey);
     if (!content) {
@@ -288,10 +288,10 @@ function busiestSides({ items, nets }: Content): Int32Array {
 /** The frame of what is open: around its content, wide enough for its title. */
 function sizeFrame(flow: Flow, box: Box, inner: LayoutResult, measure: Measure): void {
   if (box.kind === NODE && box.subtitle) box.title = `${box.title}  ${box.subtitle}`;
-  const most = (box.kind === RUN ? 3 : 2) * GROUP_MIN_WIDTH;
+  const most = (box.kind === REPEAT ? 3 : 2) * GROUP_MIN_WIDTH;
   Object.assign(
     box,
-    frameSize(flow, inner, Math.min(measure(box.title, "title") + (box.kind === RUN ? 200 : 96), most)),
+    frameSize(flow, inner, Math.min(measure(box.title, "title") + (box.kind === REPEAT ? 200 : 96), most)),
   );
 }
 

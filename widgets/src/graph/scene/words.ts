@@ -3,8 +3,8 @@
 import { shortDims } from "../../model/short_dims.ts";
 import type { Store } from "../../model/store.ts";
 import type { Texts } from "../canvas/painter.ts";
-import { GROUP, RUN } from "../groups/group_keys.ts";
-import { type Run, times, turns } from "../groups/repeat_words.ts";
+import { GROUP, REPEAT } from "../groups/group_keys.ts";
+import { type Repeat, times, turns } from "../groups/repeat_words.ts";
 import { type Box, facts } from "./boxes.ts";
 import { opTitle } from "./short_names.ts";
 
@@ -15,11 +15,11 @@ export class Words implements Texts {
   /** The groups that each group is equal to, itself among them. */
   equal: ReadonlyMap<number, readonly number[]> = new Map();
   readonly #store: Store;
-  readonly #runOf: (group: number) => Run | null;
+  readonly #repeatOf: (group: number) => Repeat | null;
 
-  constructor(store: Store, runOf: (group: number) => Run | null) {
+  constructor(store: Store, repeatOf: (group: number) => Repeat | null) {
     this.#store = store;
-    this.#runOf = runOf;
+    this.#repeatOf = repeatOf;
   }
 
   facts(box: Box): string[] {
@@ -35,7 +35,7 @@ export class Words implements Texts {
   }
 
   times(box: Box): string {
-    return times(box, box.kind === RUN ? this.#runOf(box.id) : null, this.equal, this.#units(box));
+    return times(box, box.kind === REPEAT ? this.#repeatOf(box.id) : null, this.equal, this.#units(box));
   }
 
   #units(box: Box): number {
@@ -43,7 +43,7 @@ export class Words implements Texts {
   }
 
   turns(box: Box): string {
-    return box.kind === RUN ? turns(this.#runOf(box.id)) : "";
+    return box.kind === REPEAT ? turns(this.#repeatOf(box.id)) : "";
   }
 
   /** The label of a cut line at its targets: the name of the value, or of its maker where that is shorter. */

@@ -5,7 +5,7 @@ import type { Camera } from "../canvas/camera.ts";
 import type { Renderer } from "../canvas/renderer.ts";
 import { FONTS } from "../canvas/text.ts";
 import { detailAt, FAR, NEAR } from "../canvas/visible.ts";
-import { ALL, BODY, GROUP, INPUT, type Kind, NODE, OUTPUT, OUTSIDE, RUN, SHOWN } from "../groups/group_keys.ts";
+import { ALL, BODY, GROUP, INPUT, type Kind, NODE, OUTPUT, OUTSIDE, REPEAT, SHOWN } from "../groups/group_keys.ts";
 import { SIGN_RADIUS } from "../layout/columns.ts";
 import type { Box, Measure } from "../scene/boxes.ts";
 import type { Portal, Scene } from "../scene/scene.ts";
@@ -13,17 +13,17 @@ import type { Words } from "../scene/words.ts";
 import type { Explorer } from "./explorer.ts";
 
 export interface DebugBox {
-  /** Id of the node, group, value or scope; of a run, of its first group. */
+  /** Id of the node, group, value or scope; of a repeat, of its first group. */
   id: number;
-  kind: "node" | "group" | "body" | "run" | "frame" | "input" | "output" | "outside";
+  kind: "node" | "group" | "body" | "repeat" | "frame" | "input" | "output" | "outside";
   /** Frames around it. */
   depth: number;
   label: string;
-  /** The kind, and the number of units that it stands for: 1 but for stages and runs. */
+  /** The kind, and the number of units that it stands for: 1 but for stages and repeats. */
   about: string;
   units: number;
-  /** Whether it is a run of equal groups, folded or open. */
-  isRun: boolean;
+  /** Whether it is a repeat of equal groups, folded or open. */
+  isRepeat: boolean;
   /** Place of its last node in the file. */
   order: number;
   x: number;
@@ -67,9 +67,9 @@ const KINDS: Record<Kind, DebugBox["kind"]> = {
   [OUTPUT]: "output",
   [OUTSIDE]: "outside",
   [BODY]: "body",
-  [RUN]: "run",
-  [ALL]: "run",
-  [SHOWN]: "run",
+  [REPEAT]: "repeat",
+  [ALL]: "repeat",
+  [SHOWN]: "repeat",
 };
 
 export interface Shown {
@@ -83,7 +83,7 @@ export interface Shown {
   label(value: number): string;
   measure: Measure;
   store: Store;
-  runOf(group: number): { groups: readonly number[]; period: number } | null;
+  repeatOf(group: number): { groups: readonly number[]; period: number } | null;
   /** Place of the last node of a box in the file. */
   orderOf(key: number): number;
   nodes: number;
@@ -164,16 +164,16 @@ function smallestText(zoom: number): number {
 }
 
 function meaning(
-  { store, runOf, orderOf }: Shown,
+  { store, repeatOf, orderOf }: Shown,
   { key, kind, id }: Box,
-): { about: string; units: number; isRun: boolean; order: number } {
-  if (kind !== GROUP && kind !== RUN) return { about: "", units: 1, isRun: false, order: orderOf(key) };
+): { about: string; units: number; isRepeat: boolean; order: number } {
+  if (kind !== GROUP && kind !== REPEAT) return { about: "", units: 1, isRepeat: false, order: orderOf(key) };
   const group = store.groups.get(id),
-    run = kind === RUN ? runOf(id) : null;
+    repeat = kind === REPEAT ? repeatOf(id) : null;
   return {
     about: group?.about ?? "",
-    units: run ? run.groups.length : group?.units || 1,
-    isRun: run !== null,
+    units: repeat ? repeat.groups.length : group?.units || 1,
+    isRepeat: repeat !== null,
     order: orderOf(key),
   };
 }
@@ -196,7 +196,7 @@ export function stateOf(
     label: (value) => words.label(value),
     measure: renderer.measure,
     store,
-    runOf: (group) => explorer.runOf(group),
+    repeatOf: (group) => explorer.repeatOf(group),
     orderOf: (key) => explorer.ground?.hierarchy.lastOf(key) ?? -1,
     nodes: explorer.ground?.hierarchy.nodes.length ?? 0,
     panels: minimap.element.checkVisibility() ? [minimap.element.getBoundingClientRect()] : [],

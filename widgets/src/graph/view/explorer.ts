@@ -10,10 +10,10 @@ import type { Anchor, Place } from "../../view_contract.ts";
 import type { Camera } from "../canvas/camera.ts";
 import { SceneIndex } from "../canvas/visible.ts";
 import { firstScope } from "../groups/first_scope.ts";
-import { runAround, withAll, withAround, withFolded, withOpen } from "../groups/fold.ts";
+import { repeatAround, withAll, withAround, withFolded, withOpen } from "../groups/fold.ts";
 import { GROUP, keyOf, NODE } from "../groups/group_keys.ts";
 import { Hierarchy } from "../groups/hierarchy.ts";
-import type { Run } from "../groups/repeat_words.ts";
+import type { Repeat } from "../groups/repeat_words.ts";
 import { boxOfContainer, type Ground } from "../input/walk.ts";
 import type { Measure } from "../scene/boxes.ts";
 import type { Reading } from "../scene/flow.ts";
@@ -254,15 +254,15 @@ export class Explorer {
     this.#unfold(change(hierarchy, this.viewpoint.open, key, all), key, then);
   }
 
-  /** The run around a group, and whether it shows all its groups; null for other groups. */
-  runOf(group: number): Run | null {
-    return this.#hierarchy && runAround(this.#hierarchy, this.viewpoint.open, group);
+  /** The repeat around a group, and whether it shows all its groups; null for other groups. */
+  repeatOf(group: number): Repeat | null {
+    return this.#hierarchy && repeatAround(this.#hierarchy, this.viewpoint.open, group);
   }
 
-  /** Lets a run show all its groups, or one for all. */
-  setAll(run: number, all: boolean): void {
+  /** Lets a repeat show all its groups, or one for all. */
+  setAll(repeat: number, all: boolean): void {
     const hierarchy = this.#hierarchy;
-    if (hierarchy?.containers.has(run)) this.#unfold(withAll(hierarchy, this.viewpoint.open, run, all), run);
+    if (hierarchy?.containers.has(repeat)) this.#unfold(withAll(hierarchy, this.viewpoint.open, repeat, all), repeat);
   }
 
   /** Shows the scope with other things open; what has a key stays in place. */
@@ -281,7 +281,7 @@ export class Explorer {
     this.#rebuild(this.anchors(), then);
   }
 
-  /** Opens everything, runs to all their groups. */
+  /** Opens everything, repeats to all their groups. */
   unfoldAll(): void {
     this.#showAll(withOpen(this.#look().hierarchy, this.viewpoint.open, 0, true));
   }

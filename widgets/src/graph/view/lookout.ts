@@ -2,12 +2,12 @@
 
 import type { Camera } from "../canvas/camera.ts";
 import type { SceneIndex } from "../canvas/visible.ts";
-import { GROUP, idOf, kindOf, RUN } from "../groups/group_keys.ts";
+import { GROUP, idOf, kindOf, REPEAT } from "../groups/group_keys.ts";
 
-/** A group, or the first of a run that is drawn as one, that surrounds what shows. */
+/** A group, or the first of a repeat that is drawn as one, that surrounds what shows. */
 export interface Around {
   group: number;
-  isRun: boolean;
+  isRepeat: boolean;
   /** Whether its title is above what shows. */
   hidden: boolean;
 }
@@ -64,14 +64,14 @@ export function inView({ scene, ...index }: Pick<SceneIndex, "scene"> & Partial<
   for (const i of shown) {
     const key = scene.boxes[i]!.key,
       kind = kindOf(key);
-    if (kind !== GROUP && kind !== RUN) continue;
+    if (kind !== GROUP && kind !== REPEAT) continue;
     if (groups.size < MOST) groups.add(idOf(key));
     const [left, top, right, bottom] = [scene.x[i]!, scene.y[i]!, scene.x[i]! + scene.w[i]!, scene.y[i]! + scene.h[i]!];
     if (middle.x < left || middle.x > right || middle.y < top || middle.y > bottom) continue;
     const whole = left >= x && right <= x + width && top >= y && bottom <= y + height;
     const share = (Math.min(right, x + width) - Math.max(left, x)) * (Math.min(bottom, y + height) - Math.max(top, y));
     if (scene.frame[i] ? !whole : share >= FILLS * width * height)
-      path.push({ depth: scene.depth[i]!, group: idOf(key), isRun: kind === RUN, hidden: top < y });
+      path.push({ depth: scene.depth[i]!, group: idOf(key), isRepeat: kind === REPEAT, hidden: top < y });
   }
   path.sort((a, b) => a.depth - b.depth);
   return { path: path.map(({ depth: _, ...around }) => around), groups };

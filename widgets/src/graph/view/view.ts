@@ -73,7 +73,7 @@ export class GraphView implements Picture {
   constructor(element: HTMLElement, store: Store) {
     this.#store = store;
     this.#outline = new Outline(element);
-    this.#words = new Words(store, (group) => this.#explorer.runOf(group));
+    this.#words = new Words(store, (group) => this.#explorer.repeatOf(group));
     this.#layer = new MarkLayer({
       words: this.#words,
       outline: this.#outline,
@@ -242,16 +242,16 @@ export class GraphView implements Picture {
     this.#explorer.setOpen(keyOf(GROUP, group), true);
   }
 
-  runOf(group: number): { likes: number[]; all: boolean } | null {
-    const run = this.#explorer.runOf(group);
-    if (!run) return null;
-    const place = run.groups.indexOf(keyOf(GROUP, group)) % run.period;
-    return { likes: run.groups.filter((_, i) => i % run.period === place).map(idOf), all: run.all };
+  repeatOf(group: number): { likes: number[]; all: boolean } | null {
+    const repeat = this.#explorer.repeatOf(group);
+    if (!repeat) return null;
+    const place = repeat.groups.indexOf(keyOf(GROUP, group)) % repeat.period;
+    return { likes: repeat.groups.filter((_, i) => i % repeat.period === place).map(idOf), all: repeat.all };
   }
 
   showAll(group: number, all: boolean): void {
-    const run = this.#explorer.runOf(group);
-    if (run) this.#explorer.setAll(run.key, all);
+    const repeat = this.#explorer.repeatOf(group);
+    if (repeat) this.#explorer.setAll(repeat.key, all);
   }
 
   revealGroup(group: number): void {

@@ -233,12 +233,12 @@ function valueItems(app: App, value: number): Item[] {
 }
 
 function groupItems(app: App, group: number): Item[] {
-  const run = app.picture?.runOf(group);
-  const turn: Item | null = run
+  const repeat = app.picture?.repeatOf(group);
+  const turn: Item | null = repeat
     ? {
-        label: run.all ? "Show one for all" : `Show all ${run.likes.length}`,
-        testid: "menu-run-all",
-        act: () => app.picture?.showAll(group, !run.all),
+        label: repeat.all ? "Show one for all" : `Show all ${repeat.likes.length}`,
+        testid: "menu-repeat-all",
+        act: () => app.picture?.showAll(group, !repeat.all),
       }
     : null;
   return [

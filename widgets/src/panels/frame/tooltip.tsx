@@ -99,7 +99,7 @@ function describe(app: App, target: PointerTarget): { title: string; rest: strin
     };
   }
   if (!group) return null;
-  const drawn = app.picture?.runOf(group.id);
+  const drawn = app.picture?.repeatOf(group.id);
   const rest = [
     plural(groupMembers(store, group.id).length, "node"),
     drawn && !drawn.all ? `stands for ${drawn.likes.length} alike` : "",

@@ -82,7 +82,7 @@ export function GroupInspector({ app, group }: { app: App; group: number }) {
 /** The groups that are equal to this one, to go through them and to edit all. */
 function Equal({ app, group, members }: { app: App; group: number; members: number[] }) {
   const equal = useCell(app.blocks.equal).get(group),
-    run = app.picture?.runOf(group);
+    run = app.picture?.repeatOf(group);
   const verified = run?.likes.every((member) => equal?.includes(member)) ?? true;
   const groups = run?.likes ?? equal;
   if (!groups) return null;

@@ -10,14 +10,14 @@ from onnxlab.graph.query.groups import Group
 from onnxlab.graph.query.hierarchy import Hierarchy
 
 LEAST = 3
-"""Groups of the shortest run."""
+"""Groups of the shortest repeat."""
 _NUMBERED = re.compile(r"(.*?)(\d+)(\D*)")
 
 
-def runs_of(
+def repeats_of(
     hierarchy: Hierarchy, folded: Collection[int], looks: Callable[[Group], Hashable]
 ) -> dict[int, tuple[int, str]]:
-    """Map each group of a run to the run's first group and the run's name: "h.1…11 ×11".
+    """Map each group of a repeat to its first group and its name: "h.1…11 ×11".
 
     Args:
         folded: groups that are drawn as boxes.

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { frameOf, hiddenIn, shownOf, withAll, withAround, withFolded, withOpen } from "../../src/graph/groups/fold.ts";
-import { GROUP, idOf, keyOf, kindOf, NODE, RUN } from "../../src/graph/groups/group_keys.ts";
+import { GROUP, idOf, keyOf, kindOf, NODE, REPEAT } from "../../src/graph/groups/group_keys.ts";
 import { Hierarchy } from "../../src/graph/groups/hierarchy.ts";
-import { type Run, times, turns } from "../../src/graph/groups/repeat_words.ts";
+import { type Repeat, times, turns } from "../../src/graph/groups/repeat_words.ts";
 import { boxOfNode } from "../../src/graph/input/walk.ts";
 import { heatOfBoxes } from "../../src/graph/marks/marks.ts";
 import type { Box } from "../../src/graph/scene/boxes.ts";
@@ -14,22 +14,22 @@ import { swin, transformer } from "../fixtures/networks.ts";
 import { looseEnds, overlaps, sceneOf } from "../fixtures/scenes.ts";
 
 function runsOf(hierarchy: Hierarchy): number[] {
-  return [...hierarchy.containers.keys()].filter((key) => kindOf(key) === RUN);
+  return [...hierarchy.containers.keys()].filter((key) => kindOf(key) === REPEAT);
 }
 
 test("twelve layers are one box, that opens to one of them or to all", () => {
   const store = transformer(12).store(),
     hierarchy = new Hierarchy(store, 1);
-  const [run = 0, ...others] = runsOf(hierarchy);
+  const [repeat = 0, ...others] = runsOf(hierarchy);
   assert.deepEqual(others, []);
-  const { name, groups, size } = hierarchy.containers.get(run)!;
+  const { name, groups, size } = hierarchy.containers.get(repeat)!;
   assert.match(name, /layer\.0…11$/);
   assert.equal(groups.length, 12);
   assert.equal(size, 12 * hierarchy.containers.get(groups[0]!)!.size);
-  const around = hierarchy.around(run).slice(1);
+  const around = hierarchy.around(repeat).slice(1);
   const folded = sceneOf(store, hierarchy, new Set(around));
-  const opened = sceneOf(store, hierarchy, new Set([...around, run]));
-  const all = sceneOf(store, hierarchy, withAll(hierarchy, new Set(around), run, true));
+  const opened = sceneOf(store, hierarchy, new Set([...around, repeat]));
+  const all = sceneOf(store, hierarchy, withAll(hierarchy, new Set(around), repeat, true));
   const boxes = (scene: typeof opened): number => scene.boxes.filter((_, i) => !scene.frame[i]).length;
   const inside = hierarchy.containers.get(groups[0]!)!;
   assert.equal(boxes(opened), boxes(folded) - 1 + inside.groups.length + inside.nodes.length);
@@ -43,19 +43,19 @@ test("twelve layers are one box, that opens to one of them or to all", () => {
   }
 });
 
-test("the one that shows is the one that is asked for; nodes of the others are found at the run's frame", () => {
+test("the one that shows is the one that is asked for; nodes of the others are found at the repeat's frame", () => {
   const store = transformer(5).store(),
     hierarchy = new Hierarchy(store, 1);
-  const run = runsOf(hierarchy)[0]!,
-    { groups } = hierarchy.containers.get(run)!;
+  const repeat = runsOf(hierarchy)[0]!,
+    { groups } = hierarchy.containers.get(repeat)!;
   const member = (k: number): number => hierarchy.membersOf(groups[k]!)[0]!;
   let open = withOpen(hierarchy, new Set(), hierarchy.containerOf(member(3))!);
-  assert.equal(shownOf(hierarchy, open, run)[0], groups[3]);
+  assert.equal(shownOf(hierarchy, open, repeat)[0], groups[3]);
   const scene = sceneOf(store, hierarchy, open),
     ground = { hierarchy, open, scene };
   assert.equal(scene.boxes[boxOfNode(ground, member(3))]!.key, keyOf(NODE, member(3)));
-  assert.equal(scene.boxes[boxOfNode(ground, member(1))]!.key, run);
-  assert.equal(frameOf(hierarchy, open, groups[3]!), run);
+  assert.equal(scene.boxes[boxOfNode(ground, member(1))]!.key, repeat);
+  assert.equal(frameOf(hierarchy, open, groups[3]!), repeat);
   const boxes = scene.boxes.length;
   assert.equal(
     sceneOf(store, hierarchy, withAround(hierarchy, open, groups[4]!)).boxes.length,
@@ -63,36 +63,36 @@ test("the one that shows is the one that is asked for; nodes of the others are f
     "the next one is as far open",
   );
   open = withOpen(hierarchy, open, hierarchy.containerOf(member(1))!);
-  assert.equal(shownOf(hierarchy, open, run)[0], groups[1]);
-  assert.equal(hiddenIn(hierarchy, open, member(3)), run);
-  open = withAll(hierarchy, open, run, true);
-  assert.equal(shownOf(hierarchy, open, run).length, 0);
+  assert.equal(shownOf(hierarchy, open, repeat)[0], groups[1]);
+  assert.equal(hiddenIn(hierarchy, open, member(3)), repeat);
+  open = withAll(hierarchy, open, repeat, true);
+  assert.equal(shownOf(hierarchy, open, repeat).length, 0);
   assert.equal(hiddenIn(hierarchy, open, member(3)), 0, "what was opened stays so");
   assert.equal(hiddenIn(hierarchy, open, member(2)), groups[2]);
   assert.ok(
-    !withFolded(hierarchy, withAll(hierarchy, open, run, false), groups[1]!).has(run),
-    "folding the one folds the run",
+    !withFolded(hierarchy, withAll(hierarchy, open, repeat, false), groups[1]!).has(repeat),
+    "folding the one folds the repeat",
   );
 });
 
-test("a run says how many it has: equal ones once the kernel has compared them", () => {
+test("a repeat says how many it has: equal ones once the kernel has compared them", () => {
   const key = (id: number): number => keyOf(GROUP, id),
-    box = { kind: RUN, id: 1 } as Box;
-  const run: Run = { key: keyOf(RUN, 1), groups: [1, 2, 3, 4, 5, 6].map(key), period: 2, all: false };
+    box = { kind: REPEAT, id: 1 } as Box;
+  const repeat: Repeat = { key: keyOf(REPEAT, 1), groups: [1, 2, 3, 4, 5, 6].map(key), period: 2, all: false };
   const equal = new Map([1, 2, 3, 4, 5, 6].map((id) => [id, id % 2 ? [1, 3, 5] : [2, 4, 6]] as const));
-  assert.deepEqual([times(box, run, new Map()), times(box, run, equal)], [" · 3 alike", " ×3"]);
-  assert.equal(times(box, run, new Map([...equal, [2, [2, 4]]])), " · 3 alike");
-  assert.deepEqual([turns(run), turns({ ...run, all: true }), turns(null)], ["show all 3", "show one", ""]);
+  assert.deepEqual([times(box, repeat, new Map()), times(box, repeat, equal)], [" · 3 alike", " ×3"]);
+  assert.equal(times(box, repeat, new Map([...equal, [2, [2, 4]]])), " · 3 alike");
+  assert.deepEqual([turns(repeat), turns({ ...repeat, all: true }), turns(null)], ["show all 3", "show one", ""]);
 });
 
-test("numbers of what a run hides do not make what shows pale", () => {
+test("numbers of what a repeat hides do not make what shows pale", () => {
   const store = transformer(5).store(),
     hierarchy = new Hierarchy(store, 1),
-    [run = 0] = runsOf(hierarchy);
+    [repeat = 0] = runsOf(hierarchy);
   const open = withOpen(
     hierarchy,
     new Set(),
-    hierarchy.containerOf(hierarchy.membersOf(hierarchy.containers.get(run)!.groups[0]!)[0]!)!,
+    hierarchy.containerOf(hierarchy.membersOf(hierarchy.containers.get(repeat)!.groups[0]!)[0]!)!,
   );
   const ground = { store, hierarchy, open, scene: sceneOf(store, hierarchy, open) };
   const marks = heatOfBoxes(ground, {
@@ -101,7 +101,7 @@ test("numbers of what a run hides do not make what shows pale", () => {
     kinds: [],
     numbers: new Map([...store.nodes.keys()].map((node) => [node, 1])),
   });
-  assert.ok(!marks.has(ground.scene.indexOf.get(run)!));
+  assert.ok(!marks.has(ground.scene.indexOf.get(repeat)!));
   assert.equal(Math.max(...[...marks.values()].map(({ share }) => share)), 1);
 });
 
@@ -120,10 +120,10 @@ function chain(ops: readonly string[], skip = -1): ModelBuilder {
   return model;
 }
 
-test("other operators, other wires, fewer than three, or a way around: no run", () => {
+test("other operators, other wires, fewer than three, or a way around: no repeat", () => {
   const namesOfRuns = (model: ModelBuilder): string[] => {
     const hierarchy = new Hierarchy(model.store(), 1);
-    return runsOf(hierarchy).map((run) => hierarchy.containers.get(run)!.name);
+    return runsOf(hierarchy).map((repeat) => hierarchy.containers.get(repeat)!.name);
   };
   assert.deepEqual(namesOfRuns(chain(["Exp", "Exp", "Exp", "Exp"])), ["block.0…3"]);
   assert.deepEqual(namesOfRuns(chain(["Exp", "Exp", "Sin", "Exp", "Exp"])), []);
@@ -135,16 +135,16 @@ test("other operators, other wires, fewer than three, or a way around: no run", 
   assert.deepEqual(namesOfRuns(crossed), []);
 });
 
-test("kinds of groups that take turns are a run too, that shows one of each", () => {
+test("kinds of groups that take turns are a repeat too, that shows one of each", () => {
   const store = chain(["Sin", "Exp", "Cos", "Exp", "Cos", "Exp", "Cos", "Exp", "Cos", "Sin"]).store(),
     hierarchy = new Hierarchy(store, 1);
-  const [run = 0] = runsOf(hierarchy),
-    { groups, period, name } = hierarchy.containers.get(run)!;
+  const [repeat = 0] = runsOf(hierarchy),
+    { groups, period, name } = hierarchy.containers.get(repeat)!;
   assert.deepEqual([groups.length, period, name], [8, 2, "block.1…8"]);
   const open = withOpen(hierarchy, new Set(), hierarchy.containerOf(hierarchy.membersOf(groups[3]!)[0]!)!);
-  assert.deepEqual(shownOf(hierarchy, open, run), groups.slice(2, 4));
+  assert.deepEqual(shownOf(hierarchy, open, repeat), groups.slice(2, 4));
   for (const all of [false, true]) {
-    const scene = sceneOf(store, hierarchy, withAll(hierarchy, open, run, all));
+    const scene = sceneOf(store, hierarchy, withAll(hierarchy, open, repeat, all));
     assert.equal(scene.boxes.filter(({ key }) => groups.includes(key)).length, all ? 8 : 2);
     assert.deepEqual([...overlaps(scene), ...looseEnds(scene, store)], []);
   }
@@ -159,8 +159,8 @@ test("kinds of groups that take turns are a run too, that shows one of each", ()
   );
 });
 
-test("a way out of a run and back into it splits the run there", () => {
+test("a way out of a repeat and back into it splits the repeat there", () => {
   const hierarchy = new Hierarchy(chain(Array(8).fill("Exp"), 2).store(), 1);
-  const groups = runsOf(hierarchy).map((run) => hierarchy.containers.get(run)!.groups.map((key) => idOf(key)));
-  for (const run of groups) assert.ok(!(run.includes(3) && run.includes(5)), `${run}`);
+  const groups = runsOf(hierarchy).map((repeat) => hierarchy.containers.get(repeat)!.groups.map((key) => idOf(key)));
+  for (const repeat of groups) assert.ok(!(repeat.includes(3) && repeat.includes(5)), `${repeat}`);
 });

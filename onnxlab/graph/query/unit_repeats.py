@@ -36,7 +36,7 @@ class Unit:
         return any(op.endswith("Pool") and "Global" not in op for op in self.ops)
 
 
-def runs_of(units: Sequence[Unit | None]) -> list[list[int]]:
+def repeats_of(units: Sequence[Unit | None]) -> list[list[int]]:
     """Places of like units that follow one another at one resolution; None stands for what is no group."""
     runs: list[list[int]] = []
     before: Unit | None = None
