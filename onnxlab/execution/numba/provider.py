@@ -79,14 +79,10 @@ class NumbaProvider(Provider):
 
     def get_capability(self, view: PartitionView) -> list[SubgraphClaim]:
         """Claim nodes that have a rule, and those that compute shapes; `view.refuse` gets the reasons for others."""
-        if availability.missing():
-            for node in view.nodes:
-                view.refuse(node, availability.missing())
-            return []
-        claims = _Claims(view)
-        if claims.weight < (self.least if view.scope.scope.kind != "subgraph" else _WORTH_OFTEN):
-            for node in view.nodes:
-                view.refuse(node, "too little to do to be worth compiling")
+        claims = None if availability.missing() else _Claims(view)
+        if claims is None or claims.weight < (self.least if view.scope.scope.kind != "subgraph" else _WORTH_OFTEN):
+            reason = availability.missing() or "too little to do to be worth compiling"
+            view.refusals.update((node.id, reason) for node in view.nodes)
             return []
         claims.close()
         view.notes[self] = claims
@@ -172,7 +168,7 @@ class _Claims:
         needed: set[str] = {name for node in background.paced(claimed) for name in node.inputs}
         chosen = {node.id for node in claimed}
         for node in background.paced(reversed(view.nodes)):  # backward: known nodes are taken only for their readers
-            if self._is_maker(node) and not needed.isdisjoint(node.outputs):
+            if not needed.isdisjoint(node.outputs) and self._makers.get(node.outputs[0]) is node:
                 chosen.add(node.id)
                 needed.update(node.inputs)
         self.taken = {node.id: None for node in background.paced(view.nodes) if node.id in chosen}
@@ -227,29 +223,22 @@ class _Claims:
         if reason:
             view.refuse(node, reason)
             return False
-        rule = self._find(node)
-        self.weight += rule.weight
+        self.weight += self._find(node).weight
         self._made.update(node.outputs)
         return True
-
-    def _is_maker(self, node: NodeView) -> bool:
-        return bool(node.outputs) and self._makers.get(node.outputs[0]) is node
 
     def _is_known(self, node: NodeView) -> bool:
         if not node.outputs:
             return False
         if find_traits(node.domain, node.op_type).shape_only:
             return bool(node.inputs) and view_fact(self, node.inputs[0]) is not None
-        if node.op_type == "Cast" and node.attributes.get("to") == dtypes.STRING:
-            return False
-        return find_traits(node.domain, node.op_type).size_arithmetic and all(
-            self.known(name) for name in node.inputs if name
-        )
+        makes_text = node.op_type == "Cast" and node.attributes.get("to") == dtypes.STRING
+        by_sizes = find_traits(node.domain, node.op_type).size_arithmetic and not makes_text
+        return by_sizes and all(self.known(name) for name in node.inputs if name)
 
     def _refusal(self, node: NodeView) -> str:
         """The reason why a node is not taken, "" where it is; also where its rule raises, as for missing inputs."""
-        failed = failure_of(node)
-        if failed:
+        if failed := failure_of(node):
             return failed
         rule = self._find(node)
         if rule is None or (node.domain, node.op_type, node.overload) in self._view.scope.compiler.snapshot.functions:

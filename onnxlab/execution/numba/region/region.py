@@ -298,14 +298,13 @@ class Region:
 
     def inner_values(self, arrays: Sequence[Array]) -> InnerValues | None:
         """The values that a plan for such arrays leaves in memory; None where there is no such plan yet."""
-        if type(self._plans.get(self._key(arrays))) is not Plan:
-            return None
         key = self._key(arrays)
-        if self._inner is not None and self._inner[0] == key:
-            return self._inner[1]
-        with self._lock, self._binding(arrays, measuring=False) as binder:
-            plan = self._finished(binder, engine.address_of)
-            self._inner = key, InnerValues(plan, places_of(binder), steps_of(binder))
+        if type(self._plans.get(key)) is not Plan:
+            return None
+        if self._inner is None or self._inner[0] != key:
+            with self._lock, self._binding(arrays, measuring=False) as binder:
+                plan = self._finished(binder, engine.address_of)
+                self._inner = key, InnerValues(plan, places_of(binder), steps_of(binder))
         return self._inner[1]
 
     def places(self, *arrays: Array) -> frozenset[str]:
