@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from operator import attrgetter
 from typing import Any
 
@@ -74,7 +74,6 @@ class Region:
         self.part = part
         self.reason = ""
         self._constants = constants
-        self._fused: list[NodeView | Fused] | None = None
         self._step = step
         self._fallback = fallback
         self._opsets = opsets
@@ -135,7 +134,8 @@ class Region:
             return results
         if plan is self._waiting:  # after the run, which is not to share its processor with a compiler
             self._tier.instead[None] = thread_time() - began
-            self._bind_later(arrays)
+            self._tier.later(self._key(arrays), partial(self._made_ready, arrays))
+            self._tier.begin()
         else:
             plan.proved()
         return results
@@ -194,27 +194,30 @@ class Region:
 
         Returns None too where the plan depends on values, takes long or has large outputs.
         """
-        if self._valued:
-            return None
-        try:
-            plan = self._plans.get(self._key(arrays))
-        except AttributeError:  # an optional input that is absent
-            return None
-        return short_plan(plan, self._threads()) if type(plan) is Plan else None
+        plan = None if self._valued else self._made_plan(arrays)
+        return None if plan is None else short_plan(plan, self._threads())
 
     def repeat(self, context: Any, repetition: Repetition, most: int, *arrays: Any) -> Repeated | None:
         """Run the plan in a loop (see `CompiledPart`); None where there is no plan yet, or plans depend on values."""
         try:
             single = [array[0] if place in repetition.sliced else array for place, array in enumerate(arrays)]
-            plan = self._plans.get(self._key(single))
-        except (AttributeError, IndexError):  # an optional input that is absent; nothing to iterate over
+        except (TypeError, IndexError):  # an optional input that is absent; nothing to iterate over
             return None
-        if self._valued or type(plan) is not Plan:
+        plan = None if self._valued else self._made_plan(single)
+        if plan is None:
             return None
         if repetition not in plan.loops:
             plan.loops[repetition] = loop_plan(plan, repetition, single, self._threads())
         loop = plan.loops[repetition]
         return None if loop is None else loop(context, most, arrays)
+
+    def _made_plan(self, arrays: Sequence[Any]) -> Plan | None:
+        """The plan for these arrays, where it has been made."""
+        try:
+            plan = self._plans.get(self._key(arrays))
+        except AttributeError:  # an optional input that is absent
+            return None
+        return plan if type(plan) is Plan else None
 
     def _key(self, arrays: Sequence[Array]) -> Any:
         key = tuple([array.shape for array in arrays])
@@ -247,14 +250,9 @@ class Region:
         finally:
             self._lock.release()
 
-    def _bind_later(self, arrays: Sequence[Array]) -> None:
-        """Bind in the background, which compiles what is missing."""
-        self._tier.later(self._key(arrays), partial(self._made_ready, arrays))
-        self._tier.begin()
-
     def _bind(self, arrays: Sequence[Array], address_of: Callable[[str], int]) -> Plan | NodeFallback:
         """Make and remember the plan of these arrays; the caller holds the lock."""
-        plan, valued = self._made_plan(arrays, address_of)
+        plan, valued = self._new_plan(arrays, address_of)
         if isinstance(plan, Plan):
             plan.new = self._made[tuple(array.shape for array in arrays)] == 1
         if valued - set(self._valued):
@@ -263,7 +261,7 @@ class Region:
         self._plans.keep(self._key(arrays), plan)
         return plan
 
-    def _made_plan(
+    def _new_plan(
         self, arrays: Sequence[Array], address_of: Callable[[str], int]
     ) -> tuple[Plan | NodeFallback, set[int]]:
         shapes = tuple(array.shape for array in arrays)
@@ -283,7 +281,7 @@ class Region:
         """A binder that reuses the lowering records of an earlier one, and whose own records are kept for the next."""
         plans, about = self._packed.shared.plans, (self._about, *((array.shape, array.dtype) for array in arrays))
         records = plans.taken(about, {step.match.output if isinstance(step, Fused) else step.outputs[0]
-                                      for step in self._to_lower()})  # fmt: skip
+                                      for step in self._fused})  # fmt: skip
         binder = Binder(
             self.part, arrays, self._constants, self._step, self._packed, self._halves, BareContext(self._opsets),
             self._precise, self._follows, measuring, records,
@@ -331,10 +329,9 @@ class Region:
         nbytes = plan.nbytes if type(plan) is Plan else None
         return PartState(type(plan) is Plan, self._tier.is_compiling, self.reason, nbytes)
 
-    def _to_lower(self) -> list[NodeView | Fused]:
-        if self._fused is None:
-            self._fused = fused(self.part, self._constants)
-        return self._fused
+    @cached_property
+    def _fused(self) -> list[NodeView | Fused]:
+        return fused(self.part, self._constants)
 
     def _lowered(self, binder: Binder, key: Any, address_of: Callable[[str], int]) -> Plan | NodeFallback:
         """The plan of all nodes, remembered by its key where it depends on no values; or the fallback of one node."""
@@ -353,7 +350,7 @@ class Region:
 
     def _finished(self, binder: Binder, address_of: Callable[[str], int]) -> Plan:
         """The plan of all nodes; `binder.node` is the one that is being lowered."""
-        for step in self._to_lower():
+        for step in self._fused:
             background.rest()
             if isinstance(step, Fused):
                 binder.perform(step.match.output, step, partial(step.lower, binder, lower))
