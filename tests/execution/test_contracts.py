@@ -6,6 +6,8 @@ from pathlib import Path
 
 import onnxlab.execution
 from onnxlab.execution.base.provider import CompiledPart, Provider
+from onnxlab.execution.planning.cached_partition import CachedPartition
+from onnxlab.execution.planning.carried_programs import EarlierProgram
 from onnxlab.execution.planning.carry import Carried
 from onnxlab.execution.run.fast_path import RunKey
 from onnxlab.execution.run.provider_names import named
@@ -15,7 +17,7 @@ PACKAGE = Path(onnxlab.execution.__file__).parent
 _OF_PYTHON = {"register_at_fork", "geteuid", "nice", "frozen", "dtype", "__array__", "__module__", "func",
               "_real_set_num_threads", "shape"}  # fmt: skip
 """What Python, NumPy or threadpoolctl may have or not have."""
-STATEMENTS = 11_000
+STATEMENTS = 10_800
 """Of execution without kernels and rules; to be lowered with each part that goes."""
 
 
@@ -64,8 +66,8 @@ def loops_over_instructions() -> Iterator[str]:
                         yield f"{file.relative_to(PACKAGE)}:{function.name}"
 
 
-def test_two_loops_run_instructions() -> None:
-    assert [*loops_over_instructions()] == ["program/executor.py:execute", "run/recorder.py:_loop"]
+def test_one_loop_runs_instructions() -> None:
+    assert [*loops_over_instructions()] == ["program/executor.py:execute"]
 
 
 def test_one_runner_has_one_store_and_one_mechanism_makes_things_in_the_background() -> None:
@@ -77,11 +79,8 @@ def test_one_runner_has_one_store_and_one_mechanism_makes_things_in_the_backgrou
 def test_one_function_says_what_an_edit_leaves_valid() -> None:
     askers = [file for file, call in calls("difference") if isinstance(call.func, ast.Name)]
     assert askers == ["planning/carry.py", "planning/programs.py"], "the other things ask `carry`"
-    assert {kind.__name__ for kind in Carried.__subclasses__()} == {
-        "CachedPartition",
-        "EarlierProgram",
-        "IncrementalPlan",
-    }
+    kinds = {kind.__name__ for kind in Carried.__subclasses__()}
+    assert kinds == {CachedPartition.__name__, EarlierProgram.__name__}
 
 
 def test_runs_are_told_apart_by_one_key() -> None:

@@ -37,19 +37,28 @@ class Dependents:
         dependents = self._found.get(key)
         return self._found.keep(key, frozenset(self._walk(key))) if dependents is None else dependents
 
+    def direct(self, values: Iterable[int]) -> frozenset[int]:
+        """Ids of the values of the main graph whose nodes read any of `values`, in their bodies too."""
+        self.of(())  # as the graph is now
+        return frozenset(output for value in values if value in self._graph.values for output in self._read(value))
+
     def _walk(self, values: Iterable[int]) -> set[int]:
-        known, dependents = self._made, set[int]()
+        dependents = set[int]()
         waiting = [value for value in values if value in self._graph.values]
         while waiting:
             value = waiting.pop()
-            outputs = known.get(value)
-            if outputs is None:
-                outputs = known[value] = self._made_of(value)
-            for output in outputs:
+            for output in self._read(value):
                 if output not in dependents:
                     dependents.add(output)
                     waiting.append(output)
         return dependents
+
+    def _read(self, value: int) -> tuple[int, ...]:
+        """Outputs of the nodes that read a value, looked up once."""
+        outputs = self._made.get(value)
+        if outputs is None:
+            outputs = self._made[value] = self._made_of(value)
+        return outputs
 
     def _made_of(self, value: int) -> tuple[int, ...]:
         """Outputs of the nodes of the main graph that read a value, themselves or in their bodies."""

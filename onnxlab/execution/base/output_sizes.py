@@ -14,14 +14,12 @@ from functools import partial
 from typing import Any, Final, TypeAlias
 
 from onnxlab.ops import find_traits
-from onnxlab.ops.base.estimates import SMALL, broadcast, matmul_bytes
+from onnxlab.ops.base.estimates import SMALL, broadcast
 from onnxlab.shapes import Fact
 
 Estimate: TypeAlias = Callable[..., int]
 
 UNFIT: Final = (ValueError, IndexError, TypeError, AttributeError, KeyError, ZeroDivisionError, OverflowError)
-
-_WIDEST: Final = 16  # bytes of an element
 
 
 def is_harmless(inputs: Sequence[Fact], outputs: Sequence[Fact]) -> bool:
@@ -42,17 +40,3 @@ def find(domain: str, op_type: str, since_version: int, attributes: Mapping[str,
     if row.out_bytes is None or since_version < row.out_bytes_since:
         return None
     return broadcast if row.out_bytes is broadcast else partial(row.out_bytes, attributes)
-
-
-def is_of_pairs(estimate: Estimate | None) -> bool:
-    """Whether no output has more elements than two inputs have pairs, so that `fits` may be asked first."""
-    return estimate is broadcast or getattr(estimate, "func", None) is matmul_bytes
-
-
-def fits(inputs: tuple[Any, ...], room: int) -> bool:
-    """Whether `room` bytes are enough for an output that has one element per pair of elements of two inputs."""
-    try:
-        a, b = inputs
-        return bool(a.size * b.size * _WIDEST <= room)
-    except AttributeError:  # not arrays: the kernel raises the error
-        return False

@@ -1,15 +1,14 @@
 """Values that stay: the arrays of the last run, and which of them an edit or other inputs made stale.
 
-Every value has a stamp that changes when its content does. With each value made by a node, the store keeps the stamps
-of what the node read, so that a node whose inputs came out equal is not run again. No state is changed in place: a run
+A node is run again where it was changed, or where something that it reads came out as another value than before: values
+whose nodes are to be run again in any case are dirty. No state is changed in place: a run
 works on the state it began with and merges the values it made, unless the model or the state changed meanwhile.
 """
 
 from __future__ import annotations
 
-import itertools
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from operator import is_
 from types import MappingProxyType
@@ -27,46 +26,32 @@ from onnxlab.limits import available_memory
 SHARE_OF_MEMORY = 0.4
 """Default share of the available memory that kept values may take."""
 
-new_stamp = itertools.count(1).__next__
-"""A number that no value's content had yet."""
-
 
 @dataclass(frozen=True, slots=True)
 class StoreState:
     """The stored values, by id. Immutable: a run may read it while another merges.
 
     Attributes:
-        arrays: read-only arrays, lists and dicts; an evicted value has a stamp, but no array.
-        stamps: {value id: stamp}, initializers that changed included.
-        sources: of a value made by a node: stamps of what the node read, as a tuple, or that of its only input.
+        arrays: read-only arrays, lists and dicts.
         seconds: time that making each value took.
-        dirty: values whose node itself was changed.
+        dirty: values whose node was changed, or reads what is another value than when it ran.
         stale: values that depend on dirty or changed values; includes `dirty`.
         generation: counts changes of state.
         held: upper bound of the bytes of `arrays`; the exact count takes longer than many edits.
-        fingerprints: first element of each value made by a node, read when its stamp was given: the array itself has
-            left the processor's cache by the next run, so that reading it takes longer.
+        has_run: whether the values are those of a run.
     """
 
     arrays: Mapping[int, Any] = field(default_factory=dict)
-    stamps: Mapping[int, int] = field(default_factory=dict)
-    sources: Mapping[int, Any] = field(default_factory=dict)
     seconds: Mapping[int, float] = field(default_factory=dict)
     dirty: frozenset[int] = frozenset()
     stale: frozenset[int] = frozenset()
     generation: int = 0
     held: int = 0
-    fingerprints: Mapping[int, Any] = field(default_factory=dict)
+    has_run: bool = False
 
     def fresh(self, value: int) -> bool:
         """Whether the value's array is there and up to date."""
         return value in self.arrays and value not in self.stale
-
-    def without_sources(self, values: Collection[int]) -> StoreState:
-        """The state without what these values, which have new content, were made from."""
-        sources, fingerprints = ({value: item for value, item in mapping.items() if value not in values}
-                                 for mapping in (self.sources, self.fingerprints))  # fmt: skip
-        return replace(self, sources=sources, fingerprints=fingerprints)
 
 
 @dataclass(slots=True)
@@ -207,7 +192,7 @@ class ValueStore:
 
     def _replace_state(self, state: StoreState) -> None:
         """Take over a state that contains every noted run."""
-        self._state, self.in_use = state, bool(state.stamps)
+        self._state, self.in_use = state, state.has_run
 
     def _after_run(self, state: StoreState, run: LastRun) -> StoreState:
         """The state after a run that kept its inputs and some values, without the values that other inputs made."""
@@ -222,11 +207,11 @@ class ValueStore:
         renewed = (run.computed() & stale) - known.keys() if stale else frozenset[int]()
         arrays = {value: array for value, array in state.arrays.items() if not (value in gone or value in renewed)}
         arrays.update(known)
-        stamps = {**state.stamps, **{value: new_stamp() for value in renewed.union(known.keys() - equal)}}
+        readers = self.dependents.direct(renewed.union(known.keys() - equal)) & stale if stale else frozenset[int]()
         done = known.keys() | renewed
         return replace(
-            state.without_sources(done), arrays=arrays, stamps=stamps, dirty=state.dirty - done, stale=stale - done,
-            generation=state.generation + 1, held=total(arrays.values()),
+            state, arrays=arrays, dirty=(state.dirty | readers) - done, stale=stale - done,
+            generation=state.generation + 1, held=total(arrays.values()), has_run=True,
         )  # fmt: skip
 
     def _after_edits(self, state: StoreState, marks: Marks) -> StoreState:
@@ -236,12 +221,11 @@ class ValueStore:
         replaced = {value for value in marks.changed if self._is_replaced(value, state)}
         for value in replaced.union(value for value in marks.changed if value not in graph.values):
             arrays.pop(value, None)
-        # of a Constant node or a pin, which have no sources, readers can compare nothing but the stamp
-        renewed = replaced.union(value for value in dirty if value not in state.sources)
         stale = self.dependents.of(dirty | replaced).union(dirty)
+        # Constant nodes and pins do not run: a run may not see that they changed
+        dirty = dirty | self.dependents.direct(replaced.union(value for value in dirty if value not in state.seconds))
         return replace(
-            state, arrays=arrays, stamps={**state.stamps, **{value: new_stamp() for value in renewed}},
-            dirty=state.dirty | dirty, stale=state.stale | stale if state.stale else stale,
+            state, arrays=arrays, dirty=state.dirty | dirty, stale=state.stale | stale if state.stale else stale,
             generation=state.generation + 1,
         )  # fmt: skip
 
@@ -249,7 +233,7 @@ class ValueStore:
         """Whether a touched value has content that no node of the graph makes: an initializer, or a new input."""
         record = self._graph.values.get(value)
         is_source = record is not None and record.producer is None
-        return is_source and (value in state.sources or self._graph.values[value].initializer is not None)
+        return is_source and (value in state.seconds or self._graph.values[value].initializer is not None)
 
     def invalidate_all(self) -> None:
         """Mark every node as changed, because operators were registered or replaced."""
@@ -334,15 +318,10 @@ class ValueStore:
     def _add(self, values: Mapping[int, Any]) -> None:
         """Add values of the last run to the state."""
         state = self._state
-        stamps = {value: new_stamp() for value in values if value not in state.arrays}
         held = state.held + at_most(values.values())
         if held <= self.budget:
-            self._replace_state(
-                replace(
-                    state.without_sources(stamps), arrays={**values, **state.arrays},
-                    stamps={**state.stamps, **stamps}, held=held, generation=state.generation + 1,
-                )
-            )  # fmt: skip
+            arrays = {**values, **state.arrays}
+            self._replace_state(replace(state, arrays=arrays, held=held, generation=state.generation + 1))
 
     def merge(self, began: StoreState, new: StoreState) -> bool:
         """Take over the values of a run, unless the model or the state changed since it began; tells whether it did."""
@@ -351,7 +330,7 @@ class ValueStore:
         with self._graph.lock, self._lock:
             if self._noted is not None or self._marks or self._state.generation != began.generation:
                 return False
-            if not self._state.stamps and self._seen != self._graph.version:  # a run that began before an edit
+            if not self._state.has_run and self._seen != self._graph.version:  # a run that began before an edit
                 return False
             self._replace_state(new)
             return True

@@ -20,7 +20,7 @@ Key = tuple[tuple[str, ...], tuple[str, ...], bool]
 """(names of feeds, names of outputs, whether every value stays readable)."""
 
 _PLACES = "places"  # note of a program: `_Places`
-_LASTING = {_PLACES, PACE, "computed"}  # notes that hold for the program after an edit, too
+_LASTING = {_PLACES, PACE, "computed", "incremental"}  # notes that hold for the program after an edit, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class EarlierProgram(Carried[Program]):
         others = [(then.op_type, now.op_type) for then, now in diff.nodes]
         if view is None and (len(compiler.providers) > 1 or any(a != b or b == "Constant" for a, b in others)):
             return None
-        return _Carry(scope, view, parts, diff, _arrays(scope, diff, view)).of(self.program)
+        return _Carry(scope, view, keep, parts, diff, _arrays(scope, diff, view)).of(self.program)
 
 
 def remember(compiler: Compiler, key: Key, program: Program) -> None:
@@ -93,12 +93,14 @@ class _Carry:
 
     Attributes:
         scope, view: of the main graph after the edit; `view` where calls are inlined.
+        keep: whether every value stays readable; then bodies read initializers when they run.
         parts: {id of the first node: part}.
         arrays: initializers with other data.
     """
 
     scope: ScopeCompiler
     view: PartitionView | None
+    keep: bool
     parts: Mapping[int, Part]
     diff: SnapshotDiff
     arrays: Mapping[str, Any]
@@ -134,7 +136,8 @@ class _Carry:
             numbered = [(number, instruction.step) for number, instruction in enumerate(program.instructions)]
             nodes = {step.node: number for number, step in numbered if step.part is None}
             parts = [(number, step.part) for number, step in numbered if step.part is not None]
-            if not all(part.again for _, part in parts) or not self.scope.compiler.steps.holds(nodes.keys()):
+            alone = self.keep or self.scope.compiler.steps.holds(nodes.keys())
+            if not alone or not all(part.again for _, part in parts):
                 return None
             places = program.notes[_PLACES] = _Places(nodes, tuple([number for number, _ in parts]))
         return places
@@ -146,8 +149,9 @@ class _Carry:
         part = Part(provider.name, (node,), self.scope.reads(node), outputs)
         view = self.view or self.scope.view((), outputs, keep=True, nodes=(node,))
         steps = border.compiled(provider, part, view)
-        alone = isinstance(steps, list) and len(steps) == 1 and before.shown is None and compiler.steps.get(node)
-        return steps[0] if isinstance(steps, list) and alone else None
+        if not isinstance(steps, list) or len(steps) != 1 or before.shown is not None:
+            return None
+        return steps[0] if self.keep or compiler.steps.get(node) is not None else None
 
     def _again(self, step: Step) -> Step | None:
         """The step of a part; None where the part has to be compiled anew."""

@@ -35,8 +35,7 @@ class Programs:
         threads: of BLAS; one where a provider has threads of its own, which BLAS's would slow down.
         fact: what inference knows of a value id.
         check: called as `check(compiler, feeds, outputs)`; raises to refuse a program.
-        doubt: gives a function to call when kept plans are out of date, with True where kept values are so too; gives
-            None when nothing is kept.
+        doubt: gives a function to call when kept values are out of date; None when nothing is kept.
         patient: compile in the background only programs that run long or more than once.
         facts: gives what differs wherever a fact does.
 
@@ -56,7 +55,7 @@ class Programs:
         threads: int,
         fact: FactOf,
         check: Callable[[Compiler, tuple[str, ...], tuple[str, ...]], None],
-        doubt: Callable[[], Callable[[bool], None] | None],
+        doubt: Callable[[], Callable[[], None] | None],
         patient: bool = False,
         facts: Callable[[], object] | None = None,
     ) -> None:
@@ -102,17 +101,17 @@ class Programs:
                 self._generation = registry.generation()
                 self.forget_steps()
                 self.compiled = None
-                self._tell_doubt(True)
+                doubt = self._doubt()
+                if doubt is not None:
+                    doubt()
             before = self.compiled
             if self.fallbacks.tier.news:
                 self.fallbacks.tier.news = False
                 self.specialized.clear()
-                self._tell_doubt(False)
             stored = self._weights.of(snapshot)
             if before is not None and before[0].snapshot is snapshot and before[0].stored.keys() == stored.keys():
                 return before
             if before is not None and (stored or before[0].stored):  # steps that read files are not carried over
-                self._tell_doubt(False)
                 self.forget_steps()
             compiler = Compiler(
                 snapshot, self.providers, self._fact, self.steps, self.folder, None, stored, self.graph.version
@@ -130,11 +129,6 @@ class Programs:
             self.compiled, self.ran = (compiler, no_programs()), None
             self._is_steady = self.graph.transaction is None and not self._weights.are_possible
             return self.compiled
-
-    def _tell_doubt(self, values: bool) -> None:
-        doubt = self._doubt()
-        if doubt is not None:
-            doubt(values)
 
     def forget_steps(self) -> None:
         """Forget all steps; a program that is being made adds none to the new ones."""

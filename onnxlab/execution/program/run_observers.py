@@ -7,33 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from onnxlab.execution.base.array_memory import total
-from onnxlab.execution.base.output_sizes import is_of_pairs
-from onnxlab.execution.program.program import Instruction, Program, Taker
-
-StepRow: TypeAlias = tuple[Any, bool | None, Taker, Callable[..., Any], int, int]
-"""(size, one input, take, call, slot, value id) of an instruction.
-
-The value id is 0 where the instruction makes several values or none, or has bodies. The size is False where the call
-takes a context. The second field is None instead of False where `fits` may be asked before the size."""
-
-
-def step_row(instruction: Instruction, value: int) -> StepRow:
-    """The fields for running an instruction that makes a value."""
-    step, slot = instruction.step, instruction.result
-    size = False if step.context or instruction.quick is not None else step.size
-    single: bool | None = instruction.arity == 1
-    if instruction.arity == 2 and is_of_pairs(step.size):
-        single = None
-    usual = slot > 0 and not instruction.captures
-    return size, single, instruction.take, instruction.call, slot, value if usual else 0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class InstructionRows:
-    """Instructions to run, in order, and a row for each."""
-
-    instructions: Sequence[Instruction]
-    rows: Sequence[StepRow]
+from onnxlab.execution.program.program import Instruction, Program
 
 
 @dataclass(slots=True)
@@ -42,20 +16,12 @@ class Position:
 
     total: int
     done: int = 0
-    instructions: Sequence[Instruction] = ()  # all of them, in order
-    entered: Instruction | None = None  # the one under way, where `instructions` is empty
-
-    @property
-    def instruction(self) -> Instruction | None:
-        """The instruction under way."""
-        done = self.done
-        return self.instructions[done] if done < len(self.instructions) else self.entered
+    entered: Instruction | None = None  # the one under way
 
     @property
     def label(self) -> str:
         """The label of the node under way."""
-        instruction = self.instruction
-        return "" if instruction is None else instruction.step.label
+        return "" if self.entered is None else self.entered.step.label
 
     def expect(self, total: int) -> None:
         """Expect so many further steps."""

@@ -5,7 +5,7 @@ Files:
                        compiled.
     fast_path          Programs specialized for runs of one `RunKey`: the checks of an earlier run, and what shapes
                        decide, hold again.
-    incremental_plan   Runs that keep their values: of a program of the whole graph, only the instructions run whose
+    incremental_plan   Runs that keep their values: of a program of the whole graph, only instructions run whose
                        results are not there.
     incremental_runs   Runs of the main graph that keep all values: what is not there or not fresh runs, the rest
                        comes from the store.

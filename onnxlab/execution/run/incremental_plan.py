@@ -1,45 +1,35 @@
-"""Runs that keep their values: of a program of the whole graph, only the instructions run whose results are not there.
-
-The program outlives edits: an edit of attributes or initializers replaces an instruction or a constant of the program,
-and an edit of the graph's structure makes a new program. So the cost of a run after an edit depends on how much the
-edit changed.
-"""
+"""Runs that keep their values: of a program of the whole graph, only instructions run whose results are not there."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import repeat
 from math import inf
 from typing import Any
 
-from onnxlab.execution.base import border
-from onnxlab.execution.base.provider import Part
 from onnxlab.execution.base.value_store import StoreState
-from onnxlab.execution.planning.carry import Carried, SnapshotDiff
-from onnxlab.execution.planning.compiler import Compiler, ScopeCompiler
-from onnxlab.execution.planning.scope_names import ScopeNames
-from onnxlab.execution.program.program import Instruction, Program
-from onnxlab.execution.program.run_observers import InstructionRows, StepRow, step_row
-from onnxlab.graph.edit.snapshot import NodeView, Snapshot
-from onnxlab.ops.base.prepared_constants import mark_constant
+from onnxlab.execution.planning.compiler import Compiler
+from onnxlab.execution.program.program import Program
+
+_NOTE = "incremental"  # note of a program: its plan
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Worklist:
-    """The part of a plan that has to run where some values are stale.
+    """The part of a program that has to run where some values are stale.
 
     Attributes:
         stale: ids of the stale values.
-        steps: the steps to run.
-        values: id of a value that each step makes; 0 for none.
+        numbers: of the instructions to run.
+        values: id of a value that each of these makes; 0 for none.
         border: (slot, value id) of stored values that the steps or the caller read.
         made: `values` as a set.
         took: seconds of the last time that all steps ran, if they did.
     """
 
     stale: frozenset[int]
-    steps: InstructionRows
+    numbers: tuple[int, ...]
     values: tuple[int, ...]
     border: tuple[tuple[int, int], ...]
     made: frozenset[int]
@@ -65,36 +55,26 @@ class Worklist:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class IncrementalPlan(Carried["IncrementalPlan"]):
-    """A program with every value visible, and where its values are.
+class IncrementalPlan:
+    """The places of the values in a program with every value visible, and in those that edits make of it.
 
     Attributes:
-        snapshot: the snapshot that the plan was made for.
-        program: from all fed values to all outputs that were asked for.
         values: value id by slot, 0 for none.
-        initializers: {value id: slot} of constants that the model holds.
         constants: slots of what Constant nodes hold.
         maker: {slot: number of the instruction}.
         made: id of a value that an instruction makes, by its number; 0 for none.
-        number: {node id: number of the instruction}, for steps of one node.
         parts: ids of values that steps of several nodes make.
-        rows: the rows of the instructions.
         last: the last selection, if any: most edits are like the edit before.
     """
 
-    snapshot: Snapshot
-    program: Program
     values: tuple[int, ...]
-    initializers: Mapping[int, int]
     constants: tuple[int, ...]
     maker: Mapping[int, int]
     made: tuple[int, ...]
-    number: Mapping[int, int]
     parts: frozenset[int]
-    rows: Sequence[StepRow]
     last: list[Worklist] = field(default_factory=list)
 
-    def select(self, state: StoreState, stale: frozenset[int], frame: list[Any]) -> Worklist:
+    def select(self, program: Program, state: StoreState, stale: frozenset[int], frame: list[Any]) -> Worklist:
         """Select what must run for the outputs; stored values that it reads are put into the frame.
 
         The last selection is reused where the same values are stale: if the store now holds values that it would make,
@@ -103,12 +83,12 @@ class IncrementalPlan(Carried["IncrementalPlan"]):
         for selection in self.last[:]:
             if (selection.stale is stale or selection.stale == stale) and selection.fill(frame, state.arrays):
                 return selection
-        worklist = self._walk(state, stale, frame)
+        worklist = self._walk(program, state, stale, frame)
         self.last[:] = [worklist]
         return worklist
 
-    def _walk(self, state: StoreState, stale: frozenset[int], frame: list[Any]) -> Worklist:
-        program, values, arrays, makers = self.program, self.values, state.arrays, self.maker
+    def _walk(self, program: Program, state: StoreState, stale: frozenset[int], frame: list[Any]) -> Worklist:
+        values, arrays, makers = self.values, state.arrays, self.maker
         chosen, border = set[int](), []
         waiting = [slot for slot in program.output_slots if frame[slot] is None]
         seen = set(waiting)
@@ -127,74 +107,25 @@ class IncrementalPlan(Carried["IncrementalPlan"]):
                 if frame[read] is None and read not in seen:
                     seen.add(read)
                     waiting.append(read)
-        numbers = sorted(chosen)
-        steps = InstructionRows(
-            [program.instructions[number] for number in numbers], [self.rows[number] for number in numbers]
-        )
-        parts = tuple([self.made[number] for number in numbers])
-        return Worklist(stale, steps, parts, tuple(border), frozenset(parts))
-
-    def after(self, diff: SnapshotDiff, scope: ScopeNames) -> IncrementalPlan | None:
-        """The plan for a later snapshot; None where a change may be inside a part of several nodes."""
-        if diff.old is diff.new:
-            return self
-        if len(scope.compiler.providers) > 1 or any(view.op_type == "Constant" for _, view in diff.nodes):
-            return None
-        program, template = self.program, self.program.template
-        instructions, rows, step_rows = list(program.instructions), list(program.rows), list(self.rows)
-        for _, view in diff.nodes:
-            number = self.number.get(view.id)
-            if number is not None:
-                fresh = _recompiled(view, instructions[number], scope)
-                if fresh is None:
-                    return None
-                instructions[number], rows[number] = fresh, fresh.row
-                step_rows[number] = step_row(fresh, step_rows[number][-1])
-        arrays = {
-            self.initializers[value]: diff.new.array(value) for value in diff.tensors if value in self.initializers
-        }
-        if arrays:
-            template = template.copy()
-        for slot, array in arrays.items():
-            template[slot] = array
-            mark_constant(array)
-        changed = replace(program, template=template, instructions=tuple(instructions), rows=tuple(rows), notes={})
-        last = [] if diff.nodes else self.last
-        return replace(self, snapshot=diff.new, program=changed, rows=tuple(step_rows), last=last)
+        numbers = tuple(sorted(chosen))
+        ids = tuple([self.made[number] for number in numbers])
+        return Worklist(stale, numbers, ids, tuple(border), frozenset(ids))
 
 
 def plan_of(compiler: Compiler, program: Program) -> IncrementalPlan:
-    """The plan of a program in which every value stays readable."""
-    ids = compiler.ids
-    values = [0] * len(program.template)
-    for name, slot in program.slots.items():
-        values[slot] = ids.get(name, 0)
-    held = compiler.main.scope.initializers
-    constants = [(name, slot) for name, slot in program.slots.items() if program.template[slot] is not None]
-    instructions = program.instructions
-    return IncrementalPlan(
-        compiler.snapshot,
-        program,
-        tuple(values),
-        {held[name]: slot for name, slot in constants if name in held},
-        tuple(slot for name, slot in constants if name not in held),
-        {slot: number for number, i in enumerate(instructions) for slot in i.results if slot > 0},
-        tuple(values[max(i.results, default=0)] for i in instructions),
-        {i.step.node: number for number, i in enumerate(instructions) if i.step.node},
-        frozenset([values[slot] for i in instructions if not i.step.node for slot in i.results if slot > 0]),
-        tuple(step_row(i, values[i.result]) for i in instructions),
-    )
-
-
-def _recompiled(view: NodeView, before: Instruction, scope: ScopeNames) -> Instruction | None:
-    """The instruction of a changed node by the only provider, None where its form differs from the one before."""
-    assert isinstance(scope, ScopeCompiler)
-    provider = scope.compiler.providers[0]
-    part = Part(provider.name, (view,), scope.reads(view), tuple(filter(None, view.outputs)))
-    compiled = border.compiled(provider, part, scope.view((), part.outputs, keep=True, nodes=(view,)))
-    if not isinstance(compiled, list) or len(compiled) != 1 or compiled[0].constants is not None:
-        return None
-    (step,) = compiled
-    places = step.inputs, step.captures, len(step.outputs)
-    same = places == (before.step.inputs, before.step.captures, len(before.results))
-    return replace(before, step=step, call=step.call) if same else None
+    """The plan of a program in which every value stays readable, made once."""
+    plan: IncrementalPlan | None = program.notes.get(_NOTE)
+    if plan is None:
+        ids, held, instructions = compiler.ids, compiler.main.scope.initializers, program.instructions
+        values = [0] * len(program.template)
+        for name, slot in program.slots.items():
+            values[slot] = ids.get(name, 0)
+        constants = (slot for name, slot in program.slots.items() if name not in held)
+        plan = program.notes[_NOTE] = IncrementalPlan(
+            tuple(values),
+            tuple(slot for slot in constants if program.template[slot] is not None),
+            {slot: number for number, i in enumerate(instructions) for slot in i.results if slot > 0},
+            tuple(values[max(i.results, default=0)] for i in instructions),
+            frozenset([values[slot] for i in instructions if not i.step.node for slot in i.results if slot > 0]),
+        )
+    return plan

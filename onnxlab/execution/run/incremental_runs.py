@@ -8,19 +8,16 @@ from math import inf
 from typing import Any
 
 from onnxlab.execution.base.array_memory import copied, same
-from onnxlab.execution.base.lru import Lru
-from onnxlab.execution.base.value_store import StoreState, ValueStore, new_stamp
-from onnxlab.execution.planning.carry import carry
+from onnxlab.execution.base.value_store import StoreState, ValueStore
 from onnxlab.execution.planning.compiler import Compiler
 from onnxlab.execution.planning.programs import Programs
 from onnxlab.execution.program.call import Call
+from onnxlab.execution.program.executor import execute
 from onnxlab.execution.program.program import Program
 from onnxlab.execution.run.incremental_plan import IncrementalPlan, plan_of
 from onnxlab.execution.run.recorder import Recorder
 from onnxlab.execution.run.requests import RunRequest
 from onnxlab.graph.edit.model_graph import ModelGraph
-
-_PLANS = 8  # plans that are kept from version to version of the model
 
 
 class IncrementalRunner:
@@ -29,9 +26,6 @@ class IncrementalRunner:
     Args:
         make: makes the program of a compiler in which every value stays readable; raises FeedError where the outputs
             need an input that is not fed.
-
-    Attributes:
-        plans: the newest plans, by what is fed and asked for.
     """
 
     def __init__(
@@ -43,7 +37,6 @@ class IncrementalRunner:
         self._make = make
         self._graph = graph
         self._store = store
-        self.plans: Lru[tuple[tuple[str, ...], tuple[str, ...]], IncrementalPlan] = Lru("incremental plans", _PLANS)
 
     def run(
         self, compiler: Compiler, state: StoreState, arrays: dict[str, Any], names: tuple[str, ...], call: Call,
@@ -61,26 +54,41 @@ class IncrementalRunner:
             FeedError: the program needs a value that is not fed; and the errors of the nodes.
         """
         ids = compiler.ids
-        fed, changed = self._stamped(state, {ids[name]: array for name, array in arrays.items()})
+        fed, changed = _compared(state, {ids[name]: array for name, array in arrays.items()})
         stale = state.stale
         if changed and state.arrays:
             with self._graph.lock:
                 stale = stale | self._store.dependents.of(changed)
-        plan = self.plan(compiler, tuple(arrays), names)
-        program = plan.program
-        frame = program.frame([fed[ids[name]][0] for name in arrays])
-        selection = plan.select(state, stale if stale.isdisjoint(fed) else stale - fed.keys(), frame)
-        steps = selection.steps
+        program = self._make(compiler, tuple(arrays), names)
+        plan = plan_of(compiler, program)
+        frame = program.frame([fed[ids[name]] for name in arrays])
+        selection = plan.select(program, state, stale if stale.isdisjoint(fed) else stale - fed.keys(), frame)
         if not plan.parts.isdisjoint(stale):  # the edit may be inside a part: equal inputs prove nothing
             state = replace(state, dirty=state.dirty | (plan.parts & stale))
-        constants = {plan.values[slot]: program.template[slot] for slot in plan.constants}
-        recorder = Recorder(state, plan.values, constants, fed, self._store.budget, call.position)
-        expected = selection.expected(state.seconds)
-        call.part(lambda: recorder.execute(frame, call.run, steps), len(steps.rows), expected)
+        values, template, known = plan.values, program.template, state.arrays
+        constants = [slot for slot in plan.constants
+                     if known.get(values[slot]) is not template[slot] or values[slot] in stale]  # fmt: skip
+        supplied = {**{values[slot]: template[slot] for slot in constants}, **fed}
+        others = {*changed, *(values[slot] for slot in constants if known.get(values[slot]) is not template[slot])}
+        slots = [program.slots[compiler.names[value]] for value in others]
+        recorder = Recorder(state, values, supplied, slots, self._store.budget, call.position)
+        rows = [program.rows[number] for number in selection.numbers]
+        call.part(
+            lambda: execute(program, frame, call.run, recorder, rows), len(rows), selection.expected(state.seconds)
+        )
         selection.ran(recorder.seconds)
-        self._store.merge(state, recorder.state(stale))
+        self._store.merge(state, self._after(recorder, plan, stale))
         results = zip(names, program.results(frame), strict=True) if copies else ()
         return {name: copied(array) for name, array in results}
+
+    def _after(self, recorder: Recorder, plan: IncrementalPlan, stale: frozenset[int]) -> StoreState:
+        """The state after a run: what did not run and reads what came out as another value has to run."""
+        state = recorder.state(stale)
+        if not state.stale:
+            return state
+        with self._graph.lock:
+            readers = self._store.dependents.direct([plan.values[slot] for slot in recorder.changed])
+        return replace(state, dirty=state.dirty | (readers & state.stale))
 
     def cheaper(self, programs: Programs, request: RunRequest, seconds: float) -> tuple[Compiler, StoreState] | None:
         """The compiler and state for a run from kept values, node by node, where that takes no more than `seconds`.
@@ -106,12 +114,13 @@ class IncrementalRunner:
                 return inf
         if all(state.fresh(ids[name]) for name in names):
             return 0.0
-        if (tuple(arrays), names) not in self.plans:
+        if (compiler.providers, (tuple(arrays), names, True)) not in compiler.steps.programs:
             return inf
-        plan = self.plan(compiler, tuple(arrays), names)
+        program = self._make(compiler, tuple(arrays), names)
         fed = {ids[name]: array for name, array in arrays.items()}
         stale = state.stale if state.stale.isdisjoint(fed) else state.stale - fed.keys()
-        return plan.select(state, stale, plan.program.frame(arrays.values())).expected(state.seconds)
+        frame = program.frame(arrays.values())
+        return plan_of(compiler, program).select(program, state, stale, frame).expected(state.seconds)
 
     def completed(
         self, compiler: Compiler, state: StoreState, arrays: dict[str, Any], names: tuple[str, ...]
@@ -128,23 +137,11 @@ class IncrementalRunner:
         border = compiler.main.border(names, given)
         return arrays | {name: state.arrays[ids[name]] for name in border if name not in arrays}
 
-    def _stamped(self, state: StoreState, feeds: dict[int, Any]) -> tuple[dict[int, tuple[Any, int]], list[int]]:
-        """({value id: (array, stamp)}, ids of values that changed): equal arrays keep their stamps."""
-        fed, changed = {}, []
-        for value, array in feeds.items():
-            if value in state.arrays and same(state.arrays[value], array):
-                fed[value] = state.arrays[value], state.stamps[value]
-            else:
-                fed[value] = copied(array), new_stamp()
-                changed.append(value)
-        return fed, changed
 
-    def plan(self, compiler: Compiler, feeds: tuple[str, ...], outputs: tuple[str, ...]) -> IncrementalPlan:
-        """The program with every value visible: that of an earlier version of the model where it still fits."""
-        key = (feeds, outputs)
-        with self._graph.lock:
-            plan = self.plans.get(key)
-            plan = carry(plan, compiler.main) if plan is not None else None
-            if plan is None:
-                plan = plan_of(compiler, self._make(compiler, feeds, outputs))
-            return self.plans.keep(key, plan)
+def _compared(state: StoreState, feeds: dict[int, Any]) -> tuple[dict[int, Any], list[int]]:
+    """({value id: array}, ids of values that changed): equal arrays are those that are stored."""
+    fed = dict[int, Any]()
+    for value, array in feeds.items():
+        known = value in state.arrays and same(state.arrays[value], array)
+        fed[value] = state.arrays[value] if known else copied(array)
+    return fed, [value for value, array in fed.items() if state.arrays.get(value) is not array]

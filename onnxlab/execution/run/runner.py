@@ -95,11 +95,9 @@ class Runner:
         self._others: Lru[Any, Programs] = Lru("programs by other providers", _OTHERS)
         self._refused = None if refuse is None else RefusedNodes(graph, self._requests, refuse)
 
-    def _doubt(self, values: bool) -> None:
-        """Forget kept plans, and values too where custom operators were registered or removed."""
-        self._incremental.plans.clear()
-        if values:
-            self.store.invalidate_all()
+    def _doubt(self) -> None:
+        """Run all nodes again: custom operators were registered or removed."""
+        self.store.invalidate_all()
 
     def by(self, providers: Sequence[str | Provider] | None, threads: int = 1) -> Programs:
         """The programs of the graph by these providers, made once; default: the usual ones.
@@ -357,7 +355,7 @@ class Runner:
         if strict and self._refused is not None:
             self._refused.check(compiler, (*arrays, *selection.border), names)
         last = self._requests.last_inputs(compiler, state)
-        if state.stamps and last.keys() >= self._requests.input_facts(compiler).keys():  # of a run of the whole graph
+        if state.has_run and last.keys() >= self._requests.input_facts(compiler).keys():  # of a run of the whole graph
             if not feeds:
                 with Loading(call.limits):
                     return self._incremental.run(compiler, state, self._requests.with_pins(compiler, last), names, call)

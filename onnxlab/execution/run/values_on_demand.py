@@ -65,7 +65,7 @@ class ValuesOnDemand:
             array = self._looked_at(run, compiler, name, limits)
             if array is not None:
                 return array
-        elif state is not None and not state.stamps:
+        elif state is not None and not state.has_run:
             raise NotComputedError(f"{name!r} has not been computed: the model has not been run yet")
         run_anew = self._weak_run()
         assert run_anew is not None, "the runner has its own values"
@@ -97,7 +97,7 @@ class ValuesOnDemand:
             compiler, _ = self._programs.current()
             state = self._store.current()
         ids, held = compiler.ids, compiler.main.scope.initializers
-        if name not in ids or not state.stamps or (name in held and ids[name] not in state.arrays):
+        if name not in ids or not state.has_run or (name in held and ids[name] not in state.arrays):
             return False
         ends = compiler.main.border([name], lambda read: ids.get(read, 0) in state.arrays, missing=True)
         return all(end in held for end in ends)
@@ -125,7 +125,7 @@ class ValuesOnDemand:
         with self._graph.lock:
             compiler, _ = self._programs.current()
             state = self._store.current()
-        if not state.stamps:
+        if not state.has_run:
             return []
         ids = compiler.ids
         known = [name for name, value in ids.items() if value in state.arrays]

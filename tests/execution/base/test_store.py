@@ -11,7 +11,7 @@ from onnxlab.execution.base.value_store import StoreState
 from onnxlab.execution.run.recorder import Recorder
 from onnxlab.graph import edits
 from onnxlab.graph.edit.changes import SetAttribute, SetField
-from tests.execution.support.internals import By, current_programs, incremental_plans_of
+from tests.execution.support.internals import By, current_programs, kept_programs_of
 from tests.execution.support.models import CHAIN, node, runner, value
 
 X = np.array([[-1, 2, 3, -4]], np.float32)
@@ -22,15 +22,13 @@ class Calls:
 
     def __init__(self, run, monkeypatch):
         self.made = []
-        original = Recorder.execute
+        original = Recorder.done
 
-        def execute(recorder, frame, run, steps):
-            original(recorder, frame, run, steps)
-            outputs = [row[-1] for row in steps.rows]
-            pairs = zip(steps.instructions, outputs, strict=True)
-            self.made += [instruction.step.op for instruction, value in pairs if value in recorder.seconds]
+        def done(recorder, instruction, frame, reused, seconds):
+            self.made += [] if reused else [instruction.step.op]
+            return original(recorder, instruction, frame, reused, seconds)
 
-        monkeypatch.setattr(Recorder, "execute", execute)
+        monkeypatch.setattr(Recorder, "done", done)
 
     def take(self):
         operators, self.made = self.made, []
@@ -191,7 +189,7 @@ def test_an_edit_during_a_run_drops_what_the_run_would_keep(run):
 def test_an_edit_during_the_very_first_run_drops_it_too(run):
     began = run.store.current()
     run.graph.apply(SetField(("node", node(run, "a")), "op_type", "Neg"))
-    assert not run.store.merge(began, StoreState(arrays={value(run, "a"): X}, stamps={value(run, "a"): 1}))
+    assert not run.store.merge(began, StoreState(arrays={value(run, "a"): X}, has_run=True))
     assert len(run.store) == 0
 
 
@@ -264,11 +262,11 @@ def test_pins_hold_in_every_kind_of_run(run):
 def test_an_edit_of_a_weight_runs_its_cone_in_the_same_plan():
     run = runner("g (float[2] x) => (float[2] z) <float[2] w = {2, 3}> { y = Mul (x, w) z = Neg (y) q = Abs (x) }")
     run.run({"x": [1.0, 1.0]})
-    (before,) = incremental_plans_of(run).values()
+    (before,) = kept_programs_of(run)
     edits.set_initializer(run.graph, run.graph.values[value(run, "w")], np.full(2, 5, np.float32))
     assert run.run()["z"].tolist() == [-5, -5]
-    (after,) = incremental_plans_of(run).values()
-    assert after.program.slots is before.program.slots
+    (after,) = kept_programs_of(run)
+    assert after.slots is before.slots
     run.graph.apply(SetField(("node", node(run, "z")), "op_type", "Abs"))
     assert run.run()["z"].tolist() == [5, 5]
 

@@ -50,15 +50,30 @@ def undone(run):
         run.graph.undo()
 
 
-def ran(factor, outputs):
-    return lambda run: run.run({"x": X * np.float32(factor)}, outputs)
+def ran(factor, outputs, keep=True):
+    return lambda run: run.run({"x": X * np.float32(factor)}, outputs, keep=keep)
+
+
+def constant(run):
+    node = next(node for node in run.graph.nodes.values() if node.op_type == "Constant")
+    edits.set_attribute(run.graph, node, "value_floats", [3.0, 1.0, 0.5, -1.0])
+
+
+def looked_at(name):
+    def look(run):
+        if run.on_demand.can_tell(name):
+            run.value(name)
+
+    return look
 
 
 STEPS = [
     scaled("w", -1), scaled("w", 2), scaled("v", 3), slope(0.25), slope(0.5), undone,
     ran(1, ["z"]), ran(1, None), ran(-1, ["y"]), ran(2, None), ran(1, ["a", "d"]),
     lambda run: run.run(), lambda run: run.pin("b", X), lambda run: run.unpin(),
-    lambda run: run.run({"b": X}), lambda run: run.store.clear(),
+    lambda run: run.run({"b": X}), lambda run: run.store.clear(), constant,
+    ran(1, ["z"], "border"), ran(2, None, "border"), ran(-1, ["c"], "border"), looked_at("q"), looked_at("f"),
+    lambda run: run.on_demand.keep_all(),
 ]  # fmt: skip
 
 

@@ -46,9 +46,9 @@ def fallbacks_of(runner: Runner | By) -> Any:
     return runner.programs.fallbacks
 
 
-def incremental_plans_of(runner: Runner | By) -> Any:
-    """{key: plan} of the incremental runs."""
-    return runner._incremental.plans
+def kept_programs_of(runner: Runner | By) -> Iterable[Program]:
+    """The programs of runs that keep all values, of the last run's compiler."""
+    return runner.programs.compiled[0].notes["keeping"].values()
 
 
 def specialized_of(runner: Runner | By) -> Any:
