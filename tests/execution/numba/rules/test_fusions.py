@@ -137,6 +137,21 @@ def test_products_of_one_value_are_one_while_they_are_small(large):
     assert plan.records == (6 if large else 4)
 
 
+def test_products_of_one_value_by_two_names_are_left_apart():
+    """The second name is that of a node behind the first product, in whose place both would be lowered."""
+    rng, recipe = np.random.default_rng(7), Recipe()
+    x = rng.standard_normal((2, 600, 64), dtype=np.float32)
+    source = recipe.node("Relu", recipe.input("x", x))
+    w = [recipe.constant(rng.standard_normal((64, 64), dtype=np.float32)) for _ in range(2)]
+    first = recipe.node("MatMul", source, w[0])
+    second = recipe.node("MatMul", recipe.node("Identity", source), w[1])
+    both = Both(recipe.model(first, second))
+    ours, theirs = both.run({"x": x})
+    for name in theirs:
+        np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-4, atol=1e-4)
+    assert [region.reason for region in both.regions()] == [""]
+
+
 def test_products_whose_matrices_are_computed_are_left_apart():
     rng = np.random.default_rng(5)
     recipe = Recipe(17)

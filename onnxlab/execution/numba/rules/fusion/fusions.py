@@ -193,7 +193,7 @@ def _joined(part: Part, matcher: PartMatcher, constants: Mapping[str, Array], go
     alike: dict[str, list[NodeView]] = {}
     for node in paced(part.nodes):
         if node.op_type == "MatMul" and not node.domain and node.inputs[1] in constants and node.id not in gone:
-            alike.setdefault(matcher.key(node.inputs[0]), []).append(node)
+            alike.setdefault(node.inputs[0], []).append(node)
     matches = []
     for nodes in paced(alike.values()):
         if len(nodes) < 2:
