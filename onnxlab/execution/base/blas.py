@@ -9,11 +9,12 @@ the last bit: the order in which OpenBLAS adds depends on its number of threads.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
+import numpy as np
 from threadpoolctl import ThreadpoolController  # here: a fork during a later import leaves half a module
 
 from onnxlab.execution.base.provider import Step
@@ -35,6 +36,14 @@ NOT_MULTIPLYING = frozenset((
     "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare",
 ))  # fmt: skip
 """Operators of ONNX whose kernels are in one of these modules and multiply nothing."""
+
+FEW = 1 << 12
+"""Elements of both factors up to which OpenBLAS multiplies in one thread: it shares 262,144 multiplications and more.
+
+With a · b and b · c elements, a · b · c is at most FEW ** 1.5.
+"""
+LITTLE = 4 * FEW
+"""Bytes of so few floats."""
 
 _lock = fork_safe(threading.Lock())
 _active: dict[object, int] = {}  # threads that the runs under way ask for
@@ -94,3 +103,11 @@ def may_use(call: Callable[..., Any]) -> bool:
     module = getattr(getattr(call, "func", call), "__module__", None) or "numpy"
     family = module.removeprefix("onnxlab.ops.")
     return family in MULTIPLYING or (family == module and not module.startswith("numpy"))
+
+
+def is_shared(step: Step, arrays: Iterable[Any]) -> bool:
+    """Whether threads of BLAS may share a step on values of at most LITTLE bytes and these constants."""
+    call = step.call
+    attributes = call.keywords.values() if isinstance(call, partial) else ()
+    sizes = [len(value) for value in attributes if isinstance(value, Sized)]
+    return used_by(step) and max([*sizes, *[np.size(array) for array in arrays]], default=0) > FEW

@@ -31,7 +31,7 @@ class NumpyProvider(Provider):
     """Runs nodes with NumPy. The last provider: it gets nodes that no other took, and refuses those it cannot run."""
 
     name = "numpy"
-    capabilities = Capabilities(trusted=True)
+    capabilities = Capabilities(inlines=True, trusted=True)
 
     def get_capability(self, view: PartitionView) -> list[SubgraphClaim]:
         """Claim each node that has a kernel or a body."""

@@ -24,6 +24,7 @@ from onnxlab.ops import find_traits
 from onnxlab.shapes import Fact, TensorFact
 
 _DEEPEST = 32  # calls within calls
+_LONGEST = 40  # characters of a label of a call in a call: errors list labels, and calls may be nested a thousand deep
 _SHORT = 8  # nodes of a branch that is computed although the other is taken
 _ELEMENTS = 1 << 12  # largest number of elements of a value in it
 _WORK = 1 << 15  # most multiplications of a node in it
@@ -300,10 +301,13 @@ class Flattened:
                 outer = names.get(name) or f"{name} of call {number}"
                 names[name] = outer
                 self._values[outer] = value
+        label = f"{call.label}/{inner.label}"
+        if call.id < 0 and len(label) > _LONGEST:
+            label = f"{label[: _LONGEST // 3]}…{label[-_LONGEST // 2 :]}"
         return replace(
             inner,
             id=next(self._ids),
-            label=f"{call.label}/{inner.label}",
+            label=label,
             inputs=tuple(names.get(name, name) for name in inner.inputs),
             outputs=tuple(names.get(name, name) for name in inner.outputs),
             attributes=BoundAttributes(inner.attributes, bindings),  # type: ignore[arg-type]

@@ -46,7 +46,7 @@ class Line(NamedTuple):
 
 def straight_line(
     lines: Sequence[Line], feeds: Sequence[int], slots: Sequence[int], template: Sequence[Any],
-    outputs: Sequence[Output] | None = None,
+    outputs: Sequence[Output] | None = None, most: int = SMALL,
 ) -> Function:  # fmt: skip
     """The function that runs `lines` and returns the values of `slots`; it raises LimitError for values not small.
 
@@ -54,6 +54,7 @@ def straight_line(
         feeds: slots of the arrays that the function is called with.
         template: values of slots before the run.
         outputs: values that the function returns besides, first, as {name: array that the caller may write to}.
+        most: bytes that a small array has at most.
     """
     known: dict[str, Any] = {
         "own": own,
@@ -72,7 +73,7 @@ def straight_line(
 
     text = ["def run(arrays, left):", f"    {_listed(f'v{slot}' for slot in feeds)} = arrays"]
     for number, line in enumerate(lines):
-        text += _written(number, line, name)
+        text += _written(number, line, name, most)
         known |= {f"c{number}": line.call, f"x{number}": line.context, f"s{number}": line.instruction.step.size,
                   f"own{number}": line.instruction.call}  # fmt: skip
     result = _listed(map(name, slots))
@@ -100,7 +101,7 @@ def _listed(names: Iterable[str]) -> str:
     return f"({', '.join(listed)},)" if listed else "()"
 
 
-def _written(number: int, line: Line, name: Callable[[int], str]) -> list[str]:
+def _written(number: int, line: Line, name: Callable[[int], str], most: int) -> list[str]:
     """The text of a step."""
     instruction = line.instruction
     arguments = [*map(name, instruction.reads[: instruction.arity])]
@@ -122,13 +123,15 @@ def _written(number: int, line: Line, name: Callable[[int], str]) -> list[str]:
     if again:
         text.append(f"    if {value} is None: {value} = {again}")
     if not several:
-        return [*text, f"    if type({value}) is not array or {value}.nbytes > {SMALL}: "
-                       f"{value} = only({value}, {of_part})"]  # fmt: skip
+        return [*text, f"    if type({value}) is not array or {value}.nbytes > {most}: "
+                       f"{value} = only({value}, {of_part}, {most})"]  # fmt: skip
     text.append(f"    results = all_of(results, {len(results)}, {of_part})")
     for place, slot in enumerate(results):
         if slot > 0:
             text.append(f"    v{slot} = results[{place}]")
-            text.append(f"    if type(v{slot}) is not array or v{slot}.nbytes > {SMALL}: v{slot} = small(v{slot})")
+            text.append(
+                f"    if type(v{slot}) is not array or v{slot}.nbytes > {most}: v{slot} = small(v{slot}, {most})"
+            )
     return text
 
 
@@ -137,21 +140,24 @@ def _check(nbytes: int) -> None:
         raise LimitError("this is no short run")
 
 
-def _small(value: Any) -> Any:
+def _small(value: Any, most: int) -> Any:
     """A value as slots hold it. Raises LimitError where it is not small."""
     if isinstance(value, np.generic):  # NumPy's result for arrays of rank 0
         return np.asarray(value)
-    if type(value) is np.ndarray and value.base is None and value.nbytes <= SMALL:
-        return value
+    if type(value) is np.ndarray:
+        if value.nbytes > most:
+            raise LimitError("this is no small value")
+        if value.base is None:
+            return value
     if not is_small(value):
         raise LimitError("this is no small value")
     return value
 
 
-def _only(result: Any, of_part: bool) -> Any:
+def _only(result: Any, of_part: bool, most: int) -> Any:
     """The only output, out of the result of a step. Raises as `_small`."""
     listed = isinstance(result, tuple) or (of_part and isinstance(result, list))
-    return _small(result[0] if listed else result)
+    return _small(result[0] if listed else result, most)
 
 
 def _all_of(results: Any, count: int, of_part: bool) -> Sequence[Any]:

@@ -23,7 +23,7 @@ from onnxlab.execution.base import blas
 from onnxlab.execution.base.array_memory import own
 from onnxlab.execution.base.lru import Lru
 from onnxlab.execution.program import constant_folding, shape_specialization
-from onnxlab.execution.program.constant_folding import Folder
+from onnxlab.execution.program.constant_folding import FoldedProgram, Folder
 from onnxlab.execution.program.executor import ProgramBody, StepContext, run_program
 from onnxlab.execution.program.loop_body import loop_body, without
 from onnxlab.execution.program.program import Instruction, Program
@@ -95,6 +95,7 @@ class Specialization:
         self._quiet = False
         self._limit = 0  # threads of BLAS in a short run; bodies that have not run cannot run in it
         self._missing: list[ProgramBody] = []  # these bodies
+        self._most = blas.LITTLE  # bytes of a value in a short run
         self._is_body = is_body
         self._failures = self._pause = 0
         self._possible = 0 < len(instructions) <= _STEPS and all(_takes(i) for i in instructions if not i.constant)
@@ -131,7 +132,7 @@ class Specialization:
                     results = run(arrays, [_ITERATIONS])
         except Exception:  # the run with a budget names the node
             self._failures = min(self._failures + 1, _LONGEST_PAUSE)
-            self._run, self._pause = None, 1 << self._failures
+            self._run, self._pause, self._most = None, 1 << self._failures, SMALL
             return None
         return results
 
@@ -175,9 +176,7 @@ class Specialization:
         lines: list[Line] = []
         fresh: list[int] = []
         self._quiet = True
-        self._missing = []
-        used = [_uses_blas(row[0], self._missing) for row in begin.rows]
-        self._limit = self._threads if any(used) else 0
+        self._limit = self._threads if self._shares(begin, arrays) else 0
         for instruction, _, _, _, call, _, _ in begin.rows:
             bound, part, context = None, instruction.step.part, None
             if part is not None and part.bind is not None and all(read in fed for read in instruction.reads):
@@ -194,8 +193,21 @@ class Specialization:
             named = [Output(name, slot, slot in fresh and slots.count(slot) == 1)
                      for name, slot in zip(program.outputs, slots, strict=True)]  # fmt: skip
             slots = tuple([slot for _, slot in program.border])
-        self._run = straight_line(lines, program.feed_slots, slots, begin.template, named)
+        self._run = straight_line(lines, program.feed_slots, slots, begin.template, named,
+                                  self._most if self._threads and not self._limit else SMALL)  # fmt: skip
         return self._run
+
+    def _shares(self, begin: FoldedProgram, arrays: Sequence[Any]) -> bool:
+        """Whether a short run may leave work to threads of BLAS, whose number has to be set then."""
+        self._missing = []
+        used = [row[0] for row in begin.rows if _uses_blas(row[0], self._missing)]
+        if self._most > blas.LITTLE or any(map(_bodies, used)):
+            return bool(used)
+        fed = [array for array in arrays if type(array) is np.ndarray]
+        constants = {i: [value for slot in i.reads if (value := begin.template[slot]) is not None] for i in used}
+        return any(array.nbytes > blas.LITTLE for array in fed) or any(
+            blas.is_shared(instruction.step, constants[instruction]) for instruction in used
+        )
 
 
 def _bodies(instruction: Instruction) -> list[ProgramBody]:

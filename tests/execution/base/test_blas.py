@@ -2,6 +2,7 @@ import os
 import re
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from threadpoolctl import threadpool_limits
 import onnxlab.ops
 from onnxlab import ops
 from onnxlab.execution.base import blas
-from onnxlab.execution.base.provider import Capabilities, Provider, SubgraphClaim
+from onnxlab.execution.base.provider import Capabilities, Provider, Step, SubgraphClaim
 from onnxlab.execution.numpy.provider import NumpyProvider
 from tests.execution.support.models import CHAIN, runner
 
@@ -107,3 +108,16 @@ def test_what_cannot_reach_blas_is_known():
     assert blas.may_use(lambda x: x)
     assert blas.may_use(ops.find_kernel("", "If", 21).function)
     assert not blas.may_use(ops.find_kernel("ai.onnx.ml", "TreeEnsembleClassifier", 3).function)
+
+
+def test_products_of_few_elements_are_left_to_the_caller_s_thread():
+    def step(op_type, **attributes):
+        call = partial(ops.find_kernel("", op_type, 21).function, **attributes)
+        return Step("a node", op_type, 1, call, ("x", "w"), ("y",))
+
+    assert not blas.is_shared(step("MatMul"), [np.zeros((64, 64))])
+    assert blas.is_shared(step("MatMul"), [np.zeros((64, 65))])
+    assert blas.is_shared(step("MatMul", weights=[0.0] * 5000), [])
+    assert not blas.is_shared(step("ReduceSum"), [np.zeros((64, 65))])
+    assert blas.used_by(step("ReduceMean"))
+    assert not blas.used_by(step("ReduceSum"))

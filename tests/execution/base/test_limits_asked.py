@@ -147,7 +147,7 @@ def test_functions_in_functions_run_or_are_refused(levels, numba):
 
 
 def test_functions_in_functions_are_refused_by_their_depth():
-    lab = onnxlab.load(model([helper.make_node("f0", ["x"], ["y"], domain="local")], functions=nested(100)))
+    lab = onnxlab.load(model([helper.make_node("f0", ["x"], ["y"], domain="local")], functions=nested(3000)))
     with pytest.raises(RunError, match="nested more than 60 deep"):
         lab.run({"x": ONES})
 
