@@ -85,7 +85,7 @@ def _check_for_ever(budget: Any) -> None:
         budget.check()
 
 
-def test_nobody_is_told_to_end_who_is_done() -> None:
+def test_a_call_that_is_done_is_not_told_to_end() -> None:
     """The observer that tells holds the others back, so that none of them has gone on to something else meanwhile."""
     running, calls = Limits().begin(), []
 

@@ -76,7 +76,7 @@ def test_a_notebook_with_the_state_of_all_widgets_shows_the_picture(fresh_lab: L
     assert "Error" not in shown(lab)["words"]
 
 
-def test_a_notebook_of_somebody_else_shows_the_picture(fresh_lab: Lab) -> None:
+def test_an_untrusted_notebook_shows_the_picture(fresh_lab: Lab) -> None:
     """JupyterLab shows no SVG of what it does not trust."""
     lab = fresh_lab
     path = lab.jupyter.write("foreign.ipynb", CELLS)

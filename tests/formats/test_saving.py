@@ -163,7 +163,7 @@ def test_what_a_killed_save_left_goes_with_a_later_one(file: Path, monkeypatch: 
 # -- conflicts ----------------------------------------------------------------------------------------------------
 
 
-def test_a_file_that_somebody_changed_is_not_overwritten(file: Path) -> None:
+def test_a_file_changed_on_disk_is_not_overwritten(file: Path) -> None:
     model = onnxlab.load(file)
     model.nodes[0].name = "mine"
     onnx.save(weights(1), file)

@@ -96,7 +96,7 @@ def test_an_output_that_is_not_there_is_refused_with_what_there_is(outputs: Any,
 
 
 @pytest.mark.parametrize("providers", [None, ["numpy"], ["numba", "numpy"], ["onnxruntime"]])
-def test_a_pin_holds_whoever_runs(providers: list[str] | None) -> None:
+def test_a_pin_holds_for_every_provider(providers: list[str] | None) -> None:
     model = onnxlab.load()
     image = np.random.default_rng(0).random((1, 1, 8, 8), np.float32)
     free = model.run({"image": image}, ["probabilities", "logits"])

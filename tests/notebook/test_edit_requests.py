@@ -173,7 +173,7 @@ def test_an_initializer_becomes_an_input_and_comes_back() -> None:
     assert [value.name for value in model.inputs] == ["x"]
 
 
-def test_a_function_that_nobody_calls_is_dropped() -> None:
+def test_a_function_without_calls_is_dropped() -> None:
     model = onnxlab.load(wide())
     hand = Hand(model)
     hand.edit("inline_call", "node", ["call"], {"nested": True})

@@ -7,7 +7,7 @@ from onnxlab.shapes import TensorFact, symbol
 from onnxlab.shapes.facts import _interned
 
 
-def test_what_nobody_holds_is_forgotten() -> None:
+def test_expressions_without_references_are_forgotten() -> None:
     fact = TensorFact(1, (symbol("forgotten"), 12345))
     key = (1, fact.shape, None)
     assert _interned[key]() is fact

@@ -93,7 +93,7 @@ def weigh(graph, factor=2):
 
 
 @pytest.mark.parametrize("keep", [False, True])
-def test_another_answers_until_a_program_is_made_and_nobody_makes_it_in_the_foreground(keep):
+def test_a_fallback_answers_until_a_program_is_made_in_the_background(keep):
     _, runner, slow = made()
     run(runner, keep)
     assert background.wait(60)
@@ -156,7 +156,7 @@ def test_after_an_edit_what_is_made_in_little_of_its_stand_ins_run_is_made_at_on
     assert background.wait(60)
 
 
-def test_nobody_is_answered_by_a_stand_in_for_good(monkeypatch):
+def test_no_run_is_answered_by_a_fallback_for_good(monkeypatch):
     _, runner, slow = made()
     original = FallbackPrograms.program
 

@@ -89,7 +89,7 @@ def test_a_function_that_calls_itself_is_refused():
         run.run({"x": [1.0, 2.0]})
 
 
-def test_an_operator_that_nobody_implements_is_named_and_the_rest_runs():
+def test_an_operator_without_kernel_is_named_and_the_rest_runs():
     run = Runner(graph("g (float[2] x) => (y, z) { y = Relu (x) z = local.Unknown (y) }"))
     with pytest.raises(UnsupportedOperatorError, match=r"no provider implements local::Unknown \(opset 1\)") as caught:
         run.run({"x": [1.0, -2.0]})

@@ -47,7 +47,7 @@ def edit(model: onnxlab.Model, number: int, node: int = 0) -> None:
     model.nodes[node].attributes["a"] = list(range(10_000 + number, 10_000 + number + COUNT))
 
 
-def test_the_oldest_steps_go_and_everybody_is_told() -> None:
+def test_the_oldest_steps_go_with_one_warning() -> None:
     model = opened(2 * LIST + NAME)
     edit(model, 0)
     edit(model, 1)

@@ -60,7 +60,7 @@ def test_in_a_change_it_waits_for_its_end(nested: bool) -> None:
     assert signal.getsignal(signal.SIGINT) is handler
 
 
-def test_a_handler_of_somebody_else_is_called_and_left_alone() -> None:
+def test_a_foreign_signal_handler_is_called_and_left_alone() -> None:
     graph, heard = ModelGraph(chain()), []
     before = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
     try:

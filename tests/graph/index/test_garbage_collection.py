@@ -35,7 +35,7 @@ def test_what_was_made_is_not_looked_through_at_once_and_goes_in_the_end(monkeyp
     assert seen[-1]() is None
 
 
-def test_what_somebody_froze_stays_frozen_and_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_objects_frozen_by_others_stay_frozen_and_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     counts: list[int] = []
     count = gc.get_freeze_count
     monkeypatch.setattr(garbage_collection, "_foreign", False)

@@ -57,7 +57,7 @@ def test_a_short_list_stays_a_list() -> None:
     assert decoded == list(range(LONG))
 
 
-def test_whoever_decodes_it_while_it_is_held_gets_the_same() -> None:
+def test_a_second_decoding_while_it_is_held_gives_the_same_array() -> None:
     model = onnxlab.load(forest())
     node = model.nodes["forest"]
     held = node.attributes["nodes_values"]

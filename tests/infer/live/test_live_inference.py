@@ -226,7 +226,7 @@ def test_undo_infers_no_node_outside_of_the_edit_and_its_cone(edit: str, monkeyp
     assert all(inference.facts[vid] is known for vid, known in before.items())
 
 
-def test_a_replaced_tensor_is_read_again_whoever_infers() -> None:
+def test_a_replaced_tensor_is_read_again_by_every_inference() -> None:
     graph = parsed("agraph (float[4, 6] x) => (y) <int64[2] s = {3, -1}> { y = Reshape(x, s) }")
     assert str(Inference(graph).fact(graph.resolve_value("y"))) == "float32[3,8]"
     edits.set_initializer(graph, graph.values[graph.resolve_value("s")], np.array([2, -1]))

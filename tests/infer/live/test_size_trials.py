@@ -151,7 +151,7 @@ def test_refusals_that_were_there_before_are_not_told_again() -> None:
     assert codes(model) == before != []
 
 
-def test_a_model_that_nobody_has_is_not_kept() -> None:
+def test_a_model_without_references_is_not_kept() -> None:
     import gc
     import weakref
 

@@ -207,7 +207,7 @@ def test_sources_that_changed_meanwhile_are_not_loaded(process, monkeypatch):
         process.compile(INTERPRETER)
 
 
-def test_one_that_nobody_asks_ends_in_peace(monkeypatch):
+def test_a_compiler_that_is_not_asked_ends_silently(monkeypatch):
     script = compiler_process._SCRIPT.replace("serve()", "serve.__globals__.update(_IDLE=0.1); serve()", 1)
     monkeypatch.setattr(compiler_process, "_SCRIPT", script)
     compiler = CompilerProcess(0)

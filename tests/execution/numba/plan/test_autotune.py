@@ -59,7 +59,7 @@ def test_a_convolution_is_measured_once_and_right_either_way(forgotten, monkeypa
     assert records["winograd"] == records["direct"] + 2
 
 
-def test_nothing_is_measured_while_somebody_waits(forgotten):
+def test_nothing_is_measured_while_a_run_waits(forgotten):
     model, feeds = convolution(9)
     both = Both(model)
     both.run(feeds)

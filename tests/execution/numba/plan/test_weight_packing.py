@@ -102,7 +102,7 @@ def test_weights_that_are_only_packed_lower_nothing(name, lowered):
 
 
 @pytest.mark.parametrize("name", ["bias", "scale", "square", "looked", "half"])
-def test_elements_that_somebody_looked_at_make_another_plan(name, lowered):
+def test_elements_read_while_binding_make_another_plan(name, lowered):
     edited = Edited()
     edited.weigh(name)
     lowered.clear()

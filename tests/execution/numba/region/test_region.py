@@ -80,7 +80,7 @@ def test_numpy_answers_while_kernels_compile():
         assert region._fallback.made is None  # NumPy's steps are not needed
 
 
-def test_nobody_waits_for_a_plan_that_takes_longer_than_numpy(monkeypatch):
+def test_no_run_waits_for_a_plan_that_takes_longer_than_numpy(monkeypatch):
     model, x = perceptron(np.random.default_rng(2))
     both, threads, bind = Both(model, background=True), [], Region._bind
     monkeypatch.setattr(
@@ -171,7 +171,7 @@ def test_threads_share_a_plan():
     assert not wrong
 
 
-def test_an_interrupt_waits_for_those_who_work_in_our_memory():
+def test_an_interrupt_waits_for_threads_that_use_the_memory():
     halted, ended = threading.Event(), []
 
     def job(number):

@@ -79,7 +79,7 @@ def test_a_softmax_along_queries_is_left_alone():
     check(recipe.model(y), {"x": x}, 1e-5)
 
 
-def test_scores_that_somebody_reads_are_made():
+def test_scores_that_another_node_reads_are_made():
     rng = np.random.default_rng(4)
     recipe = Recipe()
     x = heads(rng, 3, 5, 5)

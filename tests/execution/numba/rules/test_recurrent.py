@@ -149,7 +149,7 @@ def test_no_two_neighbors_are_beyond_16_bits(depth, columns, large, seed):
         np.testing.assert_array_equal(total, expected)
 
 
-def test_outputs_that_nobody_reads(rng):
+def test_outputs_without_readers(rng):
     model, feeds = layer(rng, "LSTM", 4, 2, 5, 11, parts="b")
     del model.graph.output[:2]
     model.graph.node[0].output[0] = ""
