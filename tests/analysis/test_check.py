@@ -62,6 +62,7 @@ def test_the_same_verdict_on_the_corpus(name: str, corpus: Corpus) -> None:
     assert bool(refusal(str(corpus[name]))) == bool(problems), problems
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40 if LONG else 1))
 def test_the_same_verdict_on_broken_models(seed: int) -> None:
     rng, refused = random.Random(seed), 0

@@ -102,6 +102,7 @@ def test_a_node_without_what_its_operator_must_have_is_estimated_all_the_same(op
 COMPILED = [["numba"], ["numba", "numpy"], None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("providers", COMPILED)
 @pytest.mark.parametrize("name", ["rapidocr_cls", "functions_ts", "lstm_gru", "gpt2_kv"])
 def test_nodes_are_the_same_whatever_runs_them(name: str, providers: Any, corpus: Any, feeds: Any) -> None:

@@ -73,6 +73,7 @@ def test_an_interrupt_ends_with_130(endless: str) -> None:
     assert process.stderr.read() == "onnxlab: interrupted\n"
 
 
+@pytest.mark.slow
 def test_a_pipe_that_closes_is_no_error(model: str) -> None:
     reader, writer = os.pipe()
     os.close(reader)
@@ -81,6 +82,7 @@ def test_a_pipe_that_closes_is_no_error(model: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_timeout_ends_a_run(endless: str, capsys: Capture) -> None:
     assert cli.main(["run", endless, "--timeout", "0.5"]) == exits.FAILED
     assert capsys.readouterr().err == "onnxlab: it took longer than the 0.5 s of --timeout\n"

@@ -83,6 +83,7 @@ def test_missing(verb: str, tmp_path: Path, samples: str, capsys: Capture) -> No
     assert printed.err == f"onnxlab: cannot load {tmp_path / 'none.onnx'}: there is no such file\n"
 
 
+@pytest.mark.slow
 @every_verb
 @pytest.mark.parametrize(
     "content", [b"", b"\x08\x0a\x3a\xff\xff\xff\xff\x0fcut", b"version https://git-lfs.github.com/spec/v1\n"]
@@ -159,6 +160,7 @@ def test_quiet(verb: str, model: str, samples: str, capsys: Capture) -> None:
 WRITERS = [verb for verb, row in TABLE.items() if row.output]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", WRITERS)
 def test_over_its_own_input(verb: str, model: str, samples: str, tmp_path: Path, capsys: Capture) -> None:
     row = TABLE[verb]

@@ -24,6 +24,7 @@ def typed(kind: str, levels: int) -> str:
     return f"g ({kind * levels}float[2]{')' * levels} x) => (float[2] y) {{ y = Relu(x) }}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TEXTS)
 @pytest.mark.parametrize("levels", [150, 300_000])
 def test_deep_texts_are_refused_before_the_parser_runs_out_of_stack(tmp_path: Path, name: str, levels: int) -> None:

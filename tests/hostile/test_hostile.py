@@ -128,6 +128,7 @@ def test_every_kind_of_fault_is_found(monkeypatch, trial, promise, words):
     assert words in result.get("signature", ""), result
 
 
+@pytest.mark.slow
 def test_an_exception_is_told_by_its_innermost_frame(monkeypatch):
     def trial(case):
         onnxlab.load().graph.label(None)

@@ -64,6 +64,7 @@ def test_a_closed_view_leaves_no_widget_behind(model: onnxlab.Model) -> None:
     assert shared.comm is not None, "what the user gave is the user's to close"
 
 
+@pytest.mark.slow
 def test_a_closed_view_lets_the_model_go(model: onnxlab.Model) -> None:
     copy = onnxlab.load(model.to_bytes())
     view, reference = copy.view(), weakref.ref(copy)
@@ -146,6 +147,7 @@ def test_the_deadline_of_runs_is_an_option(model: onnxlab.Model) -> None:
     assert model.view(new=True).deadline == 60
 
 
+@pytest.mark.slow
 def test_closed_views_leave_nothing_that_waits_for_the_garbage_collector(model: onnxlab.Model) -> None:
     def views(count: int) -> None:
         for _ in range(count):

@@ -47,6 +47,7 @@ def names_of_threads(source: str) -> set[str]:
     return names & BLOCKED
 
 
+@pytest.mark.slow
 def test_threads_start_in_one_module() -> None:
     starting = {
         path.relative_to(PACKAGE).as_posix()

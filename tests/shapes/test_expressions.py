@@ -103,6 +103,7 @@ def test_growth_is_bounded_and_still_evaluates() -> None:
     assert evaluate(total, bindings) == 3 + sum(range(200))
 
 
+@pytest.mark.slow
 def test_interning_is_weak() -> None:
     product = symbol("only_here") * 12345
     key = frozenset(product.terms.items())

@@ -60,6 +60,7 @@ def test_optimize_on_the_command_line(path: Path) -> None:
     assert "Erf" in [node.op_type for node in onnx.load(target).graph.node]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["onnxruntime", "onnxsim"])
 def test_an_engine_is_one_application_that_is_verified(engine: str) -> None:
     if engine == "onnxsim":
@@ -133,6 +134,7 @@ def test_suggestions_are_measured_and_change_nothing() -> None:
     assert model.history.labels == []
 
 
+@pytest.mark.slow
 def test_an_engine_gets_external_data_in_the_model() -> None:
     pytest.importorskip("onnxsim")
     model = onnxlab.load(corpus.path("llama12_dyn_ext"))

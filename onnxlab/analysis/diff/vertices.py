@@ -25,7 +25,7 @@ NODE, STORED, MADE, INPUT, OUTER = range(5)
 _CAPTURE = 1 << 20
 """The slot of values that bodies capture."""
 
-_NO_READERS = (-1, 0)
+_NO_MAKER = (-1, 0)
 _NO_WIRES: list[int] = []
 
 _RETURNED = 5
@@ -153,6 +153,6 @@ class Vertices:
         self.loose.append(loose)
         self.inputs.append(_NO_WIRES)
         self.outputs.append(_NO_WIRES)
-        self.maker.append(_NO_READERS)
+        self.maker.append(_NO_MAKER)
         self.readers.append([])
         return at

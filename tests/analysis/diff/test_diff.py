@@ -122,6 +122,7 @@ def test_text_of_a_model_is_no_markup_and_no_escape() -> None:
     assert line.endswith(" ````")
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = onnxlab.load()
     path, other = model.save(tmp_path / "one.onnx"), tmp_path / "other.onnx"

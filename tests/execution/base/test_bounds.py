@@ -62,6 +62,7 @@ def peak():
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operator", GREEDY)
 def test_ten_to_the_twelve_elements_are_refused_before_they_are_made(operator):
     inputs, nodes, feeds = GREEDY[operator]
@@ -226,6 +227,7 @@ def test_items_of_a_sequence_that_grows_are_counted_once(monkeypatch):
     assert sum(counted) < 900
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_a_sequence_knows_the_memory_behind_its_items(data):
     base = np.zeros(8, np.float32)

@@ -132,6 +132,7 @@ def nested(levels):
     return [helper.make_function("local", f"f{n}", ["x"], ["y"], [body(n)], imports) for n in range(levels + 1)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("levels", [40, 100, 2000])
 @pytest.mark.parametrize("numba", [False, True])
 def test_functions_in_functions_run_or_are_refused(levels, numba):

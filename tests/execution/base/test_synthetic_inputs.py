@@ -62,6 +62,7 @@ def test_indices_stay_in_range_and_shapes_are_harmless():
     assert not results["m"].any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bert_base", "gpt2_kv", "resnet50", "whisper_encoder", "rapidocr_cls", "magika"])
 def test_whole_models_run_on_made_up_inputs(corpus, name):
     proto = onnx.shape_inference.infer_shapes(onnx.load(corpus[name]), data_prop=True)

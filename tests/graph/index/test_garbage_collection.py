@@ -63,6 +63,7 @@ def test_where_nothing_is_collected_that_stays_so() -> None:
         gc.enable()
 
 
+@pytest.mark.slow
 def test_a_large_model_that_was_dropped_goes_before_another_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(garbage_collection, "HELD", 300)
     monkeypatch.setattr(garbage_collection, "_held", 0)

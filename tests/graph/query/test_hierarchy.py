@@ -191,6 +191,7 @@ def assert_acyclic(index: Index, tree: Hierarchy) -> None:
         graphlib.TopologicalSorter(level).prepare()  # type: ignore[call-overload]
 
 
+@pytest.mark.slow
 def test_ten_thousand_nodes_are_sorted_quickly() -> None:
     index = Index(chain([f"/net/layer.{i // 40}/block.{i // 10}/op_{i}" for i in range(10_000)]))
     seconds = []

@@ -36,6 +36,7 @@ def test_it_knows_what_onnx_knows(name: str, corpus: Corpus) -> None:
                     assert not dim.dim_value or inferred.dim_value == dim.dim_value, value
 
 
+@pytest.mark.slow
 def test_nothing_large_is_left_for_the_garbage_collector(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(functions, "LARGE", 0)
     calls = onnx.load(corpus["functions_ts"]), onnx.load(corpus["silero_vad_if"])

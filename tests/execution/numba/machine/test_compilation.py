@@ -129,6 +129,7 @@ def test_the_background_thread_rests_within_loops_and_during_runs_and_makes_no_g
     assert rests == []
 
 
+@pytest.mark.slow
 def test_no_piece_of_work_between_two_rests_grows_with_the_model(monkeypatch):
     """Counted in lines of Python: what 1,000 nodes take in one piece is no more than 16 nodes do."""
     recipe, row = Recipe(), np.ones((2, 4), np.float32)
@@ -188,6 +189,7 @@ llvmlite.binding.get_host_cpu_name()
     assert done.stdout.split() == ["True"]
 
 
+@pytest.mark.slow
 def test_one_that_ended_is_started_anew(monkeypatch):
     process = CompilerProcess(0)
     process._process.kill()
@@ -201,6 +203,7 @@ def test_one_that_ended_is_started_anew(monkeypatch):
     engine._process.end()
 
 
+@pytest.mark.slow
 def test_sources_that_changed_meanwhile_are_not_loaded(process, monkeypatch):
     monkeypatch.setattr(compiler_process.object_cache, "version", lambda name: "another")  # type: ignore[attr-defined]
     with pytest.raises(RuntimeError, match="start it again"):
