@@ -32,6 +32,28 @@ def test_opset_10_and_upsample(mode, scale):
         agree("Upsample", floats(1, 2, 4, 6), scales, opset=9, mode=mode)
 
 
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize("scales", [(0.6, 1.7), (0.34, 0.5), (1.3, 0.7), (0.2, 2.2)])
+@pytest.mark.parametrize("coordinates", [*COORDINATES, "half_pixel_symmetric"])
+def test_scales_that_give_no_whole_length(mode, scales, coordinates):
+    opset = 19 if coordinates == "half_pixel_symmetric" else 18
+    agree("Resize", floats(1, 1, 6, 7), None, np.float32([1, 1, *scales]), opset=opset, mode=mode, rtol=1e-4,
+          coordinate_transformation_mode=coordinates)  # fmt: skip
+
+
+@pytest.mark.parametrize("scales", [(0.6, 1.7), (1.2, 1.1), (0.7, 0.3)])
+def test_a_region_of_interest_changes_no_length(scales):
+    roi = np.float32([0, 0, 0.1, 0.2, 1, 1, 0.8, 1.2])
+    agree("Resize", floats(1, 1, 6, 7), roi, np.float32([1, 1, *scales]), opset=13, mode="linear", rtol=1e-4,
+          coordinate_transformation_mode="tf_crop_and_resize")  # fmt: skip
+
+
+def test_lengths_are_products_of_single_precision():
+    """10 · float32(0.7) is 6.9999999 with more digits, and 7 in float32."""
+    (y,) = agree("Resize", floats(1, 1, 10, 3), None, np.float32([1, 1, 0.7, 1]), opset=13)
+    assert y.shape == (1, 1, 7, 3)
+
+
 def test_cubic_parameters():
     agree("Resize", floats(1, 1, 5, 5), None, np.float32([1, 1, 1.6, 0.8]), opset=13, mode="cubic", cubic_coeff_a=-0.5,
           exclude_outside=1, rtol=1e-4)  # fmt: skip

@@ -47,9 +47,7 @@ def _coordinates(axis: Axis, mode: str) -> Array:
         adjustment = f(axis.output) / (scale * f(axis.size))
         return f(axis.size) / 2 * (1 - adjustment) + (i + f(0.5)) / scale - f(0.5)
     if mode == "align_corners":
-        # a fractional length counts as it is, not rounded down to the output's
-        resized = f(axis.scale) * f(axis.size)
-        return i * last / (resized - 1) if resized != 1 else np.zeros_like(i)
+        return i * last / f(axis.output - 1) if axis.output != 1 else np.zeros_like(i)
     if mode == "asymmetric":
         return i / scale
     if mode == "tf_half_pixel_for_nn":
@@ -211,7 +209,7 @@ def geometry(
         raise ValueError(f"{name} is {factors or targets}: expected {len(places)} positive numbers")
     dims = [shape[place] for place in places]
     if factors:
-        targets = [int(np.float32(dim) * np.float32(factor)) for dim, factor in zip(dims, factors, strict=True)]
+        targets = [scaled_size(dim, factor) for dim, factor in zip(dims, factors, strict=True)]
     elif policy == "stretch":
         factors = [target / dim if dim else 1.0 for target, dim in zip(targets, dims, strict=True)]
     else:
@@ -226,6 +224,11 @@ def geometry(
         Axis(place, dim, target, factor, region[number], region[count + number])
         for number, (place, dim, target, factor) in enumerate(zip(places, dims, targets, factors, strict=True))
     ]
+
+
+def scaled_size(size: int, scale: float) -> int:
+    """The length of a scaled axis: the product in float32, as in onnx and ONNX Runtime, rounded down."""
+    return int(np.float32(size) * np.float32(scale))
 
 
 @kernel("Resize", since=11, context=True)
@@ -300,7 +303,7 @@ def resize_rule(
     scales: MaybeFact = None,
     sizes: MaybeFact = None,
 ) -> Fact:
-    """The given sizes, or each dim times its scale, rounded down."""
+    """The given sizes, or each dim times its scale, rounded down; a region of interest changes no dim."""
     if x.shape is None:
         return like(x, None)
     rank = len(x.shape)
@@ -312,8 +315,6 @@ def resize_rule(
     known = known_of(scales)
     if known is not None and any(isinstance(item, (int, float)) and item <= 0 for item in known.items):
         raise FactError(f"its scales are {known}", expected="scales above 0", found=str(known))
-    if attributes.get("coordinate_transformation_mode") == "tf_crop_and_resize":
-        return like(x, _scaled_crop(ctx, x.shape, axes, roi, scales))
     return like(x, _scaled(ctx, x.shape, axes, scales))
 
 
@@ -366,24 +367,9 @@ def scaled_dim(dim: Dim, scale: Any) -> Dim | None:
     if not isinstance(scale, (int, float)) or scale != scale or scale in (float("inf"), float("-inf")):
         return None
     if isinstance(dim, int):
-        return floor(dim * scale)
+        return scaled_size(dim, scale)
     exact = Fraction(scale)
     return floor_div(dim * exact.numerator, exact.denominator) if exact.denominator <= 1024 else None
-
-
-def _scaled_crop(ctx: InferContext, shape: Shape, axes: Sequence[int], roi: MaybeFact, scales: MaybeFact) -> Shape:
-    """floor(dim * (end - start) * scale) for a region of interest."""
-    region, factors = known_of(roi), known_of(scales)
-    dims = list(shape)
-    for position, axis in enumerate(axes):
-        size: Dim | None = None
-        if region is not None and factors is not None and len(region.items) == 2 * len(axes):
-            start, end, scale = region.items[position], region.items[position + len(axes)], factors.items[position]
-            numbers = all(isinstance(n, (int, float)) for n in (start, end, scale))
-            if numbers and isinstance(dims[axis], int):
-                size = floor(dims[axis] * (end - start) * scale)  # type: ignore[operator]
-        dims[axis] = ctx.symbol(0, axis) if size is None else size
-    return tuple(dims)
 
 
 @rule("Resize", since=10)
