@@ -24,6 +24,7 @@ from onnxlab.graph.edit.snapshot import NodeView
 from onnxlab.graph.protos import tensors
 from onnxlab.graph.protos.attributes import AttributeRef, BodyRef
 from onnxlab.ops import KernelEntry, find_kernel, find_traits
+from onnxlab.ops.base.image_layouts import BLOCKED
 from onnxlab.schemas import Schema
 
 
@@ -111,7 +112,7 @@ def _made_step(node: NodeView, scope: ScopeCompiler) -> Step:
         check_arity(node, schema, attributes)
     if kernel is not None:
         step = _kernel_step(node, scope, kernel, schema, attributes)
-        if not node.attributes.bodies and not scope.bindings:
+        if not node.attributes.bodies and not scope.bindings and node.domain != BLOCKED:
             scope.compiler.steps.put(node, step)
         return step
     if schema is not None and schema.has_function:
@@ -188,6 +189,8 @@ def _kernel_step(
     node: NodeView, scope: ScopeCompiler, kernel: KernelEntry, schema: Schema | None, attributes: Mapping[str, Any]
 ) -> Step:
     keywords = _keywords(schema, attributes)
+    if node.domain == BLOCKED and not kernel.custom:
+        keywords["block"] = scope.compiler.block
     if node.op_type == "Constant" and not node.domain:
         try:
             constant = kernel.function(**keywords)

@@ -2,6 +2,8 @@
 
 Files:
     background_compile  Background compilation: programs that others stand in for, until a thread has compiled them.
+    block_size          The size of the blocks of channels that a model was saved with: ONNX Runtime writes it down
+                        nowhere.
     cached_partition    Steps, partitions and programs of earlier snapshots: after an edit only what it touched is
                         compiled and judged again.
     carried_programs    Programs after an edit: of an earlier program, only the steps and parts that the edit touched

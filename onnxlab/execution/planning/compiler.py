@@ -22,6 +22,7 @@ from onnxlab.errors import LimitError, OnnxlabError, RunError
 from onnxlab.execution.base import border
 from onnxlab.execution.base.background import paced
 from onnxlab.execution.base.provider import CompiledPart, Part, PartitionView, Provider, Step, part_step
+from onnxlab.execution.planning.block_size import BlockSize
 from onnxlab.execution.planning.cached_partition import FlattenedScope, MemoDict, StepCache
 from onnxlab.execution.planning.inlining import Flattened
 from onnxlab.execution.planning.loop_carried import grown_inputs, invariant_inputs
@@ -99,6 +100,18 @@ class Compiler(SnapshotReader, Forgetful):
     def main(self) -> ScopeCompiler:
         """The compiler of the main graph, made for each call since it refers to this one."""
         return ScopeCompiler(self, self.snapshot.main, {})
+
+    @cached_property
+    def block(self) -> int:
+        """Channels of a block of images in blocks, 0 where the model allows for several sizes.
+
+        Raises:
+            RunError: parts of the model have blocks of different sizes.
+        """
+        evidence = BlockSize()
+        for scope in self.snapshot.scopes.values():
+            evidence.look(paced(scope.nodes), ScopeNames(self, scope, {}).fact)
+        return evidence.size() or 0
 
     def forget(self) -> None:
         """Drop all programs, whose parts refer to this compiler, when no program will be asked for any more."""
@@ -200,7 +213,8 @@ class ScopeCompiler(ScopeNames):
         """The view in which calls of functions and decided Ifs are replaced by the nodes of their bodies."""
         flat = Flattened(self, nodes, fed)
         needed, opset = tuple(self.needed(flat.nodes, outputs, fed)), self.scope.opsets.get("", 0)
-        draft = NodeList(needed, fed.union(outputs), flat.constant, flat.fact, self.reads, opset)
+        draft = NodeList(needed, fed.union(outputs), flat.constant, flat.fact, self.reads, opset,
+                         lambda: self.compiler.block)  # fmt: skip
         for node_pass in listed(NodePass):
             draft = node_pass.run(draft)
         changed = draft.nodes != needed

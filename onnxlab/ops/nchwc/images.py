@@ -2,7 +2,8 @@
 
 ONNX Runtime's optimizer puts these operators into the models that it saves. A blocked tensor has the logical dims
 [N, C, H, W], with C filled up to whole blocks of b channels, and holds [N, C/b, H, W, b]; filters lie in blocks of both
-their axes, or of outputs alone where an image has fewer channels than a block. Source: nchwc_transformer.cc and
+their axes, or of outputs alone where an image has fewer channels than a block. The kernels' `block` is b: a plan finds
+it for the whole model. Source: nchwc_transformer.cc and
 mlas/lib/reorder.cpp.
 """
 
@@ -60,28 +61,31 @@ def block_size() -> int:
     return 8 if x86 and not features.get("AVX512F") else 16
 
 
-def block_of(channels: int) -> int:
-    """The size of the blocks of so many channels: a file made on another processor may have blocks of 8."""
-    size = block_size()
-    return size if channels % size == 0 else 8
+def block_of(channels: int, block: int = 0) -> int:
+    """The size of the blocks of so many channels: `block`, or where that is 0 the likeliest one.
+
+    A file made on another processor may have blocks of 8, which only its other nodes may tell.
+    """
+    size = block or block_size()
+    return size if block or channels % size == 0 else 8
 
 
-def unblocked(x: Array) -> Array:
+def unblocked(x: Array, block: int = 0) -> Array:
     """A blocked tensor [N, C, H, W] as its dims say.
 
     Raises:
         ValueError: the channels are not whole blocks.
     """
-    size = block_of(x.shape[1])
+    size = block_of(x.shape[1], block)
     if x.shape[1] % size:
         raise ValueError(f"X has {x.shape[1]} channels: expected whole blocks of {size}")
     blocks = x.reshape(len(x), -1, *x.shape[2:], size)
     return np.moveaxis(blocks, -1, 2).reshape(x.shape)
 
 
-def blocked(x: Array) -> Array:
+def blocked(x: Array, block: int = 0) -> Array:
     """An image [N, C, H, W] in blocks, C filled up with zeros."""
-    size = block_size()
+    size = block or block_size()
     missing = -x.shape[1] % size
     if missing:
         x = np.concatenate([x, np.zeros((len(x), missing, *x.shape[2:]), x.dtype)], axis=1)
@@ -89,15 +93,17 @@ def blocked(x: Array) -> Array:
     return np.ascontiguousarray(np.moveaxis(split, 2, -1)).reshape(x.shape)
 
 
-def unblocked_filters(w: Array) -> Array:
+def unblocked_filters(w: Array, block: int = 0) -> Array:
     """Filters out of their blocks; computed once of a constant."""
-    return prepared("unblocked filters", _filters, w)
+    size = block_of(w.shape[0], block)
+    return prepared(f"filters out of blocks of {size}", partial(_filters, size), w)
 
 
-def _filters(w: Array) -> Array:
+def _filters(size: int, w: Array) -> Array:
     """Filters [M, C, kH, kW] stored as [M/b, C/b, kH, kW, b (of C), b (of M)] or [M/b, C, kH, kW, b], as dims say."""
     m, c, *k = w.shape
-    size = block_of(m)
+    if m % size:
+        raise ValueError(f"W has {m} filters: expected whole blocks of {size}")
     if c % size:
         return w.reshape(m // size, c, *k, size).transpose(0, 4, 1, 2, 3).reshape(w.shape)
     stored = w.reshape(m // size, c // size, *k, size, size)
@@ -113,22 +119,23 @@ def blocked_conv(
     total: Array | None = None,
     activation: str = "",
     activation_params: Sequence[float] = (),
+    block: int = 0,
     **geometry: Any,
 ) -> Array:
     """activation(Conv(X, W, B) + total) of a blocked image, or of a plain one with fewer channels than a block."""
     if x.ndim != 4 or w.ndim != 4:
         raise ValueError(f"X has shape {x.shape}, W {w.shape}: expected 4 axes each, those of images in blocks")
-    image = x if x.shape[1] % block_of(x.shape[1]) else unblocked(x)
-    added = None if total is None else unblocked(total)
-    plain = unblocked_filters(w)
-    return blocked(fused_conv(ctx, image, plain, b, added, activation, activation_params, **geometry))
+    image = x if x.shape[1] % block_of(x.shape[1], block) else unblocked(x, block)
+    added = None if total is None else unblocked(total, block)
+    plain = unblocked_filters(w, block)
+    return blocked(fused_conv(ctx, image, plain, b, added, activation, activation_params, **geometry), block)
 
 
 def _on_blocks(function: Callable[..., Array]) -> Callable[..., Array]:
     """A kernel for a blocked image, from one for [N, C, H, W]."""
 
-    def run(ctx: RunContext, x: Array, **attributes: Any) -> Array:
-        return blocked(function(ctx, unblocked(x), **attributes))
+    def run(ctx: RunContext, x: Array, block: int = 0, **attributes: Any) -> Array:
+        return blocked(function(ctx, unblocked(x, block), **attributes), block)
 
     run.__doc__ = f"{function.__doc__} Channels in blocks."
     return run
@@ -167,15 +174,15 @@ for _name, _pool in _POOLS.items():
 
 
 @kernel("ReorderInput", domain=BLOCKED)
-def reorder_input(x: Array, channels_last: int = 0) -> Array:
+def reorder_input(x: Array, channels_last: int = 0, block: int = 0) -> Array:
     """Into blocks, from [N, C, H, W] or with channels_last from [N, H, W, C]."""
-    return blocked(np.moveaxis(x, -1, 1) if channels_last else x)
+    return blocked(np.moveaxis(x, -1, 1) if channels_last else x, block)
 
 
 @kernel("ReorderOutput", domain=BLOCKED)
-def reorder_output(x: Array, channels: int = 0, channels_last: int = 0) -> Array:
+def reorder_output(x: Array, channels: int = 0, channels_last: int = 0, block: int = 0) -> Array:
     """Out of blocks, the first `channels` of them."""
-    y = unblocked(x)[:, : channels or None]
+    y = unblocked(x, block)[:, : channels or None]
     return np.ascontiguousarray(np.moveaxis(y, 1, -1) if channels_last else y)
 
 
@@ -186,13 +193,14 @@ def blocked_upsample(
     scales: Sequence[int] = (),
     mode: str = "nearest",
     coordinate_transformation_mode: str = "asymmetric",
+    block: int = 0,
 ) -> Array:
     """Each axis a whole number of times as long."""
     where = "asymmetric" if mode == "nearest" else coordinate_transformation_mode
     factors = np.asarray(scales, np.float32)
-    y = resize_11(ctx, unblocked(x), None, factors, mode=mode, coordinate_transformation_mode=where,
+    y = resize_11(ctx, unblocked(x, block), None, factors, mode=mode, coordinate_transformation_mode=where,
                   nearest_mode="floor")  # fmt: skip
-    return blocked(y)
+    return blocked(y, block)
 
 
 def _conv_of_last(ctx: RunContext, x: Array, w: Array, b: Array | None = None, **geometry: Any) -> Array:

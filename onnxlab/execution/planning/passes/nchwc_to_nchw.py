@@ -23,7 +23,7 @@ from onnxlab import schemas
 from onnxlab.execution.planning.passes.pass_list import NodeList, NodePass
 from onnxlab.graph.edit.snapshot import NodeView, SnapshotAttributes
 from onnxlab.ops import find_traits
-from onnxlab.ops.base.image_layouts import BLOCKED, BLOCKS
+from onnxlab.ops.base.image_layouts import BLOCKED
 from onnxlab.shapes import Fact, TensorFact
 
 _NOTHING = (0, [1, 1], "NOTSET")  # default values of attributes that older versions of pools do not have
@@ -142,7 +142,7 @@ class NchwcToNchw:
         if first in self._next or channels is None:
             raise _KeptError
         image = self._turned(node, _CHANNELS_FIRST) if last else self._as(node, "Identity")
-        missing = -channels % nchwc().block_size()
+        missing = -channels % self._size()
         if not missing:
             return [image]
         between = (self._name(f"{first} to fill"),)
@@ -172,9 +172,10 @@ class NchwcToNchw:
         added = others[1] if len(others) > 1 else ""
         if weights is None or weights.ndim != 4 or w in self.draft.seen or (added and added not in self._next):
             raise _KeptError
-        if x not in self._next and weights.shape[1] * node.attributes.get("group", 1) % min(BLOCKS) == 0:
+        channels = weights.shape[1] * node.attributes.get("group", 1)
+        if weights.shape[0] % self._size() or (x not in self._next and channels % self._size() == 0):
             raise _KeptError  # its blocks may be made elsewhere
-        name = self._new(f"{w} without blocks", nchwc().unblocked_filters(weights))
+        name = self._new(f"{w} without blocks", nchwc().unblocked_filters(weights, self._size()))
         return replace(node, op_type="FusedConv", domain="com.microsoft", inputs=(x, name, *others))
 
     def _reordered(self, node: NodeView) -> list[NodeView]:
@@ -238,7 +239,7 @@ class NchwcToNchw:
         if apart:
             known = len(shape) == 4 and [shape[0], *shape[2:]] == [0, 0, 0]
         else:
-            known = channels is not None and shape == [0, -1, 0, 0, nchwc().block_of(channels)]
+            known = channels is not None and shape == [0, -1, 0, 0, self._size()]
         if not known or node.attributes.get("allowzero", 0):
             raise _KeptError
         self._block(node)
@@ -254,6 +255,10 @@ class NchwcToNchw:
             raise _KeptError
         n, blocks, h, w, size = fact.shape
         self._facts[name] = TensorFact(fact.elem_type, (n, blocks * size, h, w))
+
+    def _size(self) -> int:
+        """Channels of a block."""
+        return self.draft.block() or cast("int", nchwc().block_size())
 
     def _as(
         self,

@@ -27,6 +27,7 @@ class NodeList:
         fact: gives what is known of a value by its name.
         reads: gives the names that a node reads, in its bodies too.
         opset: version of ai.onnx of the nodes.
+        block: gives the channels of a block of images in blocks; 0 where that is not known.
     """
 
     nodes: tuple[NodeView, ...]
@@ -35,6 +36,7 @@ class NodeList:
     fact: Callable[[str], Fact]
     reads: Callable[[NodeView], Iterable[str]]
     opset: int
+    block: Callable[[], int]
 
 
 @dataclass(frozen=True, slots=True)
