@@ -86,7 +86,7 @@ def _check_for_ever(budget: Any) -> None:
 
 
 def test_a_call_that_is_done_is_not_told_to_end() -> None:
-    """The observer that tells holds the others back, so that none of them has gone on to something else meanwhile."""
+    """The reporting observer blocks the others, so that none has continued meanwhile."""
     running, calls = Limits().begin(), []
 
     def slow() -> None:

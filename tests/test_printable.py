@@ -89,7 +89,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def shows(text: str, lines: int | None = None) -> None:
-    """Nothing in a text is obeyed or hidden, and no name made a line of its own."""
+    """No control sequence in a text takes effect or hides text, and no name breaks a line."""
     assert text
     assert printable_lines(text.split("\n")) == text
     assert "\n0 errors" not in text

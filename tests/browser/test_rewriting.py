@@ -11,7 +11,7 @@ OPERATORS = "print(json.dumps([node.op_type for node in model.nodes]))"
 
 
 def marks(widget: Widget) -> tuple[int, int]:
-    """The number of nodes that would go, and of places where something would come, as screen readers are told."""
+    """The numbers of nodes to be removed and of places to be added, as screen readers read them."""
     items = widget.get("outline").locator('[role="treeitem"]').all_text_contents()
     return sum("would go" in text for text in items), sum("would come: + Gemm" in text for text in items)
 

@@ -50,7 +50,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def command(generator: random.Random, name: str, verb: argparse.ArgumentParser) -> list[str]:
-    """A command line that is likely to be understood in part; it writes nothing over models by its own name."""
+    """A command line that is likely to parse in part; none of its own outputs overwrites a model."""
     words = [name]
 
     def word_for(action: argparse.Action) -> str:

@@ -15,7 +15,7 @@ from onnxlab.notebook.session.session import Session
 
 
 def model() -> onnx.ModelProto:
-    """A model with a text of its own in every sort of string field: they are those in capitals, and the names."""
+    """A model with a text of its own in every sort of string field: the texts in capitals, and the names."""
     x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["DIM", 3]) for name in "xy")
     x.type.denotation = "DENOTATION"
     branches = [

@@ -1,4 +1,4 @@
-"""Reading and writing model files: bytes kept, mode and links kept, every bad input told apart."""
+"""Reading and writing model files: bytes, mode and links kept, and each kind of bad input named."""
 
 import os
 import shutil

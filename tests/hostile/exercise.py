@@ -25,7 +25,7 @@ def exercise(case, path, feeds, compare=True):
 
 
 def look(case, model):
-    """Every diagnostic, each of which can be told."""
+    """Every diagnostic; each has a text."""
     case.step("model.check()")
     problems = model.check()
     for item in problems[:50]:

@@ -111,7 +111,7 @@ def killed(case, writer, model, target):
 
 
 def full(case, writer, model, target):
-    """A disk that takes some bytes of each file and no more; an edit on it stays."""
+    """A disk that takes only some bytes of each file; an edit on it stays."""
     if case.chance(0.5):
         for name in _OTHERS:
             (target.parent / name).write_bytes(b"old")

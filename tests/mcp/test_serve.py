@@ -1,4 +1,4 @@
-"""Models that a process serves: who may reach them, how quickly they answer, and when they do no more."""
+"""Models that a process serves: access, response times, and the end of serving."""
 
 import json
 import os
@@ -165,7 +165,7 @@ def test_the_first_call_of_a_tool_takes_no_longer_than_the_others() -> None:
 
 @pytest.mark.slow
 def test_a_real_assistant_over_standard_input(tmp_path: Path) -> None:
-    """The client of the package mcp: the tools it is told of, a look, an edit without and with leave."""
+    """The client of the package mcp: listed tools, a read, an edit without and with permission."""
     import anyio
     from mcp import ClientSession, StdioServerParameters
     from mcp.client.stdio import stdio_client

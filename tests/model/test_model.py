@@ -164,7 +164,7 @@ def bypassed(model: onnxlab.Model, node: Node) -> bool:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_round_trip_is_byte_identical(name: str, corpus: Corpus, tmp_path: Path) -> None:
-    """Load then save, and change then undo then save, give the file's own bytes; external data comes along."""
+    """Load then save, and change then undo then save, give the file's own bytes, external data included."""
     original = Path(corpus[name]).read_bytes()
     model = onnxlab.load(corpus[name])
     assert model.save(tmp_path / "same.onnx").read_bytes() == original

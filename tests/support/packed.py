@@ -147,7 +147,7 @@ def write_external(tensor: onnx.TensorProto, files: dict[str, bytearray]) -> Non
 
 
 def rebuild(name: str, folder: Path) -> Path:
-    """Make sure that `folder`/<name>/model.onnx is there, and return its path."""
+    """Make `folder`/<name>/model.onnx unless it exists, and return its path."""
     (source,) = STORE.glob(f"{name}.onnx*")
     if source.suffix == ".onnx":
         return source

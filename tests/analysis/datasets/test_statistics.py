@@ -1,4 +1,4 @@
-"""Statistics and errors over data sets: against runs by hand, with bad samples, interrupted and gone on."""
+"""Statistics and errors over data sets: against single runs, with bad samples, interrupted and resumed."""
 
 import errno
 import json

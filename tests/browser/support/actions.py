@@ -34,7 +34,7 @@ class Actions:
         self.taken.append(f"{button} click on {words}")
 
     def drag(self, start: tuple[float, float], end: tuple[float, float], words: str) -> None:
-        """Press, move and let go."""
+        """Press, move and release."""
         mouse = self.widget.page.mouse
         mouse.move(*start)
         mouse.down()

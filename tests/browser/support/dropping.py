@@ -1,4 +1,4 @@
-"""A file from the desktop that is let go of over the widget."""
+"""A file from the desktop dropped on the widget."""
 
 import base64
 

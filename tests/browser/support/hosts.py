@@ -1,4 +1,4 @@
-"""Places that show the widget, each opened with a model that comes along, and switched to a light or dark theme."""
+"""Places that show the widget, each opened with the packaged model, and switched to a light or dark theme."""
 
 import os
 import subprocess

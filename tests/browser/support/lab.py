@@ -70,7 +70,7 @@ class Lab:
     def open(self, name: str, cells: Sequence[str] | None = None) -> "Lab":
         """Open a notebook and wait for its kernel.
 
-        With cells it is written first, and opened in the page that is there; without, the page is loaded anew.
+        With cells the notebook is written first and opened in the present page; without, the page is loaded anew.
         """
         if cells is not None:
             self.jupyter.write(name, cells)
@@ -97,7 +97,7 @@ class Lab:
         self.page.wait_for_function(READY, arg=name, polling=50)
 
     def command(self, name: str, arguments: Any = None) -> None:
-        """Execute one of JupyterLab's commands, once it is there, and wait for it."""
+        """Execute one of JupyterLab's commands, once it is registered, and wait for it."""
         self.page.wait_for_function("name => window.jupyterapp.commands.hasCommand(name)", arg=name)
         # What a command returns may be a whole document: Playwright would take seconds to put that into JSON.
         execute = "async ([name, args]) => { await window.jupyterapp.commands.execute(name, args ?? {}); }"
@@ -196,7 +196,7 @@ class Widget:
             self.page.wait_for_timeout(20)
 
     def wait_drawn(self) -> None:
-        """Wait until the model is there and laid out."""
+        """Wait until the model has arrived and is laid out."""
         self.wait("handle => handle?.view?.debug().frames > 0 && handle.view.debug().boxes.length > 0")
 
     def get(self, testid: str) -> Locator:

@@ -13,7 +13,7 @@ from tests.execution.support.models import graph, runner
 
 
 class Taker(Provider):
-    """Claims the nodes of some operators, and runs them by the NumPy kernels it is told to imitate."""
+    """Claims the nodes of some operators, and runs them by given NumPy kernels."""
 
     def __init__(self, *operators, name="taker", whole=False):
         self.name = name

@@ -1,4 +1,4 @@
-"""Results written into buffers that are needed no more: the same as without, and no array of the caller is touched."""
+"""Results written into free buffers: equal to those without reuse, and no array of the caller is touched."""
 
 import tracemalloc
 

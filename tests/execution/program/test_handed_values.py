@@ -1,4 +1,4 @@
-"""Values that are handed over while a model runs: the same as of a run that keeps all, and let go meanwhile."""
+"""Values handed over during a run: equal to those of a run that keeps all, and freed meanwhile."""
 
 import weakref
 from typing import Any

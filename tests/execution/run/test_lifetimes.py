@@ -1,4 +1,4 @@
-"""Objects that are held no more go at once: nothing of a model waits for Python's collection of garbage."""
+"""Objects without references are freed at once: nothing of a model waits for Python's garbage collector."""
 
 import gc
 import weakref

@@ -42,7 +42,7 @@ def programs_of(runner: Runner | By) -> Iterable[Program]:
 
 
 def fallbacks_of(runner: Runner | By) -> Any:
-    """The programs that stand in for those compiled in the background."""
+    """The fallback programs used until those in the background are compiled."""
     return runner.programs.fallbacks
 
 

@@ -1,4 +1,4 @@
-"""Conversion by torch: graphs equal to torch's own, outputs too where torch is there, and refusals where it is not."""
+"""Conversion by torch: graphs equal to torch's own, outputs too with torch installed, and refusals without it."""
 
 import io
 import json

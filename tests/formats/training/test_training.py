@@ -1,6 +1,6 @@
 """A few steps of training on NumPy have the losses and parameters that onnxruntime-training 1.19.2 gave.
 
-losses.npz was written with it, in an environment of its own: five batches, and what came out with AdamW, SGD, and AdamW
+losses.npz was written by onnxruntime-training in another environment: five batches, with AdamW, SGD, and AdamW
 resumed from a checkpoint with its state.
 """
 

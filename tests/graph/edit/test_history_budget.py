@@ -1,4 +1,4 @@
-"""The budget of the history: the oldest steps go, what is left undoes to the same bytes, and all followers are told."""
+"""The budget of the history: the oldest steps go, the others undo to the same bytes, and followers are notified."""
 
 import gc
 import subprocess

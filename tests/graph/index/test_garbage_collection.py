@@ -1,4 +1,4 @@
-"""Objects made while no garbage is collected are old afterwards, and still go when they are held no more."""
+"""Objects made while no garbage is collected end in the oldest generation, and are freed without references."""
 
 import gc
 import weakref

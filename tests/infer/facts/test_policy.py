@@ -1,4 +1,4 @@
-"""The weight of declared types, by the policy; contradictions of inference are told both ways, always."""
+"""The weight of declared types, by the policy; contradictions of inference are always reported, under either policy."""
 
 import onnx
 import onnx.shape_inference

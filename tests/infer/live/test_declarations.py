@@ -1,4 +1,4 @@
-"""Declarations follow what an edit makes of the facts: in the same step, exactly undone, and no more than that."""
+"""Declarations follow what an edit makes of the facts: in the same step, exactly undone, and nothing else."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Other sizes, tried where an edit made a dim dynamic: who refuses them is told, and nothing else."""
+"""Other sizes, tried where an edit made a dim dynamic: only the node that refuses them is reported."""
 
 import threading
 import time

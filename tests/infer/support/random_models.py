@@ -182,7 +182,7 @@ def einsum(b: Builder) -> None:
 
 
 def window(b: Builder) -> None:
-    """Convolution and pooling over an image made of what there is."""
+    """Convolution and pooling over an image made from present values."""
     x = b.floats()
     (flat,) = b.add("Reshape", [x, b.constant([1, 1, b.values[x][0].shape[0] if b.random.random() < 0.2 else 1, -1])])
     strides, pads = [1, b.random.randint(1, 3)], [b.random.randint(0, 1) for _ in range(4)]

@@ -1,4 +1,4 @@
-"""Two models side by side: what the page is told of their difference, the numbers of both, and the exported page."""
+"""Two models side by side: the difference as sent to the page, the numbers of both, and the exported page."""
 
 import base64
 import gzip

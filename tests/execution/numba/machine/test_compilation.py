@@ -131,7 +131,7 @@ def test_the_background_thread_rests_within_loops_and_during_runs_and_makes_no_g
 
 @pytest.mark.slow
 def test_no_piece_of_work_between_two_rests_grows_with_the_model(monkeypatch):
-    """Counted in lines of Python: what 1,000 nodes take in one piece is no more than 16 nodes do."""
+    """Counted in lines of Python: the longest piece of 1,000 nodes is no longer than that of 16 nodes."""
     recipe, row = Recipe(), np.ones((2, 4), np.float32)
     name, weight, bias = recipe.input("x", row), recipe.constant(np.eye(4, dtype=np.float32)), recipe.constant(row[0])
     for _ in range(200):

@@ -1,4 +1,4 @@
-"""Edits of what regions are made of: a plan taken over gives what a plan made anew gives, bit by bit."""
+"""Edits of nodes in regions: a plan carried over gives the same bits as a new one."""
 
 import numpy as np
 import onnx

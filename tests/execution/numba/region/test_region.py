@@ -276,7 +276,7 @@ def test_what_fits_into_the_budget_node_by_node_runs_so():
 
 
 def test_who_is_stopped_too_late_leaves_nothing_behind(monkeypatch):
-    """A run that was told to end when it had computed all: the next one, with the memory of one before, is whole."""
+    """A run stopped after its last result: the next run, in the same memory, is complete."""
     monkeypatch.setattr(plan, "_STAGE", 0.0)  # the server listens
     recipe = Recipe()
     x = np.arange(4096, dtype=np.float32).reshape(64, 64)
