@@ -328,12 +328,11 @@ class ValueStore:
         if not began.arrays:
             about_to_hold(new.held)
         with self._graph.lock, self._lock:
-            if self._noted is not None or self._marks or self._state.generation != began.generation:
-                return False
-            if not self._state.has_run and self._seen != self._graph.version:  # a run that began before an edit
-                return False
-            self._replace_state(new)
-            return True
+            began_before_edit = not self._state.has_run and self._seen != self._graph.version
+            is_same = self._noted is None and not self._marks and self._state.generation == began.generation
+            if is_same and not began_before_edit:
+                self._replace_state(new)
+            return is_same and not began_before_edit
 
     def clear(self) -> None:
         """Forget every value."""

@@ -238,9 +238,8 @@ class Flattened:
 
     def _is_choice(self, node: NodeView, condition: Fact, branches: Sequence[ScopeView]) -> bool:
         """Whether branches cannot fail, take next to no time, and make values that a Where can choose from."""
-        if "" in node.outputs or self._scope.scope.opsets.get("", 0) < _WHERE:
-            return False
-        if not isinstance(condition, TensorFact) or condition.shape != ():
+        is_scalar = isinstance(condition, TensorFact) and condition.shape == ()
+        if not is_scalar or "" in node.outputs or self._scope.scope.opsets.get("", 0) < _WHERE:
             return False
         fact = self._scope.compiler.fact
         pairs = [[fact(value) for value in branch.output_ids] for branch in branches]
@@ -248,9 +247,8 @@ class Flattened:
             return False
         produced = [{name for inner in branch.nodes for name in inner.outputs} for branch in branches]
         names = [produced[number] | branch.initializers.keys() for number, branch in enumerate(branches)]
-        if not names[0].isdisjoint(names[1]) or not all(len(branch.nodes) <= _SHORT for branch in branches):
-            return False
-        return all(_is_total(inner, fact) for branch in branches for inner in branch.nodes)
+        short = names[0].isdisjoint(names[1]) and all(len(branch.nodes) <= _SHORT for branch in branches)
+        return short and all(_is_total(inner, fact) for branch in branches for inner in branch.nodes)
 
     def _can_open(self, node: NodeView, branch: ScopeView) -> bool:
         """Whether the nodes of a branch can stand in the place of its If."""

@@ -144,20 +144,16 @@ class LoopPlan:
 
 def loop_plan(plan: Plan, repetition: Repetition, inputs: Sequence[Array], threads: int) -> LoopPlan | None:
     """A plan as a LoopPlan for such inputs; None where a carried value changes its shape, or the plan is long."""
-    work = float(plan.work.sum())
-    if plan.few is None or not plan.short or (threads > 1 and work > _SHARED):
+    if plan.few is None or not plan.short or (threads > 1 and float(plan.work.sum()) > _SHARED):
         return None
-    written = {output for _, output in repetition.carried}.union(repetition.collected)
-    if repetition.condition >= 0:
-        written.add(repetition.condition)
+    conditions = [repetition.condition] if repetition.condition >= 0 else []
+    written = {output for _, output in repetition.carried}.union(repetition.collected, conditions)
     if not all(isinstance(plan.outputs[place], tuple) for place in written):
         return None
     carried = [(inputs[place], plan.outputs[output]) for place, output in repetition.carried]
-    if any((array.shape, array.dtype) != (result[0], np.dtype(result[1])) for array, result in carried):
-        return None
-    if repetition.condition >= 0 and _nbytes(plan.outputs[repetition.condition]) != 1:
-        return None
-    return LoopPlan(plan, repetition, inputs)
+    same = all((array.shape, array.dtype) == (result[0], np.dtype(result[1])) for array, result in carried)
+    fits = same and all(_nbytes(plan.outputs[place]) == 1 for place in conditions)
+    return LoopPlan(plan, repetition, inputs) if fits else None
 
 
 def _nbytes(result: Any) -> int:

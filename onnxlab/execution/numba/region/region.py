@@ -226,14 +226,11 @@ class Region:
     def _plan(self, arrays: Sequence[Any]) -> Plan | NodeFallback | None:
         """The plan for these arrays, None where NumPy has to run them."""
         try:
-            key = self._key(arrays)
-            return self._plans[key]
+            plan = self._plans.get(self._key(arrays))
         except AttributeError:  # an optional input that is absent
             return None
-        except KeyError:
-            pass
-        if not all(array.size for array in arrays):
-            return None
+        if plan is not None or not all(array.size for array in arrays):
+            return plan
         if not self._in_background:
             return self._made_ready(arrays)
         return self._bound_now(arrays) or self._waiting
