@@ -170,8 +170,7 @@ def _map(x: Array, table: Mapping[Hashable, Any], default: Any, dtype: np.dtype[
         mapped = [nan if key != key else table.get(key, default) for key in keys]
     else:
         mapped = [*map(table.get, keys, repeat(default))]
-    result = np.empty(x.size, dtype)
-    result[:] = mapped
+    result: Array = np.fromiter(mapped, dtype, len(mapped))
     return result.reshape(x.shape)
 
 
@@ -285,9 +284,19 @@ def one_hot_encoder(
     columns = [*map(places.get, values.reshape(-1).tolist(), repeat(count))]
     if not zeros and count in columns:
         raise ValueError("X holds a category that is in no list, and zeros=0 forbids it")
+    if count <= _FEW:
+        return remembered(_one_hot_rows, count).take(columns, axis=0).reshape(*x.shape, count)
     hot = np.zeros((len(columns), count + 1), np.float32)  # the last column is for unknown categories
     hot[range(len(columns)), columns] = 1
     return np.ascontiguousarray(hot[:, :count]).reshape(*x.shape, count)
+
+
+_FEW = 64  # categories whose rows are kept
+
+
+def _one_hot_rows(count: int) -> Array:
+    """The row of each category, and zeros for unknown ones."""
+    return np.eye(count + 1, count, dtype=np.float32)
 
 
 def _places(categories: Sequence[Hashable]) -> dict[Hashable, int]:

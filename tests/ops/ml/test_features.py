@@ -88,6 +88,8 @@ def test_features(norm):
     agree("Binarizer", x, threshold=0.5, **ML)
     agree("Imputer", np.float32([[1, np.nan, 3]]), imputed_value_floats=[9.0], replaced_value_float=float("nan"), **ML)
     agree("OneHotEncoder", np.array([[1, 3]], np.int64), cats_int64s=[1, 2, 3], **ML)
+    for count in (64, 65):
+        agree("OneHotEncoder", np.array([[0, 70], [5, 63]], np.int64), cats_int64s=[*range(count)], **ML)
 
 
 def test_encoders_and_maps():

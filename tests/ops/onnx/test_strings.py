@@ -80,3 +80,17 @@ def test_answers_of_a_pattern_are_remembered_for_it_alone():
         assert call("RegexFullMatch", x, pattern="e.*").tolist() == [False, True, False, False, False]
     many = np.array([f"n{number}" for number in range(9000)], object)
     assert call("RegexFullMatch", many, pattern="n.*").all()
+
+
+def test_patterns_answer_texts_that_were_seen_and_new_ones_alike():
+    match = find_kernel("", "RegexFullMatch", 20).function
+    first, second = np.array(["ab", "b", "ab"], object), np.array([["b", "abb"], ["", "ab"]], object)
+    assert match(first, pattern="a+b+").tolist() == [True, False, True]
+    assert match(second, pattern="a+b+").tolist() == [[False, True], [False, True]]
+
+
+def test_what_is_no_string_becomes_one():
+    joined = find_kernel("", "StringConcat", 20).function(
+        np.array([1, "a"], object), np.array(["b", np.str_("c")], object)
+    )
+    assert joined.tolist() == ["1b", "ac"]

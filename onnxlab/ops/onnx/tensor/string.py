@@ -32,7 +32,11 @@ def strings(items: Sequence[str], shape: Sequence[int]) -> Array:
 
 def texts(x: Array) -> list[str]:
     """The elements as a flat list; what is no string becomes one."""
-    return [*map(str, (x if x.ndim == 1 else x.reshape(-1)).tolist())]
+    items: list[str] = (x if x.ndim == 1 else x.reshape(-1)).tolist()
+    return items if _STRINGS.issuperset(map(type, items)) else [*map(str, items)]
+
+
+_STRINGS = frozenset((str,))
 
 
 @kernel("StringConcat", since=20)
@@ -71,8 +75,12 @@ def regex_full_match(x: Array, pattern: str) -> Array:
     Raises:
         ValueError: the pattern is no regular expression.
     """
-    matches = _compiled(pattern)
-    matched = np.array([matches(text) for text in texts(x)], bool)
+    matches, known = _compiled(pattern)
+    items = texts(x)
+    answers = [*map(known.get, items)]
+    if None in answers:
+        answers = [matches(text) if answer is None else answer for text, answer in zip(items, answers, strict=True)]
+    matched = np.array(answers, bool)
     return matched if x.ndim == 1 else matched.reshape(x.shape)
 
 
@@ -81,7 +89,8 @@ _SHORT, _MOST = 64, 4096
 
 
 @lru_cache
-def _compiled(pattern: str) -> Callable[[str], bool]:
+def _compiled(pattern: str) -> tuple[Callable[[str], bool], Mapping[str, bool]]:
+    """A function that tells whether a text matches, and its answers so far."""
     try:
         import re2
     except ImportError:  # as in a browser: Python's own may never end, except with the page
@@ -102,7 +111,7 @@ def _by(compiler: Callable[[str], Any], refusal: type[Exception], pattern: str) 
     return matches
 
 
-def _whole(matches: Callable[[str], Any]) -> Callable[[str], bool]:
+def _whole(matches: Callable[[str], Any]) -> tuple[Callable[[str], bool], Mapping[str, bool]]:
     known: dict[str, bool] = {}  # of short texts, which recur where they are words or categories
 
     def matched(text: str) -> bool:
@@ -118,7 +127,7 @@ def _whole(matches: Callable[[str], Any]) -> Callable[[str], bool]:
                 known[text] = answer
         return answer
 
-    return matched
+    return matched, known
 
 
 _CASES: dict[str, Callable[[str], str]] = {"NONE": str, "LOWER": str.lower, "UPPER": str.upper}
