@@ -14,7 +14,7 @@ from onnxlab.execution.numba.plan.memory import ALIGNMENT
 from onnxlab.execution.numba.plan.views import ArenaBuffer
 
 Span = tuple[int, int, int]
-"""Bytes, first and last use of a buffer."""
+"""Bytes that a buffer takes, its first and its last use."""
 
 _TRIES = 24
 _TRIED = 20_000
@@ -23,7 +23,9 @@ _TRIED = 20_000
 
 def lay_out(buffers: list[ArenaBuffer]) -> int:
     """Give each buffer an offset; returns the arena's size. Cached, since most edits leave sizes and uses alone."""
-    offsets, total = _places(tuple((buffer.nbytes, buffer.first, buffer.last) for buffer in paced(buffers)))
+    # whole cache lines, and one more between a buffer and the next
+    spans = tuple(((-(-item.nbytes // ALIGNMENT) + 1) * ALIGNMENT, item.first, item.last) for item in paced(buffers))
+    offsets, total = _places(spans)
     for buffer, offset in paced(zip(buffers, offsets, strict=True)):
         buffer.offset = offset
     return total
@@ -41,8 +43,8 @@ def _places(spans: tuple[Span, ...]) -> tuple[list[int], int]:
     for _ in range(min(_TRIES, _TRIED // max(1, len(spans)))):
         if best[1] <= least:
             break
-        highest = [number for number in order if offsets[number] + _padded(spans[number]) == total]
-        order = [*highest, *(number for number in order if number not in highest)]
+        highest = [number for number in paced(order) if offsets[number] + spans[number][0] == total]
+        order = [*highest, *(number for number in paced(order) if number not in highest)]
         offsets, total = _placed(spans, order)
         best = min(best, (offsets, total), key=itemgetter(1))
     return best
@@ -54,8 +56,7 @@ def _placed(spans: Sequence[Span], order: Sequence[int]) -> tuple[list[int], int
     offsets = [0] * len(spans)
     for number in order:
         background.rest()
-        _, first, last = spans[number]
-        size, offset = _padded(spans[number]), 0
+        (size, first, last), offset = spans[number], 0
         for start, end, since, until in placed:
             if since > last or until < first:
                 continue
@@ -64,15 +65,10 @@ def _placed(spans: Sequence[Span], order: Sequence[int]) -> tuple[list[int], int
             offset = max(offset, end)
         offsets[number] = offset
         insort(placed, (offset, offset + size, first, last))
-    return offsets, max((end for _, end, _, _ in placed), default=0)
+    return offsets, max((end for _, end, _, _ in paced(placed)), default=0)
 
 
 def _alive(spans: Sequence[Span]) -> int:
     """Bytes that are alive at once, at the most."""
-    changes = [(span[1], _padded(span)) for span in spans] + [(span[2] + 1, -_padded(span)) for span in spans]
-    return max(accumulate(change for _, change in sorted(changes)), default=0)
-
-
-def _padded(span: Span) -> int:
-    """Bytes that a buffer takes: whole cache lines, and one more between it and the next."""
-    return -(-span[0] // ALIGNMENT) * ALIGNMENT + ALIGNMENT
+    changes = sorted(change for size, first, last in paced(spans) for change in ((first, size), (last + 1, -size)))
+    return max(accumulate(change for _, change in paced(changes)), default=0)
