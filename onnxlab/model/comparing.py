@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from onnxlab.formats.source import Source
@@ -117,8 +118,13 @@ class Comparing(RunnerOwner):
             'Sigmoid'
         """
         from onnxlab.analysis.diff.patching import patch
+        from onnxlab.model.viewable_diffs import ModelDiff
 
-        return patch(self.graph, diff, strict=strict)
+        missing = patch(self.graph, diff, strict=strict)
+        if isinstance(diff, ModelDiff) and (strings := diff.models()[1]._source.strings):
+            # a slot of `Saving`, which Model derives from, too
+            self._source = replace(self._source, strings={**strings, **self._source.strings})  # type: ignore[misc]
+        return missing
 
     def hunt(
         self, inputs: Mapping[str, Any] | None = None, *, providers: Sequence[str | Provider] | None = None

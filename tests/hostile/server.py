@@ -29,8 +29,8 @@ ALLOWED = 10**9
 """Bytes over the baseline and the size of the trial's files."""
 ADDRESS_SPACE = 6 << 30
 """Bytes of addresses that a child may map besides those of the server: what is endless dies of it."""
-GENERATORS = ("files", "mutants", "feeds", "guards", "numbers", "journals", "messages", "writers", "threads")
-TOGETHER = ("files", "mutants", "feeds", "numbers", "guards")
+GENERATORS = ("files", "mutants", "feeds", "guards", "numbers", "journals", "messages", "writers", "threads", "derived")
+TOGETHER = ("files", "mutants", "feeds", "numbers", "guards", "derived")
 """Generators that leave nothing behind but what a session leaves: several trials share a process."""
 BATCH = 5
 _CLOCK = struct.Struct("qd")

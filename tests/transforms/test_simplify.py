@@ -303,3 +303,13 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert len(onnx.load(target).graph.node) == 1
     assert main(["simplify", str(path), "-o", str(path)]) == 5
     assert path.read_bytes() == before
+
+
+def test_a_node_without_outputs_is_no_reason_to_fail() -> None:
+    nodes = [onnx.helper.make_node(op_type, ["x"], []) for op_type in ("Cast", "Reshape", "Transpose", "Dropout")]
+    x = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [2])
+    y = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [2])
+    graph = onnx.helper.make_graph([*nodes, onnx.helper.make_node("Relu", ["x"], ["y"])], "g", [x], [y])
+    model = onnxlab.load(onnx.helper.make_model(graph))
+    model.simplify(verify=False)
+    assert [node.op_type for node in model.nodes][-1] == "Relu"

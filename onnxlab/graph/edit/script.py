@@ -130,7 +130,7 @@ def script_step(graph: GraphState, change: Change, statement: str = "") -> Scrip
     elif scope := getattr(change, "scope", 0):
         subject, fits = _scope(graph, graph.scopes[scope]), True
     else:
-        subject, fits = _subject(graph, change), True
+        subject, fits = _subject(graph, change)
     if not statement and (say := SAYINGS.get(type(change))):
         statement = say(graph, change)
     return ScriptStep(change, subject, fits, statement)
@@ -179,18 +179,18 @@ def _fits(graph: GraphState, change: Any) -> bool:
     return all(item.decode(errors="replace") in choices for item in texts)
 
 
-def _subject(graph: GraphState, change: Change) -> str:
-    """The expression of a handle where the change names neither a node nor a scope."""
+def _subject(graph: GraphState, change: Change) -> tuple[str, bool]:
+    """The expression of a handle where the change names neither a node nor a scope, and whether the handle makes it."""
     match change:
         case changes.RenameValue(value=ident):
-            return value_handle(graph.names, graph.values[ident])
+            return value_handle(graph.names, graph.values[ident]), graph.values[ident].name not in ("", change.name)
         case changes.SetField(target=("node", ident)):
-            return node_handle(graph.names, graph.nodes[ident])
+            return node_handle(graph.names, graph.nodes[ident]), True
         case changes.SetField(target=("scope", ident)):
-            return _scope(graph, graph.scopes[ident])
+            return _scope(graph, graph.scopes[ident]), True
         case changes.SetField(target=("tensor", ident)):
-            return value_handle(graph.names, graph.values[ident])
-    return "model"  # a field of the model, or a function that comes
+            return value_handle(graph.names, graph.values[ident]), graph.values[ident].info is None  # else sets that
+    return "model", True  # a field of the model, or a function that comes
 
 
 def node_handle(names: Names, node: NodeRecord) -> str:

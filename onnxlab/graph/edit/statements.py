@@ -37,7 +37,19 @@ Statement = Callable[[GraphState, Any], str]
 def value_handle(names: Names, value: ValueRecord) -> str:
     """The expression that finds a value on another copy."""
     path = names.scope_path(names.index.scopes[value.scope], telling=True)
-    return f"model.value_at({path!r}, {value.name!r})" if path else f"model.value({value.name!r})"
+    if path:
+        return f"model.value_at({path!r}, {value.name!r})"
+    return f"model.value({value.name!r})" if value.name else _nameless(names, value)
+
+
+def _nameless(names: Names, value: ValueRecord) -> str:
+    """The expression of an input or output of the model without a name, which an invalid file may have."""
+    main, values = names.index.main, names.index.values
+    inputs = [vid for vid in main.inputs if values[vid].initializer is None]
+    for field, places in (("inputs", inputs), ("outputs", main.outputs)):
+        if value.id in places:
+            return f"model.{field}[{places.index(value.id)}]"
+    return "model.value('')"
 
 
 def _declaration(graph: GraphState, change: SetFormal) -> str:

@@ -119,3 +119,13 @@ def test_ignored_changes_are_not_made() -> None:
     a.patch(onnxlab.diff(a, b, ignore=["names"]))
     assert a.nodes["/head/Softmax"].attributes["axis"] == 1
     assert "/stem/relu/Relu" in [node.name for node in a.nodes]
+
+
+def test_a_name_that_is_no_utf_8_is_written_as_its_bytes() -> None:
+    data = chain().SerializeToString()
+    other = data.replace(b"r_out", b"r_\xffut")
+    model = onnxlab.load(data)
+    assert model.patch(onnxlab.diff(onnxlab.load(data), onnxlab.load(other))) == []
+    assert model.to_bytes() == other
+    model.undo()
+    assert model.to_bytes() == data

@@ -9,7 +9,7 @@ import pytest
 
 import onnxlab
 from onnxlab.errors import EditError
-from onnxlab.graph.edit.changes import InsertFormal, SetAttribute, SetField
+from onnxlab.graph.edit.changes import InsertFormal, RenameValue, SetAttribute, SetField
 from onnxlab.model import Model
 from tests.graph.support.models import branches, chain
 
@@ -313,4 +313,29 @@ def test_the_history_holds_data_once_and_replays_what_was_renamed_since() -> Non
     assert done.change.tensor is model.graph.values[model.value("w").id].initializer  # type: ignore[attr-defined]
     model.value("w").name = "weights"
     model.value("weights").array = array * 2
+    assert replayed(model, before) == model.to_bytes()
+
+
+def test_steps_that_no_handle_makes_are_written_as_changes() -> None:
+    sparse = onnx.SparseTensorProto(dims=[4])
+    sparse.values.CopyFrom(onnx.helper.make_tensor("x", onnx.TensorProto.FLOAT, [1], [1.0]))
+    sparse.indices.CopyFrom(onnx.helper.make_tensor("", onnx.TensorProto.INT64, [1], [0]))
+    model = Model(chain())
+    model.graph.main.proto.sparse_initializer.add().CopyFrom(sparse)
+    model = onnxlab.load(model.graph.proto.SerializeToString())
+    before, x = model.to_bytes(), model.value("x").id
+    model.graph.apply(SetField(("tensor", x), "doc_string", "of the tensor, not of the input"))
+    model.graph.apply(RenameValue(x, "x"))
+    assert replayed(model, before) == model.to_bytes()
+
+
+def test_an_input_without_a_name_is_found_by_its_place() -> None:
+    proto = chain()
+    proto.graph.input.add()
+    model = onnxlab.load(proto.SerializeToString())
+    before = model.to_bytes()
+    model.graph.apply(RenameValue(model.graph.main.inputs[-1], "named"))
+    model.undo()
+    model.graph.apply(RenameValue(model.graph.main.inputs[-1], "other"))
+    assert "RenameValue(value=model.inputs[1].id, name='other')" in model.history.to_python()
     assert replayed(model, before) == model.to_bytes()
