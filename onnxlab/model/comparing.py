@@ -150,8 +150,9 @@ class Comparing(RunnerOwner):
         """
         from onnxlab.analysis.compare.sides import RunSide
         from onnxlab.analysis.hunt.hunting import hunt
+        from onnxlab.execution.run.trial_runs import trial_limits
 
-        side = RunSide(self.graph, self.inference.fact, providers)
+        side = RunSide(self.graph, self.inference.fact, providers, trial_limits(10) if inputs is None else None)
         return hunt(side, self.runner.sample_inputs(inputs))
 
     def watch(self, name: str, expression: str) -> Checked:

@@ -74,7 +74,17 @@ def diff(
 def _fingerprints(left: Model, right: Model, inputs: Mapping[str, Any]) -> Fingerprints:
     from onnxlab.analysis.diff.fingerprints import fingerprints
 
-    return fingerprints(_side(left, None, None), _side(right, None, None), left.sample_inputs(inputs))
+    feeds = left.sample_inputs(inputs)
+    limits = _of_trials(feeds, inputs)
+    return fingerprints(_side(left, None, limits), _side(right, None, limits), feeds)
+
+
+def _of_trials(feeds: Mapping[str, Any], inputs: Inputs) -> Limits | None:
+    """The limits of runs on these feeds: those of trials where some are made up, else none."""
+    from onnxlab.execution.run.trial_runs import trial_limits
+
+    made_up = len(feeds) > len(inputs) if isinstance(inputs, Mapping) else inputs is None and bool(feeds)
+    return trial_limits(10) if made_up else None
 
 
 def compare(
@@ -103,7 +113,7 @@ def compare(
         providers: as of `Model.run`.
         b_providers: providers of the other model; default: the same. `["onnxruntime"]`, with the same model as `b`,
             compares two providers.
-        limits: of each run.
+        limits: of each run; default: 5 minutes and 1,000,000 iterations of loops where inputs are made up.
 
     Returns:
         ModelComparison: print it; `first` is the first pair that diverges, `guilty` lists the pairs whose own node
@@ -125,6 +135,7 @@ def compare(
     first, second = providers, providers if b_providers is None else b_providers
     ours, others = inputs if isinstance(inputs, tuple) else (inputs, None)
     feeds = left.sample_inputs(ours)
+    limits = limits or _of_trials(feeds, ours)
     if isinstance(b, Mapping) or (isinstance(b, str | PathLike) and Path(b).is_dir()):
         recorded = RecordedSide(b if isinstance(b, Mapping) else Path(b))
         return _compared((left, None), (_side(left, first, limits), recorded), (feeds, None), local)

@@ -13,6 +13,7 @@ import onnx
 
 from onnxlab.errors import OnnxlabError
 from onnxlab.execution.run.runner import Runner
+from onnxlab.execution.run.trial_runs import TrialRuns
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import NodeRecord
 from onnxlab.graph.protos import tensors
@@ -174,12 +175,13 @@ class _Alone:
         self._graph = ModelGraph(model)
         self._fact = Inference(self._graph).fact
         self._runner = Runner(self._graph, self._fact)
+        self._trials = TrialRuns(self._runner)
         dims = [dim for fact in region.facts.values() for dim in fact.shape or () if not isinstance(dim, int)]
         self._symbols = list(dict.fromkeys(map(str, dims)))
 
     def run(self, feeds: Feeds) -> Mapping[str, Any]:
         """The outputs for inputs."""
-        return self._runner.run(dict(feeds), keep=False, seed=0, strict=False)
+        return self._trials(feeds)
 
     def rounded(self) -> list[RunModel]:
         """Runs in which what nodes compute is off by a rounding."""

@@ -9,6 +9,7 @@ from onnxlab.execution.base.provider import Part, PartitionView, Step
 from onnxlab.execution.numpy.provider import NumpyProvider
 from onnxlab.execution.planning.compiler import FactOf
 from onnxlab.execution.run.runner import Runner
+from onnxlab.execution.run.trial_runs import TrialRuns
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edit.snapshot import NodeView
 from onnxlab.ops import find_traits
@@ -26,11 +27,7 @@ def rounded_runs(graph: ModelGraph, fact: FactOf) -> list[RunModel]:
 
     Whole numbers stay as they are: they are exact as a rule, and often sizes, or arguments of step functions.
     """
-    return [_run(Runner(graph, fact, [_RoundingProvider(way)])) for way in range(_WAYS)]
-
-
-def _run(runner: Runner) -> RunModel:
-    return lambda feeds: runner.run(dict(feeds), keep=False, seed=0, strict=False)
+    return [TrialRuns(Runner(graph, fact, [_RoundingProvider(way)])) for way in range(_WAYS)]
 
 
 class _RoundingProvider(NumpyProvider):

@@ -10,6 +10,7 @@ import onnx
 from onnxlab.analysis.memory.timeline import timeline
 from onnxlab.errors import EditError, OnnxlabError
 from onnxlab.execution.run.runner import Runner
+from onnxlab.execution.run.trial_runs import TrialRuns
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer import Inference
 from onnxlab.limits import available_memory
@@ -182,8 +183,7 @@ def _tried(
             done = pipeline.rewrite(graph, inference.facts, subject.compute, plan, options)
             if not done.applied:
                 return None
-            runner = Runner(graph, done.fact)
-            judged = verification.judge(lambda feeds: runner.run(dict(feeds), keep=False, seed=0, strict=False), known)
+            judged = verification.judge(TrialRuns(Runner(graph, done.fact), times=3), known)
             now = _Measured(graph, inference, known, bool(before.runs))
             places = tuple(
                 application.place

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from onnxlab.errors import OnnxlabError
+from onnxlab.errors import LimitError, OnnxlabError
 from onnxlab.printable import printable
 from onnxlab.transforms.receipt import VERDICTS, Verdict
 
@@ -39,6 +39,7 @@ class Case:
         feeds, outputs: arrays by name.
         failed: why the run failed, "" where it did not.
         noise: by output, how much it changes for inputs that are off by a rounding.
+        endless: whether the run reached its limits, as a loop does that does not end on these inputs.
     """
 
     kind: str
@@ -46,6 +47,7 @@ class Case:
     outputs: Mapping[str, Any]
     failed: str = ""
     noise: Mapping[str, float] = field(default_factory=dict)
+    endless: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,8 @@ def case_of(run: RunModel, kind: str, feeds: Feeds) -> Case:
     try:
         outputs = run(feeds)
         return Case(kind, feeds, outputs, noise=_noise(outputs, run(_off_by_a_rounding(feeds))))
+    except LimitError as error:
+        return Case(kind, feeds, {}, f"on {kind} inputs: {error}", endless=True)
     except OnnxlabError as error:
         return Case(kind, feeds, {}, str(error))
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from onnxlab.errors import OnnxlabError
 from onnxlab.execution.run.runner import Runner
+from onnxlab.execution.run.trial_runs import TrialRuns
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer import Inference
 from onnxlab.shapes import Fact
@@ -53,11 +54,11 @@ class Subject:
     def __init__(self, graph: ModelGraph, inference: Inference) -> None:
         self.graph = graph
         self.inference = inference
-        self._runner = Runner(graph, inference.fact)  # one for all runs: it keeps what it compiled
+        self._trials = TrialRuns(Runner(graph, inference.fact))  # one for all runs: it keeps what it compiled
 
     def run(self, feeds: Feeds) -> Mapping[str, Any]:
         """The outputs for inputs; values that are kept stay as they are."""
-        return self._runner.run(dict(feeds), keep=False, seed=0, strict=False)
+        return self._trials(feeds)
 
     def rounded(self) -> list[RunModel]:
         """Runs in which what nodes compute is off by a rounding."""
@@ -129,7 +130,7 @@ class Subject:
 
     def compute(self, names: Sequence[str]) -> dict[str, Any]:
         """Arrays of values that depend on no input."""
-        return self._runner.run({}, list(names), keep=False, strict=False)
+        return self._trials({}, list(names))
 
     def doubts(self, known: list[Case]) -> str:
         """The reason why the cases prove nothing, "" where they do."""
@@ -137,6 +138,10 @@ class Subject:
             return "the model could not be run, so that nothing was verified: " + next(
                 (case.failed for case in known), "no inputs can be made up for it"
             )
+        endless = [case for case in known if case.endless]
+        if endless:
+            kinds = ", ".join(dict.fromkeys(case.kind for case in endless))
+            return f"on some inputs ({kinds}) the model did not end, so that these say nothing: {endless[0].failed}"
         if not verification.reacts(self.run, known):
             return "the outputs hardly depend on the inputs, so that equal ones say little"
         return ""

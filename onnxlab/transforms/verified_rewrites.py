@@ -8,6 +8,7 @@ import onnx
 
 from onnxlab.errors import EditError
 from onnxlab.execution.run.runner import Runner
+from onnxlab.execution.run.trial_runs import TrialRuns
 from onnxlab.garbage_collection import no_collection
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer import Inference
@@ -204,8 +205,7 @@ class Rewrite:
 
     def _runs(self, done: Rewriting) -> Callable[[Feeds], Mapping[str, Any]]:
         """A function that runs the model inside of the edit, before inference knows its new values."""
-        runner = Runner(self._graph, done.fact)
-        return lambda feeds: runner.run(dict(feeds), keep=False, seed=0, strict=False)
+        return TrialRuns(Runner(self._graph, done.fact), times=3)
 
 
 def _places(options: RewriteOptions, refused: Sequence[RefusedRewrite]) -> set[tuple[str, str]]:

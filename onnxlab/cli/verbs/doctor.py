@@ -13,6 +13,7 @@ from onnxlab.cli.base.entries import Verbs
 from onnxlab.cli.base.exits import DIFFERENT, DONE
 from onnxlab.cli.base.inputs import open_model
 from onnxlab.cli.base.outputs import write
+from onnxlab.execution.run.trial_runs import trial_limits
 from onnxlab.printable import printable_lines
 
 if TYPE_CHECKING:
@@ -120,6 +121,6 @@ def _frames(error: BaseException) -> list[traceback.FrameSummary]:
 ATTEMPTS: "dict[str, Callable[[Model], Any]]" = {
     "draw": lambda model: model.to_svg(),
     "write": lambda model: model.to_bytes(),
-    "run": lambda model: model.run(model.sample_inputs()),
+    "run": lambda model: model.run(model.sample_inputs(), limits=trial_limits()),
     "simplify": lambda model: model.simplify(dry_run=True),
 }

@@ -22,6 +22,8 @@ Files:
     requests           Requests of runs: what is fed, asked for and kept, checked against the graph as it is now.
     runner             Running one ModelGraph: all of it, up to some values, from some values, or a selection of
                        nodes.
+    trial_runs         Runs that nobody asked for, on inputs that are made up: within limits, since a loop may not end
+                       on them.
     value_computation  Values that a run left unkept, computed when they are looked at.
     values_on_demand   Values of the last run that it left unkept: which there are, and what computes them when they
                        are looked at.

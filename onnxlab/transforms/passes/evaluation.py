@@ -6,6 +6,7 @@ import onnx
 
 from onnxlab.errors import OnnxlabError
 from onnxlab.execution.run.runner import Runner
+from onnxlab.execution.run.trial_runs import TrialRuns
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import NodeRecord
 from onnxlab.graph.protos import tensors
@@ -47,7 +48,7 @@ def evaluated(
     model = _model(graph, list(needed.values()), constants, list(names))
     try:
         alone = ModelGraph(model)
-        outputs = Runner(alone, Inference(alone).fact).run({}, list(names), keep=False, strict=False)
+        outputs = TrialRuns(Runner(alone, Inference(alone).fact))({}, list(names))
     except OnnxlabError:
         return {}
     return {names[name]: array for name, array in outputs.items()}
