@@ -17,7 +17,7 @@ from onnxlab.shapes import Fact
 
 @dataclass(slots=True)
 class BlockSize:
-    """What the nodes of a model say of the size of its blocks, looked at in topological order.
+    """Evidence of the nodes of a model for the size of its blocks, taken in topological order.
 
     Attributes:
         evidence: {size: label of the first node that allows for this size alone}.
@@ -27,7 +27,7 @@ class BlockSize:
     _blocked: set[str] = field(default_factory=set)
 
     def look(self, nodes: Iterable[NodeView], fact: Callable[[str], Fact]) -> None:
-        """Take what the nodes of a scope say."""
+        """Take the evidence of the nodes of a scope."""
         self._blocked.clear()
         for node in nodes:
             blocked = not self._blocked.isdisjoint(node.inputs)
@@ -60,8 +60,8 @@ class BlockSize:
         source = _dim(fact(node.inputs[0]), 1) if node.inputs else None
         if source is None:
             return True
-        kept = node.attributes.get("channels", 0) if node.op_type == "ReorderOutput" else 0
-        return source % size == 0 and kept in (0, *range(source - size + 1, source + 1))
+        channels = node.attributes.get("channels", 0) if node.op_type == "ReorderOutput" else 0
+        return source % size == 0 and channels in (0, *range(source - size + 1, source + 1))
 
     def _convolution_fits(self, node: NodeView, filters: Fact, size: int) -> bool:
         outputs, channels = _dim(filters, 0), _dim(filters, 1)
