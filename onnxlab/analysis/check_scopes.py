@@ -30,6 +30,7 @@ def check_scope(graph: "ModelGraph", scope: Scope, findings: Findings) -> None:
     path = graph.scope_path(scope) or "the graph"
     if not scope.proto.name:
         findings.error("graph-name", f"{path} has no name", "give it a name", "a name", "none")
+    _check_node_names(path, scope, findings)
     if scope.is_function:
         _check_function(graph, scope, findings)
         return
@@ -46,6 +47,15 @@ def check_scope(graph: "ModelGraph", scope: Scope, findings: Findings) -> None:
                 "let a node of the graph make it (Identity, for a value from outside)", f"a maker of {name!r}", "none",
             )  # fmt: skip
     _check_initializers(graph, scope, path, findings)
+
+
+def _check_node_names(path: str, scope: Scope, findings: Findings) -> None:
+    for name, count in Counter(node.name for node in scope.proto.node if node.name).items():
+        if count > 1:
+            findings.warning(
+                "node-name", f"{count} nodes of {path} are called {name!r}; ONNX Runtime refuses such a model",
+                "rename all but one of them, or leave their names out", "1", str(count),
+            )  # fmt: skip
 
 
 def _check_function(graph: "ModelGraph", scope: Scope, findings: Findings) -> None:

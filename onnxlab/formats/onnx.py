@@ -8,6 +8,7 @@ import contextlib
 import difflib
 import hashlib
 import os
+import re
 import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -153,6 +154,8 @@ def _all(file: BinaryIO, size: int) -> bytes:
 
 def _missing(path: Path) -> str:
     """The sentence for a path that leads nowhere, with names that are close to it."""
+    if re.match(r"\w{2,}:/", str(path)):
+        return f"cannot load {path}: nothing is fetched from the network; download the file, and give its path"
     if path.is_symlink():
         return f"cannot load {path}: it is a symbolic link to {os.readlink(path)}, which does not exist"
     if not path.parent.is_dir():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import onnx
 
 from onnxlab import dtypes
-from onnxlab.errors import EditError
+from onnxlab.errors import EditError, SaveWarning
 from onnxlab.graph import edits
 from onnxlab.graph.edit.script import Recorded
 from onnxlab.graph.protos import tensors
@@ -187,6 +188,10 @@ class WeightFiles(Spelled, metaclass=ShortHelp):
         from onnxlab.formats.weights.files import write_weights
 
         stored = self._initializers()
+        sparse = [tensor.values.name for tensor in self._model.graph.proto.graph.sparse_initializer]
+        if names is None and sparse:
+            message = f"sparse initializers are not written: {_few(sparse)}; files of weights hold dense tensors"
+            warnings.warn(message, SaveWarning, stacklevel=2)
         chosen_names = list(stored if names is None else names)
         if unknown := [name for name in chosen_names if name not in stored]:
             raise EditError(f"no initializer of the main graph is called {_few(unknown)}")

@@ -190,6 +190,18 @@ def test_each_fault_is_named_pinned_and_comes_with_what_to_do(code: str, name: s
     assert (graph.nodes[problem.node].name if problem.node else "") == name, str(problem)
 
 
+def test_nodes_of_one_name_are_named_as_onnxruntime_refuses_them() -> None:
+    model = chain()
+    for node in model.graph.node[:2]:
+        node.name = "twice"
+    assert refusal(model) == ""
+    (problem,) = onnxlab.check(model)
+    assert (problem.code, problem.severity) == ("node-name", "warning")
+    assert "2 nodes of the graph are called 'twice'" in problem.message
+    model.graph.node[1].name = model.graph.node[0].name = ""
+    assert onnxlab.check(model) == []
+
+
 def test_all_problems_are_listed() -> None:
     model = chain()
     model.graph.node[0].op_type = "Covn"

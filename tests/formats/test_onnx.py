@@ -142,6 +142,8 @@ def test_each_bad_file_is_told_apart(kind: str, message: str, tmp_path: Path) ->
 def test_missing_files_name_what_is_close(file: Path) -> None:
     with pytest.raises(LoadError, match=r"no such file; did you mean model\.onnx\?"):
         onnx_format.read(file.with_name("modle.onnx"))
+    with pytest.raises(LoadError, match="nothing is fetched from the network; download the file"):
+        onnx_format.read("https://example.com/m.onnx")
     with pytest.raises(LoadError, match="there is no folder"):
         onnx_format.read(file.parent / "gone" / "model.onnx")
     (file.parent / "dangling").symlink_to("nowhere")

@@ -4,6 +4,7 @@ import contextlib
 import warnings
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 from hypothesis import given, settings
@@ -53,6 +54,25 @@ def test_onnx_text_says_what_it_leaves_out(tmp_path: Path) -> None:
     assert [node.op_type for node in again.nodes] == ["Twice", "If", "Twice"]
     assert again.check() == []
     assert onnxlab.load(model).to_text() == path.read_text()
+
+
+def test_onnx_text_says_nothing_of_other_storage_and_absent_domains(tmp_path: Path) -> None:
+    model = chain()
+    model.graph.node[0].domain = ""
+    model.graph.initializer.append(onnx.helper.make_tensor("w", onnx.TensorProto.FLOAT, [2], [1.5, 2.5]))
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.arange(3), "raw"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        onnxlab.load(model.SerializeToString()).save(tmp_path / "m.onnxtxt")
+
+
+def test_onnx_text_that_cannot_be_read_back_is_not_written(tmp_path: Path) -> None:
+    model = chain()
+    model.graph.initializer.append(onnx.helper.make_tensor("q", onnx.TensorProto.INT4, [2], [1, 2]))
+    with pytest.raises(SaveError, match=r"could not be read back .*; \.textproto and \.json carry all of a model"):
+        onnxlab.load(model).save(tmp_path / "m.onnxtxt")
+    assert not list(tmp_path.iterdir())
+    assert "int4[2] q" in onnxlab.load(model).to_text()
 
 
 TEXT = """

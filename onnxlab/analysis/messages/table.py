@@ -1,4 +1,4 @@
-"""The table of messages: 24 that users of onnx, onnxruntime and torch meet most."""
+"""The table of messages: those that users of onnx, onnxruntime and torch meet most."""
 
 from onnxlab.analysis.messages.message import Message
 
@@ -199,7 +199,7 @@ TABLE = (
     ),
     Message(
         "E18", "an output without a declared shape",
-        (r"Field '(?P<value>shape|type|elem_type)' of '\w+' is required but missing",),
+        (r"Field '(?:shape|type|elem_type)' of '\w+' is required but missing",),
         "onnx's checker wants a type and shape declared for every input and output, and stops here, whatever else "
         "there is. ONNX Runtime runs the model.",
         "Write what follows into the declarations: `onnxlab edit m.onnx -e 'model.declarations(\"refresh\")' -o "
@@ -269,5 +269,26 @@ TABLE = (
         "It is torch.onnx that stops: it has no translation of {op} for opset {version}. There is no model yet.",
         "Export with a higher opset_version, with `dynamo=True`, or replace {op} in the module by what the exporter "
         "knows; or register a translation (`torch.onnx.register_custom_op_symbolic`).",
+    ),
+    Message(
+        "E25", "two nodes with one name",
+        (r"two nodes with same node name \((?P<node>[^)]*)\)",),
+        "ONNX Runtime wants a name of its own for each node of a graph, or none; {node} is there more than once. "
+        "onnx's checker passes it.",
+        "Rename one of them: `model.nodes[position].name = \"other\"`, by its position in `model.nodes`; or `onnxlab "
+        "edit m.onnx -e 'model.nodes[position].name = \"\"' -o new.onnx`.",
+        ("node-name",),
+    ),
+    Message(
+        "E26", "an input that a node must have is left out",
+        (
+            _ORT_NODE + r"Error Node \([^)]*\)'s input (?P<got>\d+) is marked single but has an empty string",
+            r"Error Node \((?P<node>[^)]*)\)'s input (?P<got>\d+) is marked single but has an empty string",
+            r"Node \((?P<node>[^)]*)\)'s input (?P<got>\d+) is marked single but has an empty string",
+        ),
+        "The name of input {got} of {node} is empty, which leaves an input out; the operator needs this one. Often a "
+        "conversion to another opset left out what was optional there.",
+        "Let the node read a value: `model.nodes[name].set_input(slot, value)`.",
+        ("arity",),
     ),
 )  # fmt: skip

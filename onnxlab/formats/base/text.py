@@ -6,10 +6,12 @@ from collections.abc import Callable
 import onnx
 from google.protobuf.message import EncodeError
 
-from onnxlab.errors import LoadError, SaveError
+from onnxlab.errors import LoadError, SaveError, TextError
 from onnxlab.formats.base.format import Content, Format, FormatLoss, OpenedFile, Written, is_model
 from onnxlab.formats.base.numerals import as_written, numerals_of
-from onnxlab.formats.report import differences
+from onnxlab.formats.report import FieldChange, differences
+from onnxlab.graph.protos import tensors
+from onnxlab.graph.protos.external_data import all_tensors, is_external
 
 Encode = Callable[[onnx.ModelProto], str]
 Decode = Callable[[str], onnx.ModelProto]
@@ -62,7 +64,7 @@ def _written(model: onnx.ModelProto, title: str, encode: Encode, decode: Decode)
     text = encode(model)
     lost, unreadable = _lost(model, text, decode)
     if unreadable:
-        return Written(text.encode(), f"{title} of this model cannot be read back: {unreadable}")
+        raise TextError(f"its text could not be read back ({unreadable}); .textproto and .json carry all of a model")
     if not lost:
         return Written(text.encode())
     names = [f"{path} ({count})" if count > 1 else path for path, count in lost.items()]
@@ -78,7 +80,7 @@ def _losses(model: onnx.ModelProto, title: str, encode: Encode, decode: Decode) 
         return [FormatLoss("model", "", f"{title} cannot hold it: {error}", refused=True)]
     lost, unreadable = _lost(model, text, decode)
     if unreadable:
-        return [FormatLoss("model", "", f"its {title} cannot be read back: {unreadable}")]
+        return [FormatLoss("model", "", f"its {title} cannot be read back: {unreadable}", refused=True)]
     return [FormatLoss("field", path, f"lost or changed {count} times" if count > 1 else "lost or changed")
             for path, count in lost.items()]  # fmt: skip
 
@@ -90,7 +92,30 @@ def _lost(model: onnx.ModelProto, text: str, decode: Decode) -> tuple[dict[str, 
     except LoadError as error:
         return {}, str(error)
     lost: dict[str, int] = {}
-    for change in differences(model, again):
+    for change in differences(_raw(model), _raw(again)):
+        if _equal_meaning(change):
+            continue
         path = re.sub(r"\[\d+\]", "[…]", change.path)
         lost[path] = lost.get(path, 0) + 1
     return lost, ""
+
+
+def _raw(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A copy whose tensors hold their elements in raw_data: no text keeps the field in which they were."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    for tensor in all_tensors(copy):
+        if is_external(tensor) or tensor.data_type in (onnx.TensorProto.UNDEFINED, onnx.TensorProto.STRING):
+            continue
+        try:
+            data = tensors.to_bytes(tensor)
+        except LoadError:
+            continue  # a broken tensor is compared as it is
+        tensor.ClearField(tensors.field_of(tensor.data_type))
+        tensor.raw_data = data
+    return copy
+
+
+def _equal_meaning(change: FieldChange) -> bool:
+    """Whether the two values of a field mean the same: ONNX takes an absent string for an empty one."""
+    return {change.old, change.new} <= {None, ""} if isinstance(change.old, str | None) else False

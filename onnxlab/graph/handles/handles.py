@@ -3,8 +3,8 @@
 A handle stays valid over edits, undo and redo for as long as its node exists; two handles of one node are equal.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from onnxlab.errors import EditError, NameLookupError
 from onnxlab.graph import edits
@@ -77,11 +77,11 @@ class Node(NodeFields):
         """
         edits.set_input(self._graph, self._record, slot, called(value))
 
-    def set_inputs(self, values: "Sequence[Value | str | None]") -> None:
+    def set_inputs(self, values: "Sequence[Value | str | None] | Value | str") -> None:
         """Let the node read other values, all at once.
 
         Args:
-            values: handles or names by slot; None leaves an optional input out.
+            values: handles or names by slot, or a single one; None leaves an optional input out.
 
         Raises:
             EditError: as `set_input`.
@@ -89,13 +89,13 @@ class Node(NodeFields):
         Examples:
             >>> model.nodes["/block2/Add"].set_inputs(["block2/bn2_out", "block2/bn2_out"])
         """
-        edits.set_inputs(self._graph, self._record, [called(value) for value in values])
+        edits.set_inputs(self._graph, self._record, [called(value) for value in as_list(values)])
 
-    def set_outputs(self, names: "Sequence[str | None]") -> None:
+    def set_outputs(self, names: "Sequence[str | None] | str") -> None:
         """Let the node make values of other names; a new name is a new value.
 
         Args:
-            names: names by slot; None leaves an optional output out.
+            names: names by slot, or a single one; None leaves an optional output out.
 
         Raises:
             EditError: a value that is still read would have no producer.
@@ -106,7 +106,7 @@ class Node(NodeFields):
             >>> extra.outputs
             (<Value 'b'>,)
         """
-        edits.set_outputs(self._graph, self._record, [name or "" for name in names])
+        edits.set_outputs(self._graph, self._record, [name or "" for name in as_list(names)])
 
     def insert_before(self, slot: int, op_type: str, *others: "Value | str | None", **attributes: Any) -> "Node":
         """Put a new node on the wire into an input slot.
@@ -297,6 +297,14 @@ def called(value: "Value | str | None") -> str:
     if value is not None and not isinstance(value, str):
         raise EditError(f"values are given as names or handles, got {value!r}")
     return value or ""
+
+
+_Item = TypeVar("_Item")
+
+
+def as_list(items: "Iterable[_Item] | _Item") -> "list[_Item]":
+    """The items, or a single name or handle, in a list."""
+    return [items] if isinstance(items, str | Value) else list(items)  # type: ignore[list-item, arg-type]
 
 
 class Nodes(Spelled, Sequence[Node]):

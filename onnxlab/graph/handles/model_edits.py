@@ -9,7 +9,7 @@ from onnxlab.errors import EditError
 from onnxlab.graph import edits
 from onnxlab.graph.edits.connecting import Refusal
 from onnxlab.graph.handles.groups import GroupEditing
-from onnxlab.graph.handles.handles import Node, called
+from onnxlab.graph.handles.handles import Node, as_list, called
 from onnxlab.graph.handles.model_lookup import NodeKey, NodeKeys, ValueKey
 from onnxlab.graph.handles.model_values import ValueEditing
 from onnxlab.graph.handles.model_whole import WholeEditing
@@ -30,8 +30,8 @@ class Editing(ValueEditing, WholeEditing, GroupEditing):
     def add_node(
         self,
         op_type: str,
-        inputs: Sequence[ValueKey | None],
-        outputs: Sequence[str] | None = None,
+        inputs: Sequence[ValueKey | None] | ValueKey,
+        outputs: Sequence[str] | str | None = None,
         name: str = "",
         domain: str = "",
         *,
@@ -43,8 +43,9 @@ class Editing(ValueEditing, WholeEditing, GroupEditing):
 
         Args:
             op_type: the operator.
-            inputs: values by slot, as names or handles; None leaves an optional one out.
-            outputs: names of the values that it makes; None: fresh ones for the outputs that the operator must have.
+            inputs: values by slot, as names or handles, or a single one; None leaves an optional one out.
+            outputs: names of the values that it makes, or a single one; None: fresh ones for the outputs that the
+                operator must have.
             name: name of the node.
             domain: domain of the operator, "" for ai.onnx.
             scope: path of the body or function to add it to; "" is the main graph.
@@ -65,10 +66,10 @@ class Editing(ValueEditing, WholeEditing, GroupEditing):
         """
         where = self._scope_record(scope)
         proto = edits.make_node(self.graph, op_type, domain, **attributes)
-        proto.input.extend(called(value) for value in inputs)
+        proto.input.extend(called(value) for value in as_list(inputs))
         if name:
             proto.name = name
-        proto.output.extend(edits.output_names(self.graph, proto, where) if outputs is None else outputs)
+        proto.output.extend(edits.output_names(self.graph, proto, where) if outputs is None else as_list(outputs))
         with self.graph.lock:
             edits.check_operator(self.graph, proto, where)
             return Node(self.graph, edits.add_node(self.graph, proto, where, position).id)

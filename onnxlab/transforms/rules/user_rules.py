@@ -11,6 +11,7 @@ from onnxlab.errors import TransformError
 from onnxlab.transforms.patterns.rule_match import Match
 from onnxlab.transforms.rules import built_in_rules
 from onnxlab.transforms.rules.rule import AnyRule, Level, Procedure, Rule
+from onnxlab.transforms.rules.rule_check import check
 
 RuleSource: TypeAlias = str | Path | Rule | Procedure
 """A rule, the text of a rule, the name of a rule of onnxlab, or a `.toml` or `.py` file of rules."""
@@ -62,11 +63,16 @@ def rules_from(sources: RuleSource | Iterable[RuleSource]) -> list[AnyRule]:
     """The rules that sources give, in order.
 
     Raises:
-        TransformError: a text or name is no rule, or a file has no rules or cannot be read; the message says where.
+        TransformError: a text or name is no rule, a rule could never apply, or a file has no rules or cannot be read;
+            the message says where.
     """
     if isinstance(sources, str | Path | Rule | Procedure):
         sources = [sources]
-    return [_called(entry) for source in sources for entry in _of(source)]
+    rules = [_called(entry) for source in sources for entry in _of(source)]
+    for entry in rules:
+        if isinstance(entry, Rule) and entry not in built_in_rules.STANDARD:
+            check(entry)
+    return rules
 
 
 def _of(source: RuleSource) -> list[AnyRule]:

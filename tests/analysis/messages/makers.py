@@ -57,6 +57,9 @@ RESHAPE = model("(float[n] x, int64[2] s) => (float[a,b] y) { [shape1] y = Resha
 FIXED_RESHAPE = model(
     "(float[6] x) => (float[4,2] y) { s = Constant <value = int64[2] {4, 2}> () [shape1] y = Reshape (x, s) }"
 )
+ONE_NAME = model("(float[2] x) => (float[2] y) { [n] a = Relu (x) [n] y = Neg (a) }")
+LEFT_OUT = model("(float[2] x) => (float[2] y) { [r] y = Relu () }")
+LEFT_OUT.graph.node[0].input.append("")
 INTEGER_RELU = model("(int64[2] i) => (int64[2] y) { [r] y = Relu (i) }", 13)
 UNIMPLEMENTED = model("(bfloat16[2] i) => (bfloat16[2] y) { [m] y = Cos (i) }", 22)
 SHAPELESS = model("(float[2,3] x) => (float[2,3] y) { [relu1] y = Relu (x) }")
@@ -111,6 +114,8 @@ SAID: dict[str, tuple[Maker, ...]] = {
         lambda: without_weights(onnx.load),
     ),
     "E22": (lambda: version_converter.convert_version(NORMALIZATION, 13),),
+    "E25": (lambda: session(ONE_NAME),),
+    "E26": (lambda: session(LEFT_OUT),),
     "E23": (lambda: np.testing.assert_allclose(np.array([1.0, 2.0]), np.array([1.0, 2.1]), rtol=1e-3),),
 }
 """Calls that raise, by the code of the message."""
@@ -133,5 +138,6 @@ MODELS = {
     "E05": (CUSTOM, None), "E06": (UNIMPORTED, "f"), "E07": (NEW_OPSET, None), "E08": (NEW_IR, None),
     "E09": (UPSAMPLE, "up"), "E10": (KERNEL, "c"), "E11": (UNSORTED, None), "E12": (TWICE, None),
     "E14": (CHANNELS, None), "E15": (FIXED_RESHAPE, None), "E16": (INTEGER_RELU, "r"), "E18": (SHAPELESS, None),
+    "E25": (ONE_NAME, "n"), "E26": (LEFT_OUT, "r"),
 }  # fmt: skip
 """Models in which onnxlab itself says the same, and the node that the other tools name."""

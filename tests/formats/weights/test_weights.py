@@ -1,6 +1,7 @@
 """Files of weights against the library of the format, NumPy and onnx."""
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import onnxlab
 from onnxlab import dtypes
-from onnxlab.errors import EditError, LoadError, NameLookupError, SaveError
+from onnxlab.errors import EditError, LoadError, NameLookupError, SaveError, SaveWarning
 from onnxlab.formats.weights import safetensors as own
 from onnxlab.graph.protos import tensors
 
@@ -313,3 +314,19 @@ def test_a_file_of_weights_opens_as_a_model_of_initializers(tmp_path: Path, suff
 def test_bytes_of_a_file_of_weights_open_too(tmp_path: Path) -> None:
     data = onnxlab.load(model_of(**FLOATS)).files.save_weights(tmp_path / "w.safetensors").read_bytes()
     np.testing.assert_array_equal(np.asarray(onnxlab.load(data).tensor("half")), FLOATS["half"])
+
+
+@pytest.mark.parametrize("suffix", [".safetensors", ".npz", ".ckpt"])
+def test_sparse_initializers_that_are_left_out_are_named(suffix: str, tmp_path: Path) -> None:
+    model = model_of(b=FLOATS["b"])
+    values = numpy_helper.from_array(np.ones(2, np.float32), "thin")
+    model.graph.sparse_initializer.append(
+        helper.make_sparse_tensor(values, numpy_helper.from_array(np.array([0, 3])), [5])
+    )
+    files = onnxlab.load(model).files
+    with pytest.warns(SaveWarning, match="sparse initializers are not written: .*thin"):
+        path = files.save_weights(tmp_path / f"w{suffix}")
+    assert path.exists()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        files.save_weights(tmp_path / f"chosen{suffix}", names=["b"])

@@ -191,3 +191,16 @@ def test_nodes_are_added_with_handles_and_fresh_outputs() -> None:
     twice.remove()
     with pytest.raises(NameLookupError, match="not in the model any more"):
         model.connect("x", twice, 0)
+
+
+def test_a_single_name_stands_for_a_list_of_one() -> None:
+    model = onnxlab.load()
+    node = model.add_node("Relu", "logits", "kept")
+    assert [value.name for value in node.inputs] == ["logits"]
+    assert [value.name for value in node.outputs] == ["kept"]
+    node.set_inputs(model.value("image"))
+    node.set_outputs("other")
+    assert list(node.proto.input) == ["image"]
+    assert list(node.proto.output) == ["other"]
+    model.convert_opset(np.int64(18))
+    assert dict(model.opsets) == {"": 18}
