@@ -154,7 +154,7 @@ def _all(file: BinaryIO, size: int) -> bytes:
 
 def _missing(path: Path) -> str:
     """The sentence for a path that leads nowhere, with names that are close to it."""
-    if re.match(r"\w{2,}:/", str(path)):
+    if re.search(r"(?:^|/)(?:https?|ftp|s3|gs|hf):/", path.as_posix()):
         return f"cannot load {path}: nothing is fetched from the network; download the file, and give its path"
     if path.is_symlink():
         return f"cannot load {path}: it is a symbolic link to {os.readlink(path)}, which does not exist"

@@ -4,7 +4,7 @@ A handle stays valid over edits, undo and redo for as long as its node exists; t
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from onnxlab.errors import EditError, NameLookupError
 from onnxlab.graph import edits
@@ -106,7 +106,9 @@ class Node(NodeFields):
             >>> extra.outputs
             (<Value 'b'>,)
         """
-        edits.set_outputs(self._graph, self._record, [name or "" for name in as_list(names)])
+        edits.set_outputs(
+            self._graph, self._record, [name or "" for name in ([names] if isinstance(names, str) else names)]
+        )
 
     def insert_before(self, slot: int, op_type: str, *others: "Value | str | None", **attributes: Any) -> "Node":
         """Put a new node on the wire into an input slot.
@@ -299,12 +301,9 @@ def called(value: "Value | str | None") -> str:
     return value or ""
 
 
-_Item = TypeVar("_Item")
-
-
-def as_list(items: "Iterable[_Item] | _Item") -> "list[_Item]":
-    """The items, or a single name or handle, in a list."""
-    return [items] if isinstance(items, str | Value) else list(items)  # type: ignore[list-item, arg-type]
+def as_list(items: "Iterable[Value | str | None] | Value | str") -> "list[Value | str | None]":
+    """Values, or a single one, in a list."""
+    return [items] if isinstance(items, str | Value) else list(items)
 
 
 class Nodes(Spelled, Sequence[Node]):

@@ -69,7 +69,9 @@ class Editing(ValueEditing, WholeEditing, GroupEditing):
         proto.input.extend(called(value) for value in as_list(inputs))
         if name:
             proto.name = name
-        proto.output.extend(edits.output_names(self.graph, proto, where) if outputs is None else as_list(outputs))
+        if outputs is None:
+            outputs = edits.output_names(self.graph, proto, where)
+        proto.output.extend([outputs] if isinstance(outputs, str) else outputs)
         with self.graph.lock:
             edits.check_operator(self.graph, proto, where)
             return Node(self.graph, edits.add_node(self.graph, proto, where, position).id)

@@ -1,6 +1,5 @@
 """Edits of a Model as a whole: its opsets, metadata and documentation, conversion, and cleaning."""
 
-from numbers import Integral
 from typing import Any
 
 from onnxlab.graph import edits
@@ -152,8 +151,6 @@ class WholeEditing(Lookup):
             >>> model.opsets[""]
             11
         """
-        if isinstance(version, Integral) and not isinstance(version, bool):
-            version = int(version)  # of NumPy's types too
         return edits.convert_opset(self.graph, version, self._declaration, lambda vid: self._fact_of(vid).value)
 
     def sort_nodes(self) -> int:

@@ -202,5 +202,3 @@ def test_a_single_name_stands_for_a_list_of_one() -> None:
     node.set_outputs("other")
     assert list(node.proto.input) == ["image"]
     assert list(node.proto.output) == ["other"]
-    model.convert_opset(np.int64(18))
-    assert dict(model.opsets) == {"": 18}
