@@ -1,4 +1,4 @@
-"""What is made of a mutated model: files of other formats, other encodings, differences, rewrites, and scripts."""
+"""Derivatives of a mutated model: files of other formats, other encodings, differences, rewrites, and scripts."""
 
 import types
 
@@ -54,7 +54,7 @@ def other_format(case, base):
 
 
 def looked_at(case, model):
-    """Checked, drawn and run."""
+    """Check, draw and run a model."""
     case.step("model.check(); model.to_svg()")
     for problem in model.check()[:50]:
         str(problem)
@@ -90,7 +90,7 @@ def other_encoding(case, base):
 
 
 def lengthen(case, graph):
-    """So many nodes that the index is read from bytes; some with long, absent, repeated or odd names."""
+    """Add so many nodes that the index is read from bytes; some with long, absent, repeated or odd names."""
     names = [value.name for value in graph.input][:1] or [""]
     for number in range(220 + case.upto(40)):
         name = case.pick((f"é{number}", f"v{number}", f"v{number}", f"v{number}", "n" * 130 + str(number)))
