@@ -5,5 +5,5 @@ Files:
     message     An error message of another tool: how it is told, what it means and how that is mended.
     places      The places in a model that a message refers to: the node, its inputs, and the diagnostics of onnxlab
                 on the same.
-    table       The table of messages: 24 that users of onnx, onnxruntime and torch meet most.
+    table       The table of messages: those that users of onnx, onnxruntime and torch meet most.
 """

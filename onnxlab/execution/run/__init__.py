@@ -22,8 +22,7 @@ Files:
     requests           Requests of runs: what is fed, asked for and kept, checked against the graph as it is now.
     runner             Running one ModelGraph: all of it, up to some values, from some values, or a selection of
                        nodes.
-    trial_runs         Runs that nobody asked for, on inputs that are made up: within limits, since a loop may not end
-                       on them.
+    trial_runs         Runs on made-up inputs that no call asked for: within limits, since a loop may not end on them.
     value_computation  Values that a run left unkept, computed when they are looked at.
     values_on_demand   Values of the last run that it left unkept: which there are, and what computes them when they
                        are looked at.

@@ -1,4 +1,4 @@
-"""Runs that nobody asked for, on inputs that are made up: within limits, since a loop may not end on them."""
+"""Runs on made-up inputs that no call asked for: within limits, since a loop may not end on them."""
 
 from __future__ import annotations
 

@@ -19,5 +19,7 @@ Files:
     redundant       Rules of nodes that repeat or prepare what the next one can do itself.
     replacement     The replacement of a match: nodes and constants are made, checked, and put there.
     rule            Rules: patterns, named conditions, and replacements; and applying one.
+    rule_check      Check of a rule that a user wrote: operators, attributes and names by which the rule could never
+                    apply.
     user_rules      Rules of users: written in a line, in a decorator, or in a file that is named.
 """
