@@ -196,7 +196,9 @@ class _Graph:
         return True
 
     def _order(self) -> list[int] | None:
-        """Clusters in topological order, or None if they form a cycle."""
+        """Clusters in topological order, or None if they form a cycle; nodes alone are in such an order already."""
+        if len({*self.cluster}) == len(self.cluster):
+            return list(self.cluster)
         needs: dict[int, set[int]] = {cluster: set() for cluster in self.cluster}
         for index, sources in enumerate(self.sources):
             needs[self.cluster[index]].update(self.cluster[source] for source in sources)
