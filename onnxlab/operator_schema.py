@@ -89,6 +89,14 @@ class Schema:
         object.__setattr__(self, "defaults", MappingProxyType(frozen))
         object.__setattr__(self, "required", tuple(n for n, spec in self.attributes.items() if spec.required))
 
+    @property
+    def removed(self) -> bool:
+        """Whether the operator is no more: it is deprecated, and nothing says which nodes it stands for.
+
+        GroupNormalization-18 is deprecated too, and runs by the function that its schema carries.
+        """
+        return self.deprecated and not self.has_function
+
     def input(self, slot: int) -> FormalParameter | None:
         """Return the formal parameter of an input slot (the variadic one for all that follow), or None."""
         return _formal(self.inputs, slot)

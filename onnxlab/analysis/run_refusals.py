@@ -75,7 +75,8 @@ class Judge:
     def _counts(self, problem: Diagnostic) -> bool:
         """Whether ONNX Runtime checks the node alike.
 
-        ONNX Runtime does not check a Constant, and it checks operators of other domains by its own schemas.
+        ONNX Runtime does not check a Constant, runs what is deprecated by its function, and checks operators of other
+        domains by its own schemas.
         """
         node = self._graph.nodes.get(problem.node)
         if (
@@ -87,6 +88,8 @@ class Judge:
         if function_key(node.proto) in self._graph.index.functions:
             return False
         schema = self._graph.schema(node)
+        if problem.code == "deprecated" and schema is not None and not schema.removed:
+            return False
         return schema is not None and (schema.onnx is not None or schema.runtime == "onnxruntime")
 
     def _versions(self) -> list[Diagnostic]:

@@ -216,7 +216,7 @@ def _refuse_misfits(graph: ModelGraph, nodes: list[NodeRecord], before: Mapping[
     for node in nodes:
         schema = graph.schema(node)
         called = function_key(node.proto) in graph.index.functions
-        gone = schema is None or schema.deprecated or (schema.runtime and node.domain in schemas.OFFICIAL)
+        gone = schema is None or schema.removed or (schema.runtime and node.domain in schemas.OFFICIAL)
         if not called and gone and schemas.versions(node.domain, node.op_type):
             problems.append(f"{graph.label(node)}: there is no {node.op_type} in it.")
         problems += [problem for problem in node_problems(graph, node) if problem not in before[node.id]]

@@ -71,8 +71,9 @@ def convert_opset(
 
 def _refusal(refused: list[str], version: int, reached: int) -> str:
     more = f" … and {len(refused) - 5} more." if len(refused) > 5 else ""
+    number = "1 node" if len(refused) == 1 else f"{len(refused)} nodes"
     return (
-        f"{len(refused)} nodes cannot be converted to ai.onnx {version}: {' '.join(refused[:5])}{more} "
+        f"{number} cannot be converted to ai.onnx {version}: {' '.join(refused[:5])}{more} "
         f"Replace them, or choose another version{f', at first {reached}' if reached else ''}."
     )
 
@@ -108,13 +109,16 @@ class _Question:
     types: dict[str, onnx.TypeProto]
     constants: list[onnx.TensorProto]
     old: int
+    unread: tuple[str, ...] = ()
 
     @property
     def key(self) -> tuple[int, bytes]:
         """The part that is equal for nodes that do the same to the same."""
         messages = [self.node, *self.types.values(), *self.constants]
         data = [message.SerializeToString(deterministic=True) for message in messages]
-        return self.old, b"".join(len(part).to_bytes(8) + part for part in [*data, *map(str.encode, self.types)])
+        return self.old, b"".join(
+            len(part).to_bytes(8) + part for part in [*data, *map(str.encode, (*self.types, "", *self.unread))]
+        )
 
     def numbered(self, number: int) -> "_Question":
         """The same under names that no other question has."""
@@ -126,7 +130,7 @@ class _Question:
             constants[-1].name = f"{number}.{tensor.name}"
         node = Renaming(names).node(self.node)
         types = {f"{number}.{name}": proto_type for name, proto_type in self.types.items()}
-        return _Question(node, types, constants, self.old)
+        return _Question(node, types, constants, self.old, tuple(names[name] for name in self.unread))
 
 
 class _Conversion:
@@ -179,14 +183,18 @@ class _Conversion:
             numbered = [questions[key].numbered(number) for number, key in enumerate(keys)]
             types = {name: declared for question in numbered for name, declared in question.types.items()}
             constants = [tensor for question in numbered for tensor in question.constants]
-            results = converted([question.node for question in numbered], types, constants, old, self._version)
+            unread = [name for question in numbered for name in question.unread]
+            results = converted([question.node for question in numbered], types, constants, old, self._version, unread)
             answers.update(zip(keys, enumerate(results), strict=True))
         return answers
 
     def _question(self, node: NodeRecord, old: int) -> tuple[_Question, dict[str, str]]:
         """A node's question, and what the short names in it stand for."""
         shown, names = self._canonical(node)
-        return _Question(shown, *self._surroundings(node, names), old), names
+        values = [self._graph.values[vid] for vid in node.outputs if vid]
+        idle = {value.name for value in values if not (value.uses or value.is_output)}
+        unread = tuple(short for short, name in names.items() if name in idle)
+        return _Question(shown, *self._surroundings(node, names), old, unread), names
 
     def _canonical(self, node: NodeRecord) -> tuple[onnx.NodeProto, dict[str, str]]:
         """The node with its values called after their slots, and what these names stand for."""

@@ -77,6 +77,7 @@ class OpTraits(NamedTuple):
         same_since: version from which on later ones differ in nothing but types and attributes; 0 if not stated.
         was_attribute: {version since which they are inputs: {slot: (attribute before, its kind)}}.
         neutral_input: {slot: the elements with which an input that did not exist before changes nothing}.
+        value_versions: {attribute: {value: (first version that has it, last one or None)}}, where not all have it.
         flattened_before: version before which all axes from its `axis` on were flattened; 0 for none.
     """
 
@@ -109,6 +110,7 @@ class OpTraits(NamedTuple):
     same_since: int = 0
     was_attribute: Mapping[int, Mapping[int, tuple[str, str]]] = _NONE
     neutral_input: Mapping[int, int] = _NONE
+    value_versions: Mapping[str, Mapping[str, tuple[int, int | None]]] = _NONE
     flattened_before: int = 0
 
     @property

@@ -26,7 +26,7 @@ def written_out(node: onnx.NodeProto, version: int, types: Types) -> tuple[list[
                   for spec in schema.attributes.values() if spec.default is not None}  # fmt: skip
     attributes.update((attribute.name, attribute) for attribute in node.attribute)
     renaming = Renaming(names, attributes=attributes)
-    return _needed([renaming.node(inner) for inner in function.node], {name for name in node.output if name}), chosen
+    return needed([renaming.node(inner) for inner in function.node], {name for name in node.output if name}), chosen
 
 
 def is_written_with_bodies(node: onnx.NodeProto, version: int, types: Types) -> bool:
@@ -37,6 +37,17 @@ def is_written_with_bodies(node: onnx.NodeProto, version: int, types: Types) -> 
     if schema is None or (body := _function(schema, node, version, types)) is None:
         return False
     return any(graphs_of(attribute) for inner in body[0].node for attribute in inner.attribute)
+
+
+def needed(nodes: list[onnx.NodeProto], names: set[str]) -> list[onnx.NodeProto]:
+    """The nodes that make what is wanted, in order."""
+    kept: list[onnx.NodeProto] = []
+    names = set(names)
+    for node in reversed(nodes):
+        if names.intersection(node.output):
+            kept.append(node)
+            names.update(name for inner in nodes_inside([node]) for name in inner.input)
+    return kept[::-1]
 
 
 def _function(
@@ -61,13 +72,3 @@ def _function(
     function = onnx.FunctionProto.FromString(data)
     imported = {entry.domain: entry.version for entry in function.opset_import}
     return (function, imported.get("", chosen)) if function.node else None
-
-
-def _needed(nodes: list[onnx.NodeProto], names: set[str]) -> list[onnx.NodeProto]:
-    """The nodes that make what is wanted, in order."""
-    needed: list[onnx.NodeProto] = []
-    for node in reversed(nodes):
-        if names.intersection(node.output):
-            needed.append(node)
-            names.update(name for inner in nodes_inside([node]) for name in inner.input)
-    return needed[::-1]

@@ -9,13 +9,16 @@ by the body in the operator's schema.
 A call of the converter costs 40 ms, so that many unrelated nodes are converted in one call.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 
 import onnx
 from onnx import numpy_helper, shape_inference, version_converter
 
 from onnxlab.graph.edits.opsets.attribute_references import SAMPLES, refers, sample
-from onnxlab.graph.edits.opsets.function_bodies import written_out
+from onnxlab.graph.edits.opsets.changes_of_meaning import LOWERED, RAISED, Raise
+from onnxlab.graph.edits.opsets.facts import Facts, Nodes, computed, constants_in
+from onnxlab.graph.edits.opsets.function_bodies import needed, written_out
 from onnxlab.graph.edits.opsets.node_rewrites import (
     REWRITTEN,
     as_attributes,
@@ -38,13 +41,19 @@ from onnxlab.graph.protos.renaming import graphs_of
 
 _IR_VERSION = 10  # any version in which an initializer need not be an input
 
-Nodes = list[onnx.NodeProto]
+_VERSION = re.compile(r"(of ai\.onnx |^ai\.onnx )\d+")
+
 Found = Nodes | str
 """The nodes that replace a node, in order, or the reason why it cannot be converted."""
 
 
 def converted(
-    nodes: Sequence[onnx.NodeProto], types: Types, constants: Sequence[onnx.TensorProto], old: int, new: int
+    nodes: Sequence[onnx.NodeProto],
+    types: Types,
+    constants: Sequence[onnx.TensorProto],
+    old: int,
+    new: int,
+    unread: Collection[str] = (),
 ) -> list[Found]:
     """Convert nodes of version `old` to `new`: each stays, is replaced by nodes, or cannot be converted for a reason.
 
@@ -52,52 +61,103 @@ def converted(
         nodes: nodes that have no value in common.
         types: types of their inputs and outputs by name, as far as they are known.
         constants: data of inputs, as tensors with the names of the inputs.
+        unread: outputs that nothing reads.
     """
+    facts = Facts(dict(types), {tensor.name: tensor for tensor in constants}, frozenset(unread))
     referring = [node for node in nodes if refers(node)]
     plain = [node for node in nodes if not refers(node)]
-    results = dict(zip(map(id, plain), _converted(plain, types, constants, old, new), strict=True))
+    results = dict(zip(map(id, plain), _converted(plain, facts, old, new), strict=True))
     results.update((id(node), [node]) for node in referring)
     for number in range(SAMPLES if referring else 0):
         samples = [sample(node, number) for node in referring]
-        for node, probe, part in zip(referring, samples, _converted(samples, types, constants, old, new), strict=True):
+        for node, probe, part in zip(referring, samples, _converted(samples, facts, old, new), strict=True):
             if isinstance(part, str) or len(part) != 1 or not same(part[0], probe, new):
                 results[id(node)] = "what it becomes depends on an attribute of its function; inline the function first"
     return [results[id(node)] for node in nodes]
 
 
-def _converted(
-    nodes: Sequence[onnx.NodeProto], types: Types, constants: Sequence[onnx.TensorProto], old: int, new: int
-) -> list[Found]:
-    batch = _Batch(nodes, types, constants)
+def _converted(nodes: Sequence[onnx.NodeProto], facts: Facts, old: int, new: int) -> list[Found]:
+    batch = _Batch(nodes, facts)
     if new > old:
-        return batch.up(old, new)
+        batch.up(old, new)
     for version in range(old, new, -1):
         batch.step_down(version)
-    return batch.parts
+    return [
+        _reason_for(node, part, new) if isinstance(part, str) else part
+        for node, part in zip(nodes, batch.parts, strict=True)
+    ]
+
+
+def _reason_for(node: onnx.NodeProto, reason: str, new: int) -> str:
+    """The reason of a step, in words of the version that was asked for."""
+    if not since(node, new) and _VERSION.search(reason):
+        return f"ai.onnx {new} has no {node.op_type}"
+    return _VERSION.sub(rf"\g<1>{new}", reason)
 
 
 class _Batch:
     """Nodes as converted so far, each a part of its own, with the facts of the values around them."""
 
-    def __init__(self, nodes: Sequence[onnx.NodeProto], types: Types, constants: Sequence[onnx.TensorProto]) -> None:
+    def __init__(self, nodes: Sequence[onnx.NodeProto], facts: Facts) -> None:
         self.parts: list[Found] = [[node] for node in nodes]
-        self._types = dict(types)
-        self._constants = {tensor.name: tensor for tensor in constants}
-        self._wanted = {name for node in nodes for name in node.output}
+        self._facts = Facts(dict(facts.types), dict(facts.constants), facts.unread)
+        self._types, self._constants = self._facts.types, self._facts.constants
+        self._wanted = {name for node in nodes for name in node.output if name}
         self._calls = 0
 
-    def up(self, old: int, new: int) -> list[Found]:
-        """The nodes in a newer version."""
-        nodes = [node for part in self.parts if not isinstance(part, str) for node in part]
+    def up(self, old: int, new: int) -> None:
+        """Say the nodes in a newer version: from one change of an operator's meaning to the next."""
+        versions = [old] * len(self.parts)
+        while any(version < new for version in versions):
+            version = min(versions)
+            numbers = [number for number, current in enumerate(versions) if current == version]
+            changes = {number: self._next_change(number, version, new) for number in numbers}
+            for target in {change.takes if change else new for change in changes.values()}:
+                group = [number for number, change in changes.items() if (change.takes if change else new) == target]
+                self._raise(group, version, target)
+            for number, change in changes.items():
+                if change is not None:
+                    self._write(number, change)
+                versions[number] = change.gives if change else new
+
+    def _next_change(self, number: int, version: int, new: int) -> Raise | None:
+        """The next version in which what a part's operator means has to be written anew."""
+        if isinstance(part := self.parts[number], str):
+            return None
+        changes = [change for node in part for change in RAISED.get(node.op_type, ())]
+        return min(
+            (change for change in changes if version <= change.takes and change.gives <= new),
+            key=lambda change: change.takes, default=None,
+        )  # fmt: skip
+
+    def _write(self, number: int, change: Raise) -> None:
+        """Write the nodes of a part anew whose meaning changes."""
+        if isinstance(part := self.parts[number], str):
+            return
+        self._infer([part] if len(part) > 1 else [], change.takes)
+        pieces = [change.write(node, self._facts) if change in RAISED.get(node.op_type, ()) else None for node in part]
+        if all(piece is None for piece in pieces):
+            self._raise([number], change.takes, change.gives)
+        elif reasons := [piece for piece in pieces if isinstance(piece, str)]:
+            self.parts[number] = reasons[0]
+        else:
+            nodes: Nodes = []
+            for node, piece in zip(part, pieces, strict=True):
+                nodes += [node] if piece is None or isinstance(piece, str) else piece
+            self.parts[number] = constants_in(nodes, change.gives)
+
+    def _raise(self, numbers: list[int], old: int, new: int) -> None:
+        """Have parts converted to a newer version by onnx, where their operators differ."""
+        parts = {number: part for number in numbers if not isinstance(part := self.parts[number], str)}
         if old < 13 <= new:
-            nodes = [with_last_axis(node, self._types, 1) for node in nodes]
-        begins = [kept_since(node.op_type) for node in nodes]
-        unchanged = {number for number, begin in enumerate(begins) if begin is not None and old >= begin}
-        parts: list[Nodes] = [[node] for number, node in enumerate(nodes) if number not in unchanged]
-        rest = iter(self._by_onnx(parts, old, new))
-        return [
-            _kept(node, new, self._types) if number in unchanged else next(rest) for number, node in enumerate(nodes)
-        ]
+            parts = {number: [with_last_axis(node, self._types, 1) for node in part] for number, part in parts.items()}
+        kept = [number for number, part in parts.items() if all(_is_kept(node, old) for node in part)]
+        rest = {number: part for number, part in parts.items() if number not in set(kept)} if old != new else {}
+        for number in kept:
+            problems = (misfit(node, new, self._types) for node in parts[number])
+            self.parts[number] = next(filter(None, problems), "") or parts[number]
+        for number, part in zip(rest, self._by_onnx(list(rest.values()), old, new), strict=True):
+            self.parts[number] = part
 
     def step_down(self, version: int) -> None:
         """Say the parts, which are of a version, in the one before it."""
@@ -115,13 +175,19 @@ class _Batch:
         for number, alternatives in pieces.items():
             reasons = [piece for piece in alternatives if isinstance(piece, str)]
             part_nodes = [node for piece in alternatives if not isinstance(piece, str) for node in piece]
-            self.parts[number] = reasons[0] if reasons else part_nodes
+            self.parts[number] = reasons[0] if reasons else needed(part_nodes, self._wanted)
 
     def _down(self, nodes: Nodes, version: int) -> list[Found]:
         """Convert each node of a version to the one before it."""
         older = version - 1
         results: list[Found] = [[node] for node in nodes]
         changed = [number for number, node in enumerate(nodes) if since(node, version) != since(node, older)]
+        for number in changed:
+            if (write := LOWERED.get((nodes[number].op_type, version))) is None:
+                continue
+            if (written := write(nodes[number], self._facts)) is not None:
+                results[number] = self._lowered(nodes[number], written, version)
+        changed = [number for number in changed if len(results[number]) == 1 and results[number][0] is nodes[number]]
         bare = {number: without_new(nodes[number], version, older, defaults=True) for number in changed}
         if version == 13:
             bare = {number: with_last_axis(node, self._types, -1) for number, node in bare.items()}
@@ -145,6 +211,16 @@ class _Batch:
                 reason = crossing[number] or lost or reasons[number] or lowered
                 results[number] = self._written_out(nodes[number], version) or reason
         return results
+
+    def _lowered(self, node: onnx.NodeProto, written: Nodes | str, version: int) -> Found:
+        """What was written for the version before, if it is of that; else what the operator's body gives."""
+        if not isinstance(written, str):
+            written = constants_in(
+                [without_new(part, version, version - 1, defaults=True) for part in written], version - 1
+            )
+        if not isinstance(written, str):
+            written = next(filter(None, (misfit(part, version - 1, self._types) for part in written)), "") or written
+        return (self._written_out(node, version) or written) if isinstance(written, str) else written
 
     def _way_down(self, nodes: Nodes, version: int) -> list[Found]:
         """The nodes that onnx's adapters give for the version before, where its way up gives the originals back.
@@ -190,7 +266,8 @@ class _Batch:
         self._infer([nodes], version)
         pieces = self._down(nodes, version)
         lost = any(isinstance(piece, str) for piece in pieces)
-        return [] if lost else [inner for piece in pieces if not isinstance(piece, str) for inner in piece]
+        nodes = [] if lost else [inner for piece in pieces if not isinstance(piece, str) for inner in piece]
+        return needed(nodes, {name for name in node.output if name})
 
     def _by_onnx(self, parts: list[Nodes], old: int, new: int) -> list[Found]:
         """Parts as onnx's converter gives them; where it refuses them together, halves of them."""
@@ -210,7 +287,14 @@ class _Batch:
         fresh = [tensor for tensor in graph.initializer if not _equal(tensor, before.get(tensor.name))]
         nodes = [_constant(tensor) for tensor in fresh] + list(graph.node)
         self._make_names_unique(nodes, {name for part in parts for node in part for name in node.output})
-        return [_checked(part, new) for part in _shared_out(nodes, parts)]
+        return [self._checked(part, new) for part in _shared_out(nodes, parts)]
+
+    def _checked(self, part: Nodes, version: int) -> Found:
+        """The nodes, or why they are none of their version after all: some adapters leave attributes that it lacks."""
+        written = constants_in(part, version)
+        if isinstance(written, str):
+            return written
+        return next(filter(None, (misfit(node, version, self._types) for node in written)), "") or written
 
     def _refuse(self, node: onnx.NodeProto, old: int, new: int) -> None:
         """Keep from onnx what it gets wrong; in a body it would convert nodes that have their own turn."""
@@ -238,6 +322,9 @@ class _Batch:
         if parts:
             known = shape_inference.infer_shapes(self._model(parts, version), data_prop=True).graph.value_info
             self._types.update((info.name, info.type) for info in known)
+        for node in [node for part in parts for node in part]:
+            if (tensor := computed(node, self._facts, version)) is not None:
+                self._constants[tensor.name] = tensor
 
     def _model(self, parts: list[Nodes], version: int) -> onnx.ModelProto:
         model = onnx.ModelProto(ir_version=_IR_VERSION, opset_import=[onnx.OperatorSetIdProto(version=version)])
@@ -258,13 +345,10 @@ class _Batch:
         return model
 
 
-def _kept(node: onnx.NodeProto, version: int, types: Types) -> Found:
-    return misfit(node, version, types) or [node]
-
-
-def _checked(part: Nodes, version: int) -> Found:
-    """The nodes, or why they are none of their version after all: some adapters leave attributes that it lacks."""
-    return next(filter(None, (misfit(node, version, {}) for node in part)), "") or part
+def _is_kept(node: onnx.NodeProto, version: int) -> bool:
+    """Whether a node of a version stays as it is in all later ones."""
+    begin = kept_since(node.op_type)
+    return begin is not None and version >= begin
 
 
 def _shared_out(nodes: Nodes, parts: list[Nodes]) -> list[Nodes]:

@@ -24,13 +24,13 @@ def kept_since(op_type: str) -> int | None:
 def since(node: onnx.NodeProto, version: int) -> int:
     """The version since which a node's operator is what it is in `version`; 0 where there is none, or none any more."""
     schema = schemas.find(node.domain, node.op_type, version)
-    return 0 if schema is None or schema.deprecated else schema.since_version
+    return 0 if schema is None or schema.removed else schema.since_version
 
 
 def misfit(node: onnx.NodeProto, version: int, types: Types) -> str:
     """The reason why a node cannot be of an opset version, "" where it can."""
     schema = schemas.find(node.domain, node.op_type, version)
-    if schema is None or schema.deprecated:
+    if schema is None or schema.removed:
         return f"ai.onnx {version} has no {node.op_type}"
     sides = ((node.input, schema.inputs, schema.min_input, schema.max_input, "input"),
              (node.output, schema.outputs, schema.min_output, schema.max_output, "output"))  # fmt: skip
@@ -40,6 +40,8 @@ def misfit(node: onnx.NodeProto, version: int, types: Types) -> str:
     for attribute in node.attribute:
         if problem := attribute_problem(schema, attribute):
             return f"{schema.op_type} of ai.onnx {version}: {problem.rstrip('.')}"
+        if problem := value_problem(node, attribute, version):
+            return problem
     present = {attribute.name for attribute in node.attribute}
     if lacking := [name for name, spec in schema.attributes.items() if spec.required and name not in present]:
         return f"{schema.op_type} of ai.onnx {version} needs the attribute {lacking[0]!r}"
@@ -49,6 +51,15 @@ def misfit(node: onnx.NodeProto, version: int, types: Types) -> str:
             if formal and name in types and not _allowed(types[name], formal.type_str, schema):
                 return f"{schema.op_type} of ai.onnx {version} does not take {spelled(types[name])} as {formal.name}"
     return ""
+
+
+def value_problem(node: onnx.NodeProto, attribute: onnx.AttributeProto, version: int) -> str:
+    """The problem of an attribute whose value a version does not have yet, or no more."""
+    rows = find_traits("", node.op_type).value_versions.get(attribute.name, {})
+    first, last = rows.get(value := attribute.s.decode("utf-8", "replace"), (1, None))
+    if first <= version <= (last or version):
+        return ""
+    return f"{node.op_type} of ai.onnx {version} has no {attribute.name} {value!r}"
 
 
 def _count(names: Sequence[str]) -> int:
@@ -95,10 +106,17 @@ def without_new(node: onnx.NodeProto, version: int, older: int, defaults: bool =
     return copy
 
 
+_IMPLIED = {"dilations": 1, "strides": 1, "pads": 0, "output_padding": 0}
+"""What each element of a list is that an operator takes where the attribute is left out; schemas do not say it."""
+
+
 def _is_default(attribute: onnx.AttributeProto, schema: schemas.Schema) -> bool:
     spec = schema.attributes.get(attribute.name)
-    if spec is None or spec.default is None:
+    if spec is None:
         return False
+    if spec.default is None:
+        neutral = _IMPLIED.get(attribute.name)
+        return neutral is not None and set(attribute.ints) == {neutral}
     return _bare(attribute) == _bare(encode(spec.name, spec.default, spec.type))
 
 

@@ -175,6 +175,7 @@ traits(
         half="exact",
         out_bytes=_pad_bytes,
         sizes={1: "zero"},
+        value_versions={"mode": {"wrap": (19, None)}},
         was_attribute={11: {1: ("pads", "ints"), 2: ("value", "float")}},
     ),
 )

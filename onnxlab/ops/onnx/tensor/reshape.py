@@ -284,6 +284,7 @@ traits(
 traits(
     "Reshape",
     OpTraits(
+        was_attribute={5: {1: ("shape", "ints")}},
         category="shape",
         reshapes=True,
         shape="sizes",

@@ -397,5 +397,19 @@ def _resize_bytes(attributes: Mapping[str, Any], array: Any, *rest: Any) -> int:
 
 
 traits(
-    "Resize Upsample", OpTraits(category="pooling", shape="sizes", flops=1, out_bytes=_resize_bytes, float_sizes=True)
+    "Resize Upsample",
+    OpTraits(
+        category="pooling",
+        shape="sizes",
+        flops=1,
+        out_bytes=_resize_bytes,
+        float_sizes=True,
+        value_versions={
+            "mode": {"cubic": (11, None)},
+            "coordinate_transformation_mode": {
+                "tf_half_pixel_for_nn": (11, 12),
+                "half_pixel_symmetric": (19, None),
+            },
+        },
+    ),
 )

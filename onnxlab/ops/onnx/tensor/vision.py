@@ -496,6 +496,7 @@ traits(
 traits(
     "GridSample",
     OpTraits(
+        value_versions={"mode": {"bilinear": (16, 19), "bicubic": (16, 19), "linear": (20, None), "cubic": (20, None)}},
         category="pooling",
         shape="shapes",
         flops=1,
