@@ -11,6 +11,7 @@ from onnxlab import dtypes, schemas
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertNode, RemoveNode
 from onnxlab.graph.edit.merging import adopt_opsets
+from onnxlab.graph.edits.opsets import needs_one_shape
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.query.patterns.syntax_tree import Argument, Literal, Name, NodeOutput, NodePattern, Number, Rest
 from onnxlab.schemas import Schema
@@ -37,7 +38,8 @@ def put(
     try:
         with rewriting.graph.edit():
             nodes = _Builder(rewriting, match, computed).put(replacement)
-            why = _differs(before, rewriting.inferred(nodes[-1]))
+            why = next(filter(None, (_broadcast_problem(rewriting, node) for node in nodes)), "")
+            why = why or _differs(before, rewriting.inferred(nodes[-1]))
             if why:
                 raise EditError(why)
     except EditError as error:
@@ -89,6 +91,18 @@ def _is_foreign(rewriting: Rewriting, schema: Schema, scope: Scope) -> bool:
     if not schema.runtime:
         return False
     return "com.microsoft" not in rewriting.options.domains or rewriting.graph.root(scope).is_function
+
+
+def _broadcast_problem(rewriting: Rewriting, node: NodeRecord) -> str:
+    """The reason why a new node cannot stand in an opset in which its operator does not broadcast, "" where it can."""
+    version = rewriting.graph.opset_version("", rewriting.graph.scopes[node.scope]) or 0
+    if node.domain or not needs_one_shape(node.proto, version):
+        return ""
+    shapes = [rewriting.shape(vid) for vid in node.inputs if vid]
+    if len(shapes) == 1 or (shapes[0] is not None and None not in shapes[0] and len(set(shapes)) == 1):
+        return ""
+    known = ", ".join("unknown" if shape is None else f"[{', '.join(map(str, shape))}]" for shape in shapes)
+    return f"{node.op_type} of opset {version} does not broadcast {known}; convert the model to opset 8 or newer"
 
 
 def _differs(before: Fact, after: Fact | None) -> str:

@@ -39,7 +39,7 @@ def feeds_of(declared: dict[str, str]) -> dict[str, np.ndarray]:
 
 
 def computed(proto: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
-    """What onnxruntime makes of a model; the model's own run below ai.onnx 7, of which onnxruntime knows little."""
+    """The results by onnxruntime; by the model itself below ai.onnx 7, of which onnxruntime knows little."""
     if proto.opset_import[0].version >= 7:
         return list(oracle()(proto.SerializeToString(), feeds).values())
     return list(Model(proto).run(feeds).values())
@@ -183,3 +183,12 @@ def test_a_deprecated_group_normalization_runs_by_its_function() -> None:
     proto, feeds = model_of("y = GroupNormalization<num_groups = 2>(x, s, b)", 18, declared), feeds_of(declared)
     expected = oracle()(proto.SerializeToString(), feeds)["y"]
     np.testing.assert_allclose(Model(proto).run(feeds)["y"], expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("version", "op_type"), [(6, "Relu"), (7, "Relu"), (8, "Max")])
+def test_a_rule_writes_no_node_that_would_have_to_broadcast_in_an_opset_that_does_not(
+    version: int, op_type: str
+) -> None:
+    model = Model(model_of("y = Relu(x)", version, ROWS))
+    model.rewrite("Relu(x) => Max(x, 0.0)")
+    assert [node.op_type for node in model.nodes] == [op_type]

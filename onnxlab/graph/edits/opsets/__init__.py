@@ -7,8 +7,8 @@ Files:
                           8 not at all.
     changes_of_meaning    The versions of ai.onnx in which operators got another meaning or other words, with what
                           writes them anew.
-    facts                 What is known of the values around a node that is converted: their types, and what constants
-                          hold.
+    facts                 The known facts of the values around a node that is converted: their types, and the elements
+                          of constants.
     function_bodies       The nodes that a node stands for, by the function that its operator's schema carries. Works
                           on messages alone.
     node_conversion       Nodes in the words of another version of ai.onnx, by onnx's version converter. Works on
@@ -23,8 +23,9 @@ Files:
                           known.
 """
 
+from onnxlab.graph.edits.opsets.broadcasting import needs_one_shape
 from onnxlab.graph.edits.opsets.function_bodies import is_written_with_bodies
 from onnxlab.graph.edits.opsets.node_conversion import Found, converted
 from onnxlab.graph.edits.opsets.schema_fit import same, since
 
-__all__ = ["Found", "converted", "is_written_with_bodies", "same", "since"]
+__all__ = ["Found", "converted", "is_written_with_bodies", "needs_one_shape", "same", "since"]

@@ -18,7 +18,17 @@ from onnxlab.graph.protos.attributes import decode
 BROADCASTING = ("Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "Greater", "Less")
 """Operators of two inputs that broadcast as NumPy does since ai.onnx 7."""
 
+VARIADIC = ("Max", "Mean", "Min", "Sum")
+"""Operators of any number of inputs that broadcast since ai.onnx 8."""
+
 _COMMUTATIVE = ("Add", "Mul", "And", "Or", "Xor", "Equal")
+
+
+def needs_one_shape(node: onnx.NodeProto, version: int) -> bool:
+    """Whether the inputs of a node have to have one shape in a version, in which others broadcast."""
+    if node.op_type in BROADCASTING and version < 7:
+        return not any(attribute.name == "broadcast" and attribute.i for attribute in node.attribute)
+    return node.op_type in VARIADIC and version < 8
 
 
 def without_broadcast(node: onnx.NodeProto, facts: Facts) -> Rewritten:
@@ -59,10 +69,10 @@ def _place(dims: list[Dim], other: list[Dim]) -> tuple[int, list[int]] | None:
     first = len(dims) - len(other)
     if first < 0:
         return None
-    kept = [slot for slot, dim in enumerate(other) if dim != 1]
-    if not kept:
+    beyond = [slot for slot, dim in enumerate(other) if dim != 1]
+    if not beyond:
         return len(dims), list(range(len(other)))
-    low, high = kept[0], kept[-1] + 1
+    low, high = beyond[0], beyond[-1] + 1
     if any(other[slot] is None or other[slot] != dims[first + slot] for slot in range(low, high)):
         return None
     return first + low, [*range(low), *range(high, len(other))]

@@ -16,7 +16,7 @@ Write = Callable[[onnx.NodeProto, Facts], Rewritten]
 
 @dataclass(frozen=True, slots=True)
 class Raise:
-    """How a node of the version `takes` becomes nodes of the version `gives`."""
+    """The way in which a node of the version `takes` becomes nodes of the version `gives`."""
 
     takes: int
     gives: int
@@ -38,7 +38,7 @@ RAISED: dict[str, list[Raise]] = {
 
 LOWERED: dict[tuple[str, int], Write] = {
     **{(op_type, 7): broadcasting.with_broadcast for op_type in broadcasting.BROADCASTING},
-    **{(op_type, 8): broadcasting.of_one_shape for op_type in ("Max", "Mean", "Min", "Sum")},
+    **{(op_type, 8): broadcasting.of_one_shape for op_type in broadcasting.VARIADIC},
     ("Cast", 6): rewordings.cast_5,
     ("Constant", 9): rewordings.constant_8,
     ("Constant", 12): rewordings.constant_11,

@@ -1,4 +1,4 @@
-"""What is known of the values around a node that is converted: their types, and what constants hold."""
+"""The known facts of the values around a node that is converted: their types, and the elements of constants."""
 
 import math
 from collections.abc import Mapping, MutableMapping
@@ -50,7 +50,7 @@ class Facts:
         return None if (dims := self.dims(name)) is None else len(dims)
 
     def array(self, name: str) -> "np.ndarray[Any, Any] | None":
-        """What a constant holds; None for other values."""
+        """The elements of a constant; None for other values."""
         return numpy_helper.to_array(self.constants[name]) if name in self.constants else None
 
     def dtype(self, name: str) -> "np.dtype[Any] | None":
@@ -92,14 +92,14 @@ def constants_in(nodes: Nodes, version: int) -> Nodes | str:
 
 
 def computed(node: onnx.NodeProto, facts: Facts, version: int) -> onnx.TensorProto | None:
-    """What a node on the way to axes or sizes gives where its inputs are known; None for others."""
+    """The result of a node on the way to axes or sizes, where its inputs are known; None for others."""
     array: np.ndarray[Any, Any] | None = None
     if node.op_type == "Size" and (dims := facts.dims(node.input[0])) is not None:
         sizes = [dim for dim in dims if isinstance(dim, int)]
         array = np.array(math.prod(sizes), np.int64) if len(sizes) == len(dims) else None
     elif node.op_type in _COMPUTED and all(name in facts.constants for name in node.input):
         evaluator = ReferenceEvaluator(node, opsets={"": version})
-        array = np.asarray(evaluator.run(None, {name: facts.array(name) for name in node.input})[0])
+        array = np.asarray(next(iter(evaluator.run(None, {name: facts.array(name) for name in node.input}))))
     return None if array is None or array.size > 64 else numpy_helper.from_array(array, node.output[0])
 
 

@@ -41,13 +41,13 @@ def is_written_with_bodies(node: onnx.NodeProto, version: int, types: Types) -> 
 
 def needed(nodes: list[onnx.NodeProto], names: set[str]) -> list[onnx.NodeProto]:
     """The nodes that make what is wanted, in order."""
-    kept: list[onnx.NodeProto] = []
+    remaining: list[onnx.NodeProto] = []
     names = set(names)
     for node in reversed(nodes):
         if names.intersection(node.output):
-            kept.append(node)
+            remaining.append(node)
             names.update(name for inner in nodes_inside([node]) for name in inner.input)
-    return kept[::-1]
+    return remaining[::-1]
 
 
 def _function(

@@ -151,9 +151,9 @@ class _Batch:
         parts = {number: part for number in numbers if not isinstance(part := self.parts[number], str)}
         if old < 13 <= new:
             parts = {number: [with_last_axis(node, self._types, 1) for node in part] for number, part in parts.items()}
-        kept = [number for number, part in parts.items() if all(_is_kept(node, old) for node in part)]
-        rest = {number: part for number, part in parts.items() if number not in set(kept)} if old != new else {}
-        for number in kept:
+        unchanged = [number for number, part in parts.items() if all(_is_kept(node, old) for node in part)]
+        rest = {number: part for number, part in parts.items() if number not in set(unchanged)} if old != new else {}
+        for number in unchanged:
             problems = (misfit(node, new, self._types) for node in parts[number])
             self.parts[number] = next(filter(None, problems), "") or parts[number]
         for number, part in zip(rest, self._by_onnx(list(rest.values()), old, new), strict=True):
@@ -213,7 +213,7 @@ class _Batch:
         return results
 
     def _lowered(self, node: onnx.NodeProto, written: Nodes | str, version: int) -> Found:
-        """What was written for the version before, if it is of that; else what the operator's body gives."""
+        """The nodes written for the version before, if they are of that; else those of the operator's body."""
         if not isinstance(written, str):
             written = constants_in(
                 [without_new(part, version, version - 1, defaults=True) for part in written], version - 1

@@ -102,7 +102,7 @@ def group_normalization_18(node: onnx.NodeProto, facts: Facts) -> Rewritten:
         if (rows != rows[:, :1]).any():
             return refusal
         nodes.append(constant(f"{node.output[0]}/{kind}", rows[:, 0]))
-    inputs = {slot: made.output[0] for slot, made in enumerate(nodes, 1)}
+    inputs = {slot: part.output[0] for slot, part in enumerate(nodes, 1)}
     return [*nodes, with_inputs(copied(node, ("stash_type",)), inputs)]
 
 
@@ -150,7 +150,7 @@ def without_idle_mask(node: onnx.NodeProto, facts: Facts) -> Rewritten:
 
 
 def dropout_12(node: onnx.NodeProto, facts: Facts) -> Rewritten:
-    """A Dropout whose mask nobody reads: onnxruntime's is false before ai.onnx 12, and true since."""
+    """A Dropout whose mask nothing reads: onnxruntime's is false before ai.onnx 12, and true since."""
     if len(node.output) < 2 or not node.output[1] or node.output[1] in facts.unread:
         return None
     return "the mask of Dropout is not defined for inference before ai.onnx 12; remove what reads it"
