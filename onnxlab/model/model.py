@@ -260,7 +260,7 @@ class Model(FactQueries, Querying, Running, ModelRewriting, Comparing, Measuring
             Model: the new model; this one stays as it is.
 
         Raises:
-            EditError: the values are of different graphs, or one has no producer.
+            EditError: the values are of different graphs, one has no producer, or an input lies behind the outputs.
 
         Examples:
             >>> stem = model.extract("stem/relu_out")

@@ -19,6 +19,16 @@ from onnxlab.shapes import UNKNOWN
 
 _A = onnx.AttributeProto
 _HALVES = (onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)
+WRITTEN_OUT = frozenset({
+    "Bernoulli", "CastLike", "CausalConvWithState", "CenterCropPad", "GroupNormalization", "HardSwish",
+    "LinearAttention", "Mish", "NegativeLogLikelihoodLoss", "SequenceMap", "SoftmaxCrossEntropyLoss", "SwiGLU", "Swish",
+})  # fmt: skip
+"""Operators of ai.onnx for which ONNX Runtime has no kernel: it writes out their functions when it loads ONNX."""
+_NOT_HELD = frozenset(
+    number for name, number in onnx.TensorProto.DataType.items()
+    if name.startswith("COMPLEX") or number > onnx.TensorProto.FLOAT8E5M2FNUZ
+)  # fmt: skip
+"""Element types of tensors that the format cannot hold."""
 _BARE = ("GRAPHS", "SPARSE_TENSOR", "SPARSE_TENSORS", "TYPE_PROTO", "TYPE_PROTOS")
 """Types of attributes that the format cannot hold."""
 
@@ -165,7 +175,10 @@ def _is_typed(proto: onnx.TypeProto) -> bool:
 
 
 def without_kernels(model: onnx.ModelProto) -> list[str]:
-    """Labels of the nodes that need Casts to float32 around them: ONNX Runtime has no float16 kernel for them."""
+    """Labels of the nodes that only ONNX Runtime itself can write: it has no kernel for them, or none for float16.
+
+    It writes functions out, and puts Casts to float32 around nodes.
+    """
     return list(_without_kernels(model.graph, {}))
 
 
@@ -176,7 +189,9 @@ def _without_kernels(graph: onnx.GraphProto, outer: Mapping[str, int]) -> Iterat
     kernels = runtime_schemas.half_precision_kernels()
     for node in graph.node:
         halves = any(types.get(name) in _HALVES for name in (*node.input, *node.output))
-        if halves and f"{schemas.canonical_domain(node.domain)}:{node.op_type}" not in kernels:
+        domain = schemas.canonical_domain(node.domain)
+        function = node.op_type in WRITTEN_OUT and not domain
+        if function or (halves and f"{domain}:{node.op_type}" not in kernels):
             yield f"{node.op_type} {node.name or node.output[0]!r}"
         for attribute in node.attribute:
             if attribute.type == _A.GRAPH:
@@ -210,8 +225,14 @@ def _losses_of_graph(graph: onnx.GraphProto) -> Iterator[FormatLoss]:
         if (kind := info.type.WhichOneof("value")) in ("optional_type", "opaque_type"):
             yield FormatLoss("type", f"of {info.name!r}", f"{kind.removesuffix('_type')} is not held", refused=True)
     for tensor in graph.initializer:
+        if tensor.data_type in _NOT_HELD:
+            yield _not_held(tensor, f"of the initializer {tensor.name!r}")
         if tensor.metadata_props:
             yield FormatLoss("metadata", f"of the initializer {tensor.name!r}", "left out")
+
+
+def _not_held(tensor: onnx.TensorProto, where: str) -> FormatLoss:
+    return FormatLoss("type", where, f"tensors of {dtypes.name(tensor.data_type)} are not held", refused=True)
 
 
 def _losses_of_node(node: onnx.NodeProto) -> Iterator[FormatLoss]:
@@ -222,6 +243,8 @@ def _losses_of_node(node: onnx.NodeProto) -> Iterator[FormatLoss]:
         yield FormatLoss("devices", f"of the node {label!r}", "left out")
     if node.op_type == "Constant" and node.domain in ("", "ai.onnx"):
         yield FormatLoss("constant", repr(label), "becomes an initializer")
+        yield from (_not_held(attribute.t, f"of the constant {label!r}")
+                    for attribute in node.attribute if attribute.t.data_type in _NOT_HELD)  # fmt: skip
         return
     for attribute in node.attribute:
         kind = _A.AttributeType.Name(attribute.type)

@@ -44,10 +44,14 @@ def losses(model: onnx.ModelProto, extra: Any) -> list[FormatLoss]:
     except SaveError as error:
         return [*lost, FormatLoss("types", "of values", str(error), refused=True)]
     if nodes and not _can_ask():
-        why = "float16 has no kernel there, and onnxruntime, which inserts Casts, is not installed"
+        why = "ONNX Runtime has no kernel for it, and onnxruntime, which writes it in others, is not installed"
         lost += [FormatLoss("type", label, why, refused=True) for label in nodes]
     elif nodes:
-        lost.append(FormatLoss("nodes", ", ".join(nodes[:4]), "onnxruntime inserts Casts around them, for float32"))
+        lost.append(
+            FormatLoss(
+                "nodes", ", ".join(nodes[:4]), "onnxruntime writes their functions out, or Casts to float32 around them"
+            )
+        )
     return lost
 
 
@@ -72,14 +76,14 @@ def _can_ask() -> bool:
 
 
 def _by_onnxruntime(model: onnx.ModelProto, nodes: str, version: int) -> bytes:
-    """The bytes that onnxruntime itself writes, with Casts around nodes that have no kernel for float16."""
+    """The bytes that onnxruntime itself writes: functions written out, Casts around nodes without float16 kernels."""
     if not _can_ask():
         raise SaveError(
-            f"ONNX Runtime has no kernel for float16 of {nodes}, and inserts Casts when it loads ONNX; install "
-            "onnxruntime to write this model, or put Casts around these nodes"
+            f"ONNX Runtime has no kernel, or none for float16, of {nodes}: when it loads ONNX it writes functions out "
+            "and inserts Casts; install onnxruntime to write this model"
         )
     if version != 6:
-        raise SaveError(f"only onnxruntime can write this model, which has float16 in {nodes}, and it writes version 6")
+        raise SaveError(f"only onnxruntime can write this model, for want of kernels of {nodes}: it writes version 6")
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

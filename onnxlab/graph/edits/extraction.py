@@ -32,8 +32,8 @@ def extract(
         declaration: returns declarations for the inputs and outputs; default: those of the model.
 
     Raises:
-        EditError: the values are of different scopes, a value has no producer, or a node refers to an attribute of
-            the function around it.
+        EditError: the values are of different scopes, a value has no producer, an input lies behind the outputs, or a
+            node refers to an attribute of the function around it.
     """
     if not outputs:
         raise EditError("a model needs at least one output; name the values that it shall compute")
@@ -42,6 +42,9 @@ def extract(
         warnings.warn("the training information of the model is left behind", stacklevel=3)
     part = _Part(graph, scope, {value.id for value in inputs})
     part.collect([value.id for value in outputs])
+    if apart := [value for value in inputs if not value.is_input and value.id not in part.reached]:
+        behind, wanted = (", ".join(repr(value.name) for value in values) for values in (apart, outputs))
+        raise EditError(f"{wanted} is not computed from {behind}; choose inputs that lie before the outputs")
     declare = declaration or (lambda vid: graph.values[vid].info)
     ids = [value.id for value in inputs] + part.found_inputs
     return part.model(dict.fromkeys(ids), [value.id for value in outputs], declare)
@@ -65,6 +68,7 @@ class _Part:
         self._nodes: set[int] = set()
         self._stored: dict[int, None] = {}
         self.found_inputs: list[int] = []
+        self.reached: set[int] = set()
 
     def collect(self, values: Iterable[int]) -> None:
         """Walk up from values to the stops, graph inputs and initializers."""
@@ -72,6 +76,8 @@ class _Part:
         stack, seen = list(values), set(self._stops)
         while stack:
             vid = stack.pop()
+            if vid in self._stops:
+                self.reached.add(vid)
             if not vid or vid in seen:
                 continue
             seen.add(vid)

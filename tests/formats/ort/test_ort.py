@@ -2,9 +2,11 @@
 
 import struct
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
@@ -13,7 +15,7 @@ from onnxlab.errors import LoadError, SaveError, SaveWarning
 from onnxlab.formats.ort import saving
 from onnxlab.formats.ort.decoding import decode
 from onnxlab.formats.ort.encoding import encode
-from onnxlab.formats.ort.preparing import prepared, without_kernels
+from onnxlab.formats.ort.preparing import WRITTEN_OUT, prepared, without_kernels
 from onnxlab.formats.ort.reader import FlatBuffer, FlatTable
 from tests.support.mutations import damaged
 from tests.support.ort_files import feeds, is_random, outputs, same, session
@@ -249,6 +251,50 @@ def test_what_cannot_be_held_is_refused_by_name(tmp_path: Path) -> None:
         model.save(tmp_path / "m.ort")
 
 
+@pytest.mark.parametrize("kind", ["INT4", "UINT4", "FLOAT4E2M1", "COMPLEX64"])
+@pytest.mark.parametrize("constant", [False, True])
+def test_tensors_that_the_format_cannot_hold_are_refused(kind: str, constant: bool, tmp_path: Path) -> None:
+    tensor = onnx.TensorProto(name="w", dims=[1], data_type=onnx.TensorProto.DataType.Value(kind), raw_data=bytes(8))
+    tensor.raw_data = bytes(8 if kind == "COMPLEX64" else 1)
+    nodes = [helper.make_node("Constant", [], ["w"], value=tensor)] if constant else []
+    outputs = [helper.make_tensor_value_info("y", tensor.data_type, [1])]
+    nodes.append(helper.make_node("Identity", ["w"], ["y"]))
+    graph = helper.make_graph(nodes, "g", [], outputs, [] if constant else [tensor])
+    model = onnxlab.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=11))
+    with pytest.raises(SaveError, match=f"'w': tensors of {onnxlab.dtypes.name(tensor.data_type)} are not held"):
+        model.save(tmp_path / "m.ort")
+    assert not (tmp_path / "m.ort").exists()
+
+
+FUNCTIONS = {
+    "SequenceMap": "s = SequenceConstruct(x, x) i = Constant <value = int64 {1}> () "
+    "m = SequenceMap(s) <body = b (float[2,6] e) => (float[2,6] o) { o = Neg(e) }> y = SequenceAt(m, i)",
+    "CastLike": "d = Constant <value = double {1}> () c = CastLike(x, d) y = Cast <to = 1> (c)",
+    "CenterCropPad": "s = Constant <value = int64[2] {2, 6}> () y = CenterCropPad(x, s)",
+    "HardSwish": "y = HardSwish(x)",
+    "Mish": "y = Mish(x)",
+}
+
+
+@pytest.mark.parametrize("op_type", FUNCTIONS)
+def test_functions_without_kernels_are_written_out(op_type: str, tmp_path: Path) -> None:
+    text = f'<ir_version: 10, opset_import: ["": 21]> g (float[2,6] x) => (float[2,6] y) {{ {FUNCTIONS[op_type]} }}'
+    model = onnxlab.load(onnx.parser.parse_model(text))
+    path = model.save(tmp_path / "m.ort")
+    feeds = {"x": np.linspace(-3, 3, 12, dtype=np.float32).reshape(2, 6)}
+    (result,) = session(path.read_bytes()).run(None, feeds)
+    np.testing.assert_allclose(result, model.run(feeds)["y"], rtol=1e-5, atol=1e-6)
+
+
+def test_operators_that_are_written_out_have_no_kernel() -> None:
+    """The table says what onnxruntime says of itself."""
+    definitions = onnxruntime.capi.onnxruntime_pybind11_state.get_all_opkernel_def()
+    kernels = {entry.op_name for entry in definitions if not entry.domain}
+    functions = {schema.name for schema in cast("list[Any]", onnx.defs.get_all_schemas_with_history())
+                 if not schema.domain and (schema.has_function or schema.has_context_dependent_function)}  # fmt: skip
+    assert functions - kernels <= WRITTEN_OUT
+
+
 def test_half_precision_without_kernels_is_left_to_onnxruntime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = sorted(HALVES)[0]
     model = onnxlab.load(PAIRS[name][0])
@@ -256,7 +302,7 @@ def test_half_precision_without_kernels_is_left_to_onnxruntime(tmp_path: Path, m
     assert session(path.read_bytes()).get_outputs()
     monkeypatch.setattr(saving, "_can_ask", lambda: False)
     assert model.files.loss_report("ort").refused
-    with pytest.raises(SaveError, match=r"has no kernel for float16 of Add '.*install onnxruntime"):
+    with pytest.raises(SaveError, match=r"has no kernel, or none for float16, of Add '.*install onnxruntime"):
         onnxlab.load(PAIRS[name][0]).save(tmp_path / "n.ort")
 
 

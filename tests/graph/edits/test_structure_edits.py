@@ -357,3 +357,13 @@ def test_inserted_training_information_is_left_with_a_warning() -> None:
         model = Model(chain())
         model.insert(chain(), {"x": "x"})
     assert nameless(model.graph) == nameless(Model(onnx.ModelProto.FromString(model.to_bytes())).graph)
+
+
+def test_inputs_behind_the_outputs_are_refused_by_extract():
+    model = onnxlab.load()
+    with pytest.raises(EditError, match="'block1/relu2_out' is not computed from 'logits'; choose inputs that lie"):
+        model.extract("block1/relu2_out", "logits")
+    assert [value.name for value in model.extract("block1/relu2_out", "block1/relu2_out").inputs] == [
+        "block1/relu2_out"
+    ]
+    assert [value.name for value in model.extract("stem/relu_out", "image").inputs] == ["image"]
