@@ -84,7 +84,7 @@ def decide(
         as_loaded: whether the bytes as loaded are saved, which name whole files.
 
     Raises:
-        LoadError: a data file that has to be copied is missing or not allowed.
+        LoadError: a data file that has to be copied is missing, cut off, or not allowed.
         SaveError: a data file has the name of the model's own file.
     """
     folder, done = path.parent, CarriedData()
@@ -92,6 +92,8 @@ def decide(
     if at_home and not known and not compact:
         return done  # data files are not read: their faults must not keep edits from being saved
     places = _places(model)
+    for location, placed in places.items() if base_dir is not None and not at_home else ():
+        _check_length(base_dir, location, {place: tensor for place, tensor in placed.items() if place not in known})
     if as_loaded or base_dir is None:
         done.whole = {} if at_home else {location: _first(placed) for location, placed in places.items()}
         return done
@@ -231,6 +233,19 @@ def _wasteful(
         return _used(descriptor, placed)
     finally:
         os.close(descriptor)
+
+
+def _check_length(base_dir: Path, location: str, placed: Mapping[ExternalData, onnx.TensorProto]) -> None:
+    """Raise LoadError where a data file to be copied ends before a tensor that is in it."""
+    if not placed:
+        return
+    descriptor = external_data.open_confined(base_dir, location, _first(placed))
+    size = os.fstat(descriptor).st_size
+    os.close(descriptor)
+    for place, tensor in placed.items():
+        nbytes = tensors.nbytes(tensor)
+        if place.offset + nbytes > size:
+            raise external_data.too_short(tensor.name, place, nbytes, size)
 
 
 def _used(descriptor: int, placed: Mapping[ExternalData, onnx.TensorProto]) -> list[Span]:

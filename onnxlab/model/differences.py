@@ -52,6 +52,7 @@ def diff(
     Raises:
         LoadError: a file is missing, or is no model.
         FeedError, RunError: as `Model.run`, with `inputs`.
+        TypeError: a side is None.
         ValueError: `ignore` has an unknown word.
 
     Examples:
@@ -63,12 +64,19 @@ def diff(
     """
     from onnxlab.model.viewable_diffs import ModelDiff
 
+    _refuse_none(a, b)
     left, right = (side if isinstance(side, Model) else load(side) for side in (a, b))
     with left.graph.lock, right.graph.lock:
         prints = None if inputs is None else _fingerprints(left, right, inputs)
         difference = ModelDiff(lambda: (left, right), (left.graph, right.graph), ignore, tolerance, prints)
         difference.changes  # noqa: B018 (now, since the models may be edited later)
     return difference
+
+
+def _refuse_none(*sides: object) -> None:
+    """Raise TypeError for a side that is None, for which `load` would open the sample model."""
+    if any(side is None for side in sides):
+        raise TypeError("a difference is of two models: give a Model, or what onnxlab.load takes, for each; given None")
 
 
 def _fingerprints(left: Model, right: Model, inputs: Mapping[str, Any]) -> Fingerprints:

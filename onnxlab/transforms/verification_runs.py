@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from onnxlab.errors import OnnxlabError
+from onnxlab.errors import FeedError, OnnxlabError
 from onnxlab.execution.run.runner import Runner
 from onnxlab.execution.run.trial_runs import TrialRuns
 from onnxlab.graph.edit.model_graph import ModelGraph
@@ -72,9 +72,13 @@ class Subject:
         return known
 
     def samples(self, trust: Trust) -> list[Feeds]:
-        """Inputs to verify with: those given, else made-up ones of several sizes; none where none can be made."""
+        """Inputs to verify with: those given, else made-up ones of several sizes; none where none can be made.
+
+        Raises:
+            FeedError: given ones do not fit the model: nothing would be verified.
+        """
         if trust.samples is not None:
-            return list(trust.samples)
+            return [self._complete(number, sample) for number, sample in enumerate(trust.samples)]
         runner = Runner(self.graph, self.inference.fact)
         feeds: list[Feeds] = []
         try:
@@ -83,6 +87,24 @@ class Subject:
         except OnnxlabError:
             pass
         return feeds
+
+    def _complete(self, number: int, sample: Feeds) -> Feeds:
+        """A sample of the user as it is, when each of its arrays fits an input and each needed input has one."""
+        inputs = {self.graph.values[vid].name for vid in self.graph.main.inputs}
+        stored = {
+            self.graph.values[vid].name
+            for vid in self.graph.main.inputs
+            if self.graph.values[vid].initializer is not None
+        }
+        runner = Runner(self.graph, self.inference.fact)
+        try:
+            runner.checked(sample)
+        except FeedError as error:
+            raise FeedError(f"sample {number} does not fit the model: {error}") from error
+        if wrong := [name for name in sample if name not in inputs] + sorted(inputs - stored - sample.keys()):
+            names, expected = (", ".join(map(repr, words)) for words in (wrong, sorted(inputs - stored)))
+            raise FeedError(f"sample {number} has other names than the inputs: {names}; expected {expected}")
+        return sample
 
     def _symbols(self) -> list[str]:
         """Names of the symbolic dims of the inputs."""

@@ -1,5 +1,6 @@
 """External data in saves elsewhere: all that is used, at its place, and nothing besides."""
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -151,3 +152,18 @@ def test_new_data_does_not_take_the_name_of_what_comes_along(tmp_path: Path) -> 
     with pytest.raises(SaveError, match="a data file of that name"):
         model.save(tmp_path / "c" / "m.onnx.data")
     assert not list((tmp_path / "c").iterdir())
+
+
+def test_a_data_file_that_is_cut_off_is_not_copied(tmp_path):
+    tensor = numpy_helper.from_array(np.ones((64, 64), np.float32), "w")
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["h"]), helper.make_node("Relu", ["h"], ["y"])]
+    infos = [helper.make_tensor_value_info(name, 1, [1, 64]) for name in "xy"]
+    proto = helper.make_model(helper.make_graph(nodes, "g", infos[:1], infos[1:], [tensor]))
+    (tmp_path / "in").mkdir()
+    onnx.save(proto, tmp_path / "in/m.onnx", save_as_external_data=True, location="m.data", size_threshold=0)
+    os.truncate(tmp_path / "in/m.data", 100)
+    model = onnxlab.load(tmp_path / "in/m.onnx")
+    for part in (model, model.extract("h")):
+        with pytest.raises(onnxlab.OnnxlabError, match="which has only 100: the file is cut off"):
+            part.save(tmp_path / "part.onnx")
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]

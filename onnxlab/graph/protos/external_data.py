@@ -153,7 +153,7 @@ def read(
         size = os.fstat(descriptor).st_size
         # checked before a buffer of that size is allocated
         if where.offset + nbytes > size:
-            raise _too_short(tensor.name, where, nbytes, size)
+            raise too_short(tensor.name, where, nbytes, size)
         claim(nbytes if count is None else count, f"tensor {tensor.name!r}")
         array = np.empty(nbytes if count is None else count, np.uint8)
         view, done = memoryview(array.data), 0
@@ -161,12 +161,13 @@ def read(
         while done < array.size:
             read_now = file.readinto(view[done:])
             if not read_now:
-                raise _too_short(tensor.name, where, nbytes, where.offset + start + done)
+                raise too_short(tensor.name, where, nbytes, where.offset + start + done)
             done += read_now
     return array
 
 
-def _too_short(tensor: str, where: ExternalData, nbytes: int, size: int) -> LoadError:
+def too_short(tensor: str, where: ExternalData, nbytes: int, size: int) -> LoadError:
+    """The error for a data file that ends before a tensor does."""
     return LoadError(
         f"tensor {tensor!r} needs bytes {where.offset} to {where.offset + nbytes} of {where.location!r}, which has "
         f"only {size}: the file is cut off or belongs to another model"
