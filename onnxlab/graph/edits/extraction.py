@@ -43,8 +43,8 @@ def extract(
     part = _Part(graph, scope, {value.id for value in inputs})
     part.collect([value.id for value in outputs])
     if apart := [value for value in inputs if not value.is_input and value.id not in part.reached]:
-        behind, wanted = (", ".join(repr(value.name) for value in values) for values in (apart, outputs))
-        raise EditError(f"{wanted} is not computed from {behind}; choose inputs that lie before the outputs")
+        behind, targets = (", ".join(repr(value.name) for value in values) for values in (apart, outputs))
+        raise EditError(f"{targets} is not computed from {behind}; choose inputs that lie before the outputs")
     declare = declaration or (lambda vid: graph.values[vid].info)
     ids = [value.id for value in inputs] + part.found_inputs
     return part.model(dict.fromkeys(ids), [value.id for value in outputs], declare)
