@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
+from onnxlab.argument_types import expect
 from onnxlab.errors import LimitError, LoadError, RunStopped
 from onnxlab.forking import fork_safe
 from onnxlab.short_help import ShortHelp
@@ -43,7 +44,8 @@ class Limits(Spelled, metaclass=ShortHelp):
     """The limits of a run. None means the default for `bytes` and no limit for the others.
 
     Attributes:
-        bytes: bytes of arrays alive at once; default 80 % of the memory available when the run begins.
+        bytes: bytes of arrays alive at once, or a size as "512MB" or "2GiB"; default 80 % of the memory available when
+            the run begins.
         iterations: runs of subgraph bodies (Loop, Scan, …) in the whole run.
         deadline: seconds from the beginning of the run.
         stop: set it, from any thread, to stop the run before its next node or iteration.
@@ -63,6 +65,21 @@ class Limits(Spelled, metaclass=ShortHelp):
     _listeners: list[Callable[[], None]] = field(default_factory=list, init=False, repr=False, compare=False)
     _iterated: int = field(default=0, init=False, repr=False, compare=False)
     _until: float | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.iterations is not None or self.deadline is not None or type(self.bytes) is not int or self.bytes < 0:
+            self._check_types()  # a usual run is not checked
+
+    def _check_types(self) -> None:
+        """Turn sizes such as "1GB" into bytes, and refuse what is no number from 0 on."""
+        if isinstance(self.bytes, str):
+            self.bytes = parse_bytes(self.bytes)
+        for name, kinds in (("bytes", int), ("iterations", int), ("deadline", (int, float))):
+            value = getattr(self, name)
+            if value is not None:
+                expect(value, kinds, f"Limits.{name}", "a number from 0 on, or None")
+                if value < 0:
+                    raise ValueError(f"Limits.{name} is {value}: expected a number from 0 on, or None")
 
     @classmethod
     def usual(cls) -> Limits:
@@ -158,6 +175,25 @@ def claim(nbytes: int, purpose: str) -> None:
         run.reserve(nbytes, purpose)
     elif nbytes > (most := int(SHARE_OF_MEMORY * available_memory())):
         raise LoadError(f"{purpose} needs {format_bytes(nbytes)}, which does not fit into memory: {format_bytes(most)}")
+
+
+def parse_bytes(word: str) -> int:
+    """A number of bytes in words: 500000, 512MB, 2GiB.
+
+    Raises:
+        ValueError: the word is no number of bytes.
+    """
+    factors = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+    factors |= {"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}
+    number = word.strip().rstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+    unit = word.strip()[len(number) :].upper()
+    try:
+        nbytes = float(number) * factors[unit]
+    except (ValueError, KeyError):
+        raise ValueError(f"{word!r} is no size: write bytes, or a size as 512MB or 2GiB") from None
+    if not 0 < nbytes < 1 << 62:
+        raise ValueError(f"{word!r} is no size that memory can have")
+    return int(nbytes)
 
 
 def format_bytes(nbytes: int) -> str:

@@ -23,6 +23,7 @@ LAYERS = [
     "threads",
     "garbage_collection",
     "printable",
+    "argument_types",
     "errors",
     "dtypes",
     "shapes",

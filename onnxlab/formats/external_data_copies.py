@@ -92,8 +92,10 @@ def decide(
     if at_home and not known and not compact:
         return done  # data files are not read: their faults must not keep edits from being saved
     places = _places(model)
-    for location, placed in places.items() if base_dir is not None and not at_home else ():
-        _check_length(base_dir, location, {place: tensor for place, tensor in placed.items() if place not in known})
+    if base_dir is not None and not at_home:
+        for location, placed in places.items():
+            rest = {place: tensor for place, tensor in placed.items() if place not in known}
+            _check_length(base_dir, location, rest)
     if as_loaded or base_dir is None:
         done.whole = {} if at_home else {location: _first(placed) for location, placed in places.items()}
         return done

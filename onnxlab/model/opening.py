@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import onnx
 
+from onnxlab.argument_types import expect
 from onnxlab.errors import JournalWarning
 from onnxlab.execution.base.node_models import as_model
 from onnxlab.formats import onnx as onnx_format
@@ -116,11 +117,11 @@ def run(
     return (model if isinstance(model, Model) else load(as_model(model))).run(feeds, outputs)
 
 
-def explain_error(text: str, model: Model | None = None) -> tuple["ErrorExplanation", ...]:
+def explain_error(text: str | BaseException, model: Model | None = None) -> tuple["ErrorExplanation", ...]:
     """Explain the error messages of onnx, onnxruntime and torch that are in a text.
 
     Args:
-        text: the printed text, traceback included.
+        text: the printed text, traceback included, or an exception.
         model: the model that the message came from, in which its nodes are looked up.
 
     Returns:
@@ -135,6 +136,8 @@ def explain_error(text: str, model: Model | None = None) -> tuple["ErrorExplanat
     from onnxlab.analysis.messages.explaining import explanations
     from onnxlab.analysis.messages.places import places
 
+    expect(text, (str, BaseException), "text", "the printed text of an error, or an exception")
+    text = str(text)
     if model is None:
         return explanations(text)
     graph, problems = model.graph, model.check()

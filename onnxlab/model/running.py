@@ -9,6 +9,7 @@ from weakref import WeakMethod
 
 import numpy as np
 
+from onnxlab.argument_types import expect
 from onnxlab.errors import NameLookupError
 from onnxlab.execution.run.progress_bar import bar
 from onnxlab.graph.edit.commits import GraphCommit
@@ -131,6 +132,9 @@ class Running(Editing, Copying, RunnerOwner):
             >>> model.run({"image": image}, outputs=["logits", "stem/relu_out"])["logits"].shape
             (1, 10)
         """
+        if limits is not None:
+            expect(limits, Limits, "limits", "onnxlab.Limits(…)")
+        expect(threads, int, "threads", "a number")
         if isinstance(progress, bool):
             with bar(f"run {self.name}") if progress else nullcontext() as drawn:
                 return self.run(feeds, outputs, limits=limits, progress=drawn, providers=providers, threads=threads,

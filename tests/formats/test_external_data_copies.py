@@ -154,7 +154,7 @@ def test_new_data_does_not_take_the_name_of_what_comes_along(tmp_path: Path) -> 
     assert not list((tmp_path / "c").iterdir())
 
 
-def test_a_data_file_that_is_cut_off_is_not_copied(tmp_path):
+def test_a_data_file_that_is_cut_off_is_not_copied(tmp_path: Path) -> None:
     tensor = numpy_helper.from_array(np.ones((64, 64), np.float32), "w")
     nodes = [helper.make_node("MatMul", ["x", "w"], ["h"]), helper.make_node("Relu", ["h"], ["y"])]
     infos = [helper.make_tensor_value_info(name, 1, [1, 64]) for name in "xy"]

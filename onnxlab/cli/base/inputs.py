@@ -97,17 +97,12 @@ def bytes_of(word: str) -> int:
     Raises:
         argparse.ArgumentTypeError: the word is no number of bytes.
     """
-    factors = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-    factors |= {"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}
-    number = word.strip().rstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
-    unit = word.strip()[len(number) :].upper()
+    from onnxlab.limits import parse_bytes
+
     try:
-        nbytes = float(number) * factors[unit]
-    except (ValueError, KeyError):
-        raise argparse.ArgumentTypeError(f"{word!r} is no size: write bytes, or a size as 512MB or 2GiB") from None
-    if not 0 < nbytes < 1 << 62:
-        raise argparse.ArgumentTypeError(f"{word!r} is no size that memory can have")
-    return int(nbytes)
+        return parse_bytes(word)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def seconds_of(word: str) -> float:

@@ -5,6 +5,7 @@ from typing import Any
 
 import onnx
 
+from onnxlab.argument_types import expect
 from onnxlab.errors import EditError
 from onnxlab.graph import edits
 from onnxlab.graph.edits.connecting import Refusal
@@ -95,6 +96,8 @@ class Editing(ValueEditing, WholeEditing, GroupEditing):
             >>> model.insert_node(proto, 0).position
             0
         """
+        expect(proto, onnx.NodeProto, "proto", "a NodeProto, as of onnx.helper.make_node")
+        expect(position, int, "position", "a place in the file order")
         where = self._scope_record(scope)
         return Node(self.graph, edits.insert_node(self.graph, proto, where, position).id)
 

@@ -5,6 +5,7 @@ from typing import TypeVar
 
 import onnx
 
+from onnxlab.argument_types import expect
 from onnxlab.errors import NameLookupError
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.handles.handles import Node, Value
@@ -58,7 +59,8 @@ class Lookup(Spelled):
 
     def _value_records(self, keys: ValueKeys) -> list[ValueRecord]:
         """The records of several values, or of one."""
-        several = [keys] if isinstance(keys, str | Value) else keys
+        several = [keys] if isinstance(keys, str | Value | Node) else keys
+        expect(several, Iterable, "what to look up", "a value or several, as names or handles")
         return [self._value_record(key) for key in several]
 
     def _own(self, handle: Handle) -> Handle:

@@ -6,6 +6,7 @@ from typing import Any
 import onnx
 
 from onnxlab import schemas
+from onnxlab.argument_types import expect
 from onnxlab.errors import MissingKeyError, NameLookupError
 from onnxlab.graph import edits
 from onnxlab.graph.handles.handle_base import Handle
@@ -125,6 +126,7 @@ class NodeFields(Handle):
 
     @op_type.setter
     def op_type(self, op_type: str) -> None:
+        expect(op_type, str, "op_type", "the name of an operator")
         edits.set_operator(self._graph, self._record, op_type)
 
     @property

@@ -359,7 +359,7 @@ def test_inserted_training_information_is_left_with_a_warning() -> None:
     assert nameless(model.graph) == nameless(Model(onnx.ModelProto.FromString(model.to_bytes())).graph)
 
 
-def test_inputs_behind_the_outputs_are_refused_by_extract():
+def test_inputs_behind_the_outputs_are_refused_by_extract() -> None:
     model = onnxlab.load()
     with pytest.raises(EditError, match="'block1/relu2_out' is not computed from 'logits'; choose inputs that lie"):
         model.extract("block1/relu2_out", "logits")
