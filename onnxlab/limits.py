@@ -72,8 +72,9 @@ class Limits(Spelled, metaclass=ShortHelp):
 
     def _check_types(self) -> None:
         """Turn sizes such as "1GB" into bytes, and refuse what is no number from 0 on."""
-        if isinstance(self.bytes, str):
-            self.bytes = parse_bytes(self.bytes)
+        size: object = self.bytes
+        if isinstance(size, str):
+            self.bytes = parse_bytes(size)
         for name, kinds in (("bytes", int), ("iterations", int), ("deadline", (int, float))):
             value = getattr(self, name)
             if value is not None:

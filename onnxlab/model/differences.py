@@ -73,6 +73,17 @@ def diff(
     return difference
 
 
+def _fixed_sizes(left: Model, right: Model) -> dict[str, int]:
+    """Sizes of symbolic dims of inputs that the other model fixes, so that made-up inputs fit both."""
+    others = {value.name: right.fact(value.name).shape for value in right.inputs}
+    sizes: dict[str, int] = {}
+    for value in left.inputs:
+        for dim, other in zip(left.fact(value.name).shape or (), others.get(value.name) or (), strict=False):
+            if not isinstance(dim, int) and isinstance(other, int):
+                sizes.setdefault(str(dim), other)
+    return sizes
+
+
 def _refuse_none(*sides: object) -> None:
     """Raise TypeError for a side that is None, for which `load` would open the sample model."""
     if any(side is None for side in sides):
@@ -142,15 +153,15 @@ def compare(
     left = a if isinstance(a, Model) else load(a)
     first, second = providers, providers if b_providers is None else b_providers
     ours, others = inputs if isinstance(inputs, tuple) else (inputs, None)
-    feeds = left.sample_inputs(ours)
+    recorded_in = isinstance(b, str | PathLike) and Path(b).is_dir()
+    right = b if b is None or recorded_in or isinstance(b, Model | Mapping) else load(b)
+    feeds = left.runner.sample_inputs(ours, sizes=_fixed_sizes(left, right) if isinstance(right, Model) else None)
     limits = limits or _of_trials(feeds, ours)
-    if isinstance(b, Mapping) or (isinstance(b, str | PathLike) and Path(b).is_dir()):
+    if isinstance(b, Mapping) or (recorded_in and isinstance(b, str | PathLike)):
         recorded = RecordedSide(b if isinstance(b, Mapping) else Path(b))
         return _compared((left, None), (_side(left, first, limits), recorded), (feeds, None), local)
-    if b is None:
+    if not isinstance(right, Model):
         left, right = left.earlier(since), left
-    else:
-        right = b if isinstance(b, Model) else load(b)
     return _compared((left, right), (_side(left, first, limits), _side(right, second, limits)), (feeds, others), local)
 
 
