@@ -153,6 +153,8 @@ def test_what_another_version_says_otherwise_computes_the_same(
         ("y = Max(x, s)", 8, 7, {**ROWS, "s": "float[4]"}, "not known to have one shape"),
         ("y = Add(x, s)", 7, 6, {**ROWS, "s": "float[2, 1, 4]"}, "consecutive dims of the first only"),
         ("y = Sub(s, x)", 7, 6, {**ROWS, "s": "float[4]"}, "consecutive dims of the first only"),
+        ("y = Resize(x)", 10, 13, IMAGES, "does not have 1 input"),
+        ("s = Constant<value = float[1] {2.0}>() y = Resize<axes = [7]>(x, , s)", 18, 13, IMAGES, "do not belong"),
         ("y, m = Dropout(x)", 10, 12, ROWS, "the mask of Dropout is not defined"),
         ('y = Pad<mode = "wrap">(x, p)', 19, 13, {**ROWS, "p": "int64[6]"}, "Pad of ai.onnx 13 has no mode 'wrap'"),
         ("y = DequantizeLinear<block_size = 2>(x, s)", 21, 9, {"x": "int64[4]", "s": "float[2]"},

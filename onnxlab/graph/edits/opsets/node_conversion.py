@@ -16,8 +16,8 @@ import onnx
 from onnx import numpy_helper, shape_inference, version_converter
 
 from onnxlab.graph.edits.opsets.attribute_references import SAMPLES, refers, sample
-from onnxlab.graph.edits.opsets.changes_of_meaning import LOWERED, RAISED, Raise
-from onnxlab.graph.edits.opsets.facts import Facts, Nodes, computed, constants_in
+from onnxlab.graph.edits.opsets.changes_of_meaning import LOWERED, RAISED, Raise, Write
+from onnxlab.graph.edits.opsets.facts import Facts, Nodes, Rewritten, computed, constants_in
 from onnxlab.graph.edits.opsets.function_bodies import needed, written_out
 from onnxlab.graph.edits.opsets.node_rewrites import (
     REWRITTEN,
@@ -135,7 +135,12 @@ class _Batch:
         if isinstance(part := self.parts[number], str):
             return
         self._infer([part] if len(part) > 1 else [], change.takes)
-        pieces = [change.write(node, self._facts) if change in RAISED.get(node.op_type, ()) else None for node in part]
+        pieces = [
+            _rewritten(change.write, node, self._facts, change.takes)
+            if change in RAISED.get(node.op_type, ())
+            else None
+            for node in part
+        ]
         if all(piece is None for piece in pieces):
             self._raise([number], change.takes, change.gives)
         elif reasons := [piece for piece in pieces if isinstance(piece, str)]:
@@ -185,7 +190,7 @@ class _Batch:
         for number in changed:
             if (write := LOWERED.get((nodes[number].op_type, version))) is None:
                 continue
-            if (written := write(nodes[number], self._facts)) is not None:
+            if (written := _rewritten(write, nodes[number], self._facts, version)) is not None:
                 results[number] = self._lowered(nodes[number], written, version)
         changed = [number for number in changed if len(results[number]) == 1 and results[number][0] is nodes[number]]
         bare = {number: without_new(nodes[number], version, older, defaults=True) for number in changed}
@@ -343,6 +348,16 @@ class _Batch:
             if name in self._wanted or name not in read:
                 graph.output.add(name=name).type.CopyFrom(self._types.get(name, onnx.TypeProto()))
         return model
+
+
+def _rewritten(write: Write, node: onnx.NodeProto, facts: Facts, version: int) -> Rewritten:
+    """The node in other words; a reason where it is none of its version, as in a damaged file."""
+    if problem := misfit(node, version, {}):
+        return problem
+    try:
+        return write(node, facts)
+    except (IndexError, TypeError, ValueError):
+        return "its attributes and inputs do not belong together"
 
 
 def _is_kept(node: onnx.NodeProto, version: int) -> bool:
