@@ -257,6 +257,7 @@ class Running(Editing, Copying, RunnerOwner):
             >>> model.sample_inputs()["image"].shape
             (2, 1, 8, 8)
         """
+        expect(seed, int, "seed", "a number")
         return self.runner.sample_inputs(feeds, seed=seed)
 
     def subgraph(self, nodes: Iterable[int | str | Node]) -> Subgraph:

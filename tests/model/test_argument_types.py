@@ -14,6 +14,7 @@ WRONG: dict[str, Callable[[Any], object]] = {
     "insert": lambda model: model.insert_node("Relu", model.value("logits")),
     "operator": lambda model: setattr(next(iter(model.nodes)), "op_type", 3),
     "limits": lambda model: model.run(limits=5),
+    "seed": lambda model: model.sample_inputs(seed="a"),
     "threads": lambda model: model.run(threads="two"),
     "deadline": lambda model: onnxlab.Limits(deadline="a"),  # type: ignore[arg-type]
     "yes": lambda model: onnxlab.Limits(iterations=True),
